@@ -1,0 +1,67 @@
+/** All the server asks of a database. Keys are paths, values opaque bytes; one revision orders every write. */
+
+export interface Store {
+  /** Reads one key, now or at a past revision. */
+  get(key: string, at?: Revision): Promise<Read>
+  /** Reads a prefix in key order (by UTF-8 bytes); every page of one `at` is the same snapshot. */
+  list(prefix: string, page?: PageRequest): Promise<Page>
+  /** Compare-and-swap, the only write: `expect: 0` creates, `value: null` deletes. Resolves once the write is durable. */
+  swap(key: string, change: Change): Promise<Swap>
+  /** Every event after a revision, in revision order, none twice. An empty batch reports progress. */
+  watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch>
+  /** The oldest revision that can still be read and watched from, and the newest one. */
+  extent(): Promise<Extent>
+  /** Forgets history before a revision; reads there and watches from before it then throw `Compacted`. */
+  compact(before: Revision): Promise<void>
+  /** Ends watches, waits for writes under way, releases the files. */
+  close(): Promise<void>
+}
+
+/** Counts writes. It only grows, also across restarts; a new store starts at 1. */
+export type Revision = number
+
+export type Entry = {
+  readonly key: string
+  readonly value: Uint8Array
+  readonly created: Revision
+  readonly modified: Revision
+  /** Why the stored record cannot be trusted; `value` is then empty. Set only on records damaged at rest. */
+  readonly fault?: string
+}
+
+export type Read = { readonly revision: Revision; readonly entry: Entry | undefined }
+export type PageRequest = { readonly limit?: number; readonly after?: string; readonly at?: Revision }
+export type Page = { readonly revision: Revision; readonly entries: readonly Entry[]; readonly remaining: number }
+export type Extent = { readonly oldest: Revision; readonly newest: Revision }
+
+/** `ttlSeconds` deletes the key, with an event, when that time has passed since this write. */
+export type Change = { readonly expect: Revision; readonly value: Uint8Array | null; readonly ttlSeconds?: number }
+export type Swap =
+  | { readonly ok: true; readonly revision: Revision; readonly before: Entry | undefined }
+  | { readonly ok: false; readonly current: Entry | undefined }
+
+export type Event = { readonly key: string; readonly before: Entry | undefined; readonly after: Entry | undefined; readonly revision: Revision }
+export type Batch = { readonly revision: Revision; readonly events: readonly Event[] }
+
+/** Thrown by reads and watches of a revision that compaction has forgotten. */
+export class Compacted extends Error {
+  readonly oldest: Revision
+
+  constructor(asked: Revision, oldest: Revision) {
+    super(`revision ${asked} has been compacted; the oldest is ${oldest}`)
+    this.oldest = oldest
+  }
+}
+
+/** Thrown by reads and watches of a revision that has not been written yet. */
+export class FutureRevision extends Error {
+  readonly newest: Revision
+
+  constructor(asked: Revision, newest: Revision) {
+    super(`revision ${asked} has not been written yet; the newest is ${newest}`)
+    this.newest = newest
+  }
+}
+
+/** Thrown when the store cannot take writes or be opened: a full disk, a read-only folder, another process. Its message says what to do. */
+export class StoreUnavailable extends Error {}
