@@ -1,0 +1,62 @@
+// JSON values as Keelson holds them: plain data, 64-bit integers exact, every key an own property.
+
+/** A decoded JSON value; integers outside the safe range of a double are bigints. */
+export type Json = null | boolean | number | bigint | string | Json[] | JsonObject
+
+/** A JSON object: any key may be present, `__proto__` included, always as own data. */
+export interface JsonObject {
+  [key: string]: Json
+}
+
+/**
+ * One key that a document gave twice in the same object; the later value is the one kept, at the later place.
+ * A schema walk that wants document order reports it just before visiting `owner[key]`.
+ */
+export interface Duplicate {
+  readonly path: string
+  readonly owner: JsonObject
+  readonly key: string
+}
+
+/** Whether the value is a JSON object: neither null nor an array. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Sets an own data property whatever the key is; a plain assignment would make `__proto__` the prototype. */
+export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+  else object[key] = value
+}
+
+/** The own value at a key, or undefined: inherited names such as `constructor` are absent. */
+export function getOwn<T>(object: { readonly [key: string]: T }, key: string): T | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined
+}
+
+/** A shallow copy of an object that keeps `__proto__` data, with an unchanged order of keys. */
+export function copyObject<T>(object: { readonly [key: string]: T }): { [key: string]: T } {
+  // Spread copies own properties by definition, not assignment, so prototype keys survive as data.
+  return { ...object }
+}
+
+/** Whether two JSON values mean the same: numbers by value whatever their type, objects without regard to key order. */
+export function deepEqual(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return sameNumber(a, b)
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => deepEqual(item, b[i]))
+  if (Array.isArray(b)) return false
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  for (const key of keys) if (!Object.hasOwn(b, key) || !deepEqual(a[key], b[key])) return false
+  return true
+}
+
+function sameNumber(a: Json | undefined, b: Json | undefined): boolean {
+  // biome-ignore lint/suspicious/noDoubleEquals: loose equality is what compares a bigint with a number by value.
+  return isNumeric(a) && isNumeric(b) && a == b
+}
+
+function isNumeric(value: Json | undefined): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint'
+}
