@@ -1,0 +1,166 @@
+/** A kind, declared: its fields, rules, subresources, selectable fields and columns. One file a kind; the server derives the rest. */
+import type { AnyObject, Envelope } from './object-meta.ts'
+import type { FieldError, Ref } from './refs.ts'
+import type { Fields, Message, Type } from './types.ts'
+
+export type User = {
+  readonly name: string
+  readonly uid?: string
+  readonly groups: readonly string[]
+  readonly extra?: Readonly<Record<string, readonly string[]>>
+}
+
+/** What a kind's hooks may know of the request. */
+export type RequestContext = {
+  readonly user: User
+  readonly now: Date
+  /** The domain of API groups and well-known names, `k8s.io` unless configured. */
+  readonly groupDomain: string
+  /** Whether a feature gate is on. */
+  readonly gate: (name: string) => boolean
+}
+
+export type KObject<S, St, F extends Fields = Record<never, never>> = Envelope &
+  ([S] extends [never] ? unknown : { spec: S }) &
+  ([St] extends [never] ? unknown : { status: St }) &
+  Message<F>
+
+export type Cell = string | number | bigint | boolean | null | undefined
+/** Beside the request, what a cell may need: the time, for ages. */
+export type CellContext = { readonly now: Date }
+/** A table column; `format` is the OpenAPI format, `name` for the column that names the object. */
+export type Column<O> = readonly [
+  type: 'integer' | 'string' | 'date' | 'boolean' | 'number',
+  get: (o: O, ctx: CellContext) => Cell,
+  doc: string,
+  options?: 'wide' | { readonly wide?: true; readonly format?: string },
+]
+
+/** Rules over a whole object; on updates `old` is what is stored. */
+export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
+/** Rules over a change. */
+export type TransitionRule<O> = (o: O, old: O, at: Ref<O>, ctx: RequestContext) => Iterable<FieldError>
+
+/** A part of an object written through its own path. */
+export interface View<O> {
+  /** What the write may change: takes over from the sent object into a copy of the stored one. Default: the part of the same name. */
+  readonly take?: (sent: O, stored: O) => O
+  /** Labels, annotations and the rest of metadata stay as stored. */
+  readonly keepsMetadata?: true
+  readonly onUpdate?: (o: O, old: O, ctx: RequestContext) => void
+  /** Replaces the kind's own rules for writes through this path. */
+  readonly validate?: Rule<O>
+  readonly transition?: TransitionRule<O>
+  readonly verbs?: readonly Verb[]
+}
+
+/** A message of another kind sent to an object: `act` changes a copy of the stored object, or refuses by throwing a StatusError. */
+export interface Action<O, I = any> {
+  readonly input: { readonly group: string; readonly version: string; readonly kind: string; readonly type: Type<I, boolean> }
+  readonly verbs: readonly ['create']
+  /** Returns the object to store, or `delete` to delete it with the options of the message. */
+  readonly act: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
+  /** What the caller gets back. Default: a Status of success. */
+  readonly answer?: 'object' | 'status' | 'input'
+}
+
+/** Where a scalable kind keeps its size. */
+export interface ScaleView<O> {
+  readonly replicas: (o: O) => number
+  readonly setReplicas: (o: O, replicas: number) => void
+  readonly observed: (o: O) => number
+  /** The selector in its text form. */
+  readonly selector: (o: O) => string
+}
+
+export interface Subresources<O> {
+  readonly status?: View<O>
+  readonly scale?: ScaleView<O>
+  /** Further views such as `approval`, `finalize`, `ephemeralcontainers`. */
+  readonly views?: Readonly<Record<string, View<O>>>
+  /** Further messages such as `binding`, `eviction`. */
+  readonly actions?: Readonly<Record<string, Action<O>>>
+  /** Paths that need a running node: answered clearly, listed in discovery. */
+  readonly connect?: Readonly<Record<string, { readonly kind: string; readonly verbs: readonly Verb[] }>>
+}
+
+export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch'
+export type Propagation = 'Orphan' | 'Background' | 'Foreground'
+export type NameRule = (name: string, isPrefix: boolean) => readonly string[]
+
+export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
+  /** With the spec's placeholder: `networking.{group_domain}`; empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly scope: 'Namespaced' | 'Cluster'
+  readonly names: {
+    readonly plural: string
+    readonly singular?: string
+    readonly short?: readonly string[]
+    readonly categories?: readonly string[]
+  }
+  readonly doc?: string
+  /** The desired state, protobuf field 2, written even when empty. */
+  readonly spec?: Type<S, boolean>
+  /** The observed state, protobuf field 3, written only through its subresource. */
+  readonly status?: Type<St, boolean>
+  /** Top-level fields of kinds that are not spec and status. */
+  readonly fields?: F
+
+  /** What names are valid. Default: a DNS subdomain. */
+  readonly name?: NameRule
+  /** Verbs served. Default: all. */
+  readonly verbs?: readonly Verb[]
+  /** Changes of spec (or of what the function returns) move metadata.generation. */
+  readonly generation?: true | ((o: O) => unknown)
+  /** A replace of an absent name creates it. */
+  readonly createOnUpdate?: true
+  /** A replace must carry a resourceVersion. */
+  readonly needsResourceVersion?: true
+
+  /** Fills what depends on several fields; runs after the types' own defaults. */
+  readonly defaults?: (o: O) => void
+  /** Server-owned changes before validation on create; the status has been cleared already. */
+  readonly onCreate?: (o: O, ctx: RequestContext) => void
+  readonly onUpdate?: (o: O, old: O, ctx: RequestContext) => void
+  readonly validate?: Rule<O>
+  readonly transition?: TransitionRule<O>
+  readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>
+
+  readonly deletion?: {
+    /** Seconds of grace when the request names none; undefined deletes at once. May depend on the object. */
+    readonly grace?: (o: O, asked: number | undefined) => number | undefined
+    /** What happens to dependents when the request does not say. Default: Background. */
+    readonly propagation?: Propagation
+    /** Deletion answers with the object instead of a Status. */
+    readonly answers?: 'object'
+    /** A first deletion only marks the object; it goes when its own `spec.finalizers` are gone too. */
+    readonly hasSpecFinalizers?: true
+    readonly onMark?: (o: O, ctx: RequestContext) => void
+    /** Rules that must hold before the object may be deleted. */
+    readonly check?: (o: O, ctx: RequestContext) => Iterable<FieldError>
+  }
+  /** Seconds after a write at which the object goes by itself. */
+  readonly ttlSeconds?: number
+
+  readonly subresources?: Subresources<O>
+  /** Fields usable in fieldSelector beside metadata.name and metadata.namespace. Absent reads as the empty text. */
+  readonly selectable?: Readonly<Record<string, (o: O) => string | number | boolean | undefined>>
+  /** Table columns after Name, in order; without any, Age. `Name: hidden…` is never needed. */
+  readonly columns?: Readonly<Record<string, Column<O>>>
+}
+
+declare const OBJECT: unique symbol
+export interface Kind<O = AnyObject> {
+  readonly name: string
+  readonly def: KindSpec<any, any, any, any>
+  readonly [OBJECT]?: O
+}
+export type ObjectOf<K> = K extends Kind<infer O> ? O : never
+
+export function defineKind<S = never, St = never, const F extends Fields = Record<never, never>>(
+  def: KindSpec<S, St, F>,
+): Kind<KObject<S, St, F>> {
+  return Object.freeze({ name: `${def.kind}.${def.version}.${def.group}`, def }) as Kind<KObject<S, St, F>>
+}

@@ -1,0 +1,94 @@
+/** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
+
+const TARGET = Symbol('target')
+type Target = { readonly path: string; readonly value: unknown }
+
+export type Ref<T> = { readonly [TARGET]?: T } & (T extends readonly (infer E)[]
+  ? { readonly [i: number]: Ref<E> }
+  : T extends object
+    ? { readonly [K in keyof T]-?: Ref<NonNullable<T[K]>> }
+    : unknown)
+
+/** Points at a value; reading a property or an index points further in, whether or not anything is there. */
+export function refTo<T>(value: T, path = ''): Ref<T> {
+  return new Proxy(EMPTY, {
+    get(_, key) {
+      if (key === TARGET) return { path, value }
+      const name = String(key)
+      const next = INDEX.test(name) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`
+      return refTo((value as Record<string, unknown> | undefined | null)?.[name], next)
+    },
+  }) as Ref<T>
+}
+const EMPTY = Object.freeze({})
+const INDEX = /^\d+$/
+
+/** Points at one entry of a map, written `path[key]`. */
+export function entry<T>(ref: Ref<Record<string, T>>, key: string): Ref<T> {
+  const { path, value } = targetOf(ref)
+  return refTo(Object.hasOwn(value ?? {}, key) ? (value as Record<string, T>)[key]! : undefined, `${path}[${key}]`) as Ref<T>
+}
+
+/** The same place with another value to report, for errors about something derived from what is there. */
+export const withValue = <T>(ref: Ref<any>, value: T): Ref<T> => refTo(value, targetOf(ref).path)
+
+export const pathOf = (ref: Ref<any>): string => targetOf(ref).path
+export const valueOf = <T>(ref: Ref<T>): T | undefined => targetOf(ref).value as T | undefined
+
+export type FieldReason =
+  | 'FieldValueInvalid'
+  | 'FieldValueRequired'
+  | 'FieldValueForbidden'
+  | 'FieldValueNotSupported'
+  | 'FieldValueDuplicate'
+  | 'FieldValueNotFound'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueTooFew'
+  | 'FieldValueTypeInvalid'
+  | 'InternalError'
+
+/** What is wrong with one field. `message` is what clients read after the field's name. */
+export type FieldError = { readonly reason: FieldReason; readonly field: string; readonly message: string }
+
+export const invalid = (ref: Ref<any>, detail: string): FieldError => aboutValue('FieldValueInvalid', 'Invalid value', ref, detail)
+export const duplicate = (ref: Ref<any>): FieldError => aboutValue('FieldValueDuplicate', 'Duplicate value', ref)
+export const notFoundValue = (ref: Ref<any>): FieldError => aboutValue('FieldValueNotFound', 'Not found', ref)
+export const typeInvalid = (ref: Ref<any>, detail: string): FieldError => aboutValue('FieldValueTypeInvalid', 'Invalid value', ref, detail)
+export const unsupported = (ref: Ref<any>, ...supported: readonly string[]): FieldError =>
+  aboutValue(
+    'FieldValueNotSupported',
+    'Unsupported value',
+    ref,
+    supported.length ? `supported values: ${supported.map(s => JSON.stringify(s)).join(', ')}` : '',
+  )
+export const required = (ref: Ref<any>, detail = ''): FieldError => about('FieldValueRequired', 'Required value', ref, detail)
+export const forbidden = (ref: Ref<any>, detail: string): FieldError => about('FieldValueForbidden', 'Forbidden', ref, detail)
+export const tooLong = (ref: Ref<any>, max: number, unit: 'byte' | 'character' = 'byte'): FieldError =>
+  about('FieldValueTooLong', 'Too long', ref, `may not be more than ${max} ${unit}${max === 1 ? '' : 's'}`)
+export const tooMany = (ref: Ref<any>, actual: number, max: number): FieldError =>
+  aboutValue('FieldValueTooMany', 'Too many', withValue(ref, actual), `must have at most ${max} item${max === 1 ? '' : 's'}`)
+export const tooFew = (ref: Ref<any>, actual: number, min: number): FieldError =>
+  aboutValue('FieldValueTooFew', 'Too few', withValue(ref, actual), `must have at least ${min} item${min === 1 ? '' : 's'}`)
+export const internal = (ref: Ref<any>, detail: string): FieldError => about('InternalError', 'Internal error', ref, detail)
+
+/** One invalid error for each message of a text rule such as those in `lib/names.ts`. */
+export function* invalidEach(ref: Ref<any>, details: readonly string[]): Iterable<FieldError> {
+  for (const detail of details) yield invalid(ref, detail)
+}
+
+const targetOf = (ref: Ref<any>): Target => (ref as { [TARGET]: Target })[TARGET]
+const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError => ({
+  reason,
+  field: targetOf(ref).path,
+  message: detail === '' ? title : `${title}: ${detail}`,
+})
+const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError =>
+  about(reason, `${title}: ${show(targetOf(ref).value)}`, ref, detail)
+/** Absent shows as the empty text: most fields are text, and for them absent and empty are the same. */
+const show = (value: unknown): string =>
+  value === undefined
+    ? '""'
+    : typeof value === 'bigint'
+      ? String(value)
+      : JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))

@@ -1,0 +1,92 @@
+/** The catalogue of failures. Every one becomes a `Status` object with the reason, code and details that clients act on. */
+import type { FieldError } from './refs.ts'
+
+export type StatusCause = { readonly reason?: string; readonly message?: string; readonly field?: string }
+export type StatusDetails = {
+  readonly name?: string
+  readonly group?: string
+  readonly kind?: string
+  readonly uid?: string
+  readonly causes?: readonly StatusCause[]
+  readonly retryAfterSeconds?: number
+}
+
+/** What is thrown across layers; only `http/` turns it into an answer. */
+export class StatusError extends Error {
+  readonly code: number
+  readonly reason: string
+  readonly details: StatusDetails | undefined
+  /** Token with which an expired list can go on from the latest state. */
+  readonly continue: string | undefined
+
+  constructor(code: number, reason: string, message: string, details?: StatusDetails, more: { continue?: string } = {}) {
+    super(message)
+    this.code = code
+    this.reason = reason
+    this.details = details
+    this.continue = more.continue
+  }
+}
+
+/** Names a resource in messages: `secrets`, `daemonsets.apps`. */
+export type Named = { readonly group: string; readonly plural: string; readonly kind: string }
+const qualified = (r: Named) => (r.group === '' ? r.plural : `${r.plural}.${r.group}`)
+const detailsOf = (r: Named, name?: string): StatusDetails => ({
+  ...(name === undefined || name === '' ? {} : { name }),
+  ...(r.group === '' ? {} : { group: r.group }),
+  kind: r.plural,
+})
+
+export const badRequest = (message: string) => new StatusError(400, 'BadRequest', message)
+export const unauthorized = (message = 'Unauthorized') => new StatusError(401, 'Unauthorized', message)
+export const forbiddenRequest = (r: Named, name: string, why: string) =>
+  new StatusError(403, 'Forbidden', `${qualified(r)}${name === '' ? '' : ` "${name}"`} is forbidden: ${why}`, detailsOf(r, name))
+export const forbiddenPath = (message: string) => new StatusError(403, 'Forbidden', message, {})
+export const notFound = (r: Named, name: string) =>
+  new StatusError(404, 'NotFound', `${qualified(r)} "${name}" not found`, detailsOf(r, name))
+/** No such path, or a resource that is not served. */
+export const noSuchResource = () => new StatusError(404, 'NotFound', 'the server could not find the requested resource', {})
+export const methodNotAllowed = (
+  message = 'the server does not allow this method on the requested resource',
+  details: StatusDetails = {},
+) => new StatusError(405, 'MethodNotAllowed', message, details)
+export const notAcceptable = (accepted: readonly string[]) =>
+  new StatusError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`)
+export const alreadyExists = (r: Named, name: string) =>
+  new StatusError(409, 'AlreadyExists', `${qualified(r)} "${name}" already exists`, detailsOf(r, name))
+/** An optimistic write that lost, or another state of the object that stands in the way. */
+export const conflict = (r: Named, name: string, why: string) =>
+  new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(r)} "${name}": ${why}`, detailsOf(r, name))
+export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
+export const expired = (message: string, more: { continue?: string } = {}) => new StatusError(410, 'Expired', message, undefined, more)
+export const gone = (message: string) => new StatusError(410, 'Gone', message)
+export const tooLarge = (message: string) => new StatusError(413, 'RequestEntityTooLarge', message)
+export const unsupportedMediaType = (accepted: readonly string[]) =>
+  new StatusError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  )
+export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
+  new StatusError(429, 'TooManyRequests', message, { retryAfterSeconds })
+export const internalError = (message: string) =>
+  new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
+export const unavailable = (message: string) => new StatusError(503, 'ServiceUnavailable', message)
+export const timedOut = (message: string, details: StatusDetails = {}) => new StatusError(504, 'Timeout', message, details)
+
+/** All that is wrong with an object, in one answer. */
+export function invalidObject(
+  subject: { readonly group: string; readonly kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): StatusError {
+  const texts = [...new Set(errors.map(e => `${e.field}: ${e.message}`))]
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
+  const kind = subject.group === '' ? subject.kind : `${subject.kind}.${subject.group}`
+  return new StatusError(422, 'Invalid', `${kind} "${name}" is invalid${texts.length === 0 ? '' : `: ${list}`}`, {
+    ...(name === '' ? {} : { name }),
+    ...(subject.group === '' ? {} : { group: subject.group }),
+    ...(subject.kind === '' ? {} : { kind: subject.kind }),
+    causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
+  })
+}

@@ -1,0 +1,177 @@
+/**
+ * The schema language. A `Type` is an immutable description of a value that carries its static type in the phantom `T`;
+ * the server derives decoding, defaults, validation, patches, ownership, protobuf and OpenAPI from it.
+ *
+ * What is written for a field that holds nothing follows from its type, as on a Kubernetes wire:
+ *
+ *   string                 zero and absent are the same; neither is written
+ *   string.optional()      an explicit zero differs from absent and is kept
+ *   string.always()        written even when zero
+ *   string.required()      the same, and it is an error to leave it empty
+ *   string.default('x')    absent becomes 'x'
+ *   Message                absent, or present even when empty
+ *   Message.orEmpty()      absent means the empty message: clients may omit it, readers never have to ask
+ */
+
+import type { Json } from '../lib/json-value.ts'
+
+declare const STATIC: unique symbol
+declare const PRESENT: unique symbol
+
+export type Format = (value: string) => readonly string[]
+export type Rules = { readonly min?: number; readonly max?: number; readonly enum?: readonly string[]; readonly format?: Format }
+export type Flags = {
+  /** Written even when zero or absent. */
+  readonly always?: true
+  readonly required?: true
+  /** Explicit zero differs from absent. */
+  readonly optional?: true
+  readonly orEmpty?: true
+  readonly immutable?: true
+  readonly default?: unknown
+  /** Apply treats the whole value as one field. */
+  readonly atomic?: true
+  /** How strategic merge patches treat the list or map; without it they replace it. */
+  readonly merge?: { readonly key?: string; readonly retainKeys?: true }
+}
+
+export class Type<T, Present extends boolean = false> {
+  declare readonly [STATIC]: T
+  declare readonly [PRESENT]: Present
+  readonly shape: Shape
+  readonly rules: Rules
+  readonly flags: Flags
+
+  constructor(shape: Shape, rules: Rules = {}, flags: Flags = {}) {
+    this.shape = shape
+    this.rules = rules
+    this.flags = flags
+    Object.freeze(this)
+  }
+
+  /** The least number, or the least length of a string, list or map. */
+  min(min: number): Type<T, Present> {
+    return this.#with({ min })
+  }
+  /** The greatest number, or the greatest length of a string, list or map. */
+  max(max: number): Type<T, Present> {
+    return this.#with({ max })
+  }
+  /** A rule on the text that returns what is wrong with it. */
+  format(format: Format): Type<T, Present> {
+    return this.#with({ format })
+  }
+  required(): Type<T, true> {
+    return this.#flag({ required: true, always: true })
+  }
+  always(): Type<T, true> {
+    return this.#flag({ always: true })
+  }
+  optional(): Type<T, false> {
+    return this.#flag({ optional: true })
+  }
+  orEmpty(): Type<T, true> {
+    return this.#flag({ orEmpty: true })
+  }
+  default(value: T): Type<T, true> {
+    return this.#flag({ default: value })
+  }
+  immutable(): Type<T, Present> {
+    return this.#flag({ immutable: true })
+  }
+  atomic(): Type<T, Present> {
+    return this.#flag({ atomic: true })
+  }
+  /** Strategic merge patches merge this list by a key of its items; without a key, as a set of plain values. */
+  mergedBy(key?: string): Type<T, Present> {
+    return this.#flag({ merge: { ...this.flags.merge, ...(key === undefined ? {} : { key }) } })
+  }
+  /** Strategic merge patches may name with `$retainKeys` the fields that stay. */
+  retainingKeys(): Type<T, Present> {
+    return this.#flag({ merge: { ...this.flags.merge, retainKeys: true } })
+  }
+
+  #with(rules: Rules): Type<any, any> {
+    return new Type(this.shape, { ...this.rules, ...rules }, this.flags)
+  }
+  #flag(flags: Flags): Type<any, any> {
+    return new Type(this.shape, this.rules, { ...this.flags, ...flags })
+  }
+}
+
+export type AnyType = Type<any, boolean>
+/** A field: its protobuf number, its type, and what it is for. */
+export type Field = readonly [wire: number, type: AnyType, doc?: string]
+export type Fields = Readonly<Record<string, Field>>
+
+export type ScalarName =
+  | 'string'
+  | 'bool'
+  | 'int32'
+  | 'int64'
+  | 'double'
+  | 'bytes'
+  | 'time'
+  | 'microTime'
+  | 'duration'
+  | 'quantity'
+  | 'intOrString'
+  | 'raw'
+export type MessageShape = {
+  readonly kind: 'message'
+  readonly name: string
+  readonly fields: Fields
+  /** Fills what depends on other fields of the same message; runs after the fields' own defaults, innermost message first. */
+  readonly defaults?: (value: any) => void
+}
+export type ListShape = { readonly kind: 'list'; readonly item: AnyType; readonly list: 'atomic' | 'set' | readonly string[] }
+export type Shape =
+  | { readonly kind: 'scalar'; readonly name: ScalarName }
+  | MessageShape
+  | ListShape
+  | { readonly kind: 'map'; readonly value: AnyType }
+
+export type Static<X> = X extends Type<infer T, boolean> ? T : never
+type FieldType<F> = F extends readonly [number, infer X, ...unknown[]] ? X : never
+type IsPresent<F> = FieldType<F> extends Type<any, true> ? true : false
+type Simplify<T> = { [K in keyof T]: T[K] } & {}
+export type Message<F> = Simplify<
+  { -readonly [K in keyof F as IsPresent<F[K]> extends true ? K : never]: Static<FieldType<F[K]>> } & {
+    -readonly [K in keyof F as IsPresent<F[K]> extends true ? never : K]?: Static<FieldType<F[K]>>
+  }
+>
+
+const scalar = <T>(name: ScalarName) => new Type<T>({ kind: 'scalar', name })
+export const string = scalar<string>('string')
+export const bool = scalar<boolean>('bool')
+export const int32 = scalar<number>('int32')
+/** Values beyond 2^53 are bigint, so nothing is rounded on the way through. */
+export const int64 = scalar<number | bigint>('int64')
+export const double = scalar<number>('double')
+/** Base64 text. */
+export const bytes = scalar<string>('bytes')
+/** RFC 3339 with seconds, in UTC. */
+export const time = scalar<string>('time')
+/** RFC 3339 with microseconds, in UTC. */
+export const microTime = scalar<string>('microTime')
+/** Go's duration text, such as `1m30s`. */
+export const duration = scalar<string>('duration')
+/** A resource amount such as `500m` or `2Gi`, always in canonical form. */
+export const quantity = scalar<string>('quantity')
+export const intOrString = scalar<number | string>('intOrString')
+/** Any JSON, kept as it came. */
+export const raw = scalar<Json>('raw')
+
+export const oneOf = <const V extends readonly string[]>(...values: V) =>
+  new Type<V[number]>({ kind: 'scalar', name: 'string' }, { enum: values })
+
+/** A structure. `defaults` fills what depends on other fields of the same message. */
+export const message = <const F extends Fields>(name: string, fields: F, more: { defaults?: (value: Message<F>) => void } = {}) =>
+  new Type<Message<F>>({ kind: 'message', name, fields, ...more })
+/** A list that apply replaces as a whole. */
+export const atomic = <T>(item: Type<T, boolean>) => new Type<T[]>({ kind: 'list', item, list: 'atomic' })
+/** A list of unique plain values that apply merges. */
+export const set = <T>(item: Type<T, boolean>) => new Type<T[]>({ kind: 'list', item, list: 'set' })
+/** A list of messages told apart by some of their fields, that apply merges. */
+export const keyed = <T>(item: Type<T, boolean>, ...keys: (keyof T & string)[]) => new Type<T[]>({ kind: 'list', item, list: keys })
+export const mapOf = <T>(value: Type<T, boolean>) => new Type<Record<string, T>>({ kind: 'map', value })
