@@ -33,7 +33,7 @@ export function entry<T>(ref: Ref<Record<string, T>>, key: string): Ref<T> {
 export const withValue = <T>(ref: Ref<any>, value: T): Ref<T> => refTo(value, targetOf(ref).path)
 
 export const pathOf = (ref: Ref<any>): string => targetOf(ref).path
-export const valueOf = <T>(ref: Ref<T>): T | undefined => targetOf(ref).value as T | undefined
+export const targetValue = <T>(ref: Ref<T>): T | undefined => targetOf(ref).value as T | undefined
 
 export type FieldReason =
   | 'FieldValueInvalid'

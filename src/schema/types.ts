@@ -100,8 +100,10 @@ export class Type<T, Present extends boolean = false> {
 }
 
 export type AnyType = Type<any, boolean>
+/** Protobuf number of a field; a pair for a field that JSON inlines and protobuf keeps in an embedded message. */
+export type Wire = number | readonly [embedded: number, inner: number]
 /** A field: its protobuf number, its type, and what it is for. */
-export type Field = readonly [wire: number, type: AnyType, doc?: string]
+export type Field = readonly [wire: Wire, type: AnyType, doc?: string]
 export type Fields = Readonly<Record<string, Field>>
 
 export type ScalarName =
@@ -132,7 +134,7 @@ export type Shape =
   | { readonly kind: 'map'; readonly value: AnyType }
 
 export type Static<X> = X extends Type<infer T, boolean> ? T : never
-type FieldType<F> = F extends readonly [number, infer X, ...unknown[]] ? X : never
+type FieldType<F> = F extends readonly [unknown, infer X, ...unknown[]] ? X : never
 type IsPresent<F> = FieldType<F> extends Type<any, true> ? true : false
 type Simplify<T> = { [K in keyof T]: T[K] } & {}
 export type Message<F> = Simplify<
@@ -175,3 +177,8 @@ export const set = <T>(item: Type<T, boolean>) => new Type<T[]>({ kind: 'list', 
 /** A list of messages told apart by some of their fields, that apply merges. */
 export const keyed = <T>(item: Type<T, boolean>, ...keys: (keyof T & string)[]) => new Type<T[]>({ kind: 'list', item, list: keys })
 export const mapOf = <T>(value: Type<T, boolean>) => new Type<Record<string, T>>({ kind: 'map', value })
+
+/** Fields that JSON writes in the parent and protobuf in an embedded message at `wire`: `...inlined(2, volumeSources)`. */
+export const inlined = <const F extends Fields>(wire: number, fields: F): { readonly [K in keyof F]: Inlined<F[K]> } =>
+  Object.fromEntries(Object.entries(fields).map(([name, [inner, ...rest]]) => [name, [[wire, inner], ...rest]])) as never
+type Inlined<F> = F extends readonly [unknown, ...infer Rest] ? readonly [Wire, ...Rest] : never

@@ -1,0 +1,62 @@
+/** What the registry takes and gives: the contract between HTTP above and cache and store below. */
+import type { WatchStream } from '../cache/watch-stream.ts'
+import type { RequestContext, Verb } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { StatusDetails } from '../schema/status-error.ts'
+
+/** One request for a resource, as its path and method say. `name` is empty for collections, `namespace` for all namespaces. */
+export type Call = {
+  readonly verb: Verb
+  readonly resource: Resource
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+  readonly query: URLSearchParams
+}
+
+/** The body of a write: decoded objects, or a patch as sent. */
+export type Body =
+  | { readonly form: 'object'; readonly value: AnyObject; readonly warnings: readonly string[] }
+  | { readonly form: 'patch'; readonly mediaType: string; readonly bytes: Uint8Array }
+  | { readonly form: 'none' }
+
+/** What comes with a call. */
+export type CallContext = RequestContext & {
+  readonly body: Body
+  readonly userAgent: string
+  readonly signal: AbortSignal
+}
+
+export type ListMeta = {
+  readonly resourceVersion: string
+  readonly continue?: string
+  readonly remainingItemCount?: number
+  readonly shardInfo?: { readonly selector: string }
+}
+
+/** One answer. `json` is a whole object ready to send, resourceVersion and all. */
+export type Result =
+  | {
+      readonly form: 'object'
+      readonly code: 200 | 201 | 202
+      readonly resource: Resource
+      readonly json: Uint8Array
+      readonly warnings: readonly string[]
+    }
+  | { readonly form: 'list'; readonly resource: Resource; readonly items: readonly Uint8Array[]; readonly meta: ListMeta }
+  | { readonly form: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
+  | { readonly form: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
+
+export type SuccessStatus = {
+  readonly kind: 'Status'
+  readonly apiVersion: 'v1'
+  readonly metadata: object
+  readonly status: 'Success'
+  readonly details?: StatusDetails
+}
+
+/** All verbs in one call: http routes to it, tests and controllers call it without a socket. */
+export interface Registry {
+  handle(call: Call, ctx: CallContext): Promise<Result>
+}

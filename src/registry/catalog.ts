@@ -1,0 +1,64 @@
+/** What is served, by group, version and plural. Kinds can come and go while the server runs. */
+import type { Resource } from '../schema/resource.ts'
+
+export class Catalog {
+  #byPath = new Map<string, Resource>()
+  #version = 0
+
+  constructor(resources: Iterable<Resource> = []) {
+    for (const r of resources) this.add(r)
+  }
+
+  add(resource: Resource): void {
+    this.#byPath.set(pathOf(resource.group, resource.version, resource.plural), resource)
+    this.#version++
+  }
+
+  remove(resource: Resource): void {
+    if (this.#byPath.delete(pathOf(resource.group, resource.version, resource.plural))) this.#version++
+  }
+
+  find(group: string, version: string, plural: string): Resource | undefined {
+    return this.#byPath.get(pathOf(group, version, plural))
+  }
+
+  /** Moves whenever a kind is added or removed, so that documents made from the catalog know when they are old. */
+  get version(): number {
+    return this.#version
+  }
+
+  *[Symbol.iterator](): Iterator<Resource> {
+    yield* this.#byPath.values()
+  }
+
+  /** Groups in serving order, each with its versions, preferred first. */
+  groups(): ReadonlyMap<string, readonly string[]> {
+    const groups = new Map<string, string[]>()
+    for (const { group, version } of this) {
+      const versions = groups.get(group) ?? []
+      if (!versions.includes(version)) groups.set(group, [...versions, version].sort(byPreference))
+    }
+    return groups
+  }
+
+  /** The resources of one group version, by plural name; undefined when that version is not served. */
+  resources(group: string, version: string): readonly Resource[] | undefined {
+    const found = [...this].filter(r => r.group === group && r.version === version).sort((a, b) => (a.plural < b.plural ? -1 : 1))
+    return found.length ? found : undefined
+  }
+}
+
+const pathOf = (group: string, version: string, plural: string) => `${group}/${version}/${plural}`
+
+/** Stable before beta before alpha, then the higher number first: v2, v1, v1beta2, v1beta1, v1alpha1. */
+function byPreference(a: string, b: string): number {
+  const [rankA, majorA, minorA] = versionRank(a)
+  const [rankB, majorB, minorB] = versionRank(b)
+  return rankB - rankA || majorB - majorA || minorB - minorA || (a < b ? -1 : 1)
+}
+
+function versionRank(version: string): [rank: number, major: number, minor: number] {
+  const [, major, level, minor] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? []
+  if (major === undefined) return [-1, 0, 0]
+  return [level === undefined ? 2 : level === 'beta' ? 1 : 0, Number(major), Number(minor ?? 0)]
+}

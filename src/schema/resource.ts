@@ -1,0 +1,90 @@
+/** A kind as it is served: its group resolved, its whole type assembled, its paths and verbs known. */
+import { nameIsDNSSubdomain } from '../lib/names.ts'
+import type { Kind, KindSpec, NameRule, Verb } from './kind.ts'
+import { type AnyObject, ObjectMeta } from './object-meta.ts'
+import { type AnyType, type Fields, message, string } from './types.ts'
+
+export interface Resource {
+  readonly kind: string
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly singular: string
+  readonly listKind: string
+  /** `apps/v1`, or `v1` for the core group. */
+  readonly apiVersion: string
+  /** `daemonsets.apps`, or `secrets` for the core group. */
+  readonly qualified: string
+  readonly namespaced: boolean
+  readonly verbs: readonly Verb[]
+  /** The whole object: apiVersion, kind, metadata and the kind's own fields, in the order they are written. */
+  readonly type: AnyType
+  /** Where its objects are stored; keys go on with `NAMESPACE/NAME` or `NAME`. */
+  readonly prefix: string
+  readonly nameRule: NameRule
+  /** The declaration, for what is derived elsewhere. */
+  readonly def: KindSpec<any, any, any, AnyObject>
+  readonly subresources: readonly Subresource[]
+}
+
+/** A path below an object, with what it speaks. */
+export type Subresource = {
+  readonly name: string
+  readonly verbs: readonly Verb[]
+  /** The kind of its bodies, where that is not the resource's own. */
+  readonly speaks?: { readonly group: string; readonly version: string; readonly kind: string }
+}
+
+const ALL: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
+const VIEW: readonly Verb[] = ['get', 'patch', 'update']
+
+/** Resolves the group domain and assembles the type of a declared kind. */
+export function resourceOf(kind: Kind<any>, groupDomain: string): Resource {
+  const { def } = kind
+  const group = def.group.replace('{group_domain}', groupDomain)
+  const { plural, singular = def.kind.toLowerCase() } = def.names
+  return Object.freeze({
+    kind: def.kind,
+    group,
+    version: def.version,
+    plural,
+    singular,
+    listKind: `${def.kind}List`,
+    apiVersion: group === '' ? def.version : `${group}/${def.version}`,
+    qualified: group === '' ? plural : `${plural}.${group}`,
+    namespaced: def.scope === 'Namespaced',
+    verbs: def.verbs ?? ALL,
+    type: objectType(def),
+    prefix: `/${group === '' ? 'core' : group}/${plural}/`,
+    nameRule: def.name ?? nameIsDNSSubdomain,
+    def,
+    subresources: subresourcesOf(def),
+  })
+}
+
+function objectType(def: KindSpec<any, any, Fields, any>): AnyType {
+  return message(def.kind, {
+    kind: [0, string, 'The kind of this object.'],
+    apiVersion: [0, string, 'The API group and version it is written in.'],
+    metadata: [1, ObjectMeta.orEmpty(), 'Name, labels and the rest of what all objects share.'],
+    ...(def.spec ? { spec: [2, def.spec.orEmpty(), 'The desired state.'] as const } : {}),
+    ...(def.fields ?? {}),
+    ...(def.status ? { status: [3, def.status.orEmpty(), 'The observed state; written through the status subresource.'] as const } : {}),
+  })
+}
+
+function subresourcesOf({ subresources = {} }: KindSpec<any, any, any, any>): Subresource[] {
+  const { status, scale, views = {}, actions = {}, connect = {} } = subresources
+  const found: Subresource[] = []
+  if (status) found.push({ name: 'status', verbs: VIEW })
+  if (scale) found.push({ name: 'scale', verbs: VIEW, speaks: { group: 'autoscaling', version: 'v1', kind: 'Scale' } })
+  for (const [name, view] of Object.entries(views)) found.push({ name, verbs: view.verbs ?? VIEW })
+  for (const [name, { verbs, input }] of Object.entries(actions)) found.push({ name, verbs, speaks: input })
+  for (const [name, { verbs, kind }] of Object.entries(connect)) found.push({ name, verbs, speaks: { group: '', version: 'v1', kind } })
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** The storage key of an object, and the prefix of a namespace's objects. */
+export const keyOf = (r: Resource, namespace: string, name: string) =>
+  r.namespaced ? `${r.prefix}${namespace}/${name}` : `${r.prefix}${name}`
+export const prefixOf = (r: Resource, namespace: string) => (r.namespaced && namespace !== '' ? `${r.prefix}${namespace}/` : r.prefix)
