@@ -1,0 +1,205 @@
+// Times as the API writes them: RFC 3339 in UTC, to the second or to the microsecond, and ages for people.
+
+/** A point in time: whole seconds since 1970 UTC, negative before, and the nanoseconds after them. */
+export interface Instant {
+  readonly seconds: number
+  readonly nanos: number
+}
+
+/** A text that is no time; the message is the one Go's parser gives. */
+export class TimeError extends Error {
+  override readonly name = 'TimeError'
+}
+
+/** The instant of a clock reading in milliseconds. */
+export function instantOf(milliseconds: number): Instant {
+  const seconds = Math.floor(milliseconds / 1000)
+  return { seconds, nanos: Math.round((milliseconds - seconds * 1000) * 1e6) }
+}
+
+/** Milliseconds since 1970 of an instant, fractions dropped. */
+export function millisecondsOf({ seconds, nanos }: Instant): number {
+  return seconds * 1000 + Math.floor(nanos / 1e6)
+}
+
+/** Reads a time as metav1.Time does: any fraction and any offset are fine; throws TimeError. */
+export function parseTime(text: string): Instant {
+  return new TimeReader(text, 'second').read()
+}
+
+/** Reads a time as metav1.MicroTime does: exactly six digits of fraction; throws TimeError. */
+export function parseMicroTime(text: string): Instant {
+  return new TimeReader(text, 'microsecond').read()
+}
+
+/** `2006-01-02T15:04:05Z`: fractions are dropped. */
+export function formatTime({ seconds }: Instant): string {
+  return `${dateAndTime(seconds)}Z`
+}
+
+/** `2006-01-02T15:04:05.000000Z`: below a microsecond is dropped. */
+export function formatMicroTime({ seconds, nanos }: Instant): string {
+  return `${dateAndTime(seconds)}.${digits(Math.floor(nanos / 1000), 6)}Z`
+}
+
+/** Whether the instant is year 1 of Go, which the API writes as null. */
+export function isZeroTime({ seconds, nanos }: Instant): boolean {
+  return seconds === ZERO_SECONDS && nanos === 0
+}
+
+/** An age with two or three significant figures, as table columns show it. */
+export function humanDuration(milliseconds: number): string {
+  const seconds = Math.trunc(milliseconds / 1000)
+  // Clocks of machines differ a little: almost now is now.
+  if (seconds < -1) return '<invalid>'
+  if (seconds < 0) return '0s'
+  if (seconds < 120) return `${seconds}s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 10) return twoUnits(minutes, 'm', seconds % 60, 's')
+  if (minutes < 180) return `${minutes}m`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 8) return twoUnits(hours, 'h', minutes % 60, 'm')
+  if (hours < 48) return `${hours}h`
+  const days = Math.floor(hours / 24)
+  if (days < 8) return twoUnits(days, 'd', hours % 24, 'h')
+  if (days < 365 * 2) return `${days}d`
+  const years = Math.floor(days / 365)
+  return years < 8 ? twoUnits(years, 'y', days % 365, 'd') : `${years}y`
+}
+
+/** An age with one unit, as short columns show it. */
+export function shortHumanDuration(milliseconds: number): string {
+  const seconds = Math.trunc(milliseconds / 1000)
+  if (seconds < -1) return '<invalid>'
+  if (seconds < 0) return '0s'
+  if (seconds < 60) return `${seconds}s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`
+  const hours = Math.floor(seconds / 3600)
+  if (hours < 24) return `${hours}h`
+  if (hours < 24 * 365) return `${Math.floor(hours / 24)}d`
+  return `${Math.floor(hours / 24 / 365)}y`
+}
+
+const ZERO_SECONDS = -62135596800
+
+function twoUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`
+}
+
+function dateAndTime(seconds: number): string {
+  const date = new Date(seconds * 1000)
+  const day = `${year(date.getUTCFullYear())}-${digits(date.getUTCMonth() + 1, 2)}-${digits(date.getUTCDate(), 2)}`
+  return `${day}T${digits(date.getUTCHours(), 2)}:${digits(date.getUTCMinutes(), 2)}:${digits(date.getUTCSeconds(), 2)}`
+}
+
+function year(value: number): string {
+  return value < 0 ? `-${digits(-value, 4)}` : digits(value, 4)
+}
+
+function digits(value: number, width: number): string {
+  return String(value).padStart(width, '0')
+}
+
+const LAYOUTS = { second: '2006-01-02T15:04:05Z07:00', microsecond: '2006-01-02T15:04:05.000000Z07:00' }
+
+/** Reads element by element as Go does, because its errors name the element and the rest of the text. */
+class TimeReader {
+  readonly #text: string
+  readonly #precision: keyof typeof LAYOUTS
+  #rest: string
+
+  constructor(text: string, precision: keyof typeof LAYOUTS) {
+    this.#text = text
+    this.#precision = precision
+    this.#rest = text
+  }
+
+  read(): Instant {
+    const year = Number(this.#take(/^[0-9]{4}/, '2006'))
+    this.#skip('-')
+    const month = this.#number(/^[0-9]{2}/, '01', { name: 'month', from: 1, to: 12 })
+    this.#skip('-')
+    const day = Number(this.#take(/^[0-9]{2}/, '02'))
+    this.#skip('T')
+    const hour = this.#number(/^[0-9]{1,2}/, '15', { name: 'hour', from: 0, to: 23 })
+    this.#skip(':')
+    const minute = this.#number(/^[0-9]{2}/, '04', { name: 'minute', from: 0, to: 59 })
+    this.#skip(':')
+    const second = this.#number(/^[0-9]{2}/, '05', { name: 'second', from: 0, to: 59 })
+    const nanos = this.#fraction()
+    const offset = this.#offset()
+    if (this.#rest !== '') throw this.#error(`: extra text: ${quote(this.#rest)}`)
+    if (day < 1 || day > daysIn(year, month)) throw this.#error(': day out of range')
+    return { seconds: secondsOfDay(year, month, day) + hour * 3600 + minute * 60 + second - offset, nanos }
+  }
+
+  #fraction(): number {
+    const fraction =
+      this.#precision === 'microsecond'
+        ? this.#take(/^[.,][0-9]{6}/, '.000000')
+        : /^[.,][0-9]/.test(this.#rest)
+          ? this.#take(/^[.,][0-9]+/, '05')
+          : '.'
+    return Number(fraction.slice(1, 10).padEnd(9, '0'))
+  }
+
+  /** Seconds east of UTC. */
+  #offset(): number {
+    if (this.#rest.startsWith('Z')) {
+      this.#rest = this.#rest.slice(1)
+      return 0
+    }
+    const zone = this.#take(/^[+-][0-9]{2}:[0-9]{2}/, 'Z07:00')
+    const [hours, minutes] = [Number(zone.slice(1, 3)), Number(zone.slice(4))]
+    // People do write 24 hours and 60 minutes; Go lets them.
+    if (hours > 24) throw this.#error(': time zone offset hour out of range')
+    if (minutes > 60) throw this.#error(': time zone offset minute out of range')
+    return (hours * 60 + minutes) * (zone.startsWith('-') ? -60 : 60)
+  }
+
+  #number(pattern: RegExp, element: string, range: { name: string; from: number; to: number }): number {
+    const value = Number(this.#take(pattern, element))
+    if (value < range.from || value > range.to) throw this.#error(`: ${range.name} out of range`)
+    return value
+  }
+
+  #take(pattern: RegExp, element: string): string {
+    const match = pattern.exec(this.#rest)?.[0]
+    if (match === undefined) throw this.#cannotParse(element)
+    this.#rest = this.#rest.slice(match.length)
+    return match
+  }
+
+  #skip(separator: string): void {
+    if (!this.#rest.startsWith(separator)) throw this.#cannotParse(separator)
+    this.#rest = this.#rest.slice(1)
+  }
+
+  #cannotParse(element: string): TimeError {
+    return this.#error(` as ${quote(LAYOUTS[this.#precision])}: cannot parse ${quote(this.#rest)} as ${quote(element)}`)
+  }
+
+  #error(message: string): TimeError {
+    return new TimeError(`parsing time ${quote(this.#text)}${message}`)
+  }
+}
+
+/** Seconds from 1970 to the beginning of a day; Date.UTC would move the years 0 to 99 into the twentieth century. */
+function secondsOfDay(year: number, month: number, day: number): number {
+  return new Date(0).setUTCFullYear(year, month - 1, day) / 1000
+}
+
+function daysIn(year: number, month: number): number {
+  return new Date(new Date(0).setUTCFullYear(year, month, 0)).getUTCDate()
+}
+
+/** Quotes as Go's time package does: bytes outside printable ASCII in hexadecimal. */
+function quote(text: string): string {
+  let out = '"'
+  for (const byte of Buffer.from(text)) {
+    if (byte === 0x22 || byte === 0x5c) out += `\\${String.fromCharCode(byte)}`
+    else if (byte < 0x20 || byte >= 0x80) out += `\\x${byte.toString(16).padStart(2, '0')}`
+    else out += String.fromCharCode(byte)
+  }
+  return `${out}"`
+}
