@@ -91,7 +91,7 @@ test('values are rounded away from zero and capped at 64 bits', () => {
   assert.equal(q.integerValue(parse('1Mi')), 1048576n)
   assert.equal(q.integerValue(parse('1n')), 1n)
   assert.equal(q.milliValue(parse('1.0001')), 1001n)
-  assert.equal(q.milliValue(parse('0')), 0n)
+  for (const zero of ['0', '0n', '0e1000000000']) assert.equal(q.milliValue(parse(zero)), 0n)
   assert.equal(q.integerValue(parse('1e1000000000')), 2n ** 63n - 1n)
   assert.equal(q.milliValue(parse('-1e30')), -(2n ** 63n - 1n))
 })
@@ -113,7 +113,7 @@ test('sums and differences keep the format of the first', () => {
   assert.equal(q.addQuantity(parse('100m'), parse('1')).text, '1100m')
   assert.equal(q.subtractQuantity(parse('1'), parse('250m')).text, '750m')
   assert.equal(q.subtractQuantity(parse('1'), parse('1')).text, '0')
-  assert.equal(q.addQuantity(parse('1Ki'), parse('1e2000000001')).text, '100e1999999999')
+  assert.equal(q.addQuantity(parse('1Ki'), parse('1e2000000001')).text, '1e2000000001')
 })
 
 const suffixes = fc.constantFrom(

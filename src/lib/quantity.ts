@@ -184,7 +184,8 @@ function decimalText({ unscaled, scale }: Magnitude, format: QuantityFormat): st
 
 /** Rounds a magnitude up to a multiple of ten to the power of `scale`, so that nothing wanted becomes zero. */
 function roundUpTo(value: Magnitude, scale: number): Magnitude {
-  if (value.scale >= scale || value.unscaled === 0n) return value
+  if (value.scale >= scale) return value
+  if (value.unscaled === 0n) return { unscaled: 0n, scale }
   const places = scale - value.scale
   // More places than digits: whatever it is, it is less than one unit.
   if (places > MAX_DIGITS + 30) return { unscaled: 1n, scale }
@@ -220,7 +221,7 @@ function scaledValue(quantity: Quantity, scale: number): bigint {
 
 /** The unscaled value at a scale not above the present one. */
 function withScale({ unscaled, scale }: Magnitude, lower: number): bigint {
-  return unscaled * 10n ** BigInt(scale - lower)
+  return unscaled === 0n ? 0n : unscaled * 10n ** BigInt(scale - lower)
 }
 
 function exactQuotient(unscaled: bigint, places: number): bigint | undefined {
