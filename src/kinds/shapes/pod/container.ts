@@ -1,5 +1,5 @@
 /** A container of a pod. */
-import { atomic, bool, int32, keyed, message, type Static, set, string } from '../../../schema/types.ts'
+import { atomic, bool, inlined, int32, keyed, message, type Static, set, string } from '../../../schema/types.ts'
 import { EnvFromSource, EnvVar } from './environment.ts'
 import { Lifecycle, Probe } from './probes.ts'
 import { ContainerResizePolicy, ResourceRequirements } from './resources.ts'

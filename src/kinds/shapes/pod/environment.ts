@@ -1,5 +1,5 @@
 /** Environment variables of a container and where their values come from. */
-import { bool, message, type Static, string } from '../../../schema/types.ts'
+import { bool, inlined, message, type Static, string } from '../../../schema/types.ts'
 import { ObjectFieldSelector, ResourceFieldSelector } from './downward.ts'
 import { localObjectReference } from './references.ts'
 
@@ -40,7 +40,7 @@ export const FileKeySelector = message('FileKeySelector', {
   volumeName: [1, string.always(), ''],
   path: [2, string.always(), ''],
   key: [3, string.always(), ''],
-  optional: [4, bool.optional(), ''],
+  optional: [4, bool.optional().default(false), ''],
 }).atomic()
 export type FileKeySelector = Static<typeof FileKeySelector>
 

@@ -1,5 +1,5 @@
 /** How containers are asked about their health, and what is run around their life. */
-import { atomic, int32, int64, intOrString, message, type Static, string } from '../../../schema/types.ts'
+import { atomic, inlined, int32, int64, intOrString, message, type Static, string } from '../../../schema/types.ts'
 
 export const ExecAction = message('ExecAction', {
   command: [1, atomic(string), ''],

@@ -1,5 +1,5 @@
 /** Files that a volume makes out of secrets, config maps, tokens, certificates and the pod itself. */
-import { atomic, bool, int32, int64, mapOf, message, type Static, string } from '../../../schema/types.ts'
+import { atomic, bool, inlined, int32, int64, mapOf, message, type Static, string } from '../../../schema/types.ts'
 import { LabelSelector } from '../meta.ts'
 import { ObjectFieldSelector, ResourceFieldSelector } from './downward.ts'
 import { localObjectReference } from './references.ts'

@@ -1,5 +1,5 @@
 /** Volumes of a pod: where their files come from. */
-import { atomic, bool, int32, int64, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
+import { atomic, bool, inlined, int32, int64, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
 import { PersistentVolumeClaimTemplate } from '../persistent-volume-claim.ts'
 import { LocalObjectReference, localObjectReference } from './references.ts'
 import {
