@@ -1,4 +1,5 @@
 /** A kind, declared: its fields, rules, subresources, selectable fields and columns. One file a kind; the server derives the rest. */
+import type { NameRole } from '../lib/names.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
 import type { Fields, Message, Type } from './types.ts'
@@ -86,7 +87,8 @@ export interface Subresources<O> {
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch'
 export type Propagation = 'Orphan' | 'Background' | 'Foreground'
-export type NameRule = (name: string, isPrefix: boolean) => readonly string[]
+/** What is wrong with a name, or with the prefix of one to be generated. */
+export type NameRule = (name: string, role?: NameRole) => readonly string[]
 
 export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   /** With the spec's placeholder: `networking.{group_domain}`; empty for the core group. */

@@ -1,0 +1,33 @@
+/** Table columns and cell formats that many kinds share. */
+import { humanDuration, millisecondsOf, parseTime } from '../lib/time.ts'
+import type { CellContext, Column } from './kind.ts'
+import type { Envelope } from './object-meta.ts'
+
+/** What tables say about their first column. */
+export const NAME_DOC =
+  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names'
+
+const CREATED_DOC =
+  'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata'
+
+/** How long ago the object was created, for people. */
+export const age: Column<Envelope> = ['string', (o, ctx) => since(o.metadata.creationTimestamp, ctx), CREATED_DOC]
+
+/** When the object was created, for kinds without columns of their own. */
+export const createdAt: Column<Envelope> = ['date', o => o.metadata.creationTimestamp, CREATED_DOC]
+
+/** The time from a timestamp until now as people write it; `<unknown>` when there is none. */
+export function since(timestamp: string | undefined, { now }: CellContext): string {
+  return timestamp ? humanDuration(now.getTime() - millisecondsOf(parseTime(timestamp))) : '<unknown>'
+}
+
+/** The time from now until a timestamp; `<unknown>` when there is none. */
+export function until(timestamp: string | undefined, { now }: CellContext): string {
+  return timestamp ? humanDuration(millisecondsOf(parseTime(timestamp)) - now.getTime()) : '<unknown>'
+}
+
+/** Labels as tables show them: sorted `key=value` pairs, `<none>` without any. */
+export function formatLabels(labels: Readonly<Record<string, string>> | undefined): string {
+  const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`)
+  return pairs.length === 0 ? '<none>' : pairs.sort().join(',')
+}

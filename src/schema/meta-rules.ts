@@ -1,0 +1,161 @@
+/** The rules of metadata that hold for every kind: names, labels, annotations, owners, finalizers and field ownership. */
+import { isQualifiedName, isValidLabelValue, nameIsDNSLabel } from '../lib/names.ts'
+import type { NameRule } from './kind.ts'
+import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object-meta.ts'
+import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported, withValue } from './refs.ts'
+
+/** Annotations of one object may take this many bytes, keys and values together. */
+export const MAX_ANNOTATIONS_BYTES = 256 * 1024
+
+/** The finalizers that ask the garbage collector to leave dependents alone, or to wait for them. */
+export const ORPHAN_FINALIZER = 'orphan'
+export const FOREGROUND_FINALIZER = 'foregroundDeletion'
+
+/** Rules on the metadata of an object to be created, whose name has been generated already. */
+export function* validateObjectMeta(
+  meta: ObjectMeta,
+  at: Ref<ObjectMeta>,
+  { namespaced, nameRule }: { namespaced: boolean; nameRule: NameRule },
+): Iterable<FieldError> {
+  if (meta.generateName) yield* invalidEach(at.generateName, nameRule(meta.generateName, 'prefix'))
+  if (!meta.name) yield required(at.name, 'name or generateName is required')
+  else yield* invalidEach(at.name, nameRule(meta.name, 'name'))
+  if (!namespaced) {
+    if (meta.namespace) yield forbidden(at.namespace, 'not allowed on this type')
+  } else if (!meta.namespace) yield required(at.namespace)
+  else yield* invalidEach(at.namespace, nameIsDNSLabel(meta.namespace))
+  yield* validateGeneration(meta, at)
+  yield* validateLabels(meta.labels, at.labels)
+  yield* validateAnnotations(meta.annotations, at.annotations)
+  yield* validateOwnerReferences(meta.ownerReferences, at.ownerReferences)
+  yield* validateFinalizers(meta.finalizers, at.finalizers)
+  yield* validateManagedFields(meta.managedFields, at.managedFields)
+}
+
+/** Rules on a change of metadata; what a write cannot change has been taken over from `old` already. */
+export function* validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
+  if (old.deletionTimestamp) yield* validateNoNewFinalizers(meta.finalizers, old.finalizers, at.finalizers)
+  if (!meta.resourceVersion) yield invalid(at.resourceVersion, 'must be specified for an update')
+  yield* validateGeneration(meta, at)
+  if ((meta.generation ?? 0) < (old.generation ?? 0))
+    yield invalid(withValue(at.generation, meta.generation ?? 0), 'must not be decremented')
+  for (const field of ['name', 'namespace', 'uid'] as const)
+    if ((meta[field] ?? '') !== (old[field] ?? '')) yield invalid(at[field], IMMUTABLE)
+  for (const field of ['creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const)
+    if ((meta[field] ?? null) !== (old[field] ?? null)) yield invalid(withValue(at[field], meta[field] ?? null), IMMUTABLE)
+  yield* validateLabels(meta.labels, at.labels)
+  yield* validateAnnotations(meta.annotations, at.annotations)
+  yield* validateOwnerReferences(meta.ownerReferences, at.ownerReferences)
+  yield* validateManagedFields(meta.managedFields, at.managedFields)
+}
+
+/** Keys are qualified names and values label values; errors point at the map, and show the key or value. */
+export function* validateLabels(labels: Record<string, string> | null | undefined, at: Ref<Record<string, string>>): Iterable<FieldError> {
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    yield* validateLabelKey(withValue(at, key), key)
+    yield* invalidEach(withValue(at, value), isValidLabelValue(value))
+  }
+}
+
+/** A label key: a name, optionally after a DNS name and a slash. */
+export function validateLabelKey(at: Ref<string>, key = ''): Iterable<FieldError> {
+  return invalidEach(withValue(at, key), isQualifiedName(key))
+}
+
+/** Keys are qualified names in either case; the whole has a limit. */
+export function* validateAnnotations(
+  annotations: Record<string, string> | null | undefined,
+  at: Ref<Record<string, string>>,
+): Iterable<FieldError> {
+  let size = 0
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    yield* invalidEach(withValue(at, key), isQualifiedName(key.toLowerCase()))
+    size += Buffer.byteLength(key) + Buffer.byteLength(value)
+  }
+  if (size > MAX_ANNOTATIONS_BYTES) yield tooLong(at, MAX_ANNOTATIONS_BYTES)
+}
+
+/** Finalizers are qualified names, and those of garbage collection exclude each other. */
+export function* validateFinalizers(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
+  const names = finalizers ?? []
+  for (const name of names) yield* invalidEach(withValue(at, name), isQualifiedName(name))
+  if (names.includes(ORPHAN_FINALIZER) && names.includes(FOREGROUND_FINALIZER))
+    yield invalid(at, `finalizer ${ORPHAN_FINALIZER} and ${FOREGROUND_FINALIZER} cannot be both set`)
+}
+
+/** An object that is being deleted takes no further finalizers. */
+export function* validateNoNewFinalizers(
+  finalizers: readonly string[] | null | undefined,
+  old: readonly string[] | null | undefined,
+  at: Ref<string[]>,
+): Iterable<FieldError> {
+  const extra = [...new Set(finalizers ?? [])].filter(name => !old?.includes(name)).sort()
+  if (extra.length === 0) return
+  const list = `[]string{${extra.map(name => JSON.stringify(name)).join(', ')}}`
+  yield forbidden(at, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`)
+}
+
+/** Every owner is named in full, none is a kind that cannot own, and at most one of them is the controller. */
+export function* validateOwnerReferences(
+  owners: readonly OwnerReference[] | null | undefined,
+  at: Ref<OwnerReference[]>,
+): Iterable<FieldError> {
+  let controller: string | undefined
+  for (const [i, owner] of (owners ?? []).entries()) {
+    yield* validateOwnerReference(owner, at[i]!)
+    if (!owner.controller) continue
+    const name = `${owner.kind}/${owner.name}`
+    if (controller === undefined) controller = name
+    else yield invalid(at, `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`)
+  }
+}
+
+/** Entries of field ownership name an operation, a printable manager and the only format there is. */
+export function* validateManagedFields(
+  entries: readonly ManagedFieldsEntry[] | null | undefined,
+  at: Ref<ManagedFieldsEntry[]>,
+): Iterable<FieldError> {
+  for (const [i, { operation, fieldsType, manager = '', subresource = '' }] of (entries ?? []).entries()) {
+    const here = at[i]!
+    if (!operation) yield required(here.operation, 'must not be empty')
+    else if (operation !== 'Apply' && operation !== 'Update') yield unsupported(here.operation, 'Apply', 'Update')
+    if (fieldsType && fieldsType !== 'FieldsV1') yield invalid(here.fieldsType, 'must be `FieldsV1`')
+    yield* validateFieldManager(manager, here.manager)
+    if (Buffer.byteLength(subresource) > MAX_SUBRESOURCE_BYTES) yield tooLong(here.subresource, MAX_SUBRESOURCE_BYTES)
+  }
+}
+
+/** The name of a field manager is short and printable. */
+export function* validateFieldManager(manager: string, at: Ref<string>): Iterable<FieldError> {
+  if (Buffer.byteLength(manager) > MAX_MANAGER_BYTES) yield tooLong(at, MAX_MANAGER_BYTES)
+  let position = 0
+  for (const character of manager) {
+    if (!PRINTABLE.test(character)) {
+      const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
+      yield invalid(withValue(at, manager), `invalid character U+${code} (at position ${position})`)
+    }
+    position += Buffer.byteLength(character)
+  }
+}
+
+const IMMUTABLE = 'field is immutable'
+const MAX_MANAGER_BYTES = 128
+const MAX_SUBRESOURCE_BYTES = 256
+/** What Go calls printable: letters, marks, numbers, punctuation, symbols and the plain space. */
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+
+function* validateGeneration({ generation = 0 }: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
+  if (generation < 0) yield invalid(at.generation, 'must be greater than or equal to 0')
+}
+
+function* validateOwnerReference(owner: OwnerReference, at: Ref<OwnerReference>): Iterable<FieldError> {
+  const { apiVersion, kind, name, uid } = owner
+  if (!apiVersion) yield required(at.apiVersion, 'must not be empty')
+  else if (!/^([^/]*\/)?[^/]+$/.test(apiVersion)) yield invalid(at.apiVersion, 'must be <group>/<version> or <version>')
+  if (!kind) yield required(at.kind, 'must not be empty')
+  if (!name) yield required(at.name, 'must not be empty')
+  if (!uid) yield required(at.uid, 'must not be empty')
+  // Events come and go by themselves: what they owned would vanish with them.
+  if (kind === 'Event' && (apiVersion === 'v1' || apiVersion === '/v1'))
+    yield invalid(at, '/v1, Kind=Event is disallowed from being an owner')
+}
