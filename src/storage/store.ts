@@ -40,7 +40,12 @@ export type Swap =
   | { readonly ok: true; readonly revision: Revision; readonly before: Entry | undefined }
   | { readonly ok: false; readonly current: Entry | undefined }
 
-export type Event = { readonly key: string; readonly before: Entry | undefined; readonly after: Entry | undefined; readonly revision: Revision }
+export type Event = {
+  readonly key: string
+  readonly before: Entry | undefined
+  readonly after: Entry | undefined
+  readonly revision: Revision
+}
 export type Batch = { readonly revision: Revision; readonly events: readonly Event[] }
 
 /** Thrown by reads and watches of a revision that compaction has forgotten. */

@@ -1,0 +1,286 @@
+/** The durable default store: an lmdb database of every write, an index of it in memory, group commits. */
+import { type Clock, systemClock } from '../clock.ts'
+import { deadlineOf, Expiry } from '../expiry.ts'
+import { Feed } from '../feed.ts'
+import type { History, Versioned } from '../history.ts'
+import { checkKey } from '../key-order.ts'
+import {
+  type Batch,
+  type Change,
+  type Entry,
+  type Extent,
+  type Page,
+  type PageRequest,
+  type Read,
+  type Revision,
+  type Store,
+  StoreUnavailable,
+  type Swap,
+} from '../store.ts'
+import { type Engine, openEngine, type Snapshot } from './engine.ts'
+import { explain, isNoSpace } from './failure.ts'
+import { GroupCommit, type Write } from './group-commit.ts'
+import { loadHistory } from './load.ts'
+import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
+
+export type EmbeddedOptions = { readonly dir: string; readonly clock?: Clock }
+
+/**
+ * Opens the store kept in a directory, making it if there is none. Throws `StoreUnavailable`, saying what to do, if another
+ * process has it open, it cannot be written, or a later release wrote it.
+ */
+export async function openEmbeddedStore({ dir, clock = systemClock }: EmbeddedOptions): Promise<EmbeddedStore> {
+  const engine = await openEngine(dir)
+  try {
+    return new EmbeddedStore(engine, clock)
+  } catch (error) {
+    await engine.close().catch(() => {})
+    throw explain(error, `cannot read the store in ${dir}`)
+  }
+}
+
+/** A swap that was decided but is not durable yet; only later swaps know of it. */
+type Pending = Write & {
+  readonly key: string
+  readonly version: Stored
+  readonly before: Entry | undefined
+  readonly after: Entry | undefined
+  readonly result: Promise<Swap>
+  resolve(swap: Swap): void
+  reject(error: unknown): void
+}
+
+const EVENTS_PER_CHUNK = 256
+const ENTRIES_PER_TURN = 512
+const SWEEP_REVISIONS = 512
+const REMOVES_AT_ONCE = 256
+
+export class EmbeddedStore implements Store, AsyncDisposable {
+  readonly #engine: Engine
+  readonly #clock: Clock
+  readonly #history: History<Stored>
+  readonly #commits: GroupCommit<Pending>
+  readonly #feed: Feed
+  readonly #expiry: Expiry
+  readonly #pending = new Map<string, Pending>()
+  readonly #reads = new Set<Promise<unknown>>()
+  /** Headers of records that nobody can read any more. */
+  #garbage: Uint8Array[]
+  #assigned: Revision
+  #compaction: Promise<void> = Promise.resolve()
+  #failed: StoreUnavailable | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(engine: Engine, clock: Clock) {
+    const { history, garbage } = loadHistory(engine)
+    this.#engine = engine
+    this.#clock = clock
+    this.#history = history
+    this.#garbage = garbage
+    this.#assigned = history.newest
+    this.#commits = new GroupCommit(work => engine.commit(work), {
+      committed: writes => this.#committed(writes),
+      failed: (writes, error) => this.#commitFailed(writes, error),
+    })
+    this.#feed = new Feed({ newest: () => history.newest, read: (prefix, after) => this.#changes(prefix, after) })
+    this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
+    for (const { key, version } of history.current()) this.#trackDeadline(key, version)
+  }
+
+  async get(key: string, at?: Revision): Promise<Read> {
+    this.#assertOpen()
+    const version = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
+    return { revision: at ?? this.#history.newest, entry: version && this.#entry(key, version) }
+  }
+
+  async list(prefix: string, page: PageRequest = {}): Promise<Page> {
+    this.#assertOpen()
+    const { found, remaining } = this.#history.page(prefix, page)
+    const revision = page.at ?? this.#history.newest
+    if (found.length <= ENTRIES_PER_TURN) return { revision, entries: this.#entries(found), remaining }
+    const reading = this.#entriesInTurns(found)
+    this.#reads.add(reading)
+    try {
+      return { revision, entries: await reading, remaining }
+    } finally {
+      this.#reads.delete(reading)
+    }
+  }
+
+  swap(key: string, change: Change): Promise<Swap> {
+    try {
+      return this.#decide(key, change)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch> {
+    return this.#feed.watch(prefix, after, signal)
+  }
+
+  async extent(): Promise<Extent> {
+    this.#assertOpen()
+    return { oldest: this.#history.oldest, newest: this.#history.newest }
+  }
+
+  /** Reads before the revision fail as soon as that is durable; the promise resolves when the space has been freed. */
+  compact(before: Revision): Promise<void> {
+    const done = this.#compaction.then(() => this.#compact(before))
+    this.#compaction = done.catch(() => {})
+    return done
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Decides against what is committed and what is about to be, at once and in order, so that one commit can hold many swaps. */
+  #decide(key: string, { expect, value, ttlSeconds }: Change): Promise<Swap> {
+    this.#assertWritable()
+    checkKey(key)
+    const deadline = deadlineOf(ttlSeconds, this.#clock)
+    const pending = this.#pending.get(key)
+    const committed = pending ? undefined : this.#history.latest(key)
+    const current = pending ? pending.after : committed && this.#entry(key, committed)
+    if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
+      // What is not durable yet may still come to nothing, and so may this answer then.
+      return pending ? pending.result.then(() => ({ ok: false, current })) : Promise.resolve({ ok: false, current })
+    }
+    const modified = this.#assigned + 1
+    const created = current?.created ?? modified
+    const version = { modified, created, deleted: value === null, ...(value && deadline !== undefined && { deadline }) }
+    const header = encodeHeader(key, version)
+    const body = encodeBody(header, value ?? new Uint8Array())
+    const after = value ? { key, value, created, modified } : undefined
+    const write: Pending = { key, version, before: current, after, header, body, ...deferred<Swap>() }
+    this.#assigned = modified
+    this.#pending.set(key, write)
+    this.#commits.add(write)
+    return write.result
+  }
+
+  /** Watches hear of a write before whoever made it does. */
+  #committed(writes: readonly Pending[]): void {
+    for (const write of writes) {
+      const { key, version } = write
+      this.#history.append(key, version)
+      this.#trackDeadline(key, version)
+      if (this.#pending.get(key) === write) this.#pending.delete(key)
+    }
+    const events = writes.map(({ key, before, after, version }) => ({ key, before, after, revision: version.modified }))
+    this.#feed.publish({ revision: this.#history.newest, events })
+    for (const { resolve, version, before } of writes) resolve({ ok: true, revision: version.modified, before })
+  }
+
+  /** Without space nothing was written, so the next swap may try again; after any other failure only a restart tells what was. */
+  #commitFailed(writes: readonly Pending[], cause: unknown): void {
+    const error = explain(cause, `cannot write to the store in ${this.#engine.dir}`)
+    if (!isNoSpace(cause)) this.#failed = error
+    this.#pending.clear()
+    this.#assigned = this.#history.newest
+    for (const { reject } of writes) reject(error)
+  }
+
+  async #compact(before: Revision): Promise<void> {
+    this.#assertWritable()
+    if (before > this.#history.oldest) {
+      // Checked before it is made durable, so that a wrong revision changes nothing.
+      this.#history.check(before)
+      await this.#chore({ removes: [], compacted: before })
+      this.#history.forget(before)
+    }
+    for (;;) {
+      if (this.#garbage.length < REMOVES_AT_ONCE) {
+        const dropped = this.#history.sweep(SWEEP_REVISIONS)
+        for (const { key, version } of dropped ?? []) this.#garbage.push(encodeHeader(key, version))
+        if (!dropped && this.#garbage.length === 0) return
+      }
+      // What is left is found again when the store is next opened.
+      if (this.#closing) return
+      const removes = this.#garbage.slice(0, REMOVES_AT_ONCE)
+      if (removes.length > 0) await this.#chore({ removes })
+      this.#garbage.splice(0, removes.length)
+    }
+  }
+
+  async #chore(chore: { removes: readonly Uint8Array[]; compacted?: Revision }): Promise<void> {
+    try {
+      await this.#commits.do(chore)
+    } catch (error) {
+      throw explain(error, `cannot compact the store in ${this.#engine.dir}`)
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#expiry.stop()
+    await this.#compaction
+    await this.#commits.drained()
+    this.#feed.close()
+    await Promise.allSettled(this.#reads)
+    await this.#engine.close()
+  }
+
+  #changes(prefix: string, after: Revision): Batch {
+    const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
+    const events = found.map(({ key, before, after }) => ({
+      key,
+      before: before && this.#entry(key, before),
+      after: after.deleted ? undefined : this.#entry(key, after),
+      revision: after.modified,
+    }))
+    return { revision, events }
+  }
+
+  #entry(key: string, version: Stored, snapshot?: Snapshot): Entry {
+    const header = encodeHeader(key, version)
+    return decodeEntry(key, version, { header, body: version.damage ? undefined : this.#engine.body(header, snapshot) })
+  }
+
+  #entries(found: readonly Versioned<Stored>[], snapshot?: Snapshot): Entry[] {
+    return found.map(({ key, version }) => this.#entry(key, version, snapshot))
+  }
+
+  /** Gives others a turn now and then; the snapshot keeps the records even if a compaction removes them meanwhile. */
+  async #entriesInTurns(found: readonly Versioned<Stored>[]): Promise<Entry[]> {
+    const snapshot = this.#engine.snapshot()
+    try {
+      const entries: Entry[] = []
+      while (entries.length < found.length) {
+        for (const entry of this.#entries(found.slice(entries.length, entries.length + ENTRIES_PER_TURN), snapshot)) entries.push(entry)
+        await new Promise(setImmediate)
+        this.#assertOpen()
+      }
+      return entries
+    } finally {
+      snapshot[Symbol.dispose]()
+    }
+  }
+
+  #trackDeadline(key: string, { modified, deadline }: Stored): void {
+    if (deadline !== undefined) this.#expiry.track(key, modified, deadline)
+  }
+
+  #assertOpen(): void {
+    if (this.#closing) throw new StoreUnavailable('the store is closed')
+  }
+
+  #assertWritable(): void {
+    this.#assertOpen()
+    if (this.#failed) throw this.#failed
+  }
+}
+
+function deferred<T>(): { result: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
+  let resolve!: (value: T) => void
+  let reject!: (error: unknown) => void
+  const result = new Promise<T>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return { result, resolve, reject }
+}

@@ -1,0 +1,182 @@
+/** The lmdb database under the embedded store: records in revision order, a little metadata, durable commits. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database, RootDatabase, Transaction } from 'lmdb'
+import { type Revision, StoreUnavailable } from '../store.ts'
+import { explain } from './failure.ts'
+import { giveUpOwnership, type Owner, refuseIfOwned, takeOwnership } from './lock.ts'
+import { FORMAT } from './record.ts'
+
+/** What one durable commit changes. */
+export type Work = {
+  readonly puts: readonly { readonly header: Uint8Array; readonly body: Uint8Array }[]
+  readonly removes: readonly Uint8Array[]
+  readonly compacted?: Revision
+}
+
+/** A frozen view of the database; must be disposed of. */
+export type Snapshot = Disposable & { readonly transaction: Transaction }
+
+type Bytes = Database<Uint8Array, Uint8Array>
+
+const FENCE = Buffer.from('fence')
+const SETTINGS = Buffer.from('settings')
+
+/** Opens the database in a directory for this process alone, making it if there is none. */
+export async function openEngine(dir: string): Promise<Engine> {
+  const { open } = await import('lmdb')
+  // From here on nothing awaits, so two opens within one process cannot interleave.
+  const lockFile = join(dir, 'keelson.lock')
+  let root: RootDatabase | undefined
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    refuseIfOwned(lockFile, dir)
+    root = open({
+      path: join(dir, 'keelson.lmdb'),
+      // The plain order of LMDB: pages are synced before the commit that needs them becomes visible.
+      overlappingSync: false,
+      // With it lmdb opens a batch of its own around ours, whose failure nobody could handle.
+      eventTurnBatching: false,
+      keyEncoding: 'binary',
+      encoding: 'binary',
+      maxDbs: 4,
+    })
+    return claim({ root, dir, lockFile })
+  } catch (error) {
+    root?.close().catch(() => {})
+    throw explain(error, `cannot open the store in ${dir}`)
+  }
+}
+
+type Opened = { readonly root: RootDatabase; readonly dir: string; readonly lockFile: string }
+
+/**
+ * The write transaction excludes every other process, so checking and taking the lock in it is free of races. It also raises
+ * the fence: should a process ever be taken for dead wrongly, its later commits fail instead of mixing with ours.
+ */
+function claim({ root, dir, lockFile }: Opened): Engine {
+  const meta: Bytes = root.openDB('meta', { keyEncoding: 'binary', encoding: 'binary', useVersions: true })
+  const log: Bytes = root.openDB('log', { keyEncoding: 'binary', encoding: 'binary' })
+  let owner: Owner | undefined
+  try {
+    const { fence, compacted } = root.transactionSync(() => {
+      refuseIfOwned(lockFile, dir)
+      const settings = readSettings(meta, dir)
+      const fence = (meta.getEntry(FENCE)?.version ?? 0) + 1
+      owner = takeOwnership(lockFile)
+      meta.putSync(FENCE, Buffer.from(`${owner.pid}`), fence)
+      if (!settings) meta.putSync(SETTINGS, encodeSettings(1), 0)
+      return { fence, compacted: settings?.compacted ?? 1 }
+    })
+    return new Engine({ root, dir, lockFile, meta, log, fence, compacted, owner: owner! })
+  } catch (error) {
+    if (owner) giveUpOwnership(lockFile, owner)
+    throw error
+  }
+}
+
+type EngineParts = Opened & { meta: Bytes; log: Bytes; fence: number; compacted: Revision; owner: Owner }
+
+/** One process's hold on a database. */
+export class Engine {
+  readonly dir: string
+  /** The revision up to which history had been forgotten when the database was opened. */
+  readonly compacted: Revision
+  readonly #parts: EngineParts
+  #ordered = true
+
+  constructor(parts: EngineParts) {
+    this.dir = parts.dir
+    this.compacted = parts.compacted
+    this.#parts = parts
+  }
+
+  /** The headers of all records, by revision. */
+  headers(): Iterable<Uint8Array> {
+    return this.#parts.log.getKeys()
+  }
+
+  /** Tells that a damaged header may sort after the next one, which then cannot simply be appended. */
+  expectDisorder(): void {
+    this.#ordered = false
+  }
+
+  /** The body of a record; the bytes are the caller's. */
+  body(header: Uint8Array, snapshot?: Snapshot): Uint8Array | undefined {
+    return this.#parts.log.get(header, snapshot)
+  }
+
+  /** Freezes what has been committed so far. */
+  snapshot(): Snapshot {
+    const transaction = this.#parts.log.useReadTransaction()
+    return { transaction, [Symbol.dispose]: () => transaction.done() }
+  }
+
+  /** Resolves once all of the work is on disk. Rejects if none of it is; but unless that was for want of space, don't rely on it. */
+  async commit({ puts, removes, compacted }: Work): Promise<void> {
+    const { meta, log, fence } = this.#parts
+    const appended: Promise<boolean>[] = []
+    const whole = meta.ifVersion(FENCE, fence, () => {
+      if (compacted !== undefined) meta.put(SETTINGS, encodeSettings(compacted), 0)
+      for (const header of removes) log.remove(header)
+      for (const { header, body } of puts) appended.push(append(log, { header, body, last: this.#ordered }))
+    })
+    const [outcome, ...stored] = await Promise.allSettled([whole, ...appended])
+    // Reads in this turn must not be answered from a view of before the commit.
+    log.resetReadTxn()
+    if (outcome.status === 'rejected') throw await causeOf(outcome.reason)
+    if (!outcome.value) throw new StoreUnavailable(`another process has taken over the store in ${this.dir}; restart this one`)
+    if (stored.some(put => put.status === 'rejected' || !put.value)) throw new Error('the log of the store is out of order')
+  }
+
+  /** Closes the database and lets other processes in. Nothing may be under way. */
+  async close(): Promise<void> {
+    const { root, lockFile, owner } = this.#parts
+    await root.close()
+    giveUpOwnership(lockFile, owner)
+  }
+}
+
+/** Revisions only grow, and appending fills pages where inserting would leave them half empty. */
+function append(log: Bytes, { header, body, last }: Record<'header' | 'body', Uint8Array> & { last: boolean }): Promise<boolean> {
+  return (log.put as Append).call(log, header, body, { append: last })
+}
+
+// The types of lmdb know this option for putSync alone.
+type Append = (key: Uint8Array, value: Uint8Array, options: any) => Promise<boolean>
+
+/** lmdb rejects with a stand-in that holds a promise of the true error, which would go unhandled unless taken up. */
+async function causeOf(error: unknown): Promise<unknown> {
+  const cause = (error as { commitError?: Promise<never> }).commitError
+  if (!cause) return error
+  const giveUp = new Promise(resolve => setTimeout(resolve, 1_000, error))
+  return Promise.race([cause.catch(reason => reason), giveUp])
+}
+
+function encodeSettings(compacted: Revision): Uint8Array {
+  return Buffer.from(JSON.stringify({ format: FORMAT, compacted }))
+}
+
+function readSettings(meta: Bytes, dir: string): { compacted: Revision } | undefined {
+  const bytes = meta.get(SETTINGS)
+  if (!bytes) return undefined
+  const { format, compacted } = parseSettings(bytes)
+  if (Number.isSafeInteger(format) && format > FORMAT) {
+    throw new StoreUnavailable(
+      `the store in ${dir} has format ${format}, this release reads up to ${FORMAT}; start the release that wrote it or choose another data directory`,
+    )
+  }
+  if (!(format >= 1 && Number.isSafeInteger(compacted) && compacted >= 1)) {
+    throw new StoreUnavailable(`the settings of the store in ${dir} are damaged; restore it from a snapshot`)
+  }
+  return { compacted }
+}
+
+function parseSettings(bytes: Uint8Array): { format: number; compacted: number } {
+  try {
+    const { format, compacted } = JSON.parse(Buffer.from(bytes).toString())
+    return { format, compacted }
+  } catch {
+    return { format: Number.NaN, compacted: Number.NaN }
+  }
+}

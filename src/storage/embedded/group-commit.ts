@@ -1,0 +1,84 @@
+/** Collects writes while a commit is under way and makes the next one of all of them: one sync serves many writers. */
+import type { Revision } from '../store.ts'
+import type { Work } from './engine.ts'
+
+/** A write waiting to become durable. */
+export type Write = { readonly header: Uint8Array; readonly body: Uint8Array }
+
+/** Housekeeping that rides along with writes. */
+export type Chore = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision }
+
+export type Outcomes<W> = {
+  /** Called with the writes of each commit, in the order they were added, as soon as it is durable. */
+  committed(writes: readonly W[]): void
+  /** Called with all writes there are when a commit fails: those after it were decided on what it would have changed. */
+  failed(writes: readonly W[], error: unknown): void
+}
+
+type Waiting = { readonly chore: Chore; resolve(): void; reject(error: unknown): void }
+
+// Preparing a write takes some 5 µs of the event loop and storing it as much of another thread.
+const WRITES_AT_ONCE = 512
+const BYTES_AT_ONCE = 4 << 20
+
+export class GroupCommit<W extends Write> {
+  readonly #commit: (work: Work) => Promise<void>
+  readonly #outcomes: Outcomes<W>
+  #writes: W[] = []
+  #chores: Waiting[] = []
+  #running: Promise<void> | undefined
+
+  constructor(commit: (work: Work) => Promise<void>, outcomes: Outcomes<W>) {
+    this.#commit = commit
+    this.#outcomes = outcomes
+  }
+
+  /** Has a write committed after all those added before. */
+  add(write: W): void {
+    this.#writes.push(write)
+    this.#running ??= this.#run()
+  }
+
+  /** Has a chore done with one of the next commits; resolves once it is durable. */
+  do(chore: Chore): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#chores.push({ chore, resolve, reject })
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Waits until nothing is left to commit. */
+  async drained(): Promise<void> {
+    while (this.#running) await this.#running
+  }
+
+  async #run(): Promise<void> {
+    while (this.#writes.length > 0 || this.#chores.length > 0) {
+      // Whoever writes within this turn of the event loop shares the commit.
+      await new Promise(setImmediate)
+      await this.#commitOnce()
+    }
+    this.#running = undefined
+  }
+
+  async #commitOnce(): Promise<void> {
+    const writes = this.#writes.splice(0, howMany(this.#writes))
+    const waiting = this.#chores.shift()
+    try {
+      await this.#commit({ puts: writes, removes: [], ...waiting?.chore })
+    } catch (error) {
+      this.#outcomes.failed([...writes, ...this.#writes.splice(0)], error)
+      waiting?.reject(error)
+      return
+    }
+    if (writes.length > 0) this.#outcomes.committed(writes)
+    waiting?.resolve()
+  }
+}
+
+function howMany(writes: readonly Write[]): number {
+  let bytes = 0
+  let count = 0
+  while (count < writes.length && count < WRITES_AT_ONCE && bytes < BYTES_AT_ONCE) bytes += writes[count++]!.body.length
+  return count
+}

@@ -1,0 +1,82 @@
+/** Who has a data directory open: a small file naming the process, so that a second one can be refused by name. */
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { StoreUnavailable } from '../store.ts'
+
+/** A process that has the directory open; `started` tells it from a later process with the same number. */
+export type Owner = { readonly pid: number; readonly started: string; readonly id: string }
+
+const UNKNOWN = 'unknown'
+
+/** Throws if a running process has the directory open. */
+export function refuseIfOwned(lockFile: string, dir: string): void {
+  const owner = readOwner(lockFile)
+  if (!owner || !isRunning(owner)) return
+  const who = owner.pid === process.pid ? `this process (pid ${owner.pid}) already has it open` : `process ${owner.pid} has it open`
+  throw new StoreUnavailable(`cannot open the store in ${dir}: ${who}; stop that one first or choose another data directory`)
+}
+
+/** Writes this process down as the owner. Whoever calls must exclude others from doing so between the check and this. */
+export function takeOwnership(lockFile: string): Owner {
+  const owner = { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN, id: randomUUID() }
+  const draft = `${lockFile}.${owner.id}`
+  writeFileSync(draft, `${JSON.stringify(owner)}\n`)
+  renameSync(draft, lockFile)
+  return owner
+}
+
+/** Removes the file if it still names this owner; never throws, as a file left over names a process that has ended. */
+export function giveUpOwnership(lockFile: string, owner: Owner): void {
+  try {
+    if (readOwner(lockFile)?.id === owner.id) rmSync(lockFile, { force: true })
+  } catch {}
+}
+
+function readOwner(lockFile: string): Owner | undefined {
+  try {
+    const { pid, started, id } = JSON.parse(readFileSync(lockFile, 'utf8'))
+    return Number.isSafeInteger(pid) && pid > 0 && typeof started === 'string' ? { pid, started, id: String(id) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isRunning({ pid, started }: Owner): boolean {
+  const start = startOf(pid)
+  return start !== undefined && (start === started || start === UNKNOWN || started === UNKNOWN)
+}
+
+/** When a process started, in terms that no other process on this machine shares; undefined if it does not run. */
+function startOf(pid: number): string | undefined {
+  if (!exists(pid)) return undefined
+  try {
+    return process.platform === 'linux' ? startOnLinux(pid) : startByPs(pid)
+  } catch {
+    return UNKNOWN
+  }
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+function startOnLinux(pid: number): string | undefined {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The command name in parentheses may itself hold spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  if (fields[0] === 'Z' || fields[0] === 'X') return undefined
+  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${fields[19]}`
+}
+
+function startByPs(pid: number): string | undefined {
+  const [state, ...started] = execFileSync('ps', ['-o', 'state=,lstart=', '-p', String(pid)], { encoding: 'utf8' })
+    .trim()
+    .split(/\s+/)
+  return state?.startsWith('Z') ? undefined : started.join(' ')
+}

@@ -1,0 +1,115 @@
+/** The whole database in memory, for tests and for serving without a disk. */
+import { type Clock, systemClock } from './clock.ts'
+import { deadlineOf, Expiry } from './expiry.ts'
+import { Feed } from './feed.ts'
+import { History, type Version } from './history.ts'
+import { checkKey } from './key-order.ts'
+import {
+  type Batch,
+  type Change,
+  type Entry,
+  type Event,
+  type Extent,
+  type Page,
+  type PageRequest,
+  type Read,
+  type Revision,
+  type Store,
+  StoreUnavailable,
+  type Swap,
+} from './store.ts'
+
+type Kept = Version & { readonly entry: Entry | undefined }
+
+const EVENTS_PER_CHUNK = 512
+const SWEEP_REVISIONS = 1_024
+
+/** Keeps what it is given as it is: a value must not be changed after it was handed in. */
+export class MemoryStore implements Store, AsyncDisposable {
+  readonly #clock: Clock
+  readonly #history = new History<Kept>()
+  readonly #feed: Feed
+  readonly #expiry: Expiry
+  #closed = false
+
+  constructor({ clock = systemClock }: { clock?: Clock } = {}) {
+    this.#clock = clock
+    this.#feed = new Feed({ newest: () => this.#history.newest, read: (prefix, after) => this.#changes(prefix, after) })
+    this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
+  }
+
+  async get(key: string, at?: Revision): Promise<Read> {
+    this.#assertOpen()
+    const version = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
+    return { revision: at ?? this.#history.newest, entry: version?.entry }
+  }
+
+  async list(prefix: string, page: PageRequest = {}): Promise<Page> {
+    this.#assertOpen()
+    const { found, remaining } = this.#history.page(prefix, page)
+    return { revision: page.at ?? this.#history.newest, entries: found.map(({ version }) => version.entry!), remaining }
+  }
+
+  swap(key: string, change: Change): Promise<Swap> {
+    try {
+      return Promise.resolve(this.#swap(key, change))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch> {
+    return this.#feed.watch(prefix, after, signal)
+  }
+
+  async extent(): Promise<Extent> {
+    this.#assertOpen()
+    return { oldest: this.#history.oldest, newest: this.#history.newest }
+  }
+
+  async compact(before: Revision): Promise<void> {
+    this.#assertOpen()
+    this.#history.forget(before)
+    while (this.#history.sweep(SWEEP_REVISIONS)) await new Promise(setImmediate)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#expiry.stop()
+    this.#feed.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #swap(key: string, { expect, value, ttlSeconds }: Change): Swap {
+    this.#assertOpen()
+    checkKey(key)
+    const deadline = deadlineOf(ttlSeconds, this.#clock)
+    const current = this.#history.latest(key)
+    const before = current?.entry
+    if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: before }
+    const revision = this.#history.newest + 1
+    const created = current?.created ?? revision
+    const after = value === null ? undefined : { key, value, created, modified: revision }
+    this.#history.append(key, { modified: revision, created, deleted: value === null, entry: after, ...(deadline && { deadline }) })
+    if (after && deadline !== undefined) this.#expiry.track(key, revision, deadline)
+    this.#feed.publish({ revision, events: [{ key, before, after, revision }] })
+    return { ok: true, revision, before }
+  }
+
+  #changes(prefix: string, after: Revision): Batch {
+    const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
+    const events = found.map(change => toEvent(change))
+    return { revision, events }
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new StoreUnavailable('the store is closed')
+  }
+}
+
+function toEvent({ key, before, after }: { key: string; before: Kept | undefined; after: Kept }): Event {
+  return { key, before: before?.entry, after: after.entry, revision: after.modified }
+}

@@ -1,0 +1,126 @@
+/** Keys in byte order with counts, so that finding a place and counting a range cost little in a store of any size. */
+import { compareKeys } from './key-order.ts'
+
+/** What is kept in order: a key, and whether it counts. */
+export type Item = { readonly key: string; readonly live: boolean }
+
+/** A place between two items; valid until the next insertion or removal. */
+export type Place = { readonly block: number; readonly offset: number }
+
+type Block<T> = { readonly items: T[]; live: number }
+
+const BLOCK_LIMIT = 512
+
+/**
+ * A sorted list cut into blocks of at most 512 items, each with the number of its live ones: `[a b c|3] [d e f|2] [g|1]`.
+ * Counting the live items between `b` and `g` looks into the first and last block and adds the 2 of the one between.
+ */
+export class OrderedKeys<T extends Item> {
+  readonly #blocks: Block<T>[] = []
+
+  /** Adds an item whose key is not there yet. */
+  insert(item: T): void {
+    const { block: at, offset } = this.atOrAfter(item.key)
+    const block = this.#blocks[at] ?? this.#blocks[at - 1]
+    if (!block) {
+      this.#blocks.push({ items: [item], live: Number(item.live) })
+      return
+    }
+    // A key past the last block's end belongs at that end.
+    block.items.splice(this.#blocks[at] ? offset : block.items.length, 0, item)
+    block.live += Number(item.live)
+    if (block.items.length > BLOCK_LIMIT) this.#split(this.#blocks[at] ? at : at - 1)
+  }
+
+  /** Takes out an item that is there. */
+  remove(item: T): void {
+    const { block: at, offset } = this.atOrAfter(item.key)
+    const block = this.#blocks[at]
+    if (block?.items[offset]?.key !== item.key) return
+    block.items.splice(offset, 1)
+    block.live -= Number(item.live)
+    if (block.items.length === 0) this.#blocks.splice(at, 1)
+  }
+
+  /** Tells that an item which is there has just become live or stopped being so. */
+  liveChanged(item: T): void {
+    const block = this.#blocks[this.atOrAfter(item.key).block]
+    if (block) block.live += item.live ? 1 : -1
+  }
+
+  /** The first place whose key is not below this one. */
+  atOrAfter(key: string): Place {
+    return this.#firstWhere(other => compareKeys(other, key) >= 0)
+  }
+
+  /** The first place whose key is above this one. */
+  after(key: string): Place {
+    return this.#firstWhere(other => compareKeys(other, key) > 0)
+  }
+
+  /** The first place past every key that starts with the prefix. */
+  pastPrefix(prefix: string): Place {
+    return this.#firstWhere(other => !other.startsWith(prefix) && compareKeys(other, prefix) > 0)
+  }
+
+  /** The items from one place up to another, in order. */
+  *between(from: Place, to: Place): Generator<T, void> {
+    for (let b = from.block; b <= to.block && b < this.#blocks.length; b++) {
+      const { items } = this.#blocks[b]!
+      const end = b === to.block ? to.offset : items.length
+      for (let i = b === from.block ? from.offset : 0; i < end; i++) yield items[i]!
+    }
+  }
+
+  /** How many live items lie between two places. */
+  countLive(from: Place, to: Place): number {
+    let count = 0
+    for (let b = from.block; b <= to.block && b < this.#blocks.length; b++) {
+      const block = this.#blocks[b]!
+      const start = b === from.block ? from.offset : 0
+      const end = b === to.block ? to.offset : block.items.length
+      if (start === 0 && end === block.items.length) count += block.live
+      else for (let i = start; i < end; i++) count += Number(block.items[i]!.live)
+    }
+    return count
+  }
+
+  /** Whether an item that is there lies from one place up to another. */
+  isBetween(item: T, from: Place, to: Place): boolean {
+    const place = this.atOrAfter(item.key)
+    return !isBefore(place, from) && isBefore(place, to)
+  }
+
+  #split(at: number): void {
+    const block = this.#blocks[at]!
+    // Keys that arrive in order only ever fill the last block, so that one is cut near its end.
+    const cut = at === this.#blocks.length - 1 ? BLOCK_LIMIT - 32 : BLOCK_LIMIT / 2
+    const items = block.items.splice(cut)
+    const live = items.reduce((sum, item) => sum + Number(item.live), 0)
+    block.live -= live
+    this.#blocks.splice(at + 1, 0, { items, live })
+  }
+
+  /** The first place where a test holds that, once true along the order, stays true. */
+  #firstWhere(holds: (key: string) => boolean): Place {
+    const block = lowest(this.#blocks.length, b => holds(this.#blocks[b]!.items.at(-1)!.key))
+    const items = this.#blocks[block]?.items
+    return { block, offset: items ? lowest(items.length, i => holds(items[i]!.key)) : 0 }
+  }
+}
+
+function isBefore(a: Place, b: Place): boolean {
+  return a.block < b.block || (a.block === b.block && a.offset < b.offset)
+}
+
+/** The lowest number below `length` for which a monotone test holds, or `length`. */
+function lowest(length: number, holds: (index: number) => boolean): number {
+  let low = 0
+  let high = length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (holds(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
