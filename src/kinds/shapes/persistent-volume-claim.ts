@@ -5,26 +5,26 @@ import { LabelSelector } from './meta.ts'
 import { TypedLocalObjectReference, TypedObjectReference } from './pod/references.ts'
 
 export const VolumeResourceRequirements = message('VolumeResourceRequirements', {
-  limits: [1, mapOf(quantity), ''],
-  requests: [2, mapOf(quantity), ''],
+  limits: [1, mapOf(quantity), 'The most that may be used.'],
+  requests: [2, mapOf(quantity), 'What is needed at least.'],
 })
 export type VolumeResourceRequirements = Static<typeof VolumeResourceRequirements>
 
 export const PersistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {
-  accessModes: [1, atomic(string), ''],
-  selector: [4, LabelSelector, ''],
-  resources: [2, VolumeResourceRequirements.orEmpty(), ''],
-  volumeName: [3, string, ''],
-  storageClassName: [5, string.optional(), ''],
-  volumeMode: [6, string.optional().default('Filesystem'), ''],
-  dataSource: [7, TypedLocalObjectReference, ''],
-  dataSourceRef: [8, TypedObjectReference, ''],
-  volumeAttributesClassName: [9, string.optional(), ''],
+  accessModes: [1, atomic(string), 'How the volume is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.'],
+  selector: [4, LabelSelector, 'Which volumes may be bound.'],
+  resources: [2, VolumeResourceRequirements.orEmpty(), 'How much storage is needed at least.'],
+  volumeName: [3, string, 'The volume that is bound.'],
+  storageClassName: [5, string.optional(), 'The class of the storage.'],
+  volumeMode: [6, string.optional().default('Filesystem'), 'Filesystem, or Block for a raw device.'],
+  dataSource: [7, TypedLocalObjectReference, 'What the volume is filled from: a snapshot or another claim.'],
+  dataSourceRef: [8, TypedObjectReference, 'What the volume is filled from; any object that a populator knows.'],
+  volumeAttributesClassName: [9, string.optional(), 'The class of attributes the volume gets.'],
 })
 export type PersistentVolumeClaimSpec = Static<typeof PersistentVolumeClaimSpec>
 
 export const PersistentVolumeClaimTemplate = message('PersistentVolumeClaimTemplate', {
-  metadata: [1, ObjectMeta.orEmpty(), ''],
-  spec: [2, PersistentVolumeClaimSpec.orEmpty(), ''],
+  metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claim.'],
+  spec: [2, PersistentVolumeClaimSpec.orEmpty(), 'The claim itself.'],
 })
 export type PersistentVolumeClaimTemplate = Static<typeof PersistentVolumeClaimTemplate>
