@@ -1,0 +1,264 @@
+/** Selectors in their text form, as lists and watches take them: `app=web,tier in (a,b),!old` over labels, `metadata.name=x` over fields. */
+import { isQualifiedName, isValidLabelValue } from '../lib/names.ts'
+import { type FieldError, invalid, refTo } from './refs.ts'
+import { badRequest } from './status-error.ts'
+
+export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'
+/** One condition on one label. `values` are sorted; `exists` and `!` have none, `in` and `notin` at least one, the others one. */
+export type LabelTerm = { readonly key: string; readonly operator: LabelOperator; readonly values: readonly string[] }
+/** Conditions that must all hold, sorted by key; without any, everything matches. */
+export type LabelTerms = readonly LabelTerm[]
+
+/** One condition on one selectable field; an absent field reads as the empty text. */
+export type FieldTerm = { readonly field: string; readonly operator: '=' | '!='; readonly value: string }
+export type FieldTerms = readonly FieldTerm[]
+
+/** Reads a label selector; answers 400 with what was found and what was expected. */
+export function parseLabelSelector(text: string): LabelTerms {
+  try {
+    return sortedByKey(new LabelParser(text).parse())
+  } catch (error) {
+    throw error instanceof SelectorError ? badRequest(error.message) : error
+  }
+}
+
+/** Writes a label selector so that reading it gives the same terms. */
+export function printLabelSelector(terms: LabelTerms): string {
+  return terms.map(printLabelTerm).join(',')
+}
+
+/** Whether labels meet every term. */
+export function matchesLabelTerms(terms: LabelTerms, labels: Readonly<Record<string, string>> | null | undefined): boolean {
+  return terms.every(term => meets(term, labels && Object.hasOwn(labels, term.key) ? labels[term.key] : undefined))
+}
+
+/** A term made of parts, with everything that is wrong with them. */
+export function labelTerm(key: string, operator: LabelOperator, values: readonly string[]): { term: LabelTerm; errors: FieldError[] } {
+  const at = refTo({ key, values }, '')
+  const errors: FieldError[] = []
+  const keyFaults = isQualifiedName(key)
+  if (keyFaults.length > 0) errors.push(invalid(at.key, keyFaults.join('; ')))
+  if ((operator === 'in' || operator === 'notin') && values.length === 0)
+    errors.push(invalid(at.values, "for 'in', 'notin' operators, values set can't be empty"))
+  if ((operator === 'exists' || operator === '!') && values.length > 0)
+    errors.push(invalid(at.values, 'values set must be empty for exists and does not exist'))
+  for (const [i, value] of values.entries()) {
+    if ((operator === 'gt' || operator === 'lt') && integerOf(value) === undefined)
+      errors.push(invalid(at.values[i]!, "for 'Gt', 'Lt' operators, the value must be an integer"))
+    const faults = isValidLabelValue(value)
+    if (faults.length > 0) errors.push(invalid(refTo(value, `values[${i}][${key}]`), faults.join('; ')))
+  }
+  return { term: { key, operator, values: [...values].sort() }, errors }
+}
+
+/** Terms in the order that selectors are written in. */
+export function sortedByKey(terms: readonly LabelTerm[]): LabelTerms {
+  return [...terms].sort((a, b) => compare(a.key, b.key))
+}
+
+/** Reads a field selector; answers 400 where it makes no sense. Which fields there are is not asked here. */
+export function parseFieldSelector(text: string): FieldTerms {
+  const terms: FieldTerm[] = []
+  for (const part of splitFieldTerms(text).sort(compare)) {
+    if (part === '') continue
+    const match = /^(.*?)(!=|==|=)(.*)$/s.exec(part)
+    if (!match) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`)
+    const [, field = '', operator, value = ''] = match
+    terms.push({ field, operator: operator === '!=' ? '!=' : '=', value: unescapeFieldValue(value) })
+  }
+  return terms
+}
+
+/** Writes a field selector so that reading it gives the same terms. */
+export function printFieldSelector(terms: FieldTerms): string {
+  return terms.map(({ field, operator, value }) => `${field}${operator}${value.replace(/[\\,=]/g, '\\$&')}`).join(',')
+}
+
+/** Whether fields meet every term. */
+export function matchesFieldTerms(terms: FieldTerms, fieldOf: (field: string) => string): boolean {
+  return terms.every(({ field, operator, value }) => (fieldOf(field) === value) === (operator === '='))
+}
+
+/** The value a field must have for the terms to hold, if they name one. */
+export function requiredFieldValue(terms: FieldTerms, field: string): string | undefined {
+  return terms.find(term => term.field === field && term.operator === '=')?.value
+}
+
+/** Answers 400 for the first field that cannot be selected by; without `selectable`, only name and namespace can. */
+export function assertSelectable(
+  terms: FieldTerms,
+  { namespaced, selectable }: { namespaced: boolean; selectable?: readonly string[] },
+): void {
+  for (const { field } of terms) {
+    if (field === 'metadata.name') continue
+    if (selectable === undefined) {
+      if (field !== 'metadata.namespace')
+        throw badRequest(`${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`)
+    } else if (!(selectable.includes(field) || (namespaced && field === 'metadata.namespace')))
+      throw badRequest(`field label not supported: ${field}`)
+  }
+}
+
+class SelectorError extends Error {}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+function meets({ operator, values }: LabelTerm, value: string | undefined): boolean {
+  switch (operator) {
+    case '=':
+    case '==':
+    case 'in':
+      return value !== undefined && values.includes(value)
+    case '!=':
+    case 'notin':
+      return value === undefined || !values.includes(value)
+    case 'exists':
+      return value !== undefined
+    case '!':
+      return value === undefined
+    case 'gt':
+    case 'lt': {
+      const [left, right] = [integerOf(value), integerOf(values[0])]
+      if (left === undefined || right === undefined) return false
+      return operator === 'gt' ? left > right : left < right
+    }
+  }
+}
+
+/** A whole number of 64 bits. */
+function integerOf(text: string | undefined): bigint | undefined {
+  if (text === undefined || !/^[+-]?\d+$/.test(text)) return undefined
+  const value = text.startsWith('+') ? BigInt(text.slice(1)) : BigInt(text)
+  return BigInt.asIntN(64, value) === value ? value : undefined
+}
+
+const SYMBOLS = { '=': '=', '==': '==', '!=': '!=', gt: '>', lt: '<' }
+function printLabelTerm({ key, operator, values }: LabelTerm): string {
+  switch (operator) {
+    case 'exists':
+      return key
+    case '!':
+      return `!${key}`
+    case 'in':
+    case 'notin':
+      return `${key} ${operator} (${values.join(',')})`
+    default:
+      return `${key}${SYMBOLS[operator]}${values[0] ?? ''}`
+  }
+}
+
+type Token = { readonly type: 'symbol' | 'word' | 'end'; readonly text: string }
+const END: Token = { type: 'end', text: '' }
+
+/** A zero byte ends the text, except right behind a token, where it is skipped; the lexer of Kubernetes does this. */
+function tokensOf(text: string): Token[] {
+  const token = /[ \t\r\n]*(?:([=!]=|[=!(),<>])|([^ \t\r\n=!(),<>\0]+))\0?/y
+  const tokens: Token[] = []
+  for (let match = token.exec(text); match; match = token.exec(text))
+    tokens.push(match[1] === undefined ? { type: 'word', text: match[2]! } : { type: 'symbol', text: match[1] })
+  return [...tokens, END]
+}
+
+const BINARY: Readonly<Record<string, LabelOperator>> = { in: 'in', notin: 'notin', '=': '=', '==': '==', '!=': '!=', '>': 'gt', '<': 'lt' }
+
+/** Terms parted by commas: `[!]key`, `key OP value` or `key in (values)`. */
+class LabelParser {
+  readonly #tokens: readonly Token[]
+  #position = 0
+
+  constructor(text: string) {
+    this.#tokens = tokensOf(text)
+  }
+
+  parse(): LabelTerm[] {
+    const terms: LabelTerm[] = []
+    if (this.#next.type === 'end') return terms
+    if (!this.#startsTerm) throw new SelectorError(`found '${this.#next.text}', expected: !, identifier, or 'end of string'`)
+    for (;;) {
+      terms.push(this.#term())
+      const token = this.#take()
+      if (token.type === 'end') return terms
+      if (token.text !== ',') throw new SelectorError(`found '${token.text}', expected: ',' or 'end of string'`)
+      if (!this.#startsTerm) throw new SelectorError(`found '${this.#next.text}', expected: identifier after ','`)
+    }
+  }
+
+  #term(): LabelTerm {
+    const negated = this.#skip('!')
+    const key = this.#take()
+    if (key.type !== 'word') throw unparsable(`found '${key.text}', expected: identifier`)
+    const faults = isQualifiedName(key.text)
+    if (faults.length > 0) throw unparsable(messageOf(invalid(refTo(key.text, '<nil>'), faults.join('; '))))
+    if (negated) return { key: key.text, operator: '!', values: [] }
+    if (this.#next.type === 'end' || this.#next.text === ',') return { key: key.text, operator: 'exists', values: [] }
+    const sign = this.#take()
+    const operator = Object.hasOwn(BINARY, sign.text) ? BINARY[sign.text]! : undefined
+    if (operator === undefined) throw unparsable(`found '${sign.text}', expected: in, notin, =, ==, !=, gt, lt`)
+    const values = operator === 'in' || operator === 'notin' ? this.#values() : [this.#value()]
+    const { term, errors } = labelTerm(key.text, operator, values.sort())
+    const messages = [...new Set(errors.map(messageOf))]
+    if (messages.length > 0) throw unparsable(messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]`)
+    return term
+  }
+
+  #value(): string {
+    if (this.#next.type === 'end' || this.#next.text === ',') return ''
+    const token = this.#take()
+    if (token.type !== 'word') throw unparsable(`found '${token.text}', expected: identifier`)
+    return token.text
+  }
+
+  /** `(a,b)`, where every empty place between commas and brackets stands for the empty value. */
+  #values(): string[] {
+    const open = this.#take()
+    if (open.text !== '(') throw unparsable(`found '${open.text}' expected: '('`)
+    if (this.#skip(')')) return ['']
+    if (this.#next.type !== 'word' && this.#next.text !== ',')
+      throw unparsable(`found '${this.#next.text}', expected: ',', ')' or identifier`)
+    const values = new Set<string>()
+    for (;;) {
+      const token = this.#take()
+      if (token.type === 'word') {
+        values.add(token.text)
+        if (this.#skip(')')) return [...values]
+        if (this.#next.text !== ',') throw unparsable(`found '${this.#next.text}', expected: ',' or ')'`)
+      } else if (token.text === ',') {
+        if (values.size === 0 || this.#next.text === ',') values.add('')
+        if (this.#skip(')')) return [...values.add('')]
+      } else throw unparsable(`found '${token.text}', expected: ',', or identifier`)
+    }
+  }
+
+  get #next(): Token {
+    return this.#tokens[this.#position] ?? END
+  }
+  get #startsTerm(): boolean {
+    return this.#next.type === 'word' || this.#next.text === '!'
+  }
+  #take(): Token {
+    const token = this.#next
+    this.#position++
+    return token
+  }
+  #skip(symbol: string): boolean {
+    if (this.#next.type !== 'symbol' || this.#next.text !== symbol) return false
+    this.#position++
+    return true
+  }
+}
+
+const unparsable = (detail: string) => new SelectorError(`unable to parse requirement: ${detail}`)
+const messageOf = ({ field, message }: FieldError) => `${field}: ${message}`
+
+/** Parts at commas that no backslash escapes. */
+function splitFieldTerms(text: string): string[] {
+  return text.match(/(?:[^\\,]|\\.|\\$)+/gs) ?? []
+}
+
+function unescapeFieldValue(text: string): string {
+  return text.replace(/\\(.?)|=/gsu, (found, escaped: string | undefined) => {
+    if (found === '=') throw badRequest('invalid field selector: unescaped character in value: 61')
+    if (!escaped || !'\\,='.includes(escaped)) throw badRequest(`invalid field selector: invalid escape sequence: ${found}`)
+    return escaped
+  })
+}
