@@ -3,11 +3,16 @@ import { ObjectMeta } from '../../schema/object-meta.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
 import { LabelSelector } from './meta.ts'
 import { TypedLocalObjectReference, TypedObjectReference } from './pod/references.ts'
+import { roundAmounts } from './pod/resources.ts'
 
-export const VolumeResourceRequirements = message('VolumeResourceRequirements', {
-  limits: [1, mapOf(quantity), 'The most that may be used.'],
-  requests: [2, mapOf(quantity), 'What is needed at least.'],
-})
+export const VolumeResourceRequirements = message(
+  'VolumeResourceRequirements',
+  {
+    limits: [1, mapOf(quantity), 'The most that may be used.'],
+    requests: [2, mapOf(quantity), 'What is needed at least.'],
+  },
+  { defaults: ({ limits, requests }) => roundAmounts(limits, requests) },
+)
 export type VolumeResourceRequirements = Static<typeof VolumeResourceRequirements>
 
 export const PersistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {

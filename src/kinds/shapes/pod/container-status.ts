@@ -1,6 +1,6 @@
 /** What is observed of one container of a pod. */
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, string, time } from '../../../schema/types.ts'
-import { ResourceRequirements } from './resources.ts'
+import { ResourceRequirements, roundAmounts } from './resources.ts'
 
 export const ContainerStateWaiting = message('ContainerStateWaiting', {
   reason: [1, string, 'Why it is not running yet, in a word.'],
@@ -75,21 +75,25 @@ export const ResourceStatus = message('ResourceStatus', {
 })
 export type ResourceStatus = Static<typeof ResourceStatus>
 
-export const ContainerStatus = message('ContainerStatus', {
-  name: [1, string.always(), 'Name of the container.'],
-  state: [2, ContainerState.orEmpty(), 'How the container is now.'],
-  lastState: [3, ContainerState.orEmpty(), 'How the container ended before.'],
-  ready: [4, bool.always(), 'Whether it passes its readiness probe.'],
-  restartCount: [5, int32.always(), 'How often it has been restarted.'],
-  image: [6, string.always(), 'The image that runs.'],
-  imageID: [7, string.always(), 'The exact image that runs, as the runtime names it.'],
-  containerID: [8, string, 'The container, as `type://id`.'],
-  started: [9, bool.optional(), 'Whether it has started and passed its startup probe.'],
-  allocatedResources: [10, mapOf(quantity), 'Resources the node has set aside for the container.'],
-  resources: [11, ResourceRequirements, 'Resources in force for the running container.'],
-  volumeMounts: [12, keyed(VolumeMountStatus, 'mountPath').mergedBy('mountPath'), 'How its volumes are mounted.'],
-  user: [13, ContainerUser, 'The identity its first process started with.'],
-  allocatedResourcesStatus: [14, keyed(ResourceStatus, 'name').mergedBy('name'), 'Health of the devices given to the container.'],
-  stopSignal: [15, string.optional(), 'The signal that is sent to stop it.'],
-})
+export const ContainerStatus = message(
+  'ContainerStatus',
+  {
+    name: [1, string.always(), 'Name of the container.'],
+    state: [2, ContainerState.orEmpty(), 'How the container is now.'],
+    lastState: [3, ContainerState.orEmpty(), 'How the container ended before.'],
+    ready: [4, bool.always(), 'Whether it passes its readiness probe.'],
+    restartCount: [5, int32.always(), 'How often it has been restarted.'],
+    image: [6, string.always(), 'The image that runs.'],
+    imageID: [7, string.always(), 'The exact image that runs, as the runtime names it.'],
+    containerID: [8, string, 'The container, as `type://id`.'],
+    started: [9, bool.optional(), 'Whether it has started and passed its startup probe.'],
+    allocatedResources: [10, mapOf(quantity), 'Resources the node has set aside for the container.'],
+    resources: [11, ResourceRequirements, 'Resources in force for the running container.'],
+    volumeMounts: [12, keyed(VolumeMountStatus, 'mountPath').mergedBy('mountPath'), 'How its volumes are mounted.'],
+    user: [13, ContainerUser, 'The identity its first process started with.'],
+    allocatedResourcesStatus: [14, keyed(ResourceStatus, 'name').mergedBy('name'), 'Health of the devices given to the container.'],
+    stopSignal: [15, string.optional(), 'The signal that is sent to stop it.'],
+  },
+  { defaults: status => roundAmounts(status.allocatedResources) },
+)
 export type ContainerStatus = Static<typeof ContainerStatus>

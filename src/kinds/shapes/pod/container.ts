@@ -1,6 +1,7 @@
 /** A container of a pod. */
 import { atomic, bool, inlined, int32, keyed, message, type Static, set, string } from '../../../schema/types.ts'
 import { EnvFromSource, EnvVar } from './environment.ts'
+import { defaultPullPolicy } from './image-reference.ts'
 import { Lifecycle, Probe } from './probes.ts'
 import { ContainerResizePolicy, ResourceRequirements } from './resources.ts'
 import { SecurityContext } from './security.ts'
@@ -72,11 +73,20 @@ const containerFields = {
   tty: [18, bool, 'Whether it has a terminal.'],
 } as const
 
-export const Container = message('Container', containerFields)
+/** An image that moves with its tag is pulled every time. */
+function fillPullPolicy(container: { image?: string; imagePullPolicy?: string }): void {
+  container.imagePullPolicy ??= defaultPullPolicy(container.image)
+}
+
+export const Container = message('Container', containerFields, { defaults: fillPullPolicy })
 export type Container = Static<typeof Container>
 
-export const EphemeralContainer = message('EphemeralContainer', {
-  ...inlined(1, containerFields),
-  targetContainerName: [2, string, 'The container whose processes it may see.'],
-})
+export const EphemeralContainer = message(
+  'EphemeralContainer',
+  {
+    ...inlined(1, containerFields),
+    targetContainerName: [2, string, 'The container whose processes it may see.'],
+  },
+  { defaults: fillPullPolicy },
+)
 export type EphemeralContainer = Static<typeof EphemeralContainer>

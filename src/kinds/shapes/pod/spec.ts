@@ -4,7 +4,7 @@ import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Stati
 import { Affinity, Toleration, TopologySpreadConstraint } from './affinity.ts'
 import { Container, EphemeralContainer } from './container.ts'
 import { LocalObjectReference } from './references.ts'
-import { ResourceRequirements } from './resources.ts'
+import { ResourceRequirements, roundAmounts } from './resources.ts'
 import { PodSecurityContext } from './security.ts'
 import { Volume } from './volumes.ts'
 
@@ -60,59 +60,70 @@ export const EvictionResponder = message('EvictionResponder', {
 }).atomic()
 export type EvictionResponder = Static<typeof EvictionResponder>
 
-export const PodSpec = message('PodSpec', {
-  volumes: [1, keyed(Volume, 'name').mergedBy('name').retainingKeys(), 'Volumes that containers may mount.'],
-  initContainers: [20, keyed(Container, 'name').mergedBy('name'), 'Run to their end, one after another, before the containers start.'],
-  containers: [2, keyed(Container, 'name').mergedBy('name').always(), 'What runs in the pod.'],
-  ephemeralContainers: [34, keyed(EphemeralContainer, 'name').mergedBy('name'), 'Containers added to a running pod, for debugging.'],
-  restartPolicy: [3, string.default('Always'), 'Whether containers are restarted: Always, OnFailure or Never.'],
-  terminationGracePeriodSeconds: [4, int64.optional().default(30), 'Seconds from asking processes to stop until they are killed.'],
-  activeDeadlineSeconds: [5, int64.optional(), 'Seconds after which the pod is failed.'],
-  dnsPolicy: [6, string.default('ClusterFirst'), 'ClusterFirst, ClusterFirstWithHostNet, Default or None.'],
-  nodeSelector: [7, mapOf(string).atomic(), 'Labels the node must have.'],
-  serviceAccountName: [8, string, 'The service account the pod runs as.'],
-  serviceAccount: [9, string, 'Old name of serviceAccountName, always equal to it.'],
-  automountServiceAccountToken: [21, bool.optional(), 'Whether the token of the service account is mounted.'],
-  nodeName: [10, string, 'The node the pod is bound to.'],
-  hostNetwork: [11, bool, 'Whether the pod shares the network of the node.'],
-  hostPID: [12, bool, 'Whether the pod shares the process namespace of the node.'],
-  hostIPC: [13, bool, 'Whether the pod shares the IPC namespace of the node.'],
-  shareProcessNamespace: [27, bool.optional(), 'Whether the containers see the processes of one another.'],
-  securityContext: [14, PodSecurityContext.default({}), 'Identity and rights for the whole pod.'],
-  imagePullSecrets: [15, keyed(LocalObjectReference, 'name').mergedBy('name'), 'Secrets with which images are pulled.'],
-  hostname: [16, string, 'Host name of the pod; its own name when empty.'],
-  subdomain: [17, string, 'Middle part of the full host name.'],
-  affinity: [18, Affinity, 'Where the pod wants to run.'],
-  schedulerName: [19, string.default('default-scheduler'), 'The scheduler that places the pod.'],
-  tolerations: [22, atomic(Toleration), 'Taints of nodes that the pod accepts.'],
-  hostAliases: [23, keyed(HostAlias, 'ip').mergedBy('ip'), 'Lines added to the hosts file.'],
-  priorityClassName: [24, string, 'The class its priority comes from.'],
-  priority: [25, int32.optional(), 'Its priority; set from the class.'],
-  dnsConfig: [26, PodDNSConfig, 'DNS settings, merged with those of the policy.'],
-  readinessGates: [28, atomic(PodReadinessGate), 'Further conditions the pod needs to be ready.'],
-  runtimeClassName: [29, string.optional(), 'The runtime class the pod runs with.'],
-  enableServiceLinks: [30, bool.optional(), 'Whether services of the namespace appear as environment variables.'],
-  preemptionPolicy: [31, string.optional(), 'Whether it may push out pods of lower priority: PreemptLowerPriority or Never.'],
-  overhead: [32, mapOf(quantity), 'What running the pod costs beside its containers; set from the runtime class.'],
-  topologySpreadConstraints: [
-    33,
-    keyed(TopologySpreadConstraint, 'topologyKey', 'whenUnsatisfiable').mergedBy('topologyKey'),
-    'How pods are spread over places.',
-  ],
-  setHostnameAsFQDN: [35, bool.optional(), 'Whether the host name is the full one.'],
-  os: [36, PodOS, 'The operating system the pod is for.'],
-  hostUsers: [37, bool.optional(), 'Whether the pod shares the user namespace of the node; false gives it its own.'],
-  schedulingGates: [38, keyed(PodSchedulingGate, 'name').mergedBy('name'), 'The pod is placed only when none are left.'],
-  resourceClaims: [
-    39,
-    keyed(PodResourceClaim, 'name').mergedBy('name').retainingKeys(),
-    'Device claims that must be there before the pod starts.',
-  ],
-  resources: [40, ResourceRequirements, 'Resources of the whole pod.'],
-  hostnameOverride: [41, string.optional(), 'Host name inside the pod only, in place of every other.'],
-  schedulingGroup: [43, PodSchedulingGroup, 'The group with which the pod is scheduled.'],
-  evictionResponders: [44, keyed(EvictionResponder, 'name').mergedBy('name'), 'Who takes part when the pod is to be evicted.'],
-})
+/** The two names of the service account are one; the newer wins. */
+function fillPodSpec(spec: { serviceAccountName?: string; serviceAccount?: string; overhead?: Record<string, string> }): void {
+  const account = spec.serviceAccountName || spec.serviceAccount
+  if (account) Object.assign(spec, { serviceAccountName: account, serviceAccount: account })
+  roundAmounts(spec.overhead)
+}
+
+export const PodSpec = message(
+  'PodSpec',
+  {
+    volumes: [1, keyed(Volume, 'name').mergedBy('name').retainingKeys(), 'Volumes that containers may mount.'],
+    initContainers: [20, keyed(Container, 'name').mergedBy('name'), 'Run to their end, one after another, before the containers start.'],
+    containers: [2, keyed(Container, 'name').mergedBy('name').always(), 'What runs in the pod.'],
+    ephemeralContainers: [34, keyed(EphemeralContainer, 'name').mergedBy('name'), 'Containers added to a running pod, for debugging.'],
+    restartPolicy: [3, string.default('Always'), 'Whether containers are restarted: Always, OnFailure or Never.'],
+    terminationGracePeriodSeconds: [4, int64.optional().default(30), 'Seconds from asking processes to stop until they are killed.'],
+    activeDeadlineSeconds: [5, int64.optional(), 'Seconds after which the pod is failed.'],
+    dnsPolicy: [6, string.default('ClusterFirst'), 'ClusterFirst, ClusterFirstWithHostNet, Default or None.'],
+    nodeSelector: [7, mapOf(string).atomic(), 'Labels the node must have.'],
+    serviceAccountName: [8, string, 'The service account the pod runs as.'],
+    serviceAccount: [9, string, 'Old name of serviceAccountName, always equal to it.'],
+    automountServiceAccountToken: [21, bool.optional(), 'Whether the token of the service account is mounted.'],
+    nodeName: [10, string, 'The node the pod is bound to.'],
+    hostNetwork: [11, bool, 'Whether the pod shares the network of the node.'],
+    hostPID: [12, bool, 'Whether the pod shares the process namespace of the node.'],
+    hostIPC: [13, bool, 'Whether the pod shares the IPC namespace of the node.'],
+    shareProcessNamespace: [27, bool.optional(), 'Whether the containers see the processes of one another.'],
+    securityContext: [14, PodSecurityContext.default({}), 'Identity and rights for the whole pod.'],
+    imagePullSecrets: [15, keyed(LocalObjectReference, 'name').mergedBy('name'), 'Secrets with which images are pulled.'],
+    hostname: [16, string, 'Host name of the pod; its own name when empty.'],
+    subdomain: [17, string, 'Middle part of the full host name.'],
+    affinity: [18, Affinity, 'Where the pod wants to run.'],
+    schedulerName: [19, string.default('default-scheduler'), 'The scheduler that places the pod.'],
+    tolerations: [22, atomic(Toleration), 'Taints of nodes that the pod accepts.'],
+    hostAliases: [23, keyed(HostAlias, 'ip').mergedBy('ip'), 'Lines added to the hosts file.'],
+    priorityClassName: [24, string, 'The class its priority comes from.'],
+    priority: [25, int32.optional(), 'Its priority; set from the class.'],
+    dnsConfig: [26, PodDNSConfig, 'DNS settings, merged with those of the policy.'],
+    readinessGates: [28, atomic(PodReadinessGate), 'Further conditions the pod needs to be ready.'],
+    runtimeClassName: [29, string.optional(), 'The runtime class the pod runs with.'],
+    enableServiceLinks: [30, bool.optional(), 'Whether services of the namespace appear as environment variables.'],
+    preemptionPolicy: [31, string.optional(), 'Whether it may push out pods of lower priority: PreemptLowerPriority or Never.'],
+    overhead: [32, mapOf(quantity), 'What running the pod costs beside its containers; set from the runtime class.'],
+    topologySpreadConstraints: [
+      33,
+      keyed(TopologySpreadConstraint, 'topologyKey', 'whenUnsatisfiable').mergedBy('topologyKey'),
+      'How pods are spread over places.',
+    ],
+    setHostnameAsFQDN: [35, bool.optional(), 'Whether the host name is the full one.'],
+    os: [36, PodOS, 'The operating system the pod is for.'],
+    hostUsers: [37, bool.optional(), 'Whether the pod shares the user namespace of the node; false gives it its own.'],
+    schedulingGates: [38, keyed(PodSchedulingGate, 'name').mergedBy('name'), 'The pod is placed only when none are left.'],
+    resourceClaims: [
+      39,
+      keyed(PodResourceClaim, 'name').mergedBy('name').retainingKeys(),
+      'Device claims that must be there before the pod starts.',
+    ],
+    resources: [40, ResourceRequirements, 'Resources of the whole pod.'],
+    hostnameOverride: [41, string.optional(), 'Host name inside the pod only, in place of every other.'],
+    schedulingGroup: [43, PodSchedulingGroup, 'The group with which the pod is scheduled.'],
+    evictionResponders: [44, keyed(EvictionResponder, 'name').mergedBy('name'), 'Who takes part when the pod is to be evicted.'],
+  },
+  { defaults: fillPodSpec },
+)
 export type PodSpec = Static<typeof PodSpec>
 
 export const PodTemplateSpec = message('PodTemplateSpec', {

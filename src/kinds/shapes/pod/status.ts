@@ -1,7 +1,7 @@
 /** What is observed of a pod. */
 import { atomic, int64, keyed, mapOf, message, quantity, type Static, set, string, time } from '../../../schema/types.ts'
 import { ContainerStatus } from './container-status.ts'
-import { ResourceRequirements } from './resources.ts'
+import { ResourceRequirements, roundAmounts } from './resources.ts'
 
 export const PodCondition = message('PodCondition', {
   type: [1, string.always(), 'What the condition is about.'],
@@ -78,32 +78,45 @@ export const PodVolumeHealth = message('PodVolumeHealth', {
 })
 export type PodVolumeHealth = Static<typeof PodVolumeHealth>
 
-export const PodStatus = message('PodStatus', {
-  observedGeneration: [17, int64, 'The generation this status describes.'],
-  phase: [1, string, 'Pending, Running, Succeeded, Failed or Unknown.'],
-  conditions: [2, keyed(PodCondition, 'type').mergedBy('type'), 'Latest observations.'],
-  message: [3, string, 'Why the pod is in this state, for people.'],
-  reason: [4, string, 'Why the pod is in this state, in a word.'],
-  nominatedNodeName: [11, string, 'The node on which other pods are making room.'],
-  hostIP: [5, string, 'Address of the node.'],
-  hostIPs: [16, atomic(HostIP).mergedBy('ip'), 'All addresses of the node, hostIP first.'],
-  podIP: [6, string, 'Address of the pod.'],
-  podIPs: [12, keyed(PodIP, 'ip').mergedBy('ip'), 'All addresses of the pod, podIP first.'],
-  startTime: [7, time.optional(), 'When the node took the pod on.'],
-  initContainerStatuses: [10, atomic(ContainerStatus), 'How each init container is.'],
-  containerStatuses: [8, atomic(ContainerStatus), 'How each container is.'],
-  qosClass: [9, string, 'Guaranteed, Burstable or BestEffort, from requests and limits.'],
-  ephemeralContainerStatuses: [13, atomic(ContainerStatus), 'How each ephemeral container is.'],
-  resize: [14, string, 'State of a resize; deprecated in favour of conditions.'],
-  resourceClaimStatuses: [15, keyed(PodResourceClaimStatus, 'name').mergedBy('name').retainingKeys(), 'Claims made for the pod.'],
-  extendedResourceClaimStatus: [18, PodExtendedResourceClaimStatus, 'The claim that stands for extended resources.'],
-  allocatedResources: [19, mapOf(quantity), 'Resources the node has set aside for the whole pod.'],
-  resources: [20, ResourceRequirements, 'Resources in force for the whole pod.'],
-  nodeAllocatableResourceClaimStatuses: [
-    21,
-    keyed(NodeAllocatableResourceClaimStatus, 'resourceClaimName').mergedBy('resourceClaimName'),
-    'Node resources that come with device claims.',
-  ],
-  volumeHealth: [22, keyed(PodVolumeHealth, 'name'), 'Volumes that are unwell.'],
-})
+/** The one address and the first of the list are the same; where they differ, the one address is right. */
+function fillPodStatus(status: { podIP?: string; podIPs?: PodIP[]; allocatedResources?: Record<string, string> }): void {
+  const first = status.podIPs?.[0]?.ip
+  if (!status.podIP) {
+    if (first) status.podIP = first
+  } else if (first !== status.podIP) status.podIPs = [{ ip: status.podIP }]
+  roundAmounts(status.allocatedResources)
+}
+
+export const PodStatus = message(
+  'PodStatus',
+  {
+    observedGeneration: [17, int64, 'The generation this status describes.'],
+    phase: [1, string, 'Pending, Running, Succeeded, Failed or Unknown.'],
+    conditions: [2, keyed(PodCondition, 'type').mergedBy('type'), 'Latest observations.'],
+    message: [3, string, 'Why the pod is in this state, for people.'],
+    reason: [4, string, 'Why the pod is in this state, in a word.'],
+    nominatedNodeName: [11, string, 'The node on which other pods are making room.'],
+    hostIP: [5, string, 'Address of the node.'],
+    hostIPs: [16, atomic(HostIP).mergedBy('ip'), 'All addresses of the node, hostIP first.'],
+    podIP: [6, string, 'Address of the pod.'],
+    podIPs: [12, keyed(PodIP, 'ip').mergedBy('ip'), 'All addresses of the pod, podIP first.'],
+    startTime: [7, time.optional(), 'When the node took the pod on.'],
+    initContainerStatuses: [10, atomic(ContainerStatus), 'How each init container is.'],
+    containerStatuses: [8, atomic(ContainerStatus), 'How each container is.'],
+    qosClass: [9, string, 'Guaranteed, Burstable or BestEffort, from requests and limits.'],
+    ephemeralContainerStatuses: [13, atomic(ContainerStatus), 'How each ephemeral container is.'],
+    resize: [14, string, 'State of a resize; deprecated in favour of conditions.'],
+    resourceClaimStatuses: [15, keyed(PodResourceClaimStatus, 'name').mergedBy('name').retainingKeys(), 'Claims made for the pod.'],
+    extendedResourceClaimStatus: [18, PodExtendedResourceClaimStatus, 'The claim that stands for extended resources.'],
+    allocatedResources: [19, mapOf(quantity), 'Resources the node has set aside for the whole pod.'],
+    resources: [20, ResourceRequirements, 'Resources in force for the whole pod.'],
+    nodeAllocatableResourceClaimStatuses: [
+      21,
+      keyed(NodeAllocatableResourceClaimStatus, 'resourceClaimName').mergedBy('resourceClaimName'),
+      'Node resources that come with device claims.',
+    ],
+    volumeHealth: [22, keyed(PodVolumeHealth, 'name'), 'Volumes that are unwell.'],
+  },
+  { defaults: fillPodStatus },
+)
 export type PodStatus = Static<typeof PodStatus>

@@ -1,6 +1,7 @@
 /** Volumes of a pod: where their files come from. */
-import { atomic, bool, inlined, int32, int64, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
+import { atomic, bool, inlined, int32, int64, type Message, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
 import { PersistentVolumeClaimTemplate } from '../persistent-volume-claim.ts'
+import { defaultPullPolicy } from './image-reference.ts'
 import { LocalObjectReference, localObjectReference } from './references.ts'
 import {
   AWSElasticBlockStoreVolumeSource,
@@ -131,8 +132,21 @@ export const volumeSources = {
   image: [30, ImageVolumeSource, 'The content of a container image or artifact.'],
 } as const
 
-export const Volume = message('Volume', {
-  name: [1, string.always(), 'Name by which containers mount it.'],
-  ...inlined(2, volumeSources),
-})
+export type VolumeSource = Message<typeof volumeSources>
+const sourceNames = Object.keys(volumeSources) as (keyof VolumeSource)[]
+
+/** A volume that says nothing is an empty directory. */
+function fillVolume(volume: VolumeSource): void {
+  if (sourceNames.every(name => volume[name] === undefined)) volume.emptyDir = {}
+  if (volume.image) volume.image.pullPolicy ??= defaultPullPolicy(volume.image.reference)
+}
+
+export const Volume = message(
+  'Volume',
+  {
+    name: [1, string.always(), 'Name by which containers mount it.'],
+    ...inlined(2, volumeSources),
+  },
+  { defaults: fillVolume },
+)
 export type Volume = Static<typeof Volume>
