@@ -32,8 +32,10 @@ export interface WatchSink {
   event(event: WatchEvent): void
   /** The stream is over: cleanly, or with an error that the client should see as an ERROR event. */
   end(error?: StatusError): void
-  /** Bytes accepted but not yet taken by the client; a sink that lets this grow past the limit is dropped. */
+  /** Bytes accepted but not yet taken by the client. Past a limit no more is sent until the client has caught up. */
   readonly backlog: number
+  /** Calls back once, when the client has taken what it was sent. */
+  onDrain(resume: () => void): void
 }
 
 export interface WatchStream {

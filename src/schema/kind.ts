@@ -1,5 +1,5 @@
 /** A kind, declared: its fields, rules, subresources, selectable fields and columns. One file a kind; the server derives the rest. */
-import type { NameRole } from '../lib/names.ts'
+import type { NameCheck, NameRole } from '../lib/names.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
 import type { Fields, Message, Type } from './types.ts'
@@ -111,9 +111,11 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly fields?: F
 
   /** What names are valid. Default: a DNS subdomain. */
-  readonly name?: NameRule
+  readonly name?: NameCheck
   /** Verbs served. Default: all. */
   readonly verbs?: readonly Verb[]
+  /** Where discovery says its objects are stored, when not in this group's preferred version of it. */
+  readonly storedAs?: { readonly group?: string; readonly version: string }
   /** Changes of spec (or of what the function returns) move metadata.generation. */
   readonly generation?: true | ((o: O) => unknown)
   /** A replace of an absent name creates it. */

@@ -1,6 +1,6 @@
 /** A kind as it is served: its group resolved, its whole type assembled, its paths and verbs known. */
-import { nameIsDNSSubdomain } from '../lib/names.ts'
-import type { Kind, KindSpec, NameRule, Verb } from './kind.ts'
+import { type NameCheck, nameIsDNSSubdomain } from '../lib/names.ts'
+import type { Kind, KindSpec, Verb } from './kind.ts'
 import { type AnyObject, ObjectMeta } from './object-meta.ts'
 import { type AnyType, type Fields, message, string } from './types.ts'
 
@@ -21,7 +21,7 @@ export interface Resource {
   readonly type: AnyType
   /** Where its objects are stored; keys go on with `NAMESPACE/NAME` or `NAME`. */
   readonly prefix: string
-  readonly nameRule: NameRule
+  readonly nameRule: NameCheck
   /** The declaration, for what is derived elsewhere. */
   readonly def: KindSpec<any, any, any, AnyObject>
   readonly subresources: readonly Subresource[]
@@ -41,7 +41,8 @@ const VIEW: readonly Verb[] = ['get', 'patch', 'update']
 /** Resolves the group domain and assembles the type of a declared kind. */
 export function resourceOf(kind: Kind<any>, groupDomain: string): Resource {
   const { def } = kind
-  const group = def.group.replace('{group_domain}', groupDomain)
+  const resolve = (declared: string) => declared.replace('{group_domain}', groupDomain)
+  const group = resolve(def.group)
   const { plural, singular = def.kind.toLowerCase() } = def.names
   return Object.freeze({
     kind: def.kind,
@@ -58,7 +59,7 @@ export function resourceOf(kind: Kind<any>, groupDomain: string): Resource {
     prefix: `/${group === '' ? 'core' : group}/${plural}/`,
     nameRule: def.name ?? nameIsDNSSubdomain,
     def,
-    subresources: subresourcesOf(def),
+    subresources: subresourcesOf(def, resolve),
   })
 }
 
@@ -73,13 +74,15 @@ function objectType(def: KindSpec<any, any, Fields, any>): AnyType {
   })
 }
 
-function subresourcesOf({ subresources = {} }: KindSpec<any, any, any, any>): Subresource[] {
+function subresourcesOf({ subresources = {} }: KindSpec<any, any, any, any>, resolve: (group: string) => string): Subresource[] {
   const { status, scale, views = {}, actions = {}, connect = {} } = subresources
   const found: Subresource[] = []
   if (status) found.push({ name: 'status', verbs: VIEW })
   if (scale) found.push({ name: 'scale', verbs: VIEW, speaks: { group: 'autoscaling', version: 'v1', kind: 'Scale' } })
   for (const [name, view] of Object.entries(views)) found.push({ name, verbs: view.verbs ?? VIEW })
-  for (const [name, { verbs, input }] of Object.entries(actions)) found.push({ name, verbs, speaks: input })
+  for (const [name, { verbs, input }] of Object.entries(actions)) {
+    found.push({ name, verbs, speaks: { group: resolve(input.group), version: input.version, kind: input.kind } })
+  }
   for (const [name, { verbs, kind }] of Object.entries(connect)) found.push({ name, verbs, speaks: { group: '', version: 'v1', kind } })
   return found.sort((a, b) => (a.name < b.name ? -1 : 1))
 }

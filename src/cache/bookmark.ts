@@ -1,0 +1,15 @@
+/** Bookmarks: events that carry nothing but how far a watch has got. */
+import { conform } from '../schema/conform.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { Revision } from '../storage/store.ts'
+import { WatchEvent } from './watch-stream.ts'
+
+/** An empty object of the resource's kind with the revision, and with annotations where the bookmark means more. */
+export function bookmarkOf(resource: Resource, revision: Revision, annotations?: Record<string, string>): WatchEvent {
+  const { value } = conform(resource.type, {
+    kind: resource.kind,
+    apiVersion: resource.apiVersion,
+    metadata: { resourceVersion: String(revision), ...(annotations && { annotations }) },
+  })
+  return new WatchEvent('BOOKMARK', resource, Buffer.from(JSON.stringify(value)))
+}

@@ -1,0 +1,136 @@
+/** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import { type StatusError, unavailable } from '../schema/status-error.ts'
+import type { Batch, Revision, Store } from '../storage/store.ts'
+import { bookmarkOf } from './bookmark.ts'
+import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
+import { Watch, type WatchRequest } from './watch.ts'
+import type { WatchEvent } from './watch-stream.ts'
+
+const PAGE = 1000
+/** How many past writes are read back at start, so that watches opened before a restart can go on. */
+const REPLAYED = 10_000
+const BOOKMARK_EVERY_MS = 30_000
+
+export type CachesOptions = {
+  readonly store: Store
+  readonly resources: Iterable<Resource>
+  /** Called when following the store fails for good. */
+  readonly onFailure: (error: unknown) => void
+  readonly history?: HistoryLimits
+  readonly now?: () => number
+}
+
+export class Caches implements AsyncDisposable {
+  readonly #store: Store
+  readonly #byPrefix = new Map<string, ResourceCache>()
+  readonly #watches = new Set<Watch>()
+  /** Objects of writes under way, by their bytes, so that they need not be decoded again. */
+  readonly #decoded = new WeakMap<Uint8Array, AnyObject>()
+  readonly #stop = new AbortController()
+  readonly #waiters: { revision: Revision; resolve: () => void }[] = []
+  #revision: Revision
+  #following: Promise<void> = Promise.resolve()
+  #bookmarks: NodeJS.Timeout | undefined
+
+  private constructor(store: Store, revision: Revision) {
+    this.#store = store
+    this.#revision = revision
+  }
+
+  /** Reads what is there, then follows what is written. */
+  static async open({ store, resources, onFailure, history, now }: CachesOptions): Promise<Caches> {
+    const { oldest, newest } = await store.extent()
+    const since = Math.max(oldest, newest - REPLAYED)
+    const caches = new Caches(store, since)
+    for (const resource of resources) {
+      const cache = new ResourceCache(resource, { since, ...(history && { limits: history }), ...(now && { now }) })
+      caches.#byPrefix.set(resource.prefix, cache)
+      await load(cache, store, since)
+    }
+    caches.#following = caches.#follow().catch(onFailure)
+    await caches.reached(newest)
+    caches.#bookmarks = setInterval(() => caches.#sendBookmarks(), BOOKMARK_EVERY_MS)
+    caches.#bookmarks.unref()
+    return caches
+  }
+
+  /** The newest revision all caches have. */
+  get revision(): Revision {
+    return this.#revision
+  }
+
+  of(resource: Resource): ResourceCache {
+    const cache = this.#byPrefix.get(resource.prefix)
+    if (!cache) throw unavailable(`${resource.qualified} is not being served yet`)
+    return cache
+  }
+
+  /** Resolves once everything up to a revision can be read. */
+  reached(revision: Revision): Promise<void> {
+    if (this.#revision >= revision) return Promise.resolve()
+    return new Promise(resolve => this.#waiters.push({ revision, resolve }))
+  }
+
+  /** Tells which object these bytes are, for when they come back as an event. */
+  remember(value: Uint8Array, object: AnyObject): void {
+    this.#decoded.set(value, object)
+  }
+
+  watch(resource: Resource, request: WatchRequest): Watch {
+    const watch: Watch = new Watch(this.of(resource), request, {
+      newest: () => this.#revision,
+      onEnd: () => this.#watches.delete(watch),
+    })
+    this.#watches.add(watch)
+    return watch
+  }
+
+  /** Ends every watch, cleanly or with an error the clients see. */
+  endWatches(error?: StatusError): void {
+    for (const watch of this.#watches) watch.end(error)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#bookmarks)
+    this.endWatches()
+    this.#stop.abort()
+    await this.#following
+  }
+
+  async #follow(): Promise<void> {
+    for await (const batch of this.#store.watch('/', this.#revision, this.#stop.signal)) this.#take(batch)
+  }
+
+  #take({ revision, events }: Batch): void {
+    for (const event of events) {
+      const cache = this.#byPrefix.get(prefixOf(event.key))
+      cache?.apply(event, event.after && this.#decoded.get(event.after.value))
+    }
+    this.#revision = revision
+    for (let i = this.#waiters.length - 1; i >= 0; i--) if (this.#waiters[i]!.revision <= revision) this.#waiters.splice(i, 1)[0]!.resolve()
+  }
+
+  #sendBookmarks(): void {
+    const made = new Map<ResourceCache, WatchEvent>()
+    for (const watch of this.#watches) {
+      if (!watch.wantsBookmarks) continue
+      let event = made.get(watch.cache)
+      if (!event) made.set(watch.cache, (event = bookmarkOf(watch.cache.resource, this.#revision)))
+      watch.bookmark(event)
+    }
+  }
+}
+
+/** `/apps/daemonsets/` of `/apps/daemonsets/default/a`. */
+const prefixOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1)
+
+async function load(cache: ResourceCache, store: Store, at: Revision): Promise<void> {
+  for (let after: string | undefined; ; ) {
+    const page = await store.list(cache.resource.prefix, { at, limit: PAGE, ...(after !== undefined && { after }) })
+    for (const entry of page.entries) cache.load(entry)
+    if (page.remaining === 0 || page.entries.length === 0) return
+    after = page.entries.at(-1)!.key
+  }
+}

@@ -1,0 +1,45 @@
+/** Which current objects have which value of a label or field. An index exists once somebody asked for its key, and is kept from then on. */
+import { type Term, termValue } from './selection.ts'
+import type { Version } from './version.ts'
+
+type Index = { readonly on: Term['on']; readonly key: string; readonly byValue: Map<string, Set<string>> }
+
+export class Postings {
+  readonly #indexes = new Map<string, Index>()
+
+  /** The keys of objects that have one of the term's values; `all` is read when the index is first needed. */
+  keys(term: Term, all: Iterable<Version>): string[] {
+    const id = `${term.on} ${term.key}`
+    let index = this.#indexes.get(id)
+    if (!index) {
+      index = { on: term.on, key: term.key, byValue: new Map() }
+      for (const version of all) add(index, version)
+      this.#indexes.set(id, index)
+    }
+    return term.values.flatMap(value => [...(index.byValue.get(value) ?? [])])
+  }
+
+  /** Moves an object from its old values to its new ones. */
+  replace(before: Version | undefined, after: Version | undefined): void {
+    for (const index of this.#indexes.values()) {
+      if (before) remove(index, before)
+      if (after) add(index, after)
+    }
+  }
+}
+
+function add({ on, key, byValue }: Index, version: Version): void {
+  const value = termValue(on, key, version)
+  if (value === undefined) return
+  const keys = byValue.get(value)
+  if (keys) keys.add(version.key)
+  else byValue.set(value, new Set([version.key]))
+}
+
+function remove({ on, key, byValue }: Index, version: Version): void {
+  const value = termValue(on, key, version)
+  if (value === undefined) return
+  const keys = byValue.get(value)
+  keys?.delete(version.key)
+  if (keys?.size === 0) byValue.delete(value)
+}

@@ -1,0 +1,24 @@
+/** Which objects of a resource a list or watch is about, in the terms that indexes understand. */
+import type { Version } from './version.ts'
+
+export type Selection = {
+  /** Empty for all namespaces. */
+  readonly namespace: string
+  /** Empty for any name. */
+  readonly name: string
+  /** Something every selected object must have, for an index to start from: one of these values of a label or field. */
+  readonly term?: Term
+  /** What must hold beside namespace and name; without it, nothing. */
+  readonly test?: (version: Version) => boolean
+}
+
+export type Term = { readonly on: 'label' | 'field'; readonly key: string; readonly values: readonly string[] }
+
+export const selects = (s: Selection, v: Version): boolean =>
+  (s.namespace === '' || s.namespace === v.namespace) && (s.name === '' || s.name === v.name) && (s.test === undefined || s.test(v))
+
+/** The value by which a version is found under a term's key. */
+export const termValue = (on: Term['on'], key: string, v: Version): string | undefined => {
+  const from = on === 'label' ? v.labels : v.fields
+  return Object.hasOwn(from, key) ? from[key] : undefined
+}

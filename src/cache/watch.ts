@@ -1,0 +1,153 @@
+/**
+ * One watch on one resource. It first sends what the client asked to begin with, then what happened since, then goes live:
+ *
+ *     snapshot ──→ replay ──→ live
+ *                    ↑__________│   when the client does not keep up
+ *
+ * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
+ */
+import { expired } from '../schema/status-error.ts'
+import type { Revision } from '../storage/store.ts'
+import type { ResourceCache } from './resource-cache.ts'
+import type { Selection } from './selection.ts'
+import type { Version } from './version.ts'
+import { WatchEvent, type WatchSink, type WatchStream } from './watch-stream.ts'
+import { EventsOf, type Watcher } from './watchers.ts'
+
+/** A client further behind than this is not sent more until it has caught up. */
+const BACKLOG_LIMIT = 1 << 20
+/** How many events go out before others get a turn. */
+const TURN = 512
+
+export type WatchRequest = {
+  readonly selection: Selection
+  /** Everything after this revision is sent. */
+  readonly from: Revision
+  /** First send the objects as they are; `from` is then the newest revision. */
+  readonly initial: boolean
+  /** What is sent once the initial objects are out. */
+  readonly afterInitial?: (revision: Revision) => WatchEvent
+  readonly bookmarks: boolean
+  readonly timeoutMs: number
+}
+
+export class Watch implements WatchStream, Watcher {
+  readonly selection: Selection
+  readonly wantsBookmarks: boolean
+  readonly cache: ResourceCache
+  readonly #request: WatchRequest
+  readonly #newest: () => Revision
+  readonly #onEnd: () => void
+  #sink: WatchSink | undefined
+  #initial: Iterator<Version> | undefined
+  /** All up to here has been sent. */
+  #position: Revision
+  #state: 'new' | 'snapshot' | 'replay' | 'live' | 'ended' = 'new'
+  #waiting = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(cache: ResourceCache, request: WatchRequest, owner: { newest: () => Revision; onEnd: () => void }) {
+    this.cache = cache
+    this.#request = request
+    this.#newest = owner.newest
+    this.#onEnd = owner.onEnd
+    this.selection = request.selection
+    this.wantsBookmarks = request.bookmarks
+    this.#position = request.from
+    // Taken now, so that what the client is sent first is the state of this moment.
+    if (request.initial) this.#initial = cache.list({ selection: request.selection }).versions.values()
+  }
+
+  open(sink: WatchSink): void {
+    if (this.#state !== 'new') return
+    this.#sink = sink
+    this.#state = this.#initial ? 'snapshot' : 'replay'
+    this.#timer = setTimeout(() => this.end(), this.#request.timeoutMs)
+    this.#timer.unref()
+    this.#go()
+  }
+
+  close(): void {
+    this.#leave()
+  }
+
+  /** Ends the stream, cleanly or with an error the client sees. */
+  end(error?: Parameters<WatchSink['end']>[0]): void {
+    if (this.#state === 'ended') return
+    this.#leave()
+    this.#sink?.end(error)
+  }
+
+  receive(event: WatchEvent, version: Version): void {
+    this.#sink!.event(event)
+    this.#position = version.revision
+    if (this.#sink!.backlog > BACKLOG_LIMIT) this.#fallBehind()
+  }
+
+  /** Tells the client how far it has got, if it is up to date and wants to know. */
+  bookmark(event: WatchEvent): void {
+    if (this.#state === 'live' && this.#sink!.backlog <= BACKLOG_LIMIT) this.#sink!.event(event)
+  }
+
+  #go(): void {
+    for (let sent = 0; this.#state === 'snapshot' || this.#state === 'replay'; sent++) {
+      if (this.#sink!.backlog > BACKLOG_LIMIT) this.#await(resume => this.#sink!.onDrain(resume))
+      else if (sent === TURN) this.#await(setImmediate)
+      if (this.#waiting) return
+      if (this.#state === 'snapshot') this.#sendInitial()
+      else this.#replayNext()
+    }
+  }
+
+  #await(until: (resume: () => void) => void): void {
+    if (this.#waiting) return
+    this.#waiting = true
+    until(() => {
+      this.#waiting = false
+      this.#go()
+    })
+  }
+
+  #sendInitial(): void {
+    const { value: version, done } = this.#initial!.next()
+    if (version) this.#sink!.event(new WatchEvent('ADDED', this.cache.resource, version.json))
+    if (!done) return
+    this.#initial = undefined
+    const mark = this.#request.afterInitial?.(this.#position)
+    if (mark) this.#sink!.event(mark)
+    this.#state = 'replay'
+  }
+
+  /** Sends the next logged change, or goes live when there is none. */
+  #replayNext(): void {
+    const { oldest } = this.cache
+    if (this.#position < oldest) {
+      this.end(expired(`too old resource version: ${this.#position} (${oldest})`))
+      return
+    }
+    for (const version of this.cache.since(this.#position)) {
+      this.#position = version.revision
+      const before = version.previous?.deleted ? undefined : version.previous
+      const event = new EventsOf(this.cache.resource, version, before).for(this.selection)
+      if (!event) continue
+      this.#sink!.event(event)
+      return
+    }
+    this.#position = Math.max(this.#position, this.#newest())
+    this.#state = 'live'
+    this.cache.watchers.add(this)
+  }
+
+  #fallBehind(): void {
+    this.cache.watchers.remove(this)
+    this.#state = 'replay'
+    this.#await(resume => this.#sink!.onDrain(resume))
+  }
+
+  #leave(): void {
+    if (this.#state === 'live') this.cache.watchers.remove(this)
+    this.#state = 'ended'
+    clearTimeout(this.#timer)
+    this.#onEnd()
+  }
+}

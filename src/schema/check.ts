@@ -1,0 +1,54 @@
+/** The rules that types declare: required, limits, enums, formats, immutability. Reports everything that is wrong, in field order. */
+import { deepEqual } from '../lib/json-value.ts'
+import { type FieldError, invalid, invalidEach, type Ref, required, tooFew, tooLong, tooMany, unsupported } from './refs.ts'
+import type { AnyType, Rules } from './types.ts'
+
+/** Checks a conformed value, and on updates the change from `old`. */
+export function* check(type: AnyType, value: any, at: Ref<any>, old?: any): Iterable<FieldError> {
+  if (!hasRules(type)) return
+  const { shape, rules, flags } = type
+  if (isEmpty(value)) {
+    if (flags.required) yield required(at)
+    if (value === undefined || value === null) return
+  } else yield* checkRules(rules, value, at)
+  if (flags.immutable && old !== undefined && !deepEqual(old, value)) yield invalid(at, 'field is immutable')
+  const into = at as Record<string | number, Ref<any>>
+  if (shape.kind === 'list' && hasRules(shape.item)) for (const [i, item] of value.entries()) yield* check(shape.item, item, into[i]!)
+  if (shape.kind === 'message')
+    for (const [name, [, field]] of Object.entries(shape.fields))
+      if (hasRules(field)) yield* check(field, value[name], into[name]!, old?.[name])
+}
+
+function* checkRules({ min, max, enum: values, format }: Rules, value: any, at: Ref<any>): Iterable<FieldError> {
+  if (typeof value === 'number' || typeof value === 'bigint') {
+    if (min !== undefined && value < min) yield invalid(at, `must be greater than or equal to ${min}`)
+    if (max !== undefined && value > max) yield invalid(at, `must be less than or equal to ${max}`)
+  } else if (typeof value === 'string') {
+    if (values && !values.includes(value)) yield unsupported(at, ...values)
+    if (max !== undefined && Buffer.byteLength(value) > max) yield tooLong(at, max)
+    if (format) yield* invalidEach(at, format(value))
+  } else {
+    const size = Array.isArray(value) ? value.length : Object.keys(value).length
+    if (min !== undefined && size < min) yield tooFew(at, size, min)
+    if (max !== undefined && size > max) yield tooMany(at, size, max)
+  }
+}
+
+const isEmpty = (value: any) => value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
+
+const known = new WeakMap<AnyType, boolean>()
+
+/** Whether anything at or below a type declares a rule; most of a large type declares none and is skipped. */
+function hasRules(type: AnyType): boolean {
+  const answer = known.get(type)
+  if (answer !== undefined) return answer
+  known.set(type, false)
+  const { shape, rules, flags } = type
+  const own = flags.required === true || flags.immutable === true || Object.keys(rules).length > 0
+  const found =
+    own ||
+    (shape.kind === 'list' && hasRules(shape.item)) ||
+    (shape.kind === 'message' && Object.values(shape.fields).some(([, field]) => hasRules(field)))
+  known.set(type, found)
+  return found
+}

@@ -1,0 +1,286 @@
+/**
+ * Gives decoded JSON the form of its type: unknown fields are dropped and named, wrong types refused, zero values left out
+ * where the type says so, times and quantities made canonical, fields put in declared order. The input is never changed.
+ */
+import { base64Problem } from '../lib/base64.ts'
+import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { canonicalQuantity } from '../lib/quantity.ts'
+import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, parseTime } from '../lib/time.ts'
+import type { AnyType, MessageShape, Shape } from './types.ts'
+
+/** A value that cannot be read as its type. The message is what clients see after `cannot be handled as a …:`. */
+export class ConformError extends Error {}
+
+export type Conformed = {
+  readonly value: any
+  /** `unknown field "…"` and `duplicate field "…"`, in the order of the document. */
+  readonly problems: readonly string[]
+}
+
+export function conform(type: AnyType, value: Json, duplicates: readonly Duplicate[] = []): Conformed {
+  const walk: Walk = { problems: [], path: [], fields: [], struct: '', duplicates }
+  return { value: readerOf(type)(value, walk) ?? zeroOf(type), problems: walk.problems }
+}
+
+/** Where a walk is: `path` with indexes for problems, `fields` and `struct` for Go's wording of type errors. */
+type Walk = {
+  readonly problems: string[]
+  readonly path: (string | number)[]
+  readonly fields: string[]
+  struct: string
+  readonly duplicates: readonly Duplicate[]
+}
+/** Returns undefined for what is not written: absent, null, and zero where zero is the same as absent. */
+type Reader = (value: Json, walk: Walk) => any
+
+const readers = new WeakMap<AnyType, Reader>()
+
+function readerOf(type: AnyType): Reader {
+  let reader = readers.get(type)
+  if (!reader) readers.set(type, (reader = makeReader(type)))
+  return reader
+}
+
+function makeReader(type: AnyType): Reader {
+  const { shape, flags } = type
+  const keepsZero = flags.optional === true || flags.always === true
+  switch (shape.kind) {
+    case 'scalar':
+      return scalarReader(shape, keepsZero)
+    case 'message':
+      return messageReader(shape)
+    case 'list': {
+      const item = elementReader(shape.item)
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (!Array.isArray(value)) throw mismatch(value, type, walk)
+        if (value.length === 0 && !keepsZero) return undefined
+        const out = new Array(value.length)
+        for (let i = 0; i < value.length; i++) {
+          walk.path.push(i)
+          out[i] = item(value[i]!, walk)
+          walk.path.pop()
+        }
+        return out
+      }
+    }
+    case 'map': {
+      const item = elementReader(shape.value)
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (!isObject(value)) throw mismatch(value, type, walk)
+        const keys = Object.keys(value)
+        if (keys.length === 0 && !keepsZero) return undefined
+        const out: Record<string, any> = {}
+        for (const key of keys) {
+          reportDuplicates(value, key, walk)
+          walk.path.push(key)
+          setOwn(out, key, item(value[key]!, walk))
+          walk.path.pop()
+        }
+        return out
+      }
+    }
+  }
+}
+
+/** Elements of lists and maps are always written: null and zero become the zero value. */
+function elementReader(type: AnyType): Reader {
+  const read = readerOf(type)
+  const { shape } = type
+  return (value, walk) => read(value, walk) ?? (shape.kind === 'message' ? read({}, walk) : zeroOf(type))
+}
+
+function messageReader(shape: MessageShape): Reader {
+  const names = Object.keys(shape.fields)
+  const types = names.map(name => shape.fields[name]![1])
+  const index = new Map(names.map((name, i) => [name, i]))
+  // Compiled at first use: types may refer to themselves.
+  let read: Reader[] | undefined
+  return (value, walk) => {
+    if (value === null) return undefined
+    if (!isObject(value)) throw mismatchAs(value, `v1.${shape.name}`, walk)
+    read ??= types.map(readerOf)
+    const slots = new Array(names.length)
+    const outer = walk.struct
+    for (const key of Object.keys(value)) {
+      reportDuplicates(value, key, walk)
+      const i = index.get(key)
+      walk.path.push(key)
+      if (i === undefined) walk.problems.push(`unknown field ${JSON.stringify(pathText(walk.path))}`)
+      else {
+        walk.fields.push(key)
+        walk.struct = shape.name
+        slots[i] = read[i]!(value[key]!, walk)
+        walk.fields.pop()
+      }
+      walk.path.pop()
+    }
+    walk.struct = outer
+    const out: Record<string, any> = {}
+    for (let i = 0; i < names.length; i++) {
+      const slot = slots[i] ?? absent(types[i]!, walk)
+      if (slot !== undefined) out[names[i]!] = slot
+    }
+    return out
+  }
+}
+
+/** What stands for a field that was not sent. */
+function absent(type: AnyType, walk: Walk): any {
+  if (type.flags.orEmpty) return readerOf(type)({}, walk)
+  return type.flags.always ? zeroOf(type) : undefined
+}
+
+function zeroOf({ shape }: AnyType): any {
+  if (shape.kind !== 'scalar') return null
+  switch (shape.name) {
+    case 'bool':
+      return false
+    case 'int32':
+    case 'int64':
+    case 'double':
+    case 'intOrString':
+      return 0
+    case 'quantity':
+      return '0'
+    case 'time':
+    case 'microTime':
+    case 'raw':
+      return null
+    default:
+      return ''
+  }
+}
+
+function scalarReader(shape: Extract<Shape, { kind: 'scalar' }>, keepsZero: boolean): Reader {
+  const drop = <T>(value: T, isZero: boolean) => (isZero && !keepsZero ? undefined : value)
+  switch (shape.name) {
+    case 'string':
+    case 'duration':
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (typeof value !== 'string') throw mismatchAs(value, 'string', walk)
+        return drop(value, value === '')
+      }
+    case 'bool':
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (typeof value !== 'boolean') throw mismatchAs(value, 'bool', walk)
+        return drop(value, !value)
+      }
+    case 'int32':
+    case 'int64': {
+      const [least, greatest] = shape.name === 'int32' ? INT32 : INT64
+      return (value, walk) => {
+        if (value === null) return undefined
+        const whole = typeof value === 'bigint' || Number.isInteger(value)
+        if (!whole || (value as number) < least || (value as number) > greatest) throw mismatchAs(value, shape.name, walk, true)
+        return drop(value === 0 ? 0 : value, value === 0)
+      }
+    }
+    case 'double':
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (typeof value !== 'number' && typeof value !== 'bigint') throw mismatchAs(value, 'float64', walk)
+        return drop(Number(value), Number(value) === 0)
+      }
+    case 'bytes':
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (typeof value !== 'string') throw mismatchAs(value, '[]uint8', walk)
+        const problem = base64Problem(value)
+        if (problem !== undefined) throw new ConformError(problem)
+        return drop(value.replace(/[\r\n]/g, ''), value === '')
+      }
+    case 'time':
+      return timeReader(parseTime, formatTime)
+    case 'microTime':
+      return timeReader(parseMicroTime, formatMicroTime)
+    case 'quantity':
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') throw mismatchAs(value, 'string', walk)
+        return reading(() => canonicalQuantity(String(value)))
+      }
+    case 'intOrString':
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (typeof value === 'string') return value
+        if (!Number.isInteger(value) || (value as number) < INT32[0] || (value as number) > INT32[1])
+          throw mismatchAs(value, 'int32', walk, true)
+        return value
+      }
+    case 'raw':
+      return value => (value === null ? undefined : value)
+  }
+}
+
+const INT32 = [-(2 ** 31), 2 ** 31 - 1] as const
+const INT64 = [-(2n ** 63n), 2n ** 63n - 1n] as const
+
+const timeReader =
+  (parse: (text: string) => Instant, format: (instant: Instant) => string): Reader =>
+  (value, walk) => {
+    if (value === null) return undefined
+    if (typeof value !== 'string') throw mismatchAs(value, 'string', walk)
+    const instant = reading(() => parse(value))
+    return isZeroTime(instant) ? undefined : format(instant)
+  }
+
+function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new ConformError((error as Error).message)
+  }
+}
+
+function reportDuplicates(owner: JsonObject, key: string, walk: Walk): void {
+  if (walk.duplicates.length === 0) return
+  for (const d of walk.duplicates) if (d.owner === owner && d.key === key) walk.problems.push(`duplicate field ${JSON.stringify(d.path)}`)
+}
+
+function pathText(path: readonly (string | number)[]): string {
+  let text = ''
+  for (const step of path) text += typeof step === 'number' ? `[${step}]` : text === '' ? step : `.${step}`
+  return text
+}
+
+const mismatch = (value: Json, type: AnyType, walk: Walk) => mismatchAs(value, goType(type), walk)
+
+/** Go's words for a value of the wrong type. */
+function mismatchAs(value: Json, expected: string, walk: Walk, isNumber = false): ConformError {
+  const sent = isNumber && (typeof value === 'number' || typeof value === 'bigint') ? `number ${value}` : jsonTypeOf(value)
+  const where = walk.fields.length === 0 ? 'Go value' : `Go struct field ${walk.struct}.${walk.fields.join('.')}`
+  return new ConformError(`json: cannot unmarshal ${sent} into ${where} of type ${expected}`)
+}
+
+function jsonTypeOf(value: Json): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value
+}
+
+function goType({ shape }: AnyType): string {
+  switch (shape.kind) {
+    case 'message':
+      return `v1.${shape.name}`
+    case 'list':
+      return `[]${goType(shape.item)}`
+    case 'map':
+      return `map[string]${goType(shape.value)}`
+    case 'scalar':
+      return GO_SCALARS[shape.name] ?? shape.name
+  }
+}
+const GO_SCALARS: Readonly<Record<string, string>> = {
+  double: 'float64',
+  bytes: '[]uint8',
+  time: 'v1.Time',
+  microTime: 'v1.MicroTime',
+  duration: 'v1.Duration',
+  quantity: 'resource.Quantity',
+  intOrString: 'intstr.IntOrString',
+  raw: 'runtime.RawExtension',
+}

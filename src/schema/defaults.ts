@@ -1,0 +1,62 @@
+/** Fills a conformed object's defaults in place: fields' own first, then what a message derives from several fields, innermost first. */
+import type { AnyType, MessageShape } from './types.ts'
+
+/** Fills `value`, which must be a private copy. Returns it, for messages that were absent. */
+export function fillDefaults(type: AnyType, value: any): void {
+  if (value !== undefined && value !== null) fillerOf(type)?.(value)
+}
+
+type Filler = (value: any) => void
+const fillers = new WeakMap<AnyType, { fill: Filler | undefined }>()
+
+/** Undefined when nothing below has a default, so that whole subtrees are skipped. */
+function fillerOf(type: AnyType): Filler | undefined {
+  const known = fillers.get(type)
+  if (known) return known.fill
+  // A type that contains itself meets this entry while it is being made; it then looks itself up at run time.
+  const entry: { fill: Filler | undefined } = { fill: value => entry.fill?.(value) }
+  fillers.set(type, entry)
+  entry.fill = makeFiller(type)
+  return entry.fill
+}
+
+function makeFiller({ shape }: AnyType): Filler | undefined {
+  switch (shape.kind) {
+    case 'scalar':
+      return undefined
+    case 'message':
+      return messageFiller(shape)
+    case 'list': {
+      const fill = fillerOf(shape.item)
+      return fill && (list => list.forEach(fill))
+    }
+    case 'map': {
+      const fill = fillerOf(shape.value)
+      return fill && (map => Object.values(map).forEach(fill))
+    }
+  }
+}
+
+function messageFiller(shape: MessageShape): Filler | undefined {
+  const steps: Filler[] = []
+  for (const [name, [, type]] of Object.entries(shape.fields)) {
+    const { default: preset } = type.flags
+    const fill = fillerOf(type)
+    if (preset !== undefined) {
+      const copy = typeof preset === 'object' ? () => structuredClone(preset) : () => preset
+      steps.push(m => {
+        if (m[name] === undefined || m[name] === null) m[name] = copy()
+      })
+    }
+    if (fill)
+      steps.push(m => {
+        if (m[name] !== undefined && m[name] !== null) fill(m[name])
+      })
+  }
+  if (shape.defaults) steps.push(shape.defaults)
+  return steps.length === 0
+    ? undefined
+    : m => {
+        for (const step of steps) step(m)
+      }
+}
