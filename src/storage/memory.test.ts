@@ -1,0 +1,4 @@
+import { describeStore } from './conformance.ts'
+import { MemoryStore } from './memory.ts'
+
+describeStore('memory', { open: async clock => new MemoryStore({ clock }) })
