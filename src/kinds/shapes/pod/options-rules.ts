@@ -1,0 +1,61 @@
+/** What the rules of pods take for granted: features in force, and what is forgiven because it is stored already. */
+import type { ObjectMeta } from '../../../schema/object-meta.ts'
+
+/** Settings of the rules. Those that begin with `allow` forgive what an existing object already has. */
+export type PodOptions = {
+  /** The metadata of the pod when the spec is that of a pod; absent in templates. */
+  readonly pod?: ObjectMeta
+  /** Whether containers may be privileged at all. */
+  readonly privileged: boolean
+  readonly podLevelResources: boolean
+  readonly podLevelResize: boolean
+  readonly memoryVolumeResize: boolean
+  readonly restartRules: boolean
+  readonly restartAllContainers: boolean
+  readonly envFiles: boolean
+  readonly hostNetworkUserNamespaces: boolean
+  readonly numericTolerations: boolean
+  readonly onlyRecursiveSELinuxChange: boolean
+  readonly imageVolumeDigest: boolean
+  readonly matchLabelKeysMerge: boolean
+  readonly allowInvalidDeletionCost: boolean
+  readonly allowInvalidAffinitySelectors: boolean
+  readonly allowInvalidNodeAffinityValues: boolean
+  readonly allowInvalidSpreadSelectors: boolean
+  readonly allowSpreadKeysOutsideSelector: boolean
+  readonly allowIndivisibleHugePages: boolean
+  readonly allowNonLocalTokenPaths: boolean
+  readonly allowHostSysctls: boolean
+  readonly allowRestartOnInitResize: boolean
+  readonly allowVolumeDevicesInUserNamespaces: boolean
+  readonly allowEmptyImageVolumes: boolean
+  readonly allowSysAdminWithoutEscalation: boolean
+}
+
+/** Kubernetes 1.37 with its default features, for objects that are new. */
+export const POD_OPTIONS: PodOptions = Object.freeze({
+  privileged: true,
+  podLevelResources: true,
+  podLevelResize: true,
+  memoryVolumeResize: false,
+  restartRules: true,
+  restartAllContainers: true,
+  envFiles: true,
+  hostNetworkUserNamespaces: false,
+  numericTolerations: false,
+  onlyRecursiveSELinuxChange: false,
+  imageVolumeDigest: false,
+  matchLabelKeysMerge: true,
+  allowInvalidDeletionCost: false,
+  allowInvalidAffinitySelectors: false,
+  allowInvalidNodeAffinityValues: false,
+  allowInvalidSpreadSelectors: false,
+  allowSpreadKeysOutsideSelector: false,
+  allowIndivisibleHugePages: false,
+  allowNonLocalTokenPaths: false,
+  allowHostSysctls: false,
+  allowRestartOnInitResize: false,
+  allowVolumeDevicesInUserNamespaces: false,
+  allowEmptyImageVolumes: false,
+  allowSysAdminWithoutEscalation: false,
+})
