@@ -1,0 +1,110 @@
+/** Secret holds data that not everyone may read: passwords, tokens, keys. */
+import { JsonError, parseJson } from '../../codec/json.ts'
+import { deepEqual, isObject, setOwn } from '../../lib/json-value.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { entry, type FieldError, forbidden, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
+import { bool, bytes, mapOf, string } from '../../schema/types.ts'
+import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../shapes/data.ts'
+import { keyPairProblem } from './key-pair.ts'
+
+const ACCOUNT_NAME = 'kubernetes.io/service-account.name'
+
+export const Secret = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Secret',
+  scope: 'Namespaced',
+  names: { plural: 'secrets' },
+  doc: 'Data that not everyone may read.',
+  fields: {
+    immutable: [5, bool.optional(), 'When true, only metadata can be changed from then on.'],
+    data: [2, mapOf(bytes), 'Bytes by key, written in base64.'],
+    stringData: [4, mapOf(string), 'Texts that a write puts into data, over what is there; never read back.'],
+    type: [3, string.default('Opaque'), 'What the data is for; some types need certain keys.'],
+  },
+
+  defaults(o) {
+    const { stringData } = o
+    if (!stringData) return
+    o.data ??= {}
+    for (const [key, text] of Object.entries(stringData)) setOwn(o.data, key, Buffer.from(text).toString('base64'))
+    delete o.stringData
+  },
+
+  *transition(o, old, at) {
+    if (o.type !== old.type) yield invalid(at.type, 'field is immutable')
+    if (!old.immutable) return
+    if (!o.immutable) yield forbidden(at.immutable, SEALED)
+    if (!deepEqual(o.data, old.data)) yield forbidden(at.data, SEALED)
+  },
+  *validate({ metadata, type, data = {} }, at) {
+    yield* validateKeys(data, at.data)
+    if (sizeOf(data, 'base64') > MAX_DATA_BYTES) yield tooLong(at.data, MAX_DATA_BYTES)
+    const has = (key: string) => Object.hasOwn(data, key)
+    const need = (key: string) => required(entry(at.data, key))
+    switch (type) {
+      case 'kubernetes.io/service-account-token':
+        if (!metadata.annotations?.[ACCOUNT_NAME]) yield required(entry(at.metadata.annotations, ACCOUNT_NAME))
+        break
+      case 'kubernetes.io/dockercfg':
+        yield* validateDockerConfig(data, '.dockercfg', at.data)
+        break
+      case 'kubernetes.io/dockerconfigjson':
+        yield* validateDockerConfig(data, '.dockerconfigjson', at.data)
+        break
+      case 'kubernetes.io/basic-auth':
+        if (!has('username') && !has('password')) yield* [need('username'), need('password')]
+        break
+      case 'kubernetes.io/ssh-auth':
+        if (!data['ssh-privatekey']) yield need('ssh-privatekey')
+        break
+      case 'kubernetes.io/tls':
+        for (const key of ['tls.crt', 'tls.key']) if (!has(key)) yield need(key)
+        break
+    }
+  },
+  *warn({ type, data = {} }) {
+    if (type !== 'kubernetes.io/tls') return
+    const problem = keyPairProblem(decode(data['tls.crt']), decode(data['tls.key']))
+    if (problem !== undefined) yield problem
+  },
+
+  selectable: { type: o => o.type },
+
+  columns: {
+    Type: [
+      'string',
+      o => o.type,
+      'Used to facilitate programmatic handling of secret data. More info: https://kubernetes.io/docs/concepts/configuration/secret/#secret-types',
+    ],
+    Data: [
+      'string',
+      o => Object.keys(o.data ?? {}).length,
+      "Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The serialized form of the secret data is a base64 encoded string, representing the arbitrary (possibly non-string) data value here. Described in https://tools.ietf.org/html/rfc4648#section-4",
+    ],
+    Age: age,
+  },
+})
+
+const decode = (base64 = '') => Buffer.from(base64, 'base64')
+
+/** The value is JSON, and an object; it is not shown in errors. */
+function* validateDockerConfig(data: Record<string, string>, key: string, at: Ref<Record<string, string>>): Iterable<FieldError> {
+  const here = entry(at, key)
+  if (!Object.hasOwn(data, key)) return yield required(here)
+  const problem = jsonObjectProblem(decode(data[key]))
+  if (problem !== undefined) yield invalid(withValue(here, '<secret contents redacted>'), problem)
+}
+
+function jsonObjectProblem(text: Uint8Array): string | undefined {
+  try {
+    const { value } = parseJson(text)
+    if (isObject(value) || value === null) return undefined
+    const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value === 'string' ? 'string' : 'number'
+    return `json: cannot unmarshal ${type} into Go value of type map[string]interface {}`
+  } catch (error) {
+    if (error instanceof JsonError) return error.message
+    throw error
+  }
+}

@@ -1,0 +1,38 @@
+/** ServiceAccount is who a pod, or another program in the cluster, is. */
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { atomic, bool, keyed } from '../../schema/types.ts'
+import { LocalObjectReference, ObjectReference } from '../shapes/pod/references.ts'
+
+const MOUNTABLE_ONLY = 'kubernetes.io/enforce-mountable-secrets'
+
+export const ServiceAccount = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'ServiceAccount',
+  scope: 'Namespaced',
+  names: { plural: 'serviceaccounts', short: ['sa'] },
+  doc: 'An identity for programs.',
+  fields: {
+    secrets: [2, keyed(ObjectReference, 'name').mergedBy('name'), 'Secrets that pods of this account may use.'],
+    imagePullSecrets: [3, atomic(LocalObjectReference), 'Secrets with which images of its pods are pulled.'],
+    automountServiceAccountToken: [4, bool.optional(), 'Whether its pods get a token unless they say otherwise.'],
+  },
+
+  onCreate: keepNamesOfSecrets,
+  onUpdate: keepNamesOfSecrets,
+  *warn(o, old) {
+    if (hasMountableOnly(o) && !hasMountableOnly(old))
+      yield `metadata.annotations[${MOUNTABLE_ONLY}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`
+  },
+
+  columns: { Age: age },
+})
+
+/** Secrets live in the account's own namespace: nothing but their names means anything. */
+function keepNamesOfSecrets(o: { secrets?: ObjectReference[] }): void {
+  if (o.secrets) o.secrets = o.secrets.map(({ name }) => (name === undefined ? {} : { name }))
+}
+
+const hasMountableOnly = (o: { metadata: { annotations?: Record<string, string> } } | undefined) =>
+  Object.hasOwn(o?.metadata.annotations ?? {}, MOUNTABLE_ONLY)

@@ -1,0 +1,27 @@
+/** Maps of keys to values as ConfigMap and Secret hold them, and their rules. */
+import { isConfigMapKey } from '../../lib/names.ts'
+import { entry, type FieldError, invalid, invalidEach, type Ref, withValue } from '../../schema/refs.ts'
+
+/** All values of one object together may take this many bytes. */
+export const MAX_DATA_BYTES = 1024 * 1024
+export const SEALED = 'field is immutable when `immutable` is set'
+
+type Data = Record<string, string> | null | undefined
+
+/** Keys become file names; those in `others` are taken by the other map. */
+export function* validateKeys(
+  data: Data,
+  at: Ref<Record<string, string>>,
+  others?: { readonly data: Data; readonly name: string },
+): Iterable<FieldError> {
+  for (const key of Object.keys(data ?? {})) {
+    const here = withValue(entry(at, key), key)
+    yield* invalidEach(here, isConfigMapKey(key))
+    if (others?.data && Object.hasOwn(others.data, key)) yield invalid(here, `duplicate of key present in ${others.name}`)
+  }
+}
+
+/** How many bytes the values take. */
+export function sizeOf(data: Data, encoding: 'utf8' | 'base64'): number {
+  return Object.values(data ?? {}).reduce((sum, value) => sum + Buffer.byteLength(value, encoding), 0)
+}
