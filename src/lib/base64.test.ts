@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { canonicalBase64, decodeBase64, encodeBase64 } from './base64.ts'
+
+test('bytes come back, also with line breaks inside', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), fc.nat(), (bytes, at) => {
+      const text = encodeBase64(bytes)
+      assert.deepEqual(new Uint8Array(decodeBase64(text)), bytes)
+      const i = at % (text.length + 1)
+      assert.deepEqual(new Uint8Array(decodeBase64(`${text.slice(0, i)}\r\n${text.slice(i)}`)), bytes)
+    }),
+  )
+})
+
+test('anything else is refused at the byte Go names', () => {
+  const cases: [string, number][] = [
+    ['!', 0],
+    ['a', 0],
+    ['aaaaa', 4],
+    ['aaa', 0],
+    ['=', 0],
+    ['a=', 1],
+    ['aa=', 3],
+    ['aa=a', 2],
+    ['aaa=a', 4],
+    ['aa==a', 4],
+    ['aa===', 4],
+    ['aaa-', 3],
+    ['aa_a', 2],
+    ['aa aa', 2],
+    ['aaaaé', 4],
+    ['aaa=\n=', 5],
+  ]
+  for (const [text, byte] of cases)
+    assert.throws(() => decodeBase64(text), { name: 'Base64Error', message: `illegal base64 data at input byte ${byte}` }, text)
+})
+
+test('the answer is on one line and ends in clean bits', () => {
+  assert.equal(canonicalBase64('aGVs\nbG8='), 'aGVsbG8=')
+  assert.equal(canonicalBase64('aGVsbG9='), 'aGVsbG8=')
+  assert.equal(canonicalBase64(''), '')
+})
