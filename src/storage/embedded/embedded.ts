@@ -18,7 +18,7 @@ import {
   type Swap,
 } from '../store.ts'
 import { type Engine, openEngine, type Snapshot } from './engine.ts'
-import { explain, isNoSpace } from './failure.ts'
+import { explain } from './failure.ts'
 import { GroupCommit, type Write } from './group-commit.ts'
 import { loadHistory } from './load.ts'
 import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
@@ -177,10 +177,10 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     for (const { resolve, version, before } of writes) resolve({ ok: true, revision: version.modified, before })
   }
 
-  /** Without space nothing was written, so the next swap may try again; after any other failure only a restart tells what was. */
+  /** The next swap may try again if nothing of this one was stored; otherwise only a restart tells what was. */
   #commitFailed(writes: readonly Pending[], cause: unknown): void {
     const error = explain(cause, `cannot write to the store in ${this.#engine.dir}`)
-    if (!isNoSpace(cause)) this.#failed = error
+    if (cause instanceof StoreUnavailable || !this.#engine.isIntact(this.#history.newest)) this.#failed = error
     this.#pending.clear()
     this.#assigned = this.#history.newest
     for (const { reject } of writes) reject(error)

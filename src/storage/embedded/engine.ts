@@ -3,9 +3,10 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database, RootDatabase, Transaction } from 'lmdb'
 import { type Revision, StoreUnavailable } from '../store.ts'
+import { checkDatabaseFile } from './database-file.ts'
 import { explain } from './failure.ts'
 import { giveUpOwnership, type Owner, refuseIfOwned, takeOwnership } from './lock.ts'
-import { FORMAT } from './record.ts'
+import { decodeHeader, FORMAT } from './record.ts'
 
 /** What one durable commit changes. */
 export type Work = {
@@ -27,12 +28,14 @@ export async function openEngine(dir: string): Promise<Engine> {
   const { open } = await import('lmdb')
   // From here on nothing awaits, so two opens within one process cannot interleave.
   const lockFile = join(dir, 'keelson.lock')
+  const path = join(dir, 'keelson.lmdb')
   let root: RootDatabase | undefined
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
     refuseIfOwned(lockFile, dir)
+    checkDatabaseFile(path)
     root = open({
-      path: join(dir, 'keelson.lmdb'),
+      path,
       // The plain order of LMDB: pages are synced before the commit that needs them becomes visible.
       overlappingSync: false,
       // With it lmdb opens a batch of its own around ours, whose failure nobody could handle.
@@ -112,7 +115,7 @@ export class Engine {
     return { transaction, [Symbol.dispose]: () => transaction.done() }
   }
 
-  /** Resolves once all of the work is on disk. Rejects if none of it is; but unless that was for want of space, don't rely on it. */
+  /** Resolves once all of the work is on disk. After it rejects, `isIntact` tells whether to go on. */
   async commit({ puts, removes, compacted }: Work): Promise<void> {
     const { meta, log, fence } = this.#parts
     const appended: Promise<boolean>[] = []
@@ -127,6 +130,19 @@ export class Engine {
     if (outcome.status === 'rejected') throw await causeOf(outcome.reason)
     if (!outcome.value) throw new StoreUnavailable(`another process has taken over the store in ${this.dir}; restart this one`)
     if (stored.some(put => put.status === 'rejected' || !put.value)) throw new Error('the log of the store is out of order')
+  }
+
+  /** Whether a failed commit has left the database as it was at a revision and ready for writes. */
+  isIntact(newest: Revision): boolean {
+    const { root, log } = this.#parts
+    try {
+      // LMDB refuses transactions once it could not write the page that makes a commit count.
+      root.transactionSync(() => {})
+      const [last] = log.getKeys({ reverse: true, limit: 1 })
+      return !last || !this.#ordered || decodeHeader(last).version.modified <= newest
+    } catch {
+      return false
+    }
   }
 
   /** Closes the database and lets other processes in. Nothing may be under way. */

@@ -2,16 +2,10 @@
 import { constants } from 'node:os'
 import { StoreUnavailable } from '../store.ts'
 
-const { ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EMFILE, ENFILE, ENOMEM } = constants.errno
+const { ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EMFILE, ENFILE, ENOMEM, EIO } = constants.errno
 const MDB_INVALID = -30793
 const MDB_CORRUPTED = -30796
 const MDB_VERSION_MISMATCH = -30794
-
-/** The disk took no more, so nothing was written; writing again may work once there is room. */
-export function isNoSpace(error: unknown): boolean {
-  const code = numberOf(error)
-  return code === ENOSPC || code === EDQUOT || code === EFBIG
-}
 
 /** Turns any failure of the database into a `StoreUnavailable` that starts with what could not be done. */
 export function explain(error: unknown, what: string): StoreUnavailable {
@@ -26,6 +20,9 @@ function adviceFor(error: unknown): string | undefined {
     case EDQUOT:
     case EFBIG:
       return 'no space is left on the disk; free some, and writes will work again'
+    case EIO:
+      // LMDB's word also for a write that the disk took only a part of.
+      return 'the disk is full or failing; free some space or replace it'
     case EACCES:
     case EPERM:
       return 'permission is missing; let this user write there or choose another data directory'

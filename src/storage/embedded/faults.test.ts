@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -174,9 +174,21 @@ test('a path that is a file, or lies below one, or is no database, is refused wi
   writeFileSync(join(dir, 'file'), 'x')
   await assert.rejects(openEmbeddedStore({ dir: join(dir, 'file') }), unavailable(/a file is in the place of a directory/))
   await assert.rejects(openEmbeddedStore({ dir: join(dir, 'file', 'below') }), unavailable(/a file is in the place of a directory/))
-  mkdirSync(join(dir, 'other'))
-  writeFileSync(join(dir, 'other', 'keelson.lmdb'), 'not a database '.repeat(1_000))
-  await assert.rejects(openEmbeddedStore({ dir: join(dir, 'other') }), unavailable(/is not a database of Keelson or is damaged/))
+  for (const content of ['x', 'not a database '.repeat(1_000)]) {
+    const other = mkdtempSync(join(dir, 'other-'))
+    writeFileSync(join(other, 'keelson.lmdb'), content)
+    await assert.rejects(openEmbeddedStore({ dir: other }), unavailable(/is not a database of Keelson/))
+  }
+})
+
+test('a database cut short is refused instead of crashing the process', async t => {
+  const dir = directory(t)
+  const store = await openEmbeddedStore({ dir })
+  for (let i = 0; i < 100; i++) await put(store, `/k/${i}`, 'x'.repeat(3_000))
+  await store.close()
+  const file = join(dir, 'keelson.lmdb')
+  writeFileSync(file, readFileSync(file).subarray(0, 16_384))
+  await assert.rejects(openEmbeddedStore({ dir }), unavailable(/is cut short; restore it/))
 })
 
 test('a directory without write permission is refused with advice', {
@@ -196,7 +208,7 @@ test('a full disk refuses writes, shows nothing that was not stored, and writes 
   const child = spawnWriter(t, 'full-disk-writer.ts', [dir], { before: 'ulimit -S -f 4000' })
   const [full] = (await once(child, 'message')) as [Report]
   assert.ok(full.unavailable)
-  assert.match(full.message, /no space is left/)
+  assert.match(full.message, /no space is left|the disk is full/)
   assert.equal(full.newest, full.acknowledged)
   assert.equal(full.watched, full.acknowledged)
   assert.equal(full.readable, full.acknowledged - 1)
