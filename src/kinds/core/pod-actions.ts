@@ -1,0 +1,100 @@
+/** Messages sent to pods: binding one to a node, and evicting one. */
+import { setOwn } from '../../lib/json-value.ts'
+import { nameIsDNSSubdomain } from '../../lib/names.ts'
+import type { Action, RequestContext } from '../../schema/kind.ts'
+import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
+import { type FieldError, invalid, invalidEach, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
+import { badRequest, conflict, invalidObject } from '../../schema/status-error.ts'
+import { message, type Static } from '../../schema/types.ts'
+import { DeleteOptions } from '../shapes/delete-options.ts'
+import { setPodCondition } from '../shapes/pod/conditions.ts'
+import { dropInitContainerAnnotations } from '../shapes/pod/features.ts'
+import { ObjectReference } from '../shapes/pod/references.ts'
+import type { PodObject } from './pod-preparation.ts'
+
+/** What a Binding has beside its metadata. */
+export const Binding = message('Binding', {
+  target: [2, ObjectReference.orEmpty(), 'The node to bind to.'],
+})
+export type Binding = Static<typeof Binding>
+
+/** What an Eviction has beside its metadata. */
+export const Eviction = message('Eviction', {
+  deleteOptions: [2, DeleteOptions, 'How the pod is to be deleted.'],
+})
+export type Eviction = Static<typeof Eviction>
+
+/** Binds a pod to a node, and copies labels and annotations of the binding to it. */
+export const binding: Action<PodObject, Binding> = {
+  input: { group: '', version: 'v1', kind: 'Binding', type: Binding },
+  verbs: ['create'],
+  act: (pod, input, ctx) => bind(pod, input, ctx),
+}
+
+/** Deletes a pod on behalf of somebody who makes room, and says so in its conditions. */
+export const eviction: Action<PodObject, Eviction> = {
+  input: { group: 'policy', version: 'v1', kind: 'Eviction', type: Eviction },
+  verbs: ['create'],
+  act: (pod, input, { now }) => {
+    checkName(pod, input)
+    if (input.deleteOptions?.ignoreStoreReadErrorWithClusterBreakingPotential) {
+      const at = refTo(input).deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential
+      const error = invalid(at, 'can not be set for pod eviction, try after removing the option')
+      throw invalidObject({ group: 'policy', kind: 'Eviction' }, input.metadata.name ?? '', [error])
+    }
+    setPodCondition(pod.status, EVICTED, now)
+    return 'delete'
+  },
+}
+
+const EVICTED = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' }
+const PODS = { group: '', plural: 'pods', kind: 'Pod' }
+const BINDINGS = { group: '', plural: 'pods/binding', kind: 'Pod' }
+
+function bind<P extends PodObject>(pod: P, input: Binding & Envelope, { now }: RequestContext): P {
+  checkName(pod, input)
+  const { target, metadata } = input
+  const errors = [...validateTarget(target, refTo(target, 'target'))]
+  if (errors.length > 0) throw invalidObject({ group: '', kind: 'Binding' }, metadata.name ?? '', errors)
+  checkPreconditions(pod.metadata, metadata)
+  checkUnbound(pod)
+  pod.spec.nodeName = target.name!
+  delete pod.status.nominatedNodeName
+  copyEntries(pod.metadata, 'annotations', metadata.annotations)
+  dropInitContainerAnnotations(pod.metadata)
+  copyEntries(pod.metadata, 'labels', metadata.labels)
+  setPodCondition(pod.status, { type: 'PodScheduled', status: 'True' }, now)
+  return pod
+}
+
+function checkName(pod: PodObject, { kind, metadata }: Envelope): void {
+  if (metadata.name !== pod.metadata.name) throw badRequest(`name in URL does not match name in ${kind} object`)
+}
+
+function* validateTarget({ kind, name }: ObjectReference, at: Ref<ObjectReference>): Iterable<FieldError> {
+  if (kind && kind !== 'Node') yield unsupported(at.kind, 'Node', '<empty>')
+  if (!name) yield required(at.name)
+  else if (!kind || kind === 'Node') yield* invalidEach(at.name, nameIsDNSSubdomain(name))
+}
+
+function checkPreconditions(stored: ObjectMeta, { uid, resourceVersion }: ObjectMeta): void {
+  const name = stored.name ?? ''
+  if (uid && uid !== stored.uid)
+    throw conflict(PODS, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.uid}`)
+  if (resourceVersion && resourceVersion !== stored.resourceVersion)
+    throw conflict(
+      PODS,
+      name,
+      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${stored.resourceVersion}`,
+    )
+}
+
+function checkUnbound({ metadata: { name = '', deletionTimestamp }, spec }: PodObject): void {
+  if (deletionTimestamp) throw conflict(BINDINGS, name, `pod ${name} is being deleted, cannot be assigned to a host`)
+  if (spec.nodeName) throw conflict(BINDINGS, name, `pod ${name} is already assigned to node ${JSON.stringify(spec.nodeName)}`)
+  if (spec.schedulingGates?.length) throw conflict(BINDINGS, name, `pod ${name} has non-empty .spec.schedulingGates`)
+}
+
+function copyEntries(to: ObjectMeta, part: 'annotations' | 'labels', from: Record<string, string> | undefined): void {
+  for (const [key, value] of Object.entries(from ?? {})) setOwn((to[part] ??= {}), key, value)
+}

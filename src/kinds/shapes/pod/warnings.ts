@@ -1,0 +1,180 @@
+/** Advice on pods and templates that are accepted but will surprise whoever wrote them. */
+import { warningsForIP } from '../../../lib/ip.ts'
+import { getOwn } from '../../../lib/json-value.ts'
+import { isDNS1123Label, isValidLabelValue } from '../../../lib/names.ts'
+import { milliValue, parseQuantity } from '../../../lib/quantity.ts'
+import type { ObjectMeta } from '../../../schema/object-meta.ts'
+import { entry, pathOf, type Ref, refTo } from '../../../schema/refs.ts'
+import type { NodeSelectorTerm, PodAffinity } from './affinity.ts'
+import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './app-armor.ts'
+import type { Container } from './container.ts'
+import { containersOf } from './containers.ts'
+import { deprecatedNodeLabel } from './node-labels.ts'
+import { warnAboutPorts } from './port-warnings.ts'
+import type { PodSpec, PodTemplateSpec } from './spec.ts'
+import { warnAboutVolumes } from './volume-warnings.ts'
+
+type Template = { readonly metadata: ObjectMeta; readonly spec: PodSpec }
+type ContainerAt = readonly [container: Container, at: Ref<Container>]
+
+/** Warnings about a new pod. */
+export function* warnAboutPod(pod: Template): Iterable<string> {
+  const faults = isDNS1123Label(pod.metadata.name ?? '')
+  if (faults.length > 0)
+    yield `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${faults.join(' ')}]`
+  yield* warnAbout(pod, refTo(pod))
+  for (const container of containersOf(pod.spec)) yield* warnAboutTakenOver(container, pod)
+}
+
+/** Warnings about the template of a workload; `at` is where it is. */
+export const warnAboutPodTemplate = (template: PodTemplateSpec, at: Ref<PodTemplateSpec>): Iterable<string> => warnAbout(template, at)
+
+function* warnAbout({ metadata, spec }: Template, at: Ref<Template>): Iterable<string> {
+  yield* warnAboutPlacement(spec, at.spec)
+  yield* warnAboutAnnotations({ metadata, spec }, at)
+  yield* warnAboutVolumes(spec.volumes ?? [], at.spec.volumes)
+  yield* warnAboutRepetition(spec, at.spec)
+  for (const name of FRACTIONLESS) yield* warnAboutFraction(spec.overhead, at.spec.overhead, name)
+  const containers = containersAt(spec, at.spec)
+  for (const [container, place] of containers) yield* warnAboutContainer(container, place, { metadata, spec }, at)
+  yield* warnAboutPorts(containers)
+  if (spec.terminationGracePeriodSeconds < 0)
+    yield `${pathOf(at.spec.terminationGracePeriodSeconds)}: must be >= 0; negative values are invalid and will be treated as 1`
+  yield* warnAboutNeighbours(spec.affinity?.podAffinity, at.spec.affinity.podAffinity)
+  yield* warnAboutNeighbours(spec.affinity?.podAntiAffinity, at.spec.affinity.podAntiAffinity)
+  for (const [i, server] of (spec.dnsConfig?.nameservers ?? []).entries())
+    yield* warningsForIP(pathOf(at.spec.dnsConfig.nameservers[i]!), server)
+  for (const [i, { ip }] of (spec.hostAliases ?? []).entries()) yield* warningsForIP(pathOf(at.spec.hostAliases[i]!.ip), ip)
+}
+
+const FRACTIONLESS = ['memory', 'ephemeral-storage'] as const
+
+const DEPRECATED_ANNOTATIONS: readonly [key: string, advice: string][] = [
+  ['scheduler.alpha.kubernetes.io/critical-pod', 'non-functional in v1.16+; use the "priorityClassName" field instead'],
+  ['security.alpha.kubernetes.io/sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
+  ['security.alpha.kubernetes.io/unsafe-sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
+]
+const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod'
+const SECCOMP_CONTAINER = 'container.seccomp.security.alpha.kubernetes.io/'
+const SECCOMP_ADVICE = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+const APP_ARMOR_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+
+function containersAt(spec: PodSpec, at: Ref<PodSpec>): ContainerAt[] {
+  return (['initContainers', 'containers', 'ephemeralContainers'] as const).flatMap(part =>
+    (spec[part] ?? []).map((container, i): ContainerAt => [container, at[part][i] as Ref<Container>]),
+  )
+}
+
+function* warnAboutPlacement(spec: PodSpec, at: Ref<PodSpec>): Iterable<string> {
+  for (const key of Object.keys(spec.nodeSelector ?? {})) {
+    const advice = deprecatedNodeLabel(key)
+    if (advice) yield `${pathOf(entry(at.nodeSelector, key))}: ${advice}`
+  }
+  const nodes = spec.affinity?.nodeAffinity
+  const nodesAt = at.affinity.nodeAffinity
+  const required = nodes?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  for (const [i, term] of required.entries())
+    yield* warnAboutNodeTerm(term, nodesAt.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[i]!, 'keys')
+  for (const [i, { preference }] of (nodes?.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries())
+    yield* warnAboutNodeTerm(preference, nodesAt.preferredDuringSchedulingIgnoredDuringExecution[i]!.preference, 'keys and values')
+  for (const [i, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
+    const place = at.topologySpreadConstraints[i]!
+    const advice = deprecatedNodeLabel(topologyKey)
+    if (advice) yield `${pathOf(place.topologyKey)}: ${topologyKey} is ${advice}`
+    if (!labelSelector) yield selectsNothing(place.labelSelector)
+  }
+}
+
+/** Values of preferences are not checked, so that a wrong one only never matches. */
+function* warnAboutNodeTerm(term: NodeSelectorTerm, at: Ref<NodeSelectorTerm>, about: 'keys' | 'keys and values'): Iterable<string> {
+  for (const [i, { key, values }] of (term.matchExpressions ?? []).entries()) {
+    const place = at.matchExpressions[i]!
+    const advice = deprecatedNodeLabel(key)
+    if (advice) yield `${pathOf(place.key)}: ${key} is ${advice}`
+    if (about === 'keys') continue
+    for (const [j, value] of (values ?? []).entries())
+      for (const fault of isValidLabelValue(value)) yield `${pathOf(place.values[j]!)}: ${value} is invalid, ${fault}`
+  }
+}
+
+function* warnAboutNeighbours(affinity: PodAffinity | undefined, at: Ref<PodAffinity>): Iterable<string> {
+  for (const [i, term] of (affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).entries())
+    if (!term.labelSelector) yield selectsNothing(at.requiredDuringSchedulingIgnoredDuringExecution[i]!.labelSelector)
+  for (const [i, { podAffinityTerm }] of (affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries())
+    if (!podAffinityTerm.labelSelector)
+      yield selectsNothing(at.preferredDuringSchedulingIgnoredDuringExecution[i]!.podAffinityTerm.labelSelector)
+}
+
+const selectsNothing = (at: Ref<any>): string => `${pathOf(at)}: a null labelSelector results in matching no pod`
+
+function* warnAboutAnnotations({ metadata: { annotations = {} }, spec }: Template, at: Ref<Template>): Iterable<string> {
+  for (const [key, advice] of DEPRECATED_ANNOTATIONS)
+    if (Object.hasOwn(annotations, key)) yield `${pathOf(entry(at.metadata.annotations, key))}: ${advice}`
+  if (!spec.securityContext?.seccompProfile && Object.hasOwn(annotations, SECCOMP_POD))
+    yield `${pathOf(entry(at.metadata.annotations, SECCOMP_POD))}: ${SECCOMP_ADVICE}`
+}
+
+function* warnAboutRepetition({ hostAliases = [], imagePullSecrets = [] }: PodSpec, at: Ref<PodSpec>): Iterable<string> {
+  const addresses = new Set<string>()
+  for (const [i, { ip }] of hostAliases.entries()) {
+    if (addresses.has(ip)) yield `${pathOf(at.hostAliases[i]!.ip)}: duplicate ip ${JSON.stringify(ip)}`
+    addresses.add(ip)
+  }
+  const secrets = new Set<string>()
+  for (const [i, { name = '' }] of imagePullSecrets.entries()) {
+    if (secrets.has(name)) yield `${pathOf(at.imagePullSecrets[i]!.name)}: duplicate name ${JSON.stringify(name)}`
+    secrets.add(name)
+  }
+  for (const [i, { name }] of imagePullSecrets.entries()) if (!name) yield `${pathOf(at.imagePullSecrets[i]!.name)}: invalid empty name ""`
+}
+
+function* warnAboutContainer(container: Container, at: Ref<Container>, owner: Template, ownerAt: Ref<Template>): Iterable<string> {
+  const { metadata, spec } = owner
+  const annotations = metadata.annotations ?? {}
+  const seccomp = SECCOMP_CONTAINER + container.name
+  if (!container.securityContext?.seccompProfile && Object.hasOwn(annotations, seccomp))
+    yield `${pathOf(entry(ownerAt.metadata.annotations, seccomp))}: ${SECCOMP_ADVICE}`
+  const appArmor = APP_ARMOR_ANNOTATION + container.name
+  const annotation = getOwn(annotations, appArmor)
+  if (annotation !== undefined && saysOtherwise(annotation, container, spec))
+    yield `${pathOf(entry(ownerAt.metadata.annotations, appArmor))}: ${APP_ARMOR_ADVICE}`
+  for (const name of FRACTIONLESS) {
+    yield* warnAboutFraction(container.resources?.limits, at.resources.limits, name)
+    yield* warnAboutFraction(container.resources?.requests, at.resources.requests, name)
+  }
+  yield* warnAboutHiddenVariables(container, at)
+}
+
+/** By now a profile given by annotation is in the field, as if it had been written there. */
+function* warnAboutTakenOver({ name, securityContext }: Pick<Container, 'name' | 'securityContext'>, pod: Template): Iterable<string> {
+  const own = securityContext?.appArmorProfile
+  const annotation = getOwn(pod.metadata.annotations ?? {}, APP_ARMOR_ANNOTATION + name)
+  const given = annotation === undefined ? undefined : appArmorProfileOf(annotation)
+  if (own && given && isSameProfile(given, own) && !isSameProfile(given, pod.spec.securityContext?.appArmorProfile))
+    yield `metadata.annotations[${APP_ARMOR_ANNOTATION}${name}]: ${APP_ARMOR_ADVICE}`
+}
+
+/** Whether an annotation says what neither the container nor the pod says. */
+function saysOtherwise(annotation: string, { securityContext }: Container, spec: PodSpec): boolean {
+  const own = securityContext?.appArmorProfile
+  const profile = appArmorProfileOf(annotation)
+  return own === undefined && (profile === undefined || !isSameProfile(profile, spec.securityContext?.appArmorProfile))
+}
+
+function* warnAboutFraction(amounts: Record<string, string> | undefined, at: Ref<Record<string, string>>, name: string): Iterable<string> {
+  const amount = getOwn(amounts ?? {}, name)
+  if (amount !== undefined && milliValue(parseQuantity(amount)) % 1000n !== 0n)
+    yield `${pathOf(entry(at, name))}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`
+}
+
+/** A later variable may extend an earlier one of the same name, but not just replace it. */
+function* warnAboutHiddenVariables({ env = [] }: Container, at: Ref<Container>): Iterable<string> {
+  const seen = new Set<string>()
+  for (const [i, { name, value = '', valueFrom }] of env.entries()) {
+    const reference = `$(${name})`
+    const extendsEarlier = !valueFrom && value !== reference && value.includes(reference)
+    if (seen.has(name) && !extendsEarlier)
+      yield `${pathOf(at.env[i]!)}: hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`
+    seen.add(name)
+  }
+}
