@@ -9,10 +9,10 @@ export type Place = { readonly block: number; readonly offset: number }
 
 type Block<T> = { readonly items: T[]; live: number }
 
-const BLOCK_LIMIT = 512
+const BLOCK_LIMIT = 128
 
 /**
- * A sorted list cut into blocks of at most 512 items, each with the number of its live ones: `[a b c|3] [d e f|2] [g|1]`.
+ * A sorted list cut into blocks of at most 128 items, each with the number of its live ones: `[a b c|3] [d e f|2] [g|1]`.
  * Counting the live items between `b` and `g` looks into the first and last block and adds the 2 of the one between.
  */
 export class OrderedKeys<T extends Item> {
@@ -94,7 +94,7 @@ export class OrderedKeys<T extends Item> {
   #split(at: number): void {
     const block = this.#blocks[at]!
     // Keys that arrive in order only ever fill the last block, so that one is cut near its end.
-    const cut = at === this.#blocks.length - 1 ? BLOCK_LIMIT - 32 : BLOCK_LIMIT / 2
+    const cut = at === this.#blocks.length - 1 ? BLOCK_LIMIT - 8 : BLOCK_LIMIT / 2
     const items = block.items.splice(cut)
     const live = items.reduce((sum, item) => sum + Number(item.live), 0)
     block.live -= live

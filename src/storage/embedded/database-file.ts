@@ -1,5 +1,6 @@
-/** A look at a database file before lmdb maps it: handed one that is no database or is cut short, it takes the process down. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+/** A look at files before lmdb opens them: what it cannot write, or is no database, or is cut short, takes the whole process down in it. */
+import { accessSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { StoreUnavailable } from '../store.ts'
 
 // The two copies of LMDB's meta page lie at the start of the file, each a 24-byte page header and then this, little-endian.
@@ -9,6 +10,28 @@ const MAGIC = 0xbeefc0de
 const AT = { magic: 0, pageSize: 24, freeRoot: 24 + 40, mainRoot: 24 + 48 + 40, transaction: 24 + 96 + 8 }
 const NO_PAGE = 2n ** 64n - 1n
 const LARGEST_PAGE = 0x10000
+
+// Enough for lmdb to lay out an empty database and its table of readers.
+const ROOM = 64 << 10
+
+/** Throws unless files can be made in a directory and there is room for a little more. */
+export function checkRoom(dir: string): void {
+  const probe = join(dir, `keelson.probe-${process.pid}`)
+  try {
+    writeFileSync(probe, new Uint8Array(ROOM))
+  } finally {
+    rmSync(probe, { force: true })
+  }
+}
+
+/** Throws unless a file is absent or can be read and written. */
+export function checkAccess(path: string): void {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
 
 /** Throws `StoreUnavailable` unless a file is absent, empty, or looks like a whole database. */
 export function checkDatabaseFile(path: string): void {

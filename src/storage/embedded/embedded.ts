@@ -179,8 +179,10 @@ export class EmbeddedStore implements Store, AsyncDisposable {
 
   /** The next swap may try again if nothing of this one was stored; otherwise only a restart tells what was. */
   #commitFailed(writes: readonly Pending[], cause: unknown): void {
-    const error = explain(cause, `cannot write to the store in ${this.#engine.dir}`)
-    if (cause instanceof StoreUnavailable || !this.#engine.isIntact(this.#history.newest)) this.#failed = error
+    let error = explain(cause, `cannot write to the store in ${this.#engine.dir}`)
+    if (cause instanceof StoreUnavailable) this.#failed = error
+    else if (!this.#engine.isIntact(this.#history.newest))
+      this.#failed = error = new StoreUnavailable(`${error.message}; then restart`, { cause })
     this.#pending.clear()
     this.#assigned = this.#history.newest
     for (const { reject } of writes) reject(error)

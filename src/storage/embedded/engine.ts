@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database, RootDatabase, Transaction } from 'lmdb'
 import { type Revision, StoreUnavailable } from '../store.ts'
-import { checkDatabaseFile } from './database-file.ts'
+import { checkAccess, checkDatabaseFile, checkRoom } from './database-file.ts'
 import { explain } from './failure.ts'
 import { giveUpOwnership, type Owner, refuseIfOwned, takeOwnership } from './lock.ts'
 import { decodeHeader, FORMAT } from './record.ts'
@@ -18,7 +18,11 @@ export type Work = {
 /** A frozen view of the database; must be disposed of. */
 export type Snapshot = Disposable & { readonly transaction: Transaction }
 
-type Bytes = Database<Uint8Array, Uint8Array>
+type Bytes = Omit<Database<Uint8Array, Uint8Array>, 'getBinaryFast'> & {
+  // As in lmdb itself, whose types leave these out.
+  getBinaryFast(id: Uint8Array, options?: { transaction: Transaction }): Buffer | undefined
+  readonly lastSize: number
+}
 
 const FENCE = Buffer.from('fence')
 const SETTINGS = Buffer.from('settings')
@@ -33,6 +37,8 @@ export async function openEngine(dir: string): Promise<Engine> {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
     refuseIfOwned(lockFile, dir)
+    checkRoom(dir)
+    for (const file of [path, `${path}-lock`]) checkAccess(file)
     checkDatabaseFile(path)
     root = open({
       path,
@@ -58,8 +64,8 @@ type Opened = { readonly root: RootDatabase; readonly dir: string; readonly lock
  * the fence: should a process ever be taken for dead wrongly, its later commits fail instead of mixing with ours.
  */
 function claim({ root, dir, lockFile }: Opened): Engine {
-  const meta: Bytes = root.openDB('meta', { keyEncoding: 'binary', encoding: 'binary', useVersions: true })
-  const log: Bytes = root.openDB('log', { keyEncoding: 'binary', encoding: 'binary' })
+  const meta = root.openDB('meta', { keyEncoding: 'binary', encoding: 'binary', useVersions: true }) as Bytes
+  const log = root.openDB('log', { keyEncoding: 'binary', encoding: 'binary' }) as Bytes
   let owner: Owner | undefined
   try {
     const { fence, compacted } = root.transactionSync(() => {
@@ -104,9 +110,11 @@ export class Engine {
     this.#ordered = false
   }
 
-  /** The body of a record; the bytes are the caller's. */
+  /** The body of a record, in memory that the next read overwrites. */
   body(header: Uint8Array, snapshot?: Snapshot): Uint8Array | undefined {
-    return this.#parts.log.get(header, snapshot)
+    const { log } = this.#parts
+    // The buffer that comes back claims the right length, but its memory goes on behind that.
+    return log.getBinaryFast(header, snapshot)?.subarray(0, log.lastSize)
   }
 
   /** Freezes what has been committed so far. */

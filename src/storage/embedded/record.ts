@@ -1,7 +1,7 @@
 /** How one write lies on disk: a header, which is the database key, and a body, which is its value. */
 import type { Version } from '../history.ts'
 import type { Entry } from '../store.ts'
-import { crc32 } from './crc32.ts'
+import { crc32, tableCrc32 } from './crc32.ts'
 
 /** The layout written by this release; a store with a later one is refused. */
 export const FORMAT = 1
@@ -33,7 +33,7 @@ export function encodeHeader(key: string, version: Stored): Uint8Array {
   writeSafeInteger(header, version.created, 9)
   if (expires) writeSafeInteger(header, version.deadline, FIXED_BYTES)
   header.write(key, keyStart)
-  header.writeUInt32BE(crc32(header.subarray(0, end)), end)
+  header.writeUInt32BE(sumOfHeader(header, end), end)
   return header
 }
 
@@ -41,7 +41,7 @@ export function encodeHeader(key: string, version: Stored): Uint8Array {
 export function decodeHeader(header: Uint8Array): { key: string; version: Stored } {
   const bytes = Buffer.from(header.buffer, header.byteOffset, header.length)
   const end = bytes.length - SUM_BYTES
-  const sound = end > FIXED_BYTES && crc32(bytes.subarray(0, end)) === bytes.readUInt32BE(end)
+  const sound = end > FIXED_BYTES && sumOfHeader(bytes, end) === bytes.readUInt32BE(end)
   const flags = bytes[8] ?? 0
   const expires = (flags & EXPIRES) !== 0
   const key = bytes.toString('utf8', Math.min(end, FIXED_BYTES + (expires ? DEADLINE_BYTES : 0)), Math.max(end, 0))
@@ -54,28 +54,45 @@ export function decodeHeader(header: Uint8Array): { key: string; version: Stored
   return { key, version: expires ? { ...version, deadline: readSafeInteger(bytes, FIXED_BYTES) } : version }
 }
 
-/** A body is a format byte, the CRC-32 of header and value, and the value. */
+/** A body is a format byte, the CRC-32 of the value continued from that of the header, and the value. */
 export function encodeBody(header: Uint8Array, value: Uint8Array): Uint8Array {
   const body = Buffer.allocUnsafe(BODY_START + value.length)
   body[0] = FORMAT
   body.set(value, BODY_START)
-  body.writeUInt32BE(crc32(value, crc32(header)), 1)
+  body.writeUInt32BE(crc32(value, sumIn(header)), 1)
   return body
 }
 
-/** The entry of a version from the body found under its header; what does not fit its checksum becomes a fault, never a value. */
+/**
+ * The entry of a version from the body found under its header, with a copy of the value; what does not fit its checksum becomes a
+ * fault, never a value.
+ */
 export function decodeEntry(key: string, version: Stored, stored: { header: Uint8Array; body: Uint8Array | undefined }): Entry {
-  const entry = { key, created: version.created, modified: version.modified }
-  const fault = version.damage?.fault ?? faultOf(stored.header, stored.body)
-  return fault ? { ...entry, value: new Uint8Array(), fault } : { ...entry, value: stored.body!.subarray(BODY_START) }
+  const { created, modified } = version
+  const value = stored.body?.subarray(BODY_START) ?? new Uint8Array()
+  const fault = version.damage?.fault ?? faultOf(stored, value)
+  // A copy of its own comes from Node's pool, which takes a fraction of the time of separate memory.
+  return fault ? { key, value: new Uint8Array(), created, modified, fault } : { key, value: Buffer.from(value), created, modified }
 }
 
-function faultOf(header: Uint8Array, body: Uint8Array | undefined): string | undefined {
+function faultOf({ header, body }: { header: Uint8Array; body: Uint8Array | undefined }, value: Uint8Array): string | undefined {
   if (!body) return 'the stored record is missing'
   if (body.length < BODY_START) return 'the stored record is cut short'
-  const sum = new DataView(body.buffer, body.byteOffset).getUint32(1)
-  if (crc32(body.subarray(BODY_START), crc32(header)) !== sum) return 'the stored record does not match its checksum'
+  if (crc32(value, sumIn(header)) !== uint32At(body, 1)) return 'the stored record does not match its checksum'
   return body[0] === FORMAT ? undefined : `the stored record has the unknown format ${body[0]}`
+}
+
+// Headers are so short that calling into native code would take longer.
+function sumOfHeader(header: Uint8Array, end: number): number {
+  return tableCrc32(header.subarray(0, end))
+}
+
+function sumIn(header: Uint8Array): number {
+  return uint32At(header, header.length - SUM_BYTES)
+}
+
+function uint32At(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
 }
 
 function writeSafeInteger(bytes: Buffer, value: number, at: number): void {
