@@ -120,6 +120,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly generation?: true | ((o: O) => unknown)
   /** A replace of an absent name creates it. */
   readonly createOnUpdate?: true
+  /** The status of a new object is taken as it was sent; other kinds begin with an empty one. */
+  readonly createsWithStatus?: true
   /** A replace must carry a resourceVersion. */
   readonly needsResourceVersion?: true
 
@@ -135,8 +137,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly deletion?: {
     /** Seconds of grace when the request names none; undefined deletes at once. May depend on the object. */
     readonly grace?: (o: O, asked: number | undefined) => number | undefined
-    /** What happens to dependents when the request does not say. Default: Background. */
-    readonly propagation?: Propagation
+    /** What happens to dependents when the request does not say; `Unsupported` for kinds that never have any. Default: Background. */
+    readonly propagation?: Propagation | 'Unsupported'
     /** Deletion answers with the object instead of a Status. */
     readonly answers?: 'object'
     /** A first deletion only marks the object; it goes when its own `spec.finalizers` are gone too. */
@@ -151,7 +153,7 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly subresources?: Subresources<O>
   /** Fields usable in fieldSelector beside metadata.name and metadata.namespace. Absent reads as the empty text. */
   readonly selectable?: Readonly<Record<string, (o: O) => string | number | boolean | undefined>>
-  /** Table columns after Name, in order; without any, Age. `Name: hidden…` is never needed. */
+  /** Table columns after Name, in order; without any, Age. A kind that declares a column Name itself gets no other. */
   readonly columns?: Readonly<Record<string, Column<O>>>
 }
 

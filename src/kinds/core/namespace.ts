@@ -8,7 +8,7 @@ import { atomic, keyed, message, string, time } from '../../schema/types.ts'
 const NamespaceCondition = message('NamespaceCondition', {
   type: [1, string.always(), 'What the condition is about.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
-  lastTransitionTime: [4, time, 'When the status last changed.'],
+  lastTransitionTime: [4, time.always(), 'When the status last changed.'],
   reason: [5, string, 'A short word for why.'],
   message: [6, string, 'The same for people.'],
 })

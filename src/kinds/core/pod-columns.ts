@@ -8,7 +8,7 @@ export const podColumns: Readonly<Record<string, Column<PodObject>>> = {
   Ready: ['string', readyText, 'Containers that are ready, of those that should run.'],
   Status: ['string', statusText, 'How the pod is doing, from the states of its containers.'],
   Restarts: ['string', restartsText, 'How often containers were restarted, and when that was last.'],
-  Age: age as unknown as Column<PodObject>,
+  Age: age,
   IP: ['string', pod => pod.status.podIPs?.[0]?.ip || '<none>', 'Address of the pod.', 'wide'],
   Node: ['string', pod => pod.spec.nodeName || '<none>', 'The node the pod is bound to.', 'wide'],
   'Nominated Node': [

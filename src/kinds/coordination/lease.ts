@@ -1,0 +1,60 @@
+/** Lease is a lock with an end: leaders and nodes hold one to show that they are alive. */
+
+import { isQualifiedName } from '../../lib/names.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
+import { int32, message, microTime, string } from '../../schema/types.ts'
+
+const LeaseSpec = message('LeaseSpec', {
+  holderIdentity: [1, string.optional(), 'Who holds the lease.'],
+  leaseDurationSeconds: [2, int32.optional(), 'Seconds after the last renewal at which others may take it.'],
+  acquireTime: [3, microTime.optional(), 'When the holder got it.'],
+  renewTime: [4, microTime.optional(), 'When the holder last renewed it.'],
+  leaseTransitions: [5, int32.optional(), 'How often the holder has changed.'],
+  strategy: [6, string.optional(), 'How a leader is chosen among candidates.'],
+  preferredHolder: [7, string.optional(), 'Who should hold it next; only with a strategy.'],
+})
+
+const COORDINATED = 'CoordinatedLeaderElection'
+
+export const Lease = defineKind({
+  group: 'coordination.{group_domain}',
+  version: 'v1',
+  kind: 'Lease',
+  scope: 'Namespaced',
+  names: { plural: 'leases' },
+  doc: 'A lock with an end.',
+  spec: LeaseSpec,
+  createOnUpdate: true,
+  needsResourceVersion: true,
+
+  onCreate({ spec }, ctx) {
+    if (ctx.gate(COORDINATED)) return
+    delete spec.strategy
+    delete spec.preferredHolder
+  },
+  onUpdate({ spec }, old, ctx) {
+    if (ctx.gate(COORDINATED)) return
+    if (old.spec.strategy === undefined) delete spec.strategy
+    if (old.spec.preferredHolder === undefined) delete spec.preferredHolder
+  },
+  *validate({ spec: { leaseDurationSeconds, leaseTransitions, strategy, preferredHolder } }, { spec: at }) {
+    if (leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0) yield invalid(at.leaseDurationSeconds, 'must be greater than 0')
+    if (leaseTransitions !== undefined && leaseTransitions < 0) yield invalid(at.leaseTransitions, 'must be greater than or equal to 0')
+    if (strategy !== undefined) yield* validateStrategy(strategy, at.strategy)
+    if (preferredHolder && !strategy) yield forbidden(at.preferredHolder, 'may only be specified if `strategy` is defined')
+  },
+
+  columns: {
+    Holder: ['string', o => o.spec.holderIdentity ?? '', 'Who holds the lease.'],
+    Age: age,
+  },
+})
+
+/** The path names the field twice: that is what clients have been told. */
+function* validateStrategy(strategy: string, at: Ref<string>): Iterable<FieldError> {
+  const here = withValue((at as Record<string, Ref<string>>)['strategy']!, strategy)
+  if (strategy.includes('/')) yield* invalidEach(here, isQualifiedName(strategy))
+  else if (strategy !== 'OldestEmulationVersion') yield unsupported(here, 'OldestEmulationVersion')
+}
