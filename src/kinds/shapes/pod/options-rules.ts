@@ -22,7 +22,8 @@ export type PodOptions = {
   readonly allowInvalidAffinitySelectors: boolean
   readonly allowInvalidNodeAffinityValues: boolean
   readonly allowInvalidSpreadSelectors: boolean
-  readonly allowSpreadKeysOutsideSelector: boolean
+  /** The stored object breaks the rule in force on keys of spread constraints, so the one before it applies. */
+  readonly allowOtherSpreadKeyRule: boolean
   readonly allowIndivisibleHugePages: boolean
   readonly allowNonLocalTokenPaths: boolean
   readonly allowHostSysctls: boolean
@@ -50,7 +51,7 @@ export const POD_OPTIONS: PodOptions = Object.freeze({
   allowInvalidAffinitySelectors: false,
   allowInvalidNodeAffinityValues: false,
   allowInvalidSpreadSelectors: false,
-  allowSpreadKeysOutsideSelector: false,
+  allowOtherSpreadKeyRule: false,
   allowIndivisibleHugePages: false,
   allowNonLocalTokenPaths: false,
   allowHostSysctls: false,
