@@ -1,6 +1,7 @@
 /** Messages that every group speaks and no kind declares: Status, DeleteOptions, lists, scale and discovery itself. */
+import { DeleteOptions as DeleteOptionsMessage } from '../kinds/shapes/delete-options.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
-import { type AnyType, atomic, bool, int32, int64, message, raw, string } from '../schema/types.ts'
+import { type AnyType, atomic, bool, type Fields, int32, int64, message, raw, string } from '../schema/types.ts'
 
 const KIND = [0, string, 'The kind of this object.'] as const
 const API_VERSION = [0, string, 'The API group and version it is written in.'] as const
@@ -41,25 +42,8 @@ export const Status = message('Status', {
   code: [6, int32, 'The HTTP status of the answer.'],
 })
 
-const Preconditions = message('Preconditions', {
-  uid: [1, string.optional(), 'The UID the object must have.'],
-  resourceVersion: [2, string.optional(), 'The version the object must have.'],
-})
-
-export const DeleteOptions = message('DeleteOptions', {
-  kind: KIND,
-  apiVersion: API_VERSION,
-  gracePeriodSeconds: [1, int64.optional(), 'Seconds until the object is deleted; zero deletes at once.'],
-  preconditions: [2, Preconditions, 'What must hold for the deletion to happen.'],
-  orphanDependents: [3, bool.optional(), 'Deprecated: whether dependents stay. Use propagationPolicy.'],
-  propagationPolicy: [4, string.optional(), 'What happens to dependents: Orphan, Background or Foreground.'],
-  dryRun: [5, atomic(string), 'All: everything is checked and nothing is deleted.'],
-  ignoreStoreReadErrorWithClusterBreakingPotential: [
-    6,
-    bool.optional(),
-    'Removes an object that can no longer be read, without further checks.',
-  ],
-})
+/** The body of a deletion; the message alone is part of others. */
+export const DeleteOptions = message('DeleteOptions', { kind: KIND, apiVersion: API_VERSION, ...fieldsOf(DeleteOptionsMessage) })
 
 /** The body of a patch; its form depends on the media type. */
 export const Patch = message('Patch', {})
@@ -141,16 +125,19 @@ export const VersionInfo = message('Info', {
   goVersion: [0, string.always(), 'The runtime.'],
   compiler: [0, string.always(), 'The compiler.'],
   platform: [0, string.always(), 'Operating system and architecture.'],
+  emulationMajor: [0, string, 'Major version that is emulated.'],
+  emulationMinor: [0, string, 'Minor version that is emulated.'],
+  minCompatibilityMajor: [0, string, 'Major version of the oldest server to be compatible with.'],
+  minCompatibilityMinor: [0, string, 'Minor version of the oldest server to be compatible with.'],
 })
 
 /** A message as an object of its own: one that an action takes may be declared without what all objects share. */
 export function withEnvelope(name: string, type: AnyType): AnyType {
-  if (type.shape.kind !== 'message') return type
   return message(name, {
     kind: KIND,
     apiVersion: API_VERSION,
     metadata: [1, ObjectMeta.orEmpty(), 'Metadata of the object.'],
-    ...type.shape.fields,
+    ...fieldsOf(type),
   })
 }
 
@@ -162,3 +149,7 @@ export const listOf = (listKind: string, item: AnyType) =>
     metadata: [1, ListMeta.orEmpty(), 'Metadata of the list.'],
     items: [2, atomic(item).always(), 'The objects.'],
   })
+
+function fieldsOf({ shape }: AnyType): Fields {
+  return shape.kind === 'message' ? shape.fields : {}
+}

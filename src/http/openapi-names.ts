@@ -12,12 +12,15 @@ export const APIMACHINERY: GroupVersion = { group: 'apimachinery', version: 'v1'
 /** Messages of apimachinery that kinds use; generated clients know them under that package. */
 const META_MESSAGES: ReadonlySet<string> = new Set([
   'Condition',
+  'DeleteOptions',
   'FieldSelectorRequirement',
   'GroupResource',
   'GroupVersionKind',
   'LabelSelector',
   'LabelSelectorRequirement',
   'ListMeta',
+  'Preconditions',
+  'ShardInfo',
 ])
 
 /** Messages that Kubernetes keeps in the core group though some are used by other groups alone. */

@@ -1,7 +1,7 @@
 /** Types as OpenAPI schemas: definitions by name, gathered as they are referred to. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { ManagedFieldsEntry } from '../schema/object-meta.ts'
-import type { AnyType, Flags, MessageShape, Rules, ScalarName } from '../schema/types.ts'
+import type { AnyType, MessageShape, Rules, ScalarName } from '../schema/types.ts'
 import type { GroupVersion } from './discovery-groups.ts'
 import { META, type Naming } from './openapi-names.ts'
 
@@ -83,7 +83,7 @@ export class Definitions {
     for (const [field, [, type, doc]] of Object.entries(shape.fields)) {
       const rawName = shape === ManagedFieldsEntry.shape ? FIELDS : RAW
       setOwn(properties, field, this.#property(type, { doc, usedIn, rawName }))
-      if (isRequired(type.flags)) required.push(field)
+      if (isRequired(type)) required.push(field)
     }
     if (required.length) schema['required'] = required
     if (Object.keys(properties).length) schema['properties'] = properties
@@ -155,8 +155,15 @@ export class Definitions {
 /** Two declarations of one name are the same message when their fields are; a shape may be declared once per place of use. */
 const isSameMessage = (a: MessageShape, b: MessageShape) => deepEqual(Object.keys(a.fields), Object.keys(b.fields))
 
-/** What is always written must be sent, unless the server fills it in. */
-const isRequired = ({ always, default: fallback }: Flags) => always === true && fallback === undefined
+/**
+ * What is always written must be sent, unless it may be absent or the server fills it in. Times are always written
+ * whether or not anyone set them, so of these only what is said to be required is.
+ */
+function isRequired({ shape, flags }: AnyType): boolean {
+  if (flags.optional || flags.omittable || flags.default !== undefined) return false
+  const isTime = shape.kind === 'scalar' && (shape.name === 'time' || shape.name === 'microTime')
+  return isTime ? flags.required === true : flags.always === true
+}
 
 /** How apply and strategic merge treat the value. */
 function mergeExtensions({ shape, flags }: AnyType): JsonObject {

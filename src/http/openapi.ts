@@ -58,13 +58,13 @@ function v3Answer(key: string, content: Content, { accept, hash, now }: OpenApiR
   if (hash !== content.hash) return { form: 'moved', location: addressOf(key, content) }
   const expires = new Date(now)
   expires.setUTCFullYear(now.getUTCFullYear() + 1)
-  return document(content, JSON_TYPE, { 'Cache-Control': 'public, immutable', Expires: expires.toUTCString() })
+  return document(content, JSON_TYPE, { 'cache-control': 'public, immutable', expires: expires.toUTCString() })
 }
 
 function document({ body, hash }: Content, contentType: string, headers: Record<string, string> = {}): OpenApiAnswer {
   const etag = quoted(hash)
-  const kept = { 'Cache-Control': 'no-cache, private', ...headers }
-  return { form: 'document', document: { contentType, body, etag, headers: { ETag: etag, Vary: 'Accept', ...kept } } }
+  const kept = { 'cache-control': 'no-cache, private', ...headers }
+  return { form: 'document', document: { contentType, body, etag, headers: { etag, vary: 'Accept', ...kept } } }
 }
 
 /** The first of the offered media types that the client accepts, by the client's preference. */

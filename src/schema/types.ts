@@ -6,7 +6,7 @@
  *
  *   string                 zero and absent are the same; neither is written
  *   string.optional()      an explicit zero differs from absent and is kept
- *   string.always()        written even when zero
+ *   string.always()        written even when zero; clients are told to send it, unless it is also omittable()
  *   string.required()      the same, and it is an error to leave it empty
  *   string.default('x')    absent becomes 'x'
  *   Message                absent, or present even when empty
@@ -24,6 +24,8 @@ export type Flags = {
   /** Written even when zero or absent. */
   readonly always?: true
   readonly required?: true
+  /** Always written, yet clients need not send it. */
+  readonly omittable?: true
   /** Explicit zero differs from absent. */
   readonly optional?: true
   readonly orEmpty?: true
@@ -66,6 +68,10 @@ export class Type<T, Present extends boolean = false> {
   }
   always(): Type<T, true> {
     return this.#flag({ always: true })
+  }
+  /** Clients need not send what is always written; descriptions of the API do not call it required. */
+  omittable(): Type<T, Present> {
+    return this.#flag({ omittable: true })
   }
   optional(): Type<T, false> {
     return this.#flag({ optional: true })
