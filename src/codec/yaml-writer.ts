@@ -1,0 +1,170 @@
+// YAML out, in the shape kubectl users know: block style, sorted keys, text quoted where it would read as something else.
+
+import type { Json, JsonObject } from '../lib/json-value.ts'
+import { formatFloat, resolveScalar } from './yaml-scalar.ts'
+
+/** The YAML text of a value, ending in a line break; integers of any size are exact and long lines are not folded. */
+export function stringifyYaml(value: Json): string {
+  if (isBlock(value)) return blockLines(value, '').join('')
+  return `${scalar(value, '')}\n`
+}
+
+/** A key longer than this is written behind a question mark, since parsers need not look further for its colon. */
+const MAX_SIMPLE_KEY_BYTES = 128
+
+type Block = JsonObject | Json[]
+
+function isBlock(value: Json): value is Block {
+  return typeof value === 'object' && value !== null && (Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0)
+}
+
+/** The lines of a non-empty list or mapping, each with its line break; the first is without indentation, for a dash to precede it. */
+function blockLines(value: Block, indent: string): string[] {
+  const lines: string[] = []
+  const start = (line: string) => lines.push(lines.length === 0 ? line : indent + line)
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      if (isBlock(item)) {
+        const [first = '', ...rest] = blockLines(item, `${indent}  `)
+        start(`- ${first}`)
+        for (const line of rest) lines.push(line)
+      } else start(`- ${scalar(item, indent)}\n`)
+    }
+    return lines
+  }
+  for (const key of Object.keys(value).sort(compareKeys)) {
+    const item = value[key] as Json
+    const isLong = Buffer.byteLength(key) > MAX_SIMPLE_KEY_BYTES || key.includes('\n')
+    start(isLong ? `? ${quoteKey(key)}\n${indent}:` : `${quoteKey(key)}:`)
+    appendValue(lines, item, indent)
+  }
+  return lines
+}
+
+function appendValue(lines: string[], item: Json, indent: string): void {
+  const last = lines.length - 1
+  if (!isBlock(item)) {
+    lines[last] += ` ${scalar(item, indent)}\n`
+    return
+  }
+  lines[last] += '\n'
+  // Lists stand at the indentation of their key, mappings one step further.
+  const inner = Array.isArray(item) ? indent : `${indent}  `
+  const [first = '', ...rest] = blockLines(item, inner)
+  lines.push(inner + first)
+  for (const line of rest) lines.push(line)
+}
+
+function scalar(value: Json, indent: string): string {
+  if (typeof value === 'string') return text(value, indent)
+  if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 2 ** 64 ? BigInt(value).toString() : formatFloat(value)
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? '[]' : '{}'
+  return String(value)
+}
+
+function text(value: string, indent: string): string {
+  if (value.includes('\n')) return fitsLiteral(value) ? literal(value, indent) : doubleQuoted(value)
+  return inline(value)
+}
+
+function quoteKey(key: string): string {
+  return key.includes('\n') ? doubleQuoted(key) : inline(key)
+}
+
+function inline(value: string): string {
+  if (resolveScalar(value).tag !== 'str' || SEXAGESIMAL.test(value)) return doubleQuoted(value)
+  if (SPECIAL.test(value)) return doubleQuoted(value)
+  return NEEDS_QUOTES.test(value) ? `'${value.replaceAll("'", "''")}'` : value
+}
+
+/** Numbers in base sixty are text here, but numbers to other parsers. */
+const SEXAGESIMAL = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/
+
+/** What only a double-quoted scalar can hold: control characters, tabs among them, and what is outside the basic plane. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+const SPECIAL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\ud800-\udfff\ufeff\ufffe\uffff]/
+
+/** What would read as something else if it stood alone: indicators at the start, document marks, a colon or hash beside a space. */
+const NEEDS_QUOTES = /^(?:[#,[\]{}&*!|>'"%@`]|[-?:](?:[ \t]|$)|---|\.\.\.| )|[ ]$|:(?:[ \t]|$)|[ \t\u2028\u2029]#|[\u0085\u2028\u2029]/
+
+/** Literal blocks cannot show characters that need escapes, nor spaces at the end of a line. */
+function fitsLiteral(value: string): boolean {
+  return !SPECIAL.test(value) && !/[\u2028\u2029]| (?:\n|$)/.test(value)
+}
+
+function literal(value: string, indent: string): string {
+  const inner = `${indent}  `
+  const hint = /^[ \n]/.test(value) ? '2' : ''
+  const chomp = !value.endsWith('\n') ? '-' : value === '\n' || value.endsWith('\n\n') ? '+' : ''
+  const body = value.endsWith('\n') ? value.slice(0, -1) : value
+  const lines = body.split('\n').map(line => (line === '' ? '' : inner + line))
+  return `|${hint}${chomp}\n${lines.join('\n')}`
+}
+
+const ESCAPES = new Map([
+  ['"', '\\"'],
+  ['\\', '\\\\'],
+  ['\0', '\\0'],
+  ['\x07', '\\a'],
+  ['\b', '\\b'],
+  ['\t', '\\t'],
+  ['\n', '\\n'],
+  ['\v', '\\v'],
+  ['\f', '\\f'],
+  ['\r', '\\r'],
+  ['\x1b', '\\e'],
+  ['\x85', '\\N'],
+  ['\u2028', '\\L'],
+  ['\u2029', '\\P'],
+])
+
+function doubleQuoted(value: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped.
+  return `"${value.replace(/["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]|[\u{10000}-\u{10ffff}]|[\ud800-\udfff]/gu, escapeCharacter)}"`
+}
+
+function escapeCharacter(character: string): string {
+  const short = ESCAPES.get(character)
+  if (short !== undefined) return short
+  const code = character.codePointAt(0) ?? 0
+  const hex = code.toString(16).toUpperCase()
+  if (code <= 0xff) return `\\x${hex.padStart(2, '0')}`
+  return code <= 0xffff ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`
+}
+
+/** The order of go-yaml: letters after everything else, runs of digits by value. */
+function compareKeys(a: string, b: string): number {
+  const [left, right] = [Array.from(a), Array.from(b)]
+  const shorter = Math.min(left.length, right.length)
+  for (let i = 0; i < shorter; i++) {
+    if (left[i] !== right[i]) return compareAt(left, right, i)
+  }
+  return left.length - right.length
+}
+
+function compareAt(left: readonly string[], right: readonly string[], at: number): number {
+  const [a = '', b = ''] = [left[at], right[at]]
+  const [isLetterA, isLetterB] = [/^\p{L}$/u.test(a), /^\p{L}$/u.test(b)]
+  if (isLetterA !== isLetterB) return isLetterA ? 1 : -1
+  if (!isLetterA) {
+    // A zero inside a longer number counts; both numbers share the digits before it.
+    const lead = (a === '0' || b === '0') && hasNonzeroBefore(left, at) ? '1' : ''
+    const [runA, runB] = [digitsFrom(left, at), digitsFrom(right, at)]
+    const [numberA, numberB] = [BigInt(`${lead}${runA}` || '0'), BigInt(`${lead}${runB}` || '0')]
+    if (numberA !== numberB) return numberA < numberB ? -1 : 1
+    if (runA.length !== runB.length) return runA.length - runB.length
+  }
+  return (a.codePointAt(0) ?? 0) - (b.codePointAt(0) ?? 0)
+}
+
+function hasNonzeroBefore(characters: readonly string[], at: number): boolean {
+  for (let i = at - 1; i >= 0 && /^[0-9]$/.test(characters[i] ?? ''); i--) if (characters[i] !== '0') return true
+  return false
+}
+
+/** Digits are cut at a length no key needs, so that comparing hostile keys stays cheap. */
+function digitsFrom(characters: readonly string[], at: number): string {
+  let run = ''
+  for (let i = at; i < characters.length && run.length < 40 && /^[0-9]$/.test(characters[i] ?? ''); i++) run += characters[i]
+  return run
+}
