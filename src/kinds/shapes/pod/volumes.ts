@@ -83,7 +83,7 @@ export const PersistentVolumeClaimVolumeSource = message('PersistentVolumeClaimV
 export type PersistentVolumeClaimVolumeSource = Static<typeof PersistentVolumeClaimVolumeSource>
 
 export const ProjectedVolumeSource = message('ProjectedVolumeSource', {
-  sources: [1, atomic(VolumeProjection).always(), 'What is put into the one directory.'],
+  sources: [1, atomic(VolumeProjection).always().omittable(), 'What is put into the one directory.'],
   defaultMode: [2, int32.optional().default(0o644), 'Permission bits of files that name none of their own.'],
   defaultUser: [3, int64.optional(), 'Owner of files that name none of their own.'],
 })
