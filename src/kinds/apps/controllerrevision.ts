@@ -15,7 +15,7 @@ export const ControllerRevision = defineKind({
   doc: 'A snapshot of state that a controller can go back to.',
   fields: {
     data: [2, raw.always(), 'The state, in a form that only its controller knows. Cannot change.'],
-    revision: [3, int64.always(), 'Counts the snapshots of one controlled object.'],
+    revision: [3, int64.always().omittable(), 'Counts the snapshots of one controlled object.'],
   },
 
   *validate({ data, revision }, at, { old }) {

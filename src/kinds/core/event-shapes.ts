@@ -26,7 +26,7 @@ export const eventFields = {
   series: [11, EventSeries, 'What is known when it happens again and again.'],
   action: [12, string, 'What was done or failed.'],
   related: [13, ObjectReference, 'Another object that has to do with it.'],
-  reportingComponent: [14, string.always(), 'The controller that reported it, as a qualified name.'],
-  reportingInstance: [15, string.always(), 'Which instance of the controller that was.'],
+  reportingComponent: [14, string.always().omittable(), 'The controller that reported it, as a qualified name.'],
+  reportingInstance: [15, string.always().omittable(), 'Which instance of the controller that was.'],
 } as const
 export type EventFields = Message<typeof eventFields>

@@ -72,7 +72,7 @@ const NodeSystemInfo = message('NodeSystemInfo', {
 })
 
 const ContainerImage = message('ContainerImage', {
-  names: [1, atomic(string).always(), 'Names by which the image is known.'],
+  names: [1, atomic(string).always().omittable(), 'Names by which the image is known.'],
   sizeBytes: [2, int64, 'Bytes it takes.'],
 })
 
@@ -94,7 +94,7 @@ const NodeRuntimeHandlerFeatures = message('NodeRuntimeHandlerFeatures', {
 })
 
 const NodeRuntimeHandler = message('NodeRuntimeHandler', {
-  name: [1, string.always(), 'Name of the handler; empty for the default one.'],
+  name: [1, string.always().omittable(), 'Name of the handler; empty for the default one.'],
   features: [2, NodeRuntimeHandlerFeatures, 'What it can do.'],
 })
 
