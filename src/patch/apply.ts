@@ -1,0 +1,223 @@
+// Server-side apply: a configuration merged into the object, with every field's owner kept and conflicts told.
+import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
+import type { StatusCause } from '../schema/status-error.ts'
+import type { AnyType } from '../schema/types.ts'
+import {
+  difference,
+  EMPTY_SET,
+  type FieldSet,
+  hasPath,
+  intersection,
+  isEmptySet,
+  type Path,
+  pathsOf,
+  pathText,
+  recursiveDifference,
+  union,
+} from './field-set.ts'
+import { compareText } from './go-text.ts'
+import { KUBECTL, lastAppliedFields, withLastApplied } from './last-applied.ts'
+import {
+  identifierOf,
+  type Manager,
+  type Managers,
+  managedFieldsOf,
+  managerText,
+  readManagers,
+  withoutManagedFields,
+  writeManagers,
+} from './managers.ts'
+import { blankOf, knownManagers, settle, UNOWNED_FIELDS, updateManagers, type Versioned, type Write, type Writer } from './ownership.ts'
+import { typedErrors, typedErrorText } from './typed-errors.ts'
+import { mergeApplied, removeItems } from './typed-merge.ts'
+import { fieldSetOf, withMessages } from './typed-sets.ts'
+
+export type Apply = Write & {
+  /** The kind the path serves; the configuration must name it and the writer's version. */
+  readonly kind: string
+  /** What is stored, with its managedFields; undefined when the apply creates. */
+  readonly live: JsonObject | undefined
+  /** The configuration as sent. */
+  readonly applied: JsonObject
+  /** Takes contested fields from their owners. */
+  readonly force: boolean
+}
+
+export type Conflict = { readonly manager: Manager; readonly path: Path }
+
+export type Applied =
+  | {
+      readonly ok: true
+      /** The merged object without managedFields; to be decoded and defaulted like one a client sent. */
+      readonly object: JsonObject
+      readonly managedFields: ManagedFieldsEntry[]
+    }
+  /** A configuration that cannot be applied to this kind at all. */
+  | { readonly ok: false; readonly reason: 'invalid'; readonly message: string }
+  /** Fields that others own with other values: 409 unless forced. */
+  | {
+      readonly ok: false
+      readonly reason: 'conflict'
+      readonly message: string
+      readonly causes: StatusCause[]
+      readonly conflicts: Conflict[]
+    }
+
+/** Name under which fields are owned that were there before anyone applied. */
+const BEFORE_FIRST_APPLY = 'before-first-apply'
+
+/** Applies a configuration. What the manager applied before and leaves out now is removed, unless someone else owns it too. */
+export function applyConfiguration(apply: Apply): Applied {
+  const problem = misfit(apply)
+  if (problem !== undefined) return { ok: false, reason: 'invalid', message: problem }
+  const live = apply.live ?? blankOf(apply)
+  const read = readManagers(managedFieldsOf(live))
+  if (!read.ok) return { ok: false, reason: 'invalid', message: `failed to decode managed fields: ${read.message}` }
+
+  const bare = withoutManagedFields(live)
+  const managers = read.managers.size === 0 ? ownersBeforeFirstApply(apply, bare) : read.managers
+  let outcome = merge(apply, bare, managers)
+  if (outcome.conflicts.length > 0 && !apply.force) {
+    const contested = contestedFields(apply, live, outcome.conflicts)
+    if (contested.length > 0) return conflict(contested)
+  }
+  outcome = { ...outcome, conflicts: [] }
+  const object = apply.writer.name === KUBECTL ? withLastApplied(outcome.object, apply.applied) : outcome.object
+  return { ok: true, object, managedFields: writeManagers(outcome.managers) }
+}
+
+/** What kubectl set itself from the client's side is no conflict when it applies from the server's. */
+function contestedFields({ writer, type }: Apply, live: JsonObject, conflicts: Conflict[]): Conflict[] {
+  const allowed = writer.name === KUBECTL ? lastAppliedFields(type, live, writer.apiVersion) : undefined
+  return allowed === undefined ? conflicts : conflicts.filter(({ path }) => !hasPath(allowed, path))
+}
+
+function ownersBeforeFirstApply(apply: Apply, live: JsonObject): Managers {
+  const writer: Writer = { ...apply.writer, name: BEFORE_FIRST_APPLY }
+  return updateManagers({ ...apply, writer, live: blankOf(apply), next: live }, new Map())
+}
+
+function misfit({ applied, kind, writer, type }: Apply): string | undefined {
+  const sent = { apiVersion: textOf(applied['apiVersion']), kind: textOf(applied['kind']) }
+  if (sent.apiVersion !== writer.apiVersion || sent.kind !== kind) return `invalid object type: ${kindText(sent.apiVersion, sent.kind)}`
+  const metadata = applied['metadata']
+  if (isObject(metadata) && (metadata['managedFields'] ?? null) !== null) return 'metadata.managedFields must be nil'
+  const errors = typedErrors(type, applied)
+  if (errors.length === 0) return undefined
+  const { name, namespace } = isObject(metadata) ? metadata : ({} as JsonObject)
+  const subject = `${textOf(namespace)}/${textOf(name)}; ${kindText(sent.apiVersion, sent.kind)}`
+  return `failed to create typed patch object (${subject}): ${typedErrorText(errors)}`
+}
+
+const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
+/** `apps/v1, Kind=Deployment`, with nothing before the slash for the core group. */
+function kindText(apiVersion: string, kind: string): string {
+  const parts = apiVersion.split('/')
+  if (parts.length > 2) return '/, Kind='
+  return `${parts.length === 2 ? apiVersion : `/${apiVersion}`}, Kind=${kind}`
+}
+
+type Merged = { readonly object: JsonObject; readonly managers: Managers; readonly conflicts: Conflict[] }
+
+function merge(apply: Apply, live: JsonObject, stored: Managers): Merged {
+  const { type, applied, writer, resetFields = EMPTY_SET } = apply
+  const self = identifierOf({ ...writer, operation: 'Apply' })
+  const managers = new Map(knownManagers(apply, stored, live))
+  const last = managers.get(self)
+  const fields = recursiveDifference(fieldSetOf(type, applied), resetFields)
+  const { name, apiVersion, subresource } = writer
+  managers.set(self, { name, operation: 'Apply', apiVersion, subresource, ...timeOf(last), fields })
+  const merged = mergeApplied(type, live, applied) as JsonObject
+  const object = last === undefined ? merged : prune(apply, merged, { managers, last, fields })
+  const { kept, lost } = settle({ ...apply, live, next: object }, managers, { self })
+  const conflicts: Conflict[] = []
+  for (const identifier of [...lost.keys()].sort(compareText)) {
+    for (const path of pathsOf(lost.get(identifier)!)) conflicts.push({ manager: managers.get(identifier)!, path })
+  }
+  const time = deepEqual(live, object) ? undefined : writer.time
+  return { object, managers: signed(kept, self, time), conflicts }
+}
+
+const timeOf = (manager: Manager | undefined) => (manager?.time === undefined ? {} : { time: manager.time })
+
+/** Without the fields that no one owns; the applier's time moves when the object changed. */
+function signed(managers: Managers, self: string, time: string | undefined): Managers {
+  const own = managers.get(self)
+  if (own === undefined) return managers
+  const fields = difference(own.fields, UNOWNED_FIELDS)
+  const after = new Map(managers)
+  if (isEmptySet(fields)) after.delete(self)
+  else after.set(self, { ...own, fields, ...(time === undefined ? {} : { time }) })
+  return after
+}
+
+type Pruning = { readonly managers: Managers; readonly last: Manager; readonly fields: FieldSet }
+
+/** Removes what the applier applied last time but not now, except what others own and what no one ever applied. */
+function prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pruning): JsonObject {
+  const { type, writer, convert } = apply
+  if (isEmptySet(last.fields)) return merged
+  // Nothing is given up, so nothing can go: the usual case, and by far the cheaper one.
+  if (last.apiVersion === writer.apiVersion && isEmptySet(difference(last.fields, fields))) return merged
+  const inVersion: InVersion = (object, apiVersion) =>
+    apiVersion === writer.apiVersion && (convert === undefined || object['apiVersion'] === apiVersion)
+      ? { type, object }
+      : convert?.(object, apiVersion)
+  const whole = inVersion(merged, last.apiVersion)
+  if (whole === undefined) return merged
+  let left = removeItems(whole.type, whole.object, withMessages(whole.type, last.fields)) as JsonObject
+  left = addBackOwned({ whole, left, version: last.apiVersion, inVersion }, managers)
+  left = addBackDangling(whole, left, last.fields)
+  return inVersion(left, writer.apiVersion)?.object ?? merged
+}
+
+type InVersion = (object: JsonObject, apiVersion: string) => Versioned | undefined
+type Parts = { readonly whole: Versioned; readonly left: JsonObject; readonly version: string; readonly inVersion: InVersion }
+
+/** Puts back what any manager owns, the applier's new configuration among them. */
+function addBackOwned({ whole, left, version, inVersion }: Parts, managers: Managers): JsonObject {
+  const owned = new Map<string, FieldSet>([[version, EMPTY_SET]])
+  for (const { apiVersion, fields } of managers.values()) owned.set(apiVersion, union(owned.get(apiVersion) ?? EMPTY_SET, fields))
+  let result = left
+  for (const [apiVersion, fields] of owned) {
+    const all = inVersion(whole.object, apiVersion)
+    const some = inVersion(result, apiVersion)
+    if (all === undefined || some === undefined) continue
+    const keep = union(namedFields(all.type, some.object), withMessages(all.type, fields))
+    const kept = removeItems(all.type, all.object, difference(namedFields(all.type, all.object), keep)) as JsonObject
+    result = inVersion(kept, version)?.object ?? result
+  }
+  return result
+}
+
+/** Puts back what went only because it was part of something removed, though the applier never owned it. */
+function addBackDangling({ type, object }: Versioned, left: JsonObject, last: FieldSet): JsonObject {
+  const gone = difference(namedFields(type, object), namedFields(type, left))
+  return removeItems(type, object, intersection(gone, withMessages(type, last))) as JsonObject
+}
+
+const namedFields = (type: AnyType, object: JsonObject): FieldSet => withMessages(type, fieldSetOf(type, object))
+
+function conflict(conflicts: Conflict[]): Applied {
+  const causes = conflicts.map(({ manager, path }) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${managerText(manager)}`,
+    field: pathText(path),
+  }))
+  return { ok: false, reason: 'conflict', message: conflictText(conflicts), causes, conflicts }
+}
+
+function conflictText(conflicts: readonly Conflict[]): string {
+  const [only] = conflicts
+  if (conflicts.length === 1) return `Apply failed with 1 conflict: conflict with ${managerText(only!.manager)}: ${pathText(only!.path)}`
+  const lines: string[] = []
+  let previous: Manager | undefined
+  for (const { manager, path } of conflicts) {
+    if (manager !== previous) lines.push(`conflicts with ${managerText(manager)}:`)
+    lines.push(`- ${pathText(path)}`)
+    previous = manager
+  }
+  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`
+}

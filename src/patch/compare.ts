@@ -1,0 +1,111 @@
+// What differs between two objects, as field sets.
+import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { AnyType } from '../schema/types.ts'
+import { type FieldSet, FieldSetBuilder, recursiveDifference } from './field-set.ts'
+import type { PathElement } from './path-element.ts'
+import {
+  elementOf,
+  type ListStructure,
+  type MapStructure,
+  type MessageStructure,
+  partOf,
+  type Structure,
+  structureOf,
+} from './structure.ts'
+import { itemsByElement, presenceOf } from './typed-sets.ts'
+
+/** No field is in more than one of the sets; all are empty when the objects are the same. */
+export type Comparison = { readonly added: FieldSet; readonly modified: FieldSet; readonly removed: FieldSet }
+
+/** The fields that `after` adds to, changes in and removes from `before`. The order of keyed lists and sets does not count. */
+export function compare(type: AnyType, before: Json, after: Json): Comparison {
+  const walk = new Walk()
+  walk.both(structureOf(type), before, after)
+  return { added: walk.added.set, modified: walk.modified.set, removed: walk.removed.set }
+}
+
+/** The comparison without the given fields and all that is below them. */
+export function withoutFields({ added, modified, removed }: Comparison, fields: FieldSet): Comparison {
+  return {
+    added: recursiveDifference(added, fields),
+    modified: recursiveDifference(modified, fields),
+    removed: recursiveDifference(removed, fields),
+  }
+}
+
+class Walk {
+  readonly added = new FieldSetBuilder()
+  readonly modified = new FieldSetBuilder()
+  readonly removed = new FieldSetBuilder()
+  readonly #path: PathElement[] = []
+
+  both(structure: Structure, a: Json, b: Json): void {
+    if (a === b) return
+    // Where both are empty or null the difference between the two is all there is.
+    if (structure.atomic || (isNothing(a) && isNothing(b)) || !fits(structure, a) || !fits(structure, b)) {
+      if (!deepEqual(a, b)) this.modified.add(this.#path)
+    } else if (structure.kind === 'list') this.#items(structure, (a as Json[] | null) ?? [], (b as Json[] | null) ?? [])
+    else this.#members(structure, (a as JsonObject | null) ?? {}, (b as JsonObject | null) ?? {})
+  }
+
+  #members(structure: MessageStructure | MapStructure, a: JsonObject, b: JsonObject): void {
+    for (const key of Object.keys(a)) {
+      const before = a[key]
+      const after = Object.hasOwn(b, key) ? b[key] : undefined
+      if (before === after) continue
+      this.#part(partOf(structure, key), elementOf(structure, key), before, after)
+    }
+    for (const key of Object.keys(b)) {
+      if (Object.hasOwn(a, key) && a[key] !== undefined) continue
+      this.#part(partOf(structure, key), elementOf(structure, key), undefined, b[key])
+    }
+  }
+
+  #items(list: ListStructure, a: readonly Json[], b: readonly Json[]): void {
+    const before = itemsByElement(list, a)
+    const after = itemsByElement(list, b)
+    for (const [element, left] of before) {
+      const right = after.get(element) ?? NONE
+      if (left.length === 1 && right.length <= 1) this.#part(list.item, element, left[0], right[0])
+      else this.#repeated(list, element, left, right)
+    }
+    for (const [element, right] of after) {
+      if (before.has(element)) continue
+      if (right.length === 1) this.#part(list.item, element, undefined, right[0])
+      else this.#repeated(list, element, NONE, right)
+    }
+  }
+
+  /** Items that repeat a key have one owner for all of them, as if they were one atomic item. */
+  #repeated(list: ListStructure, element: PathElement, a: readonly Json[], b: readonly Json[]): void {
+    if (a.length > 1 && b.length > 1) {
+      if (!deepEqual(a as Json[], b as Json[])) this.#at(element, () => this.modified.add(this.#path))
+    } else if (a.length > 1) {
+      if (b.length > 0) this.#part(list.item, element, undefined, b[0])
+      this.#at(element, () => this.removed.add(this.#path))
+    } else {
+      if (a.length > 0) this.#part(list.item, element, a[0], undefined)
+      this.#at(element, () => this.added.add(this.#path))
+    }
+  }
+
+  #part(structure: Structure, element: PathElement, a: Json | undefined, b: Json | undefined): void {
+    this.#path.push(element)
+    if (a === undefined) {
+      if (b !== undefined) this.added.addTree(this.#path, presenceOf(structure, b))
+    } else if (b === undefined) this.removed.addTree(this.#path, presenceOf(structure, a))
+    else this.both(structure, a, b)
+    this.#path.pop()
+  }
+
+  #at(element: PathElement, act: () => void): void {
+    this.#path.push(element)
+    act()
+    this.#path.pop()
+  }
+}
+
+const NONE: readonly Json[] = []
+const fits = (structure: Structure, value: Json) => value === null || (structure.kind === 'list' ? Array.isArray(value) : isObject(value))
+const isNothing = (value: Json) =>
+  value === null || (Array.isArray(value) ? value.length === 0 : typeof value === 'object' && Object.keys(value).length === 0)

@@ -1,0 +1,195 @@
+// Sets of fields: who owns what, which fields changed.
+//
+// A set is a trie of path elements. `{ spec: { replicas }, labels, labels.app }` is
+//
+//   f:spec ─ f:replicas*          * = the field itself is in the set
+//   f:labels* ─ f:app*
+//
+// Sets are immutable and share what they have in common: an operation that changes nothing returns its first operand,
+// so "nothing changed" is an identity check. Every node below the root is owned or has children.
+import { elementText, fieldElement, fieldOf, type PathElement, sortElements } from './path-element.ts'
+
+export interface FieldSet {
+  /** Whether the field at this place is itself in the set; never at the root, for no one owns a whole object. */
+  readonly owned: boolean
+  readonly children: ReadonlyMap<PathElement, FieldSet> | undefined
+}
+
+export type Path = readonly PathElement[]
+
+export const EMPTY_SET: FieldSet = Object.freeze({ owned: false, children: undefined })
+/** A field in the set with none of its parts named. */
+export const LEAF: FieldSet = Object.freeze({ owned: true, children: undefined })
+
+/** The set of the named fields, each a dotted path of field names such as `metadata.name`. */
+export function fieldSetOfNames(...names: readonly string[]): FieldSet {
+  const builder = new FieldSetBuilder()
+  for (const name of names) builder.add(name.split('.').map(fieldElement))
+  return builder.set
+}
+
+export const isEmptySet = (set: FieldSet): boolean => set.children === undefined
+
+/** All fields of both. */
+export function union(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b || (b.children === undefined && (a.owned || !b.owned))) return a
+  if (a.children === undefined && (b.owned || !a.owned)) return b
+  let children = a.children
+  if (b.children !== undefined) {
+    const merged = new Map(a.children)
+    let changed = false
+    for (const [element, theirs] of b.children) {
+      const ours = merged.get(element)
+      const both = ours === undefined ? theirs : union(ours, theirs)
+      if (both === ours) continue
+      merged.set(element, both)
+      changed = true
+    }
+    if (changed) children = merged
+  }
+  const owned = a.owned || b.owned
+  return children === a.children && owned === a.owned ? a : { owned, children }
+}
+
+/** The fields that are in both. */
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b) return a
+  const owned = a.owned && b.owned
+  return filtered(a, owned, (element, child) => {
+    const theirs = b.children?.get(element)
+    return theirs && intersection(child, theirs)
+  })
+}
+
+/** The fields of the first that are not in the second; a field stays though its parent goes, and a parent though its parts go. */
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  if (b.children === undefined && !(a.owned && b.owned)) return a
+  const owned = a.owned && !b.owned
+  if (b.children === undefined) return a.children === undefined ? EMPTY_SET : { owned, children: a.children }
+  return filtered(a, owned, (element, child) => {
+    const theirs = b.children?.get(element)
+    return theirs === undefined ? child : difference(child, theirs)
+  })
+}
+
+/** The fields of the first that are neither in the second nor part of a field in it. */
+export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
+  if (b.children === undefined) return a
+  return filtered(a, a.owned, (element, child) => {
+    const theirs = b.children?.get(element)
+    if (theirs === undefined) return child
+    return theirs.owned ? undefined : recursiveDifference(child, theirs)
+  })
+}
+
+/** The fields of which no part is in the set. */
+export function leaves(set: FieldSet): FieldSet {
+  return filtered(set, set.owned && set.children === undefined, (_, child) => leaves(child))
+}
+
+export function equalSets(a: FieldSet, b: FieldSet): boolean {
+  if (a === b) return true
+  if (a.owned !== b.owned || a.children?.size !== b.children?.size) return false
+  if (a.children === undefined || b.children === undefined) return true
+  for (const [element, child] of a.children) {
+    const theirs = b.children.get(element)
+    if (theirs === undefined || !equalSets(child, theirs)) return false
+  }
+  return true
+}
+
+/** Whether the field at the path is itself in the set. */
+export function hasPath(set: FieldSet, path: Path): boolean {
+  let node: FieldSet | undefined = set
+  for (const element of path) node = node?.children?.get(element)
+  return node?.owned === true && path.length > 0
+}
+
+/** Every field in the set, in the order conflicts are told: those of a level first, then what is below them. */
+export function pathsOf(set: FieldSet): Path[] {
+  const found: Path[] = []
+  collect(set, [], found)
+  return found
+}
+
+function collect(set: FieldSet, above: Path, found: Path[]): void {
+  if (set.children === undefined) return
+  const sorted = sortElements(set.children.keys())
+  for (const element of sorted) if (set.children.get(element)!.owned) found.push([...above, element])
+  for (const element of sorted) collect(set.children.get(element)!, [...above, element], found)
+}
+
+/** `.spec.template.spec.containers[name="main"].image` */
+export const pathText = (path: Path): string => path.map(elementText).join('')
+
+/** The set with every named field of a message that holds fields of the set made a member; `named` tells which those are. */
+export function withNamedParents<S>(set: FieldSet, schema: S | undefined, named: (schema: S, element: PathElement) => Named<S>): FieldSet {
+  if (set.children === undefined) return set
+  let changed = false
+  const children = new Map<PathElement, FieldSet>()
+  for (const [element, child] of set.children) {
+    const below = schema === undefined ? NOT_NAMED : named(schema, element)
+    const inner = withNamedParents(child, below.schema as S | undefined, named)
+    const isField = below.isField && fieldOf(element) !== undefined && inner.children !== undefined
+    const next = isField && !inner.owned ? { owned: true, children: inner.children } : inner
+    changed ||= next !== child
+    children.set(element, next)
+  }
+  return changed ? { owned: set.owned, children } : set
+}
+export type Named<S> = { readonly isField: boolean; readonly schema: S | undefined }
+const NOT_NAMED: Named<never> = { isField: false, schema: undefined }
+
+/** Keeps of each child what `keep` makes of it; drops what is left empty. */
+function filtered(set: FieldSet, owned: boolean, keep: (element: PathElement, child: FieldSet) => FieldSet | undefined): FieldSet {
+  if (set.children === undefined) return owned === set.owned ? set : owned ? LEAF : EMPTY_SET
+  const children = new Map<PathElement, FieldSet>()
+  let changed = owned !== set.owned
+  for (const [element, child] of set.children) {
+    const kept = keep(element, child)
+    if (kept !== child) changed = true
+    if (kept?.owned || kept?.children) children.set(element, kept)
+  }
+  if (!changed) return set
+  if (children.size > 0) return { owned, children }
+  return owned ? LEAF : EMPTY_SET
+}
+
+type Growing = { owned: boolean; children: Map<PathElement, Growing> | undefined }
+
+/** Collects fields one by one into a set. */
+export class FieldSetBuilder {
+  #root: Growing = { owned: false, children: undefined }
+
+  /** The set collected so far; nothing may be added after it is taken. */
+  get set(): FieldSet {
+    return this.#root.children === undefined ? EMPTY_SET : this.#root
+  }
+
+  add(path: Path): void {
+    this.addTree(path, LEAF)
+  }
+
+  /** Adds a set below a path at which nothing was added before, the path itself if the set's root is owned. */
+  addTree(path: Path, tree: FieldSet): void {
+    if (path.length === 0) {
+      if (tree.children !== undefined) this.#root = { owned: false, children: tree.children as Map<PathElement, Growing> }
+      return
+    }
+    let node = this.#root
+    const last = path.length - 1
+    for (let i = 0; i < last; i++) {
+      node.children ??= new Map()
+      let next = node.children.get(path[i]!)
+      if (next === undefined || Object.isFrozen(next)) {
+        next = { owned: next?.owned ?? false, children: undefined }
+        node.children.set(path[i]!, next)
+      }
+      node = next
+    }
+    node.children ??= new Map()
+    const there = node.children.get(path[last]!)
+    if (there === undefined) node.children.set(path[last]!, tree as Growing)
+    else if (tree.owned) node.children.set(path[last]!, { owned: true, children: there.children })
+  }
+}

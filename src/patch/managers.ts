@@ -1,0 +1,163 @@
+// The managers of an object: managedFields read into field sets, and written back in the order the API keeps.
+import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
+import { type FieldError, invalid, type Ref, targetValue, tooLong } from '../schema/refs.ts'
+import type { FieldSet } from './field-set.ts'
+import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
+import { compareText, goJson, goQuote, isPrintable } from './go-text.ts'
+
+export type Operation = 'Apply' | 'Update'
+
+/** One who owns fields. Appliers are told apart by name and subresource, updaters by the version they wrote in as well. */
+export type Manager = {
+  readonly name: string
+  readonly operation: Operation
+  readonly apiVersion: string
+  readonly subresource: string
+  /** When ownership last changed, RFC 3339 in seconds; absent when it never was told. */
+  readonly time?: string
+  readonly fields: FieldSet
+}
+
+/** Managers by their identifiers. */
+export type Managers = ReadonlyMap<string, Manager>
+
+export const FIELD_MANAGER_MAX_LENGTH = 128
+
+/** The name of a writer: the `fieldManager` parameter, else what the user agent has before its first slash. */
+export function managerOf(fieldManager: string | null | undefined, userAgent: string): string {
+  if (fieldManager) return fieldManager
+  let name = ''
+  let bytes = 0
+  for (const char of userAgent.split('/', 1)[0] ?? '') {
+    if (!isPrintable(char)) continue
+    bytes += Buffer.byteLength(char)
+    if (bytes > FIELD_MANAGER_MAX_LENGTH) break
+    name += char
+  }
+  return name
+}
+
+/** What is wrong with the name of a manager that a client gives. */
+export function* fieldManagerErrors(at: Ref<string>): Iterable<FieldError> {
+  const name = targetValue(at) ?? ''
+  if (Buffer.byteLength(name) > FIELD_MANAGER_MAX_LENGTH) yield tooLong(at, FIELD_MANAGER_MAX_LENGTH)
+  let position = 0
+  for (const char of name) {
+    if (!isPrintable(char)) {
+      const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
+      yield invalid(at, `invalid character U+${code} (at position ${position})`)
+    }
+    position += Buffer.byteLength(char)
+  }
+}
+
+/** What tells managers apart: the entry without its time and fields, and for appliers without its version. */
+export function identifierOf({ name, operation, apiVersion, subresource }: Omit<Manager, 'time' | 'fields'>): string {
+  const version = operation === 'Apply' || apiVersion === '' ? '' : `,"apiVersion":${goJson(apiVersion)}`
+  const below = subresource === '' ? '' : `,"subresource":${goJson(subresource)}`
+  return `{${name === '' ? '' : `"manager":${goJson(name)},`}"operation":"${operation}"${version}${below}}`
+}
+
+/** The manager as conflicts name it: `"kubectl" using apps/v1`, `"controller" with subresource "status"`. */
+export function managerText({ name, operation, apiVersion, subresource }: Manager): string {
+  const who = goQuote(name) + (subresource === '' ? '' : ` with subresource ${goQuote(subresource)}`)
+  return operation === 'Update' ? `${who} using ${apiVersion}` : who
+}
+
+export type ReadManagers = { readonly ok: true; readonly managers: Managers } | { readonly ok: false; readonly message: string }
+
+/** Reads the entries of an object, or says what is wrong with the first that cannot be read. */
+export function readManagers(entries: readonly ManagedFieldsEntry[] | null | undefined): ReadManagers {
+  const managers = new Map<string, Manager>()
+  for (const [i, entry] of (entries ?? []).entries()) {
+    const operation = entry.operation
+    if (operation !== 'Apply' && operation !== 'Update') return { ok: false, message: 'operation must be `Apply` or `Update`' }
+    const { manager: name = '', apiVersion = '', subresource = '', time, fieldsType = '' } = entry
+    if (apiVersion === '') return { ok: false, message: 'apiVersion must not be empty' }
+    if (fieldsType === '') return { ok: false, message: `missing fieldsType in managed fields entry ${i}` }
+    if (fieldsType !== 'FieldsV1') {
+      return { ok: false, message: `invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${i}` }
+    }
+    const parsed = fromFieldsV1(entry.fieldsV1)
+    if (!parsed.ok)
+      return { ok: false, message: `error decoding versioned set from managed fields entry ${i}: error decoding set: ${parsed.message}` }
+    const manager = { name, operation, apiVersion, subresource, fields: parsed.set, ...(time ? { time } : {}) } as const
+    managers.set(identifierOf(manager), manager)
+  }
+  return { ok: true, managers }
+}
+
+/** Entries in the order the API keeps: appliers first, then by time, name, version and subresource. */
+export function writeManagers(managers: Managers): ManagedFieldsEntry[] {
+  return [...managers.values()].sort(compareManagers).map(({ name, operation, apiVersion, subresource, time, fields }) => ({
+    ...(name === '' ? {} : { manager: name }),
+    operation,
+    apiVersion,
+    ...(time === undefined ? {} : { time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: toFieldsV1(fields),
+    ...(subresource === '' ? {} : { subresource }),
+  }))
+}
+
+function compareManagers(a: Manager, b: Manager): number {
+  return (
+    compareText(a.operation, b.operation) ||
+    secondsOf(a) - secondsOf(b) ||
+    compareText(a.name, b.name) ||
+    compareText(a.apiVersion, b.apiVersion) ||
+    compareText(a.subresource, b.subresource)
+  )
+}
+
+/** The time of a manager in whole seconds; none sorts as 1970. */
+export function secondsOf({ time }: Manager): number {
+  const milliseconds = time === undefined ? 0 : Date.parse(time)
+  return Number.isNaN(milliseconds) ? 0 : Math.floor(milliseconds / 1000)
+}
+
+/** Whether a client asks to forget all managers: an empty list, or one entry with nothing in it. */
+export function asksForReset(entries: readonly ManagedFieldsEntry[] | null | undefined): boolean {
+  if (entries === null || entries === undefined) return false
+  if (entries.length > 1) return false
+  return Object.values(entries[0] ?? {}).every(value => value === '' || value === null || value === undefined)
+}
+
+/** The entries an object carries. */
+export function managedFieldsOf(object: JsonObject): readonly ManagedFieldsEntry[] | undefined {
+  const metadata = object['metadata']
+  const entries = isObject(metadata) ? metadata['managedFields'] : undefined
+  return Array.isArray(entries) ? (entries as unknown as ManagedFieldsEntry[]) : undefined
+}
+
+/** The object without its managers; itself when it has none. */
+export function withoutManagedFields(object: JsonObject): JsonObject {
+  const metadata = object['metadata']
+  if (!isObject(metadata) || !Object.hasOwn(metadata, 'managedFields')) return object
+  const { managedFields: _, ...rest } = metadata
+  return { ...object, metadata: rest }
+}
+
+/** The object with these managers, or without any when there are none. */
+export function withManagedFields(object: JsonObject, entries: readonly ManagedFieldsEntry[]): JsonObject {
+  const bare = withoutManagedFields(object)
+  if (entries.length === 0) return bare
+  const metadata = bare['metadata']
+  return { ...bare, metadata: { ...(isObject(metadata) ? metadata : {}), managedFields: entries as unknown as Json } }
+}
+
+/**
+ * The object to store in place of `before`: when the two differ in nothing but the times of their managers, the earlier
+ * times are put back, so that a write which changes nothing is the same to the byte.
+ */
+export function keepTimesIfUnchanged(before: JsonObject, after: JsonObject): JsonObject {
+  const [old, next] = [managedFieldsOf(before) ?? [], managedFieldsOf(after) ?? []]
+  if (old.length !== next.length || next.length === 0) return after
+  if (next.every((entry, i) => entry.time === old[i]!.time)) return after
+  if (!next.every((entry, i) => deepEqual(timeless(entry), timeless(old[i]!)))) return after
+  if (!deepEqual(withoutManagedFields(before), withoutManagedFields(after))) return after
+  return withManagedFields(after, old)
+}
+
+const timeless = ({ time: _, ...entry }: ManagedFieldsEntry) => entry as Json

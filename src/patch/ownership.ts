@@ -1,0 +1,204 @@
+// Who owns which field after a plain write: what changed belongs to the writer and to no one else.
+import type { Json, JsonObject } from '../lib/json-value.ts'
+import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
+import type { AnyType } from '../schema/types.ts'
+import { type Comparison, compare, withoutFields } from './compare.ts'
+import { difference, EMPTY_SET, type FieldSet, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
+import { compareText } from './go-text.ts'
+import {
+  asksForReset,
+  identifierOf,
+  type Manager,
+  type Managers,
+  managedFieldsOf,
+  readManagers,
+  secondsOf,
+  withoutManagedFields,
+  writeManagers,
+} from './managers.ts'
+import { emptyValueOf } from './structure.ts'
+import { fitToSchema } from './typed-sets.ts'
+
+/** An object as one version of its kind has it. */
+export type Versioned = { readonly type: AnyType; readonly object: JsonObject }
+/** The object in a version, its own included, or undefined when that version is no longer served: what was owned in it is forgotten. */
+export type Convert = (object: JsonObject, apiVersion: string) => Versioned | undefined
+
+/** Who writes, through which path, and when. */
+export type Writer = {
+  readonly name: string
+  /** The version of the write, `apps/v1`. */
+  readonly apiVersion: string
+  /** Empty for the object itself. */
+  readonly subresource: string
+  /** RFC 3339 in seconds. */
+  readonly time: string
+}
+
+export type Write = {
+  readonly type: AnyType
+  readonly writer: Writer
+  /** Fields that writes through this path cannot set, with all that is below them. */
+  readonly resetFields?: FieldSet
+  /** For kinds with several versions. Default: only the version of the write is known. */
+  readonly convert?: Convert
+  /** The object before anything is set. Default: the type's; for custom kinds just apiVersion and kind. */
+  readonly blank?: JsonObject
+}
+
+export type TrackUpdate = Write & {
+  /** What is stored, with its managedFields; undefined for a create. */
+  readonly live: JsonObject | undefined
+  /** What the client wants stored, with the managedFields it sent. */
+  readonly next: JsonObject
+}
+
+/** The cap on entries of plain updates; beyond it the oldest are merged. */
+export const MAX_UPDATE_MANAGERS = 10
+const OLD_UPDATES = 'ancient-changes'
+const UNKNOWN = 'unknown'
+
+/** Fields that identify an object or that the server sets: they have no owner. */
+export const UNOWNED_FIELDS = fieldSetOfNames(
+  'apiVersion',
+  'kind',
+  'metadata',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.creationTimestamp',
+  'metadata.selfLink',
+  'metadata.uid',
+  'metadata.clusterName',
+  'metadata.generation',
+  'metadata.managedFields',
+  'metadata.resourceVersion',
+)
+
+/**
+ * The managedFields of the object after a create, replace or patch. Times move only where ownership was taken; an object
+ * whose managers were forgotten stays without until the next apply.
+ */
+export function trackUpdate(write: TrackUpdate): ManagedFieldsEntry[] {
+  const { live, next, writer } = write
+  const managers = managersFor(live, next, writer.subresource)
+  if (managers.size === 0 && uidOf(live) !== '') return []
+  return writeManagers(updateManagers({ ...write, live: live ?? blankOf(write) }, managers))
+}
+
+/** Clients that know nothing of managers must not lose them; those that do may edit or reset them, though not through a subresource. */
+function managersFor(live: JsonObject | undefined, next: JsonObject, subresource: string): Managers {
+  if (subresource === '') {
+    const sent = managedFieldsOf(next)
+    if (asksForReset(sent)) return NO_MANAGERS
+    const read = readManagers(sent)
+    if (read.ok && read.managers.size > 0) return read.managers
+  }
+  const stored = readManagers(live && managedFieldsOf(live))
+  return stored.ok ? stored.managers : NO_MANAGERS
+}
+
+const NO_MANAGERS: Managers = new Map()
+
+const uidOf = (object: JsonObject | undefined): Json => (object?.['metadata'] as JsonObject | undefined)?.['uid'] ?? ''
+
+export const blankOf = ({ blank, type }: Write): JsonObject => blank ?? emptyValueOf(type)
+
+/** The managers after the live object became the next one, by a plain write. */
+export function updateManagers(write: Write & { live: JsonObject; next: JsonObject }, managers: Managers): Managers {
+  const { writer } = write
+  const change = { ...write, live: withoutManagedFields(write.live), next: withoutManagedFields(write.next) }
+  const known = knownManagers(write, managers, change.live)
+  const { kept, comparison } = settle(change, known, { self: undefined })
+  const taken = difference(union(comparison.modified, comparison.added), UNOWNED_FIELDS)
+  if (isEmptySet(taken)) return capUpdates(kept)
+  const manager = { ...writer, name: writer.name || UNKNOWN, operation: 'Update', fields: taken } as const
+  const identifier = identifierOf(manager)
+  const before = kept.get(identifier)
+  const after = new Map(kept)
+  after.set(identifier, before === undefined ? manager : { ...manager, fields: union(before.fields, taken) })
+  return capUpdates(after)
+}
+
+/** Managers of versions that are still served, their fields fitted to today's schema. */
+export function knownManagers(write: Write, managers: Managers, live: JsonObject): Managers {
+  const known = new Map<string, Manager>()
+  for (const [identifier, manager] of managers) {
+    const type = manager.apiVersion === write.writer.apiVersion ? write.type : write.convert?.(live, manager.apiVersion)?.type
+    if (type === undefined) continue
+    const fields = fitToSchema(type, manager.fields)
+    known.set(identifier, fields === manager.fields ? manager : { ...manager, fields })
+  }
+  return known
+}
+
+export type Settled = {
+  /** Every manager but the writer without the fields that changed or went; those left with none are gone. */
+  readonly kept: Managers
+  /** What others own of the fields that changed. */
+  readonly lost: ReadonlyMap<string, FieldSet>
+  readonly comparison: Comparison
+}
+
+/** Takes what a change touches from its owners, all but `self`. */
+export function settle(
+  change: Write & { live: JsonObject; next: JsonObject },
+  managers: Managers,
+  { self }: { self: string | undefined },
+): Settled {
+  const { type, live, next, writer, resetFields = EMPTY_SET, convert } = change
+  const comparison = withoutFields(compare(type, live, next), resetFields)
+  const comparisons = new Map<string, Comparison | undefined>([[writer.apiVersion, comparison]])
+  const kept = new Map<string, Manager>()
+  const lost = new Map<string, FieldSet>()
+  for (const [identifier, manager] of managers) {
+    if (identifier === self) {
+      if (!isEmptySet(manager.fields)) kept.set(identifier, manager)
+      continue
+    }
+    const { apiVersion } = manager
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compareIn(apiVersion, live, next, convert))
+    const theirs = comparisons.get(apiVersion)
+    if (theirs === undefined) continue
+    const contested = intersection(manager.fields, union(theirs.modified, theirs.added))
+    if (!isEmptySet(contested)) lost.set(identifier, contested)
+    const fields = difference(difference(manager.fields, contested), theirs.removed)
+    if (!isEmptySet(fields)) kept.set(identifier, fields === manager.fields ? manager : { ...manager, fields })
+  }
+  return { kept, lost, comparison }
+}
+
+function compareIn(apiVersion: string, live: JsonObject, next: JsonObject, convert: Convert | undefined): Comparison | undefined {
+  const before = convert?.(live, apiVersion)
+  const after = before && convert?.(next, apiVersion)
+  return after && compare(after.type, before.object, after.object)
+}
+
+/** Merges the oldest entries of plain updates, those of one version into one, until no more than the cap are left. */
+function capUpdates(managers: Managers): Managers {
+  const updaters = [...managers].filter(([, manager]) => manager.operation === 'Update')
+  if (updaters.length <= MAX_UPDATE_MANAGERS) return managers
+  updaters.sort(([a, x], [b, y]) => secondsOf(x) - secondsOf(y) || compareText(a, b))
+  const capped = new Map(managers)
+  const firstOf = new Map<string, string>()
+  let count = updaters.length
+  for (const [identifier, manager] of updaters) {
+    if (count <= MAX_UPDATE_MANAGERS) break
+    const { apiVersion } = manager
+    const first = firstOf.get(apiVersion)
+    if (first === undefined) {
+      firstOf.set(apiVersion, identifier)
+      continue
+    }
+    const bucket = { name: OLD_UPDATES, operation: 'Update', apiVersion, subresource: '' } as const
+    const bucketId = identifierOf(bucket)
+    const older = capped.get(identifier === bucketId ? first : bucketId) ?? capped.get(first)!
+    if (identifier === bucketId || !capped.has(bucketId)) capped.delete(first)
+    capped.delete(identifier)
+    // The entry being merged is the more recent one.
+    capped.set(bucketId, { ...bucket, ...timeOf(manager), fields: union(manager.fields, older.fields) })
+    count--
+  }
+  return capped
+}
+
+const timeOf = ({ time }: Manager) => (time === undefined ? {} : { time })

@@ -1,0 +1,133 @@
+// One step of a field path, held as the text that managedFields writes for it.
+//
+//   f:replicas                                  a field of a message, or an entry of a map
+//   k:{"containerPort":80,"protocol":"TCP"}     an item of a list told apart by keys
+//   v:"example.com/a"                           an item of a set
+//   i:0                                         an item by its place
+//
+// The text is canonical (keys sorted, numbers and strings written one way), so equal steps are equal strings.
+import { parseJson } from '../codec/json.ts'
+import { isObject, type Json } from '../lib/json-value.ts'
+import { compareText, goJson, goQuote } from './go-text.ts'
+
+export type PathElement = string
+
+export const fieldElement = (name: string): PathElement => `f:${name}`
+export const valueElement = (value: Json): PathElement => `v:${goJson(value)}`
+/** The members of the key must come sorted by name. */
+export const keyElement = (members: readonly (readonly [name: string, value: Json])[]): PathElement =>
+  `k:{${members.map(([name, value]) => `${JSON.stringify(name)}:${goJson(value)}`).join(',')}}`
+
+/** The field that a step names, or undefined for an item of a list. */
+export const fieldOf = (element: PathElement): string | undefined => (element.startsWith('f:') ? element.slice(2) : undefined)
+
+// What our own writers make of a single text key and of a text value; anything else is read and written anew.
+const CANONICAL = /^(?:f:|k:\{"[A-Za-z]+":"[ !#-%'-;=?-[\]-~]*"\}$|v:"[ !#-%'-;=?-[\]-~]*"$)/
+const INTEGER = /^[+-]?\d{1,18}$/
+
+export type ParsedElement = { readonly ok: true; readonly element?: PathElement } | { readonly ok: false; readonly message: string }
+
+/** Reads a step as written by a client; without an element when it is of a kind that only later versions know. */
+export function parseElement(text: string): ParsedElement {
+  if (CANONICAL.test(text)) return { ok: true, element: text }
+  if (text.length < 2) return { ok: false, message: 'key must be 2 characters long:' }
+  if (text[1] !== ':') return { ok: false, message: `missing colon: ${text}` }
+  const rest = text.slice(2)
+  switch (text[0]) {
+    case 'v':
+      return readJson(rest, value => ({ ok: true, element: valueElement(value) }))
+    case 'k':
+      return readJson(rest, value => {
+        if (!isObject(value)) return { ok: false, message: `expect { or n, but found ${rest.slice(0, 1)}` }
+        const members = Object.keys(value).sort(compareText)
+        return { ok: true, element: keyElement(members.map(name => [name, value[name]!])) }
+      })
+    case 'i':
+      if (!INTEGER.test(rest)) return { ok: false, message: `strconv.Atoi: parsing ${goQuote(rest)}: invalid syntax` }
+      return { ok: true, element: `i:${BigInt(rest)}` }
+    default:
+      return { ok: true }
+  }
+}
+
+function readJson(text: string, then: (value: Json) => ParsedElement): ParsedElement {
+  let value: Json
+  try {
+    value = parseJson(text).value
+  } catch (error) {
+    return { ok: false, message: error instanceof Error ? error.message : String(error) }
+  }
+  return then(value)
+}
+
+/** The step as conflicts print it: `.spec`, `[name="a"]`, `[="x"]`, `[0]`. */
+export function elementText(element: PathElement): string {
+  const rest = element.slice(2)
+  switch (element[0]) {
+    case 'f':
+      return `.${rest}`
+    case 'k': {
+      const key = parseJson(rest).value
+      return `[${isObject(key) ? Object.keys(key).map(name => `${name}=${valueText(key[name]!)}`) : ''}]`
+    }
+    case 'v':
+      return `[=${valueText(parseJson(rest).value)}]`
+    default:
+      return `[${rest}]`
+  }
+}
+
+function valueText(value: Json): string {
+  if (typeof value === 'string') return goQuote(value)
+  if (Array.isArray(value)) return `[${value.map(valueText).join(',')}]`
+  if (isObject(value))
+    return Object.keys(value)
+      .map(key => `${key}=${valueText(value[key]!)}`)
+      .join('')
+  return String(value)
+}
+
+/** The steps in the order managedFields lists them: fields, then keyed items, then values, then places. */
+export function sortElements(elements: Iterable<PathElement>): PathElement[] {
+  const sorted = [...elements]
+  if (sorted.length < 2) return sorted
+  if (sorted.every(element => element.charCodeAt(0) === F)) return sorted.sort(compareText)
+  // The content of keys and values decides, so it is read once for each.
+  return sorted
+    .map(element => [element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2)).value] as const)
+    .sort(([a, x], [b, y]) => rank(a) - rank(b) || (a.charCodeAt(0) === F ? compareText(a, b) : compareValues(x, y)))
+    .map(([element]) => element)
+}
+
+const F = 0x66
+const RANKS: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 }
+const rank = (element: PathElement) => RANKS[element[0]!] ?? 4
+
+/** Numbers before text before booleans before lists before maps before null. */
+function compareValues(a: Json, b: Json): number {
+  const order = kindRank(a) - kindRank(b)
+  if (order !== 0) return order
+  if (typeof a === 'string') return compareText(a, b as string)
+  if (Array.isArray(a)) return compareEach(a, b as Json[], compareValues)
+  if (isObject(a)) {
+    const other = b as { [key: string]: Json }
+    return compareEach(Object.keys(a), Object.keys(other), (x, y) => compareText(x, y) || compareValues(a[x]!, other[y]!))
+  }
+  return a === b || a === null || b === null ? 0 : a < b ? -1 : 1
+}
+
+function kindRank(value: Json): number {
+  if (typeof value === 'number' || typeof value === 'bigint') return 0
+  if (typeof value === 'string') return 1
+  if (typeof value === 'boolean') return 2
+  if (Array.isArray(value)) return 3
+  return value === null ? 5 : 4
+}
+
+function compareEach<T>(a: readonly T[], b: readonly T[], compare: (x: T, y: T) => number): number {
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    const order = compare(a[i]!, b[i]!)
+    if (order !== 0) return order
+  }
+  return a.length - b.length
+}

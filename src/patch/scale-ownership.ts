@@ -1,0 +1,73 @@
+// Who owns the size of a scalable object, told in terms of its scale subresource and back.
+import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
+import { difference, type FieldSet, fieldSetOfNames, hasPath, isEmptySet, pathsOf } from './field-set.ts'
+import { type Manager, readManagers, writeManagers } from './managers.ts'
+
+const SCALE_VERSION = 'autoscaling/v1'
+const REPLICAS_IN_SCALE = fieldSetOfNames('spec.replicas')
+
+/** Where each version of a kind keeps its size, as a dotted path; null for a version without one. */
+export type ReplicasPaths = ReadonlyMap<string, string | null>
+
+/** The managers of an object's size, as those of its scale. */
+export function scaleManagedFields(parent: readonly ManagedFieldsEntry[], paths: ReplicasPaths): ManagedFieldsEntry[] {
+  const read = readManagers(parent)
+  if (!read.ok) return []
+  const owners = new Map<string, Manager>()
+  for (const [identifier, manager] of read.managers) {
+    const replicas = replicasIn(paths, manager.apiVersion)
+    if (!replicas || !ownsAll(manager.fields, replicas)) continue
+    owners.set(identifier, { ...manager, apiVersion: SCALE_VERSION, fields: REPLICAS_IN_SCALE })
+  }
+  return writeManagers(owners)
+}
+
+type ParentScale = {
+  readonly parent: readonly ManagedFieldsEntry[]
+  readonly scale: readonly ManagedFieldsEntry[]
+  readonly paths: ReplicasPaths
+  /** The version of the object in which new owners own its size. */
+  readonly apiVersion: string
+}
+
+/** The managers of an object after its scale was written: who no longer owns the scale's size no longer owns the object's. */
+export function parentManagedFields({ parent, scale, paths, apiVersion }: ParentScale): ManagedFieldsEntry[] {
+  const [before, written] = [readManagers(parent), readManagers(scale)]
+  if (!before.ok || !written.ok) return [...parent]
+  const left = new Map(bySize(written.managers.values()))
+  const owners = new Map<string, Manager>()
+  for (const [identifier, manager] of before.managers) {
+    const replicas = replicasIn(paths, manager.apiVersion)
+    if (replicas === undefined) continue
+    if (replicas === null || !ownsAll(manager.fields, replicas)) {
+      owners.set(identifier, manager)
+      continue
+    }
+    const still = left.get(sizeKey(manager))
+    if (still !== undefined) {
+      left.delete(sizeKey(manager))
+      owners.set(identifier, { ...manager, ...(still.time === undefined ? {} : { time: still.time }) })
+      continue
+    }
+    const fields = difference(manager.fields, replicas)
+    if (!isEmptySet(fields)) owners.set(identifier, { ...manager, fields })
+  }
+  const replicas = replicasIn(paths, apiVersion)
+  for (const [key, manager] of left) {
+    if (replicas && ownsAll(manager.fields, REPLICAS_IN_SCALE)) owners.set(key, { ...manager, apiVersion, fields: replicas })
+  }
+  return writeManagers(owners)
+}
+
+/** An owner keeps its name, operation and subresource in both views, while the version differs. */
+const sizeKey = ({ name, operation, subresource }: Manager) => JSON.stringify([name, operation, subresource])
+const bySize = function* (managers: Iterable<Manager>): Iterable<[string, Manager]> {
+  for (const manager of managers) yield [sizeKey(manager), manager]
+}
+
+function replicasIn(paths: ReplicasPaths, apiVersion: string): FieldSet | null | undefined {
+  const path = paths.get(apiVersion)
+  return typeof path === 'string' ? fieldSetOfNames(path.replace(/^\./, '')) : path
+}
+
+const ownsAll = (fields: FieldSet, wanted: FieldSet): boolean => pathsOf(wanted).every(path => hasPath(fields, path))

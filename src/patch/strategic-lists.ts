@@ -1,0 +1,174 @@
+// How strategic merge patches treat lists: items found by their merge key, plain values as a set, and the order of both.
+import { copyObject, deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { goPrint, goType } from './go-text.ts'
+
+/** A patch that cannot be applied; `code` is 400 for one that is malformed and 422 for one that does not fit the object. */
+export class StrategicMergeError extends Error {
+  readonly code: 400 | 422
+  constructor(code: 400 | 422, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** What is known of a list: the field that names its items, empty for plain values, and how two items merge. */
+export type ListRule = { readonly mergeKey: string; readonly mergeItem: (original: JsonObject, patch: JsonObject) => JsonObject }
+
+export const DIRECTIVE = '$patch'
+
+export const badDirective = (directive: Json, patch: JsonObject): StrategicMergeError =>
+  new StrategicMergeError(422, `unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
+
+/** Merges the items of a patch into a list, then puts what it names in its order and the rest where they were. */
+export function mergeLists(rule: ListRule, original: readonly Json[], patch: readonly Json[]): Json[] {
+  if (original.length === 0 && patch.length === 0) return []
+  if (kindOfItems(original, patch) !== 'map') {
+    const merged = distinct([...original, ...patch])
+    return inOrder({ items: merged, order: patch, before: original }, PLAIN)
+  }
+  if (rule.mergeKey === '') throw new StrategicMergeError(422, 'cannot merge lists without merge key for struct')
+  const keyOf = keyedBy(rule.mergeKey)
+  const { base, changes } = applyDirectives(rule.mergeKey, original as JsonObject[], patch as JsonObject[])
+  const merged = [...base]
+  for (const change of changes) {
+    const key = keyOf(change)
+    const at = merged.findIndex(item => same(item[rule.mergeKey], key))
+    if (at < 0) merged.push(change)
+    else merged[at] = rule.mergeItem(merged[at]!, change)
+  }
+  return inOrder({ items: merged, order: changes, before: base }, keyOf)
+}
+
+type OrderedChange = {
+  readonly live: readonly Json[] | undefined
+  readonly sent: readonly Json[] | undefined
+  readonly order: readonly Json[]
+}
+
+/** A list in the order that the patch asks for; what the order does not name stays where it was relative to what it does. */
+export function applyOrder(rule: ListRule, { live, sent, order }: OrderedChange, merge: (live: Json[], sent: Json[]) => Json[]): Json[] {
+  if (sent !== undefined) checkOrder(sent, order, rule.mergeKey)
+  const items = live === undefined ? [...(sent ?? [])] : sent === undefined ? [...live] : merge([...live], [...sent])
+  if (items.length === 0) return items
+  const isKeyed = kindOfItems(live ?? [], sent ?? []) === 'map'
+  return inOrder({ items, order, before: live ?? [] }, isKeyed ? keyedBy(rule.mergeKey) : PLAIN)
+}
+
+/** The list without the given plain values. */
+export function removePlainValues(list: readonly Json[], values: readonly Json[]): Json[] {
+  return list.filter(item => !values.some(value => same(item, value)))
+}
+
+/** Takes `$patch` items out of a patch: deletes what they name, or makes the rest of the patch the whole list. */
+function applyDirectives(mergeKey: string, original: readonly JsonObject[], patch: readonly JsonObject[]) {
+  let base = [...original]
+  let replaces = false
+  const changes: JsonObject[] = []
+  for (const item of patch) {
+    if (!Object.hasOwn(item, DIRECTIVE)) {
+      changes.push(item)
+      continue
+    }
+    const directive = item[DIRECTIVE]!
+    if (directive === 'replace') replaces = true
+    else if (directive === 'delete') {
+      const key = keyedBy(mergeKey)(item)
+      base = base.filter(one => !same(one[mergeKey], key))
+    } else if (directive === 'merge') {
+      const { [DIRECTIVE]: _, ...change } = item
+      if (Object.keys(change).length > 0) changes.push(change)
+    } else throw badDirective(directive, item)
+  }
+  return replaces ? { base: changes, changes: [] } : { base, changes }
+}
+
+/** Items must all be of one kind, and none may be a list. */
+function kindOfItems(...lists: readonly (readonly Json[])[]): 'map' | 'plain' {
+  let type: string | undefined
+  for (const item of lists.flat()) {
+    if (Array.isArray(item)) throw new StrategicMergeError(422, 'lists of lists are not supported')
+    const found = goType(item)
+    type ??= found
+    if (found !== type || item === null) {
+      throw new StrategicMergeError(422, `list element types are not identical: ${goPrint(lists as Json[])}`)
+    }
+  }
+  return type === 'map[string]interface {}' ? 'map' : 'plain'
+}
+
+/** What a patch sends must be named by the order, and in that order. */
+function checkOrder(sent: readonly Json[], order: readonly Json[], mergeKey: string): void {
+  if (sent.length === 0 || order.length === 0) return
+  const keyOf = mergeKey === '' ? PLAIN : keyedBy(mergeKey)
+  const ordered = mergeKey === '' ? sent : sent.filter(item => asMap(item)[DIRECTIVE] === undefined)
+  let next = 0
+  for (const place of order) {
+    if (next === ordered.length) return
+    if (same(keyOf(ordered[next]!), keyOf(place))) next++
+  }
+  if (next < ordered.length) {
+    const texts = [goPrint(sent as Json[]), goPrint(order as Json[])]
+    throw new StrategicMergeError(422, `The order in patch list:\n${texts[0]}\n doesn't match $setElementOrder list:\n${texts[1]}\n`)
+  }
+}
+
+type KeyOf = (item: Json) => Json
+const PLAIN: KeyOf = item => item
+
+const keyedBy =
+  (mergeKey: string): KeyOf =>
+  item => {
+    const map = asMap(item)
+    if (Object.hasOwn(map, mergeKey)) return map[mergeKey]!
+    throw new StrategicMergeError(422, `map: ${goPrint(map)} does not contain declared merge key: ${mergeKey}`)
+  }
+
+function asMap(item: Json): JsonObject {
+  if (isObject(item)) return item
+  throw new StrategicMergeError(422, `expected a map[string]interface {}, but received a ${goType(item)}`)
+}
+
+type Arrangement = { readonly items: readonly Json[]; readonly order: readonly Json[]; readonly before: readonly Json[] }
+
+/**
+ * Items that the order names come in its order; the others keep theirs, each before the first named item that it used to
+ * precede: [a, b, c] with the order [c, a] gives [b, c, a].
+ */
+function inOrder({ items, order, before }: Arrangement, keyOf: KeyOf): Json[] {
+  const [wanted, used] = [order.map(keyOf), before.map(keyOf)]
+  const place = (keys: readonly Json[], item: Json) => indexOf(keys, keyOf(item))
+  const named = items.filter(item => place(wanted, item) >= 0).sort((a, b) => place(wanted, a) - place(wanted, b))
+  const rest = items.filter(item => place(wanted, item) < 0).sort((a, b) => place(used, a) - place(used, b))
+  const out: Json[] = []
+  let [left, right] = [0, 0]
+  while (left < rest.length && right < named.length) {
+    const [l, r] = [place(used, rest[left]!), place(used, named[right]!)]
+    if (l >= 0 && r >= 0 && l < r) out.push(rest[left++]!)
+    else out.push(named[right++]!)
+  }
+  return [...out, ...rest.slice(left), ...named.slice(right)]
+}
+
+function indexOf(keys: readonly Json[], key: Json): number {
+  return keys.findIndex(one => same(one, key))
+}
+
+function distinct(values: readonly Json[]): Json[] {
+  return values.filter((value, i) => indexOf(values, value) === i)
+}
+
+const same = (a: Json | undefined, b: Json | undefined): boolean => a === b || deepEqual(a, b)
+
+/** What a patch adds as a whole has nothing to merge with, so parts with a directive say nothing; undefined when that is all of it. */
+export function withoutDirectives(value: Json): Json | undefined {
+  if (Array.isArray(value)) return value.map(withoutDirectives).filter(item => item !== undefined)
+  if (!isObject(value)) return value
+  if (Object.hasOwn(value, DIRECTIVE)) return undefined
+  const out = copyObject(value)
+  for (const key of Object.keys(out)) {
+    const part = withoutDirectives(out[key]!)
+    if (part === undefined) delete out[key]
+    else if (part !== out[key]) Object.defineProperty(out, key, { value: part, writable: true, enumerable: true, configurable: true })
+  }
+  return out
+}

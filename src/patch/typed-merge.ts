@@ -1,0 +1,183 @@
+// An applied configuration merged into the live object, and fields taken out of an object.
+import { copyObject, deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import type { AnyType } from '../schema/types.ts'
+import type { FieldSet } from './field-set.ts'
+import type { PathElement } from './path-element.ts'
+import {
+  elementOf,
+  itemElement,
+  type ListStructure,
+  type MapStructure,
+  type MessageStructure,
+  partOf,
+  type Structure,
+  structureOf,
+} from './structure.ts'
+
+/** The live value with what the applied one names set to it. Neither is changed, and what stays the same is shared with the live value. */
+export function mergeApplied(type: AnyType, live: Json, applied: Json): Json {
+  return merge(structureOf(type), live, applied)
+}
+
+function merge(structure: Structure, live: Json | undefined, applied: Json | undefined): Json {
+  if (applied === undefined) return live as Json
+  if (live === undefined || live === applied) return applied
+  if (structure.atomic) return deepEqual(live, applied) ? live : applied
+  if (structure.kind === 'list') {
+    const [mine, theirs] = [Array.isArray(live) ? live : [], Array.isArray(applied) ? applied : []]
+    return mine.length === 0 && theirs.length === 0 ? (deepEqual(live, applied) ? live : applied) : mergeItems(structure, mine, theirs)
+  }
+  const [mine, theirs] = [isObject(live) ? live : {}, isObject(applied) ? applied : {}]
+  return isEmpty(mine) && isEmpty(theirs) ? (deepEqual(live, applied) ? live : applied) : mergeMembers(structure, mine, theirs)
+}
+
+const isEmpty = (value: JsonObject) => Object.keys(value).length === 0
+
+function mergeMembers(structure: MessageStructure | MapStructure, live: JsonObject, applied: JsonObject): JsonObject {
+  let out: JsonObject | undefined
+  for (const key of Object.keys(applied)) {
+    const before = Object.hasOwn(live, key) ? live[key] : undefined
+    const after = merge(partOf(structure, key), before, applied[key])
+    if (after === before) continue
+    out ??= copyObject(live)
+    setOwn(out, key, after)
+  }
+  return out ?? live
+}
+
+/**
+ * Items that only one side has keep their place among their neighbours, shared items take the order in which they are
+ * applied: live [a, b, c] and applied [c, x, a] give [b, c, x, a].
+ */
+function mergeItems(list: ListStructure, live: readonly Json[], applied: readonly Json[]): Json[] {
+  const mine = indexItems(list, live)
+  const theirs = indexItems(list, applied)
+  const shared = theirs.elements.filter(element => mine.byElement.has(element))
+  const merged = new Set<PathElement>()
+  const out: Json[] = []
+  let nextShared = 0
+  const take = (element: PathElement) => {
+    merged.add(element)
+    out.push(merge(list.item, mine.byElement.get(element), theirs.byElement.get(element)))
+    if (shared[nextShared] === element) nextShared++
+  }
+  for (let l = 0, r = 0; l < mine.elements.length || r < theirs.elements.length; ) {
+    const left = mine.elements[l]
+    const right = theirs.elements[r]
+    if (left !== undefined && right !== undefined) {
+      if (left === right) {
+        take(left)
+        l++
+        r++
+        continue
+      }
+      const awaited = shared[nextShared]
+      if (theirs.byElement.has(left) && awaited !== undefined && awaited !== left) {
+        l++
+        continue
+      }
+    }
+    if (left !== undefined) {
+      if (!theirs.byElement.has(left)) {
+        out.push(mine.items[l]!)
+        l++
+        continue
+      }
+      if (merged.has(left)) l++
+    }
+    if (right !== undefined) {
+      take(right)
+      r++
+    }
+  }
+  return out.length === live.length && out.every((item, i) => item === live[i]) ? (live as Json[]) : out
+}
+
+/** Items that repeat a key in the live list stand for nothing to merge with: the applied item replaces them all. */
+function indexItems(list: ListStructure, items: readonly Json[]) {
+  const elements: PathElement[] = []
+  const kept: Json[] = []
+  const byElement = new Map<PathElement, Json>()
+  for (const item of items) {
+    const at = itemElement(list, item)
+    if (!at.ok) continue
+    byElement.set(at.element, byElement.has(at.element) ? null : item)
+    elements.push(at.element)
+    kept.push(item)
+  }
+  return { elements, items: kept, byElement }
+}
+
+/** The value without the fields of the set, each with all that is below it; what is left empty becomes null. */
+export function removeItems(type: AnyType, value: Json, fields: FieldSet): Json {
+  return fields.children === undefined ? value : remove(structureOf(type), value, fields)
+}
+
+function remove(structure: Structure, value: Json, fields: FieldSet): Json {
+  if (structure.kind === 'scalar') return value
+  if (structure.kind === 'list') {
+    if (!Array.isArray(value) || value.length === 0 || structure.atomic) return null
+    return unchangedOr(value, removeFromList(structure, value, fields))
+  }
+  if (!isObject(value) || structure.atomic) return null
+  const out: JsonObject = {}
+  let [changed, kept] = [false, 0]
+  for (const key of Object.keys(value)) {
+    const node = fields.children?.get(elementOf(structure, key))
+    if (node?.owned) {
+      changed = true
+      continue
+    }
+    const part = value[key]!
+    const left = node?.children === undefined ? part : remove(partOf(structure, key), part, node)
+    if (left !== part) changed = true
+    setOwn(out, key, left)
+    kept++
+  }
+  return kept === 0 ? null : changed ? out : value
+}
+
+function removeFromList(list: ListStructure, items: readonly Json[], fields: FieldSet): Json[] {
+  const out: Json[] = []
+  for (const item of items) {
+    const at = itemElement(list, item)
+    const node = at.ok ? fields.children?.get(at.element) : undefined
+    if (node?.owned) continue
+    out.push(node?.children === undefined ? item : remove(list.item, item, node))
+  }
+  return out
+}
+
+const unchangedOr = (before: Json[], after: Json[]): Json =>
+  after.length === 0 ? null : after.length === before.length && after.every((item, i) => item === before[i]) ? before : after
+
+/** Only the fields of the set, with all that is below them. */
+export function extractItems(type: AnyType, value: Json, fields: FieldSet): Json {
+  return extract(structureOf(type), value, fields) ?? null
+}
+
+function extract(structure: Structure, value: Json, fields: FieldSet): Json | undefined {
+  if (structure.atomic || fields.children === undefined) return value
+  if (Array.isArray(value)) {
+    if (structure.kind !== 'list') return value
+    const items: Json[] = []
+    for (const item of value) {
+      const at = itemElement(structure, item)
+      const node = at.ok ? fields.children.get(at.element) : undefined
+      const taken = node && extract(structure.item, item, node)
+      if (taken !== undefined) items.push(taken)
+    }
+    return items.length > 0 ? items : undefined
+  }
+  if (!isObject(value) || structure.kind === 'list') return value
+  const out: JsonObject = {}
+  let kept = 0
+  for (const key of Object.keys(value)) {
+    const node = fields.children.get(elementOf(structure, key))
+    const taken = node && extract(partOf(structure, key), value[key]!, node)
+    if (taken === undefined) continue
+    setOwn(out, key, taken)
+    kept++
+  }
+  return kept > 0 ? out : undefined
+}
