@@ -80,6 +80,12 @@ export function withoutRevision(value: Uint8Array): Buffer {
   return Buffer.concat([text.subarray(0, at), text.subarray(end)])
 }
 
+/** The bytes of a stored object with its revision filled in. */
+export function withRevision(value: Uint8Array, revision: Revision): Buffer {
+  const text = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  return splice(text, text.indexOf(OPEN) + DIGITS, 0, revision)
+}
+
 function splice(text: Buffer, at: number, length: number, revision: Revision): Buffer {
   const digits = String(revision)
   // Not from the shared pool: cached bytes live long, and a pooled slice would keep its whole 8 KiB alive.

@@ -1,7 +1,6 @@
 /** What the registry takes and gives: the contract between HTTP above and cache and store below. */
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { RequestContext, Verb } from '../schema/kind.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
 
@@ -15,15 +14,12 @@ export type Call = {
   readonly query: URLSearchParams
 }
 
-/** The body of a write: decoded objects, or a patch as sent. */
-export type Body =
-  | { readonly form: 'object'; readonly value: AnyObject; readonly warnings: readonly string[] }
-  | { readonly form: 'patch'; readonly mediaType: string; readonly bytes: Uint8Array }
-  | { readonly form: 'none' }
+/** A body as it was sent, its media type without parameters. The registry decodes it: what it must be depends on the call. */
+export type Body = { readonly mediaType: string; readonly bytes: Uint8Array }
 
 /** What comes with a call. */
 export type CallContext = RequestContext & {
-  readonly body: Body
+  readonly body: Body | undefined
   readonly userAgent: string
   readonly signal: AbortSignal
 }

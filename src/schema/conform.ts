@@ -2,7 +2,7 @@
  * Gives decoded JSON the form of its type: unknown fields are dropped and named, wrong types refused, zero values left out
  * where the type says so, times and quantities made canonical, fields put in declared order. The input is never changed.
  */
-import { base64Problem } from '../lib/base64.ts'
+import { canonicalBase64 } from '../lib/base64.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { canonicalQuantity } from '../lib/quantity.ts'
 import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, parseTime } from '../lib/time.ts'
@@ -189,9 +189,7 @@ function scalarReader(shape: Extract<Shape, { kind: 'scalar' }>, keepsZero: bool
       return (value, walk) => {
         if (value === null) return undefined
         if (typeof value !== 'string') throw mismatchAs(value, '[]uint8', walk)
-        const problem = base64Problem(value)
-        if (problem !== undefined) throw new ConformError(problem)
-        return drop(value.replace(/[\r\n]/g, ''), value === '')
+        return drop(value === '' ? '' : reading(() => canonicalBase64(value)), value === '')
       }
     case 'time':
       return timeReader(parseTime, formatTime)

@@ -39,7 +39,7 @@ export const ObjectMeta = message('ObjectMeta', {
     'The objects this one depends on; it is collected when all are gone.',
   ],
   finalizers: [14, set(string).mergedBy(), 'Names that must be removed before the object disappears.'],
-  managedFields: [17, atomic(ManagedFieldsEntry), 'Which manager owns which fields.'],
+  managedFields: [17, atomic(ManagedFieldsEntry).optional(), 'Which manager owns which fields.'],
 })
 export type ObjectMeta = Static<typeof ObjectMeta>
 export type OwnerReference = Static<typeof OwnerReference>

@@ -67,6 +67,8 @@ export const unsupportedMediaType = (accepted: readonly string[]) =>
     'UnsupportedMediaType',
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   )
+/** A patch that could be read but not applied. */
+export const unprocessable = () => new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {})
 export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
   new StatusError(429, 'TooManyRequests', message, { retryAfterSeconds })
 export const internalError = (message: string) =>

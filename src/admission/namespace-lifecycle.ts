@@ -1,0 +1,32 @@
+/** Nothing is created in a namespace that is not there or on its way out, and the namespaces every server has stay. */
+import type { AnyObject } from '../schema/object-meta.ts'
+import { forbiddenRequest, notFound, StatusError } from '../schema/status-error.ts'
+import type { Attributes, Plugin } from './plugin.ts'
+
+const NAMESPACES = { group: '', plural: 'namespaces', kind: 'Namespace' }
+const IMMORTAL = new Set(['default', 'kube-system', 'kube-public'])
+
+/** `read` finds a namespace by its name. */
+export function namespaceLifecycle(read: (name: string) => AnyObject | undefined): Plugin {
+  return {
+    name: 'NamespaceLifecycle',
+    mutate({ operation, resource, namespace, name, object }: Attributes) {
+      if (operation === 'DELETE' && resource.group === '' && resource.plural === NAMESPACES.plural && IMMORTAL.has(name))
+        throw forbiddenRequest(NAMESPACES, name, 'this namespace may not be deleted')
+      if (operation !== 'CREATE' || !resource.namespaced) return
+      const found = read(namespace)
+      if (!found) throw notFound(NAMESPACES, namespace)
+      if (found.metadata.deletionTimestamp) throw terminating(resource, object?.metadata.name ?? '', namespace)
+    },
+  }
+}
+
+function terminating(resource: Attributes['resource'], name: string, namespace: string): StatusError {
+  const { message, details } = forbiddenRequest(
+    resource,
+    name,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+  )
+  const cause = { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' }
+  return new StatusError(403, 'Forbidden', message, { ...details, causes: [cause] })
+}

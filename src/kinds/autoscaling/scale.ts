@@ -1,0 +1,19 @@
+/** Scale — the size of something scalable, as its scale subresource speaks of it. */
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
+import { int32, message, string } from '../../schema/types.ts'
+
+export const Scale = defineKind({
+  group: 'autoscaling',
+  version: 'v1',
+  kind: 'Scale',
+  scope: 'Namespaced',
+  names: { plural: 'scales' },
+  spec: message('ScaleSpec', {
+    replicas: [1, int32.min(0), 'How many instances are wanted.'],
+  }),
+  status: message('ScaleStatus', {
+    replicas: [1, int32.always(), 'How many instances there are.'],
+    selector: [2, string, 'Which pods are counted, as a label selector in text.'],
+  }),
+})
+export type Scale = ObjectOf<typeof Scale>

@@ -1,0 +1,81 @@
+/** Apply: a manager's whole configuration merged into the object, created where it is absent. */
+
+import { parseYaml, YamlError } from '../codec/yaml.ts'
+import { isObject, type JsonObject } from '../lib/json-value.ts'
+import { applyConfiguration } from '../patch/apply.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { badRequest, notFound, StatusError } from '../schema/status-error.ts'
+import type { Call, CallContext, Result } from './api.ts'
+import { change, checkIdentity } from './change.ts'
+import { createObject } from './create.ts'
+import type { Deps } from './deps.ts'
+import type { WriteOptions } from './options.ts'
+import { setManagers, writeOf } from './ownership.ts'
+import { conformPatched } from './patched.ts'
+import { setDefaults } from './strategy.ts'
+
+type Application = { readonly call: Call; readonly ctx: CallContext; readonly options: WriteOptions; readonly bytes: Uint8Array }
+
+export async function applyPatch(deps: Deps, application: Application): Promise<Result> {
+  const { call, ctx, options } = application
+  const { applied, duplicates } = readConfiguration(application.bytes)
+  const merged = (live: AnyObject | undefined) => {
+    const { object, managers } = merge(application, applied, live)
+    const { object: conformed, warnings } = conformPatched(call.resource, object, {
+      problems: duplicates,
+      validation: options.fieldValidation,
+    })
+    checkIdentity(call, conformed)
+    setDefaults(call.resource, conformed)
+    return { object: conformed, managers, warnings }
+  }
+  const own = (managers: ReturnType<typeof merge>['managers']) => (object: AnyObject) => setManagers(object, managers)
+  let latest: ReturnType<typeof merged>['managers'] = []
+  return change(deps, {
+    call,
+    ctx,
+    dryRun: options.dryRun,
+    want(stored, version) {
+      const { object, managers, warnings } = merged(stored)
+      latest = managers
+      return {
+        object,
+        warnings,
+        isConditional: (object.metadata.resourceVersion ?? '') !== '' && object.metadata.resourceVersion !== String(version.revision),
+      }
+    },
+    own: object => own(latest)(object),
+    async whenAbsent() {
+      if (call.subresource !== '') throw notFound(call.resource, call.name)
+      const { object, managers, warnings } = merged(undefined)
+      return createObject(deps, { call, ctx, options, warnings, own: own(managers) }, object)
+    },
+  })
+}
+
+function merge({ call, options, ctx }: Application, applied: JsonObject, live: AnyObject | undefined) {
+  const outcome = applyConfiguration({
+    ...writeOf(call, { options, ctx }),
+    kind: call.resource.kind,
+    live: live as unknown as JsonObject | undefined,
+    applied,
+    force: options.force === true,
+  })
+  if (outcome.ok) return { object: outcome.object, managers: outcome.managedFields }
+  if (outcome.reason === 'invalid') throw badRequest(outcome.message)
+  throw new StatusError(409, 'Conflict', outcome.message, { causes: outcome.causes })
+}
+
+function readConfiguration(bytes: Uint8Array): { applied: JsonObject; duplicates: string[] } {
+  try {
+    const { value, duplicates } = parseYaml(bytes)
+    if (!isObject(value))
+      throw badRequest(
+        `error decoding YAML: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into Go value of type map[string]interface {}`,
+      )
+    return { applied: value, duplicates: duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`) }
+  } catch (error) {
+    if (error instanceof YamlError) throw badRequest(`error decoding YAML: ${error.message}`)
+    throw error
+  }
+}

@@ -1,0 +1,131 @@
+/** The compare-and-swap loop that every change of a stored object goes through, so that decisions are about what is stored. */
+import { admit } from '../admission/plugin.ts'
+import { type Version, withRevision } from '../cache/version.ts'
+import { deepEqual, type JsonObject } from '../lib/json-value.ts'
+import { keepTimesIfUnchanged } from '../patch/managers.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { invalid, refTo } from '../schema/refs.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
+import { badRequest, conflict, internalError, invalidObject, MODIFIED, notFound } from '../schema/status-error.ts'
+import type { Call, CallContext, Result } from './api.ts'
+import type { Deps } from './deps.ts'
+import { readStored, storedForm } from './stored-form.ts'
+import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
+
+/** What a change wants the object to be, given what it is. `isConditional` when the client named the version it saw. */
+export type Wanted = { readonly object: AnyObject; readonly isConditional: boolean; readonly warnings: readonly string[] }
+export type Change = {
+  readonly call: Call
+  readonly ctx: CallContext
+  readonly dryRun: boolean
+  /** Computes the wanted object. Runs again whenever another write came first. */
+  readonly want: (stored: AnyObject, version: Version) => Wanted
+  /** Stamps ownership on the prepared object. */
+  readonly own: (object: AnyObject, stored: AnyObject) => void
+  /** What to do when there is no such object. Default: 404. */
+  readonly whenAbsent?: () => Promise<Result>
+}
+
+const ATTEMPTS = 16
+
+export async function change(deps: Deps, wish: Change): Promise<Result> {
+  const { resource, namespace, name } = wish.call
+  const key = keyOf(resource, namespace, name)
+  const target = targetOf(resource, wish.call.subresource)
+  for (let attempt = 1; ; attempt++) {
+    const version = deps.caches.of(resource).get(key)
+    if (!version) {
+      if (wish.whenAbsent) return wish.whenAbsent()
+      throw notFound(resource, name)
+    }
+    const stored = decodeStored(resource, version)
+    const { object: sent, isConditional, warnings } = wish.want(stored, version)
+    settleVersion(resource, sent, stored)
+    const object = await finish(deps, wish, { target, sent, stored })
+    const outcome = await swap(deps, wish, { key, version, object, stored })
+    if (outcome) {
+      const all = [...warnings, ...warningsOf(resource, object, stored, wish.ctx)]
+      return { form: 'object', code: 200, resource, json: outcome, warnings: all }
+    }
+    if (isConditional || attempt === ATTEMPTS) throw conflict(resource, name, MODIFIED)
+    // The cache learns of the write that came first before anyone is told of it, so the next turn sees it.
+    await deps.caches.reached((await deps.store.get(key)).revision)
+  }
+}
+
+/** The stored object of a version, or an error that says it cannot be read. */
+export function decodeStored(resource: Resource, version: Version): AnyObject {
+  if (version.fault !== undefined)
+    throw internalError(`${resource.qualified} "${version.name}" cannot be read from storage: ${version.fault}`)
+  return readStored(version.json).value as AnyObject
+}
+
+/** Names in a body must be those of the path. */
+export function checkIdentity({ resource, namespace, name }: Call, { metadata }: AnyObject): void {
+  if (!metadata.name) throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+  if (metadata.name !== name) throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+  if (resource.namespaced && metadata.namespace && metadata.namespace !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  if (resource.namespaced) metadata.namespace = namespace
+}
+
+/** A write that names a version is about that version; one that does not takes the latest, where the kind allows it. */
+function settleVersion({ def, ...resource }: Resource, sent: AnyObject, stored: AnyObject): void {
+  const { metadata } = sent
+  if (!metadata.resourceVersion || metadata.resourceVersion === '0') {
+    if (def.needsResourceVersion) {
+      const at = refTo({ metadata: { resourceVersion: 0 } }).metadata.resourceVersion
+      throw invalidObject({ group: resource.group, kind: resource.plural }, metadata.name ?? '', [
+        invalid(at, 'must be specified for an update'),
+      ])
+    }
+    metadata.resourceVersion = stored.metadata.resourceVersion!
+  } else if (metadata.resourceVersion !== stored.metadata.resourceVersion) throw conflict(resource, metadata.name ?? '', MODIFIED)
+}
+
+async function finish(
+  deps: Deps,
+  { call, ctx, dryRun, own }: Change,
+  { target, sent, stored }: { target: Target; sent: AnyObject; stored: AnyObject },
+): Promise<AnyObject> {
+  const { resource, namespace, name, subresource } = call
+  const about = { operation: 'UPDATE', resource, subresource, namespace, name, old: stored, dryRun, ctx } as const
+  await admit(deps.plugins, 'mutate', { ...about, object: sent })
+  own(sent, stored)
+  const prepared = prepareUpdate(target, sent, stored, ctx)
+  const object = keepTimesIfUnchanged(stored as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
+  validateUpdate(target, object, stored, ctx)
+  await admit(deps.plugins, 'validate', { ...about, object })
+  return object
+}
+
+/** Stores the object if it differs, or removes it when nothing holds its deletion back any more. Undefined when another write came first. */
+async function swap(
+  { store, caches }: Deps,
+  { call: { resource }, dryRun }: Change,
+  { key, version, object, stored }: { key: string; version: Version; object: AnyObject; stored: AnyObject },
+): Promise<Uint8Array | undefined> {
+  if (deepEqual(object as never, stored as never)) return version.json
+  const value = storedForm(object)
+  if (dryRun) return withRevision(value, version.revision)
+  const goes = isReleased(resource, object, stored)
+  caches.remember(value, object)
+  const { ttlSeconds } = resource.def
+  const swapped = await store.swap(key, {
+    expect: version.revision,
+    value: goes ? null : value,
+    ...(ttlSeconds !== undefined && { ttlSeconds }),
+  })
+  if (!swapped.ok) return undefined
+  await caches.reached(swapped.revision)
+  const latest = caches.of(resource).get(key)
+  return latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
+}
+
+/** Whether an update takes away the last thing that held a deletion back. */
+function isReleased({ def }: Resource, object: AnyObject, stored: AnyObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds: grace } = stored.metadata
+  if (!deletionTimestamp || (object.metadata.finalizers?.length ?? 0) > 0) return false
+  if (def.deletion?.hasSpecFinalizers && (object['spec']?.finalizers?.length ?? 0) > 0) return false
+  return grace === undefined || grace === 0
+}

@@ -1,0 +1,99 @@
+/** Create: decode → default → mutate → prepare → own → validate → admit → store. */
+import { admit } from '../admission/plugin.ts'
+import { withoutRevision, withRevision } from '../cache/version.ts'
+import { formatTime, instantOf } from '../lib/time.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
+import { alreadyExists, badRequest } from '../schema/status-error.ts'
+import type { Call, CallContext, Result } from './api.ts'
+import { decodeObject } from './decode.ts'
+import type { Deps } from './deps.ts'
+import { type WriteOptions, writeOptions } from './options.ts'
+import { ownCreated } from './ownership.ts'
+import { storedForm } from './stored-form.ts'
+import { prepareCreate, setDefaults, validateCreate, warningsOf } from './strategy.ts'
+
+const NAME_ATTEMPTS = 8
+/** Generated names are cut so that the whole still fits into a label. */
+const LONGEST_PREFIX = 58
+
+export async function create(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const options = writeOptions(call.query, 'CreateOptions')
+  const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
+  const { object, warnings } = decodeObject(call.resource, body, options.fieldValidation)
+  setDefaults(call.resource, object)
+  return createObject(deps, { call, ctx, options, warnings }, object)
+}
+
+export type Creation = {
+  readonly call: Call
+  readonly ctx: CallContext
+  readonly options: WriteOptions
+  readonly warnings: readonly string[]
+  /** Stamps ownership on the object; plain creates own what they set. */
+  readonly own?: (object: AnyObject) => void
+}
+
+/** Stores a decoded, defaulted object that does not exist yet. Apply creates through here as well. */
+export async function createObject(deps: Deps, creation: Creation, object: AnyObject): Promise<Result> {
+  const { call, ctx, options } = creation
+  const { resource } = call
+  settleNamespace(call, object)
+  if (object.metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
+  const given = object.metadata.name ?? ''
+  for (let attempt = 1; ; attempt++) {
+    // Only a generated name can need a second attempt, with the object as it was.
+    const candidate = given === '' ? structuredClone(object) : object
+    stampIdentity(deps, candidate, ctx.now)
+    const attributes = {
+      operation: 'CREATE',
+      resource,
+      subresource: '',
+      namespace: call.namespace,
+      name: candidate.metadata.name ?? '',
+    } as const
+    const about = { ...attributes, object: candidate, old: undefined, dryRun: options.dryRun, ctx }
+    await admit(deps.plugins, 'mutate', about)
+    if (creation.own) creation.own(candidate)
+    else ownCreated(resource, candidate, { options, ctx })
+    prepareCreate(resource, candidate, ctx)
+    validateCreate(resource, candidate, ctx)
+    const warnings = [...creation.warnings, ...warningsOf(resource, candidate, undefined, ctx)]
+    await admit(deps.plugins, 'validate', about)
+    const result = await storeNew(deps, { resource, object: candidate, dryRun: options.dryRun })
+    if (result) return { form: 'object', code: 201, resource, json: result, warnings }
+    if (given !== '' || attempt === NAME_ATTEMPTS) throw alreadyExists(resource, candidate.metadata.name!)
+  }
+}
+
+/** Writes a new object. Undefined when its name is taken. */
+async function storeNew(
+  { store, caches }: Deps,
+  { resource, object, dryRun }: { resource: Resource; object: AnyObject; dryRun: boolean },
+): Promise<Uint8Array | undefined> {
+  const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
+  const value = storedForm(object)
+  if (dryRun) return caches.of(resource).get(key) ? undefined : withoutRevision(value)
+  caches.remember(value, object)
+  const { ttlSeconds } = resource.def
+  const swap = await store.swap(key, { expect: 0, value, ...(ttlSeconds !== undefined && { ttlSeconds }) })
+  if (!swap.ok) return undefined
+  await caches.reached(swap.revision)
+  const version = caches.of(resource).get(key)
+  return version?.revision === swap.revision ? version.json : withRevision(value, swap.revision)
+}
+
+/** The namespace of an object is that of the path; a body may repeat it but not contradict it. */
+export function settleNamespace({ resource, namespace }: Call, { metadata }: AnyObject): void {
+  const expected = resource.namespaced ? namespace : ''
+  if (metadata.namespace && metadata.namespace !== expected)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  if (expected !== '') metadata.namespace = expected
+  else delete metadata.namespace
+}
+
+function stampIdentity({ newUid, randomSuffix }: Deps, { metadata }: AnyObject, now: Date): void {
+  metadata.uid = newUid()
+  metadata.creationTimestamp = formatTime(instantOf(now.getTime()))
+  if (!metadata.name && metadata.generateName) metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + randomSuffix()
+}

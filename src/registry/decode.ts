@@ -1,0 +1,83 @@
+/** From the bytes of a body to a typed object: parse, recognise, conform, and say what was not understood. */
+import { JsonError, parseJson } from '../codec/json.ts'
+import { parseYaml, YamlError } from '../codec/yaml.ts'
+import { type Duplicate, isObject, type Json } from '../lib/json-value.ts'
+import { ConformError, conform } from '../schema/conform.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { badRequest, type StatusError } from '../schema/status-error.ts'
+import type { AnyType } from '../schema/types.ts'
+import type { FieldValidation } from './options.ts'
+
+/** What a body is expected to be. */
+export type Expected = { readonly kind: string; readonly apiVersion: string; readonly type: AnyType }
+export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
+
+/** Reads a whole object sent as JSON or YAML. Kind and version may be left out; they are then what the path says. */
+export function decodeObject(expected: Expected, source: { mediaType: string; bytes: Uint8Array }, validation: FieldValidation): Decoded {
+  const { value, duplicates } = parseBody(expected, source)
+  if (value !== null && !isObject(value))
+    throw unrecognised(expected, `json: cannot unmarshal ${typeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
+  const { kind, version } = recognise(expected, value ?? {})
+  try {
+    const { value: object, problems } = conform(expected.type, value ?? {}, duplicates)
+    if (problems.length > 0 && validation === 'Strict') throw new ConformError(`strict decoding error: ${problems.join(', ')}`)
+    object.kind = expected.kind
+    object.apiVersion = expected.apiVersion
+    return { object, warnings: validation === 'Warn' ? problems : [] }
+  } catch (error) {
+    if (error instanceof ConformError)
+      throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: ${error.message}`)
+    throw error
+  }
+}
+
+/** Reads any JSON or YAML document; what is wrong with it is told as for an object of the expected kind. */
+export function parseBody(
+  expected: Expected,
+  { mediaType, bytes }: { mediaType: string; bytes: Uint8Array },
+): { value: Json; duplicates: readonly Duplicate[] } {
+  try {
+    return mediaType === 'application/yaml' ? parseYaml(bytes) : parseJson(bytes)
+  } catch (error) {
+    if (error instanceof YamlError)
+      throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${error.message}`)
+    if (error instanceof JsonError) throw unrecognised(expected, error.message, bytes)
+    throw error
+  }
+}
+
+/** The kind and version a body claims, completed from what is expected. Throws when they are of something else. */
+function recognise(expected: Expected, value: { readonly [key: string]: Json }): { kind: string; version: string } {
+  const apiVersion = typeof value['apiVersion'] === 'string' && value['apiVersion'] !== '' ? value['apiVersion'] : expected.apiVersion
+  const kind = typeof value['kind'] === 'string' && value['kind'] !== '' ? value['kind'] : expected.kind
+  const version = apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
+  if (apiVersion !== expected.apiVersion)
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
+    )
+  if (kind !== expected.kind)
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: converting (v1.${kind}) to (core.${expected.kind}): unknown conversion`,
+    )
+  return { kind, version }
+}
+
+/** How a server answers that cannot even tell what it was sent: with the error and a part of the body. */
+function unrecognised(expected: Expected, problem: string, bytes: Uint8Array): StatusError {
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${problem} (${excerpt(bytes)})`,
+  )
+}
+
+const TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+const EXCERPT = 30
+
+/** The beginning of the body: as text when it looks like an object, else in hex. */
+function excerpt(bytes: Uint8Array): string {
+  if (bytes.length === 0) return '<empty>'
+  const head = Buffer.from(bytes.subarray(0, EXCERPT))
+  return head.toString(head[0] === 0x7b ? 'utf8' : 'hex') + (bytes.length > EXCERPT ? ' ...' : '')
+}
+
+const typeName = (value: Json) =>
+  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value

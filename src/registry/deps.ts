@@ -1,0 +1,15 @@
+/** What every verb of the registry works with. */
+import type { Plugin } from '../admission/plugin.ts'
+import type { Caches } from '../cache/caches.ts'
+import type { Store } from '../storage/store.ts'
+
+export type Deps = {
+  readonly store: Store
+  readonly caches: Caches
+  readonly plugins: readonly Plugin[]
+  readonly newUid: () => string
+  /** A few random characters that end a generated name. */
+  readonly randomSuffix: () => string
+  /** Signs continue tokens. */
+  readonly tokenKey: Uint8Array
+}

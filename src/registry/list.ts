@@ -1,0 +1,93 @@
+/** List: the selected objects of one snapshot, whole or page by page. */
+import type { Listing } from '../cache/resource-cache.ts'
+import type { Selection } from '../cache/selection.ts'
+import type { Version } from '../cache/version.ts'
+import type { Resource } from '../schema/resource.ts'
+import { badRequest, expired, internalError } from '../schema/status-error.ts'
+import type { Revision } from '../storage/store.ts'
+import type { Call, CallContext, Result } from './api.ts'
+import { LATEST, readToken, writeToken } from './continue-token.ts'
+import type { Deps } from './deps.ts'
+import { type ListOptions, listOptions } from './options.ts'
+import { parseRevision, tooLargeRevision, waitForRevision } from './revision.ts'
+import { selectionOf } from './selection.ts'
+
+export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const options = listOptions(call.query, false)
+  const { versions, meta } = await listVersions(deps, call, { options, ctx })
+  return { form: 'list', resource: call.resource, items: versions.map(v => v.json), meta }
+}
+
+/** The versions a list answers with, for list and for delete collection. */
+export async function listVersions(
+  deps: Deps,
+  call: Call,
+  { options, ctx }: { options: ListOptions; ctx: CallContext },
+): Promise<{ versions: readonly Version[]; meta: Extract<Result, { form: 'list' }>['meta'] }> {
+  const { resource } = call
+  const selection = selectionOf(call, options)
+  const snapshot = await snapshotOf(deps, call, { options, signal: ctx.signal })
+  const cache = deps.caches.of(resource)
+  const listing: Listing = cache.list({
+    selection,
+    ...(snapshot.at !== undefined && { at: snapshot.at }),
+    ...(snapshot.after !== undefined && { after: snapshot.after }),
+    ...(options.limit !== undefined && { limit: options.limit }),
+  })
+  refuseUnreadable(resource, listing.versions)
+  const revision = snapshot.at ?? deps.caches.revision
+  return { versions: listing.versions, meta: metaOf(deps, call, { listing, revision, selection }) }
+}
+
+/** Which snapshot to read (the latest when `at` is undefined) and where in it to begin. */
+type Snapshot = { readonly at?: Revision; readonly after?: string }
+
+async function snapshotOf(
+  { caches, tokenKey }: Deps,
+  { resource, namespace }: Call,
+  { options, signal }: { options: ListOptions; signal: AbortSignal },
+): Promise<Snapshot> {
+  const scope = { resource, namespace }
+  const asked = parseRevision(options.resourceVersion)
+  if (options.continue !== '') {
+    if (asked !== 0) throw badRequest('specifying resource version is not allowed when using continue')
+    const { after, revision } = readToken(tokenKey, scope, options.continue)
+    if (revision === LATEST) return { after }
+    if (revision < caches.of(resource).oldest)
+      throw expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
+    return { after, ...(revision < caches.revision && { at: revision }) }
+  }
+  if (asked === 0) return {}
+  // A page of a named version is a page of exactly that version, also when the request does not say so.
+  const isExact = options.match === 'Exact' || (options.match === '' && options.limit !== undefined)
+  if (!isExact) {
+    await waitForRevision(caches, asked, signal)
+    return {}
+  }
+  if (asked > caches.revision) throw tooLargeRevision(asked, caches.revision)
+  if (asked < caches.of(resource).oldest) throw expired('The resourceVersion for the provided list is too old.')
+  return asked < caches.revision ? { at: asked } : {}
+}
+
+const TOKEN_TOO_OLD =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
+
+function metaOf(
+  { tokenKey }: Deps,
+  { resource, namespace }: Call,
+  { listing, revision, selection }: { listing: Listing; revision: Revision; selection: Selection },
+) {
+  const base = { resourceVersion: String(revision) }
+  if (listing.next === undefined) return base
+  const token = writeToken(tokenKey, { resource, namespace }, { after: listing.next, revision })
+  const counted = listing.remaining !== undefined && selection.test === undefined
+  return { ...base, continue: token, ...(counted && { remainingItemCount: listing.remaining! }) }
+}
+
+/** A list that would leave out objects without saying so would be a lie; it names them instead. */
+function refuseUnreadable(resource: Resource, versions: readonly Version[]): void {
+  const broken = versions.filter(v => v.fault !== undefined)
+  if (broken.length === 0) return
+  const names = broken.slice(0, 10).map(v => (v.namespace === '' ? v.name : `${v.namespace}/${v.name}`))
+  throw internalError(`${broken.length} of the listed ${resource.qualified} cannot be read from storage: ${names.join(', ')}`)
+}

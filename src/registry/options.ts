@@ -1,0 +1,203 @@
+/** The query parameters of each verb, read and checked before anything else happens. */
+import { validateFieldManager } from '../schema/meta-rules.ts'
+import { type FieldError, forbidden, invalid, refTo, required, unsupported } from '../schema/refs.ts'
+import { badRequest, invalidObject } from '../schema/status-error.ts'
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
+export type WriteOptions = {
+  readonly dryRun: boolean
+  readonly fieldManager: string
+  readonly fieldValidation: FieldValidation
+  /** Whether an apply takes over conflicting fields; undefined when the request does not say. */
+  readonly force: boolean | undefined
+}
+
+/** Options of create, replace and patch; `kind` names them in errors. */
+export function writeOptions(
+  query: URLSearchParams,
+  kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  isApply = false,
+): WriteOptions {
+  const dryRun = query.getAll('dryRun')
+  const fieldManager = query.get('fieldManager') ?? ''
+  const fieldValidation = query.get('fieldValidation') ?? ''
+  const force = flag(query, 'force')
+  const errors: FieldError[] = []
+  const at = refTo({ dryRun, fieldManager, fieldValidation, force })
+  if (kind === 'PatchOptions') {
+    if (isApply && fieldManager === '') errors.push(required(at.fieldManager, 'is required for apply patch'))
+    if (!isApply && force !== undefined) errors.push(forbidden(at.force, 'may not be specified for non-apply patch'))
+  }
+  errors.push(...validateFieldManager(fieldManager, at.fieldManager), ...dryRunErrors(dryRun))
+  if (!FIELD_VALIDATION.includes(fieldValidation)) errors.push(unsupported(at.fieldValidation, ...FIELD_VALIDATION))
+  refuse(kind, errors)
+  return {
+    dryRun: dryRun.length > 0,
+    fieldManager,
+    fieldValidation: fieldValidation === '' ? 'Warn' : (fieldValidation as FieldValidation),
+    force,
+  }
+}
+const FIELD_VALIDATION = ['', 'Ignore', 'Strict', 'Warn']
+
+export type DeleteOptions = {
+  readonly dryRun: boolean
+  readonly gracePeriodSeconds: number | undefined
+  readonly orphanDependents: boolean | undefined
+  readonly propagationPolicy: 'Orphan' | 'Background' | 'Foreground' | undefined
+  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string }
+  readonly ignoreReadErrors: boolean
+}
+/** The body of a delete, as far as it was sent. */
+export type DeleteBody = {
+  readonly dryRun?: readonly string[]
+  readonly gracePeriodSeconds?: number
+  readonly orphanDependents?: boolean
+  readonly propagationPolicy?: string
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
+  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean
+}
+
+/** A delete says what it wants in its body or, without one, in the query. */
+export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefined): DeleteOptions {
+  const sent: DeleteBody = body ?? {
+    dryRun: query.getAll('dryRun'),
+    ...present('gracePeriodSeconds', integer(query, 'gracePeriodSeconds')),
+    ...present('orphanDependents', flag(query, 'orphanDependents')),
+    ...present('propagationPolicy', query.get('propagationPolicy') || undefined),
+    ...present('ignoreStoreReadErrorWithClusterBreakingPotential', flag(query, 'ignoreStoreReadErrorWithClusterBreakingPotential')),
+  }
+  const { dryRun = [], gracePeriodSeconds, orphanDependents, propagationPolicy, preconditions = {} } = sent
+  const ignoreReadErrors = sent.ignoreStoreReadErrorWithClusterBreakingPotential === true
+  const at = refTo({ propagationPolicy, ignoreStoreReadErrorWithClusterBreakingPotential: ignoreReadErrors })
+  const errors: FieldError[] = []
+  if (orphanDependents !== undefined && propagationPolicy !== undefined)
+    errors.push(invalid(at.propagationPolicy, 'orphanDependents and deletionPropagation cannot be both set'))
+  if (propagationPolicy !== undefined && !PROPAGATION.includes(propagationPolicy))
+    errors.push(unsupported(at.propagationPolicy, ...PROPAGATION, 'nil'))
+  errors.push(...dryRunErrors(dryRun))
+  if (ignoreReadErrors) errors.push(...unsafeDeleteErrors(sent, at.ignoreStoreReadErrorWithClusterBreakingPotential))
+  refuse('DeleteOptions', errors)
+  return {
+    dryRun: dryRun.length > 0,
+    gracePeriodSeconds,
+    orphanDependents,
+    propagationPolicy: propagationPolicy as DeleteOptions['propagationPolicy'],
+    preconditions,
+    ignoreReadErrors,
+  }
+}
+const PROPAGATION = ['Foreground', 'Background', 'Orphan']
+
+/** A delete of an unreadable object skips everything else that a delete may ask for, so it must not ask. */
+function* unsafeDeleteErrors(sent: DeleteBody, at: any): Iterable<FieldError> {
+  const clashes = [
+    [sent.propagationPolicy, 'cannot be set together with .propagationPolicy'],
+    [sent.orphanDependents, 'cannot be set together with .orphanDependents'],
+    [sent.gracePeriodSeconds, 'cannot be set together with .gracePeriodSeconds'],
+    [sent.preconditions, 'cannot be set together with .preconditions'],
+  ] as const
+  for (const [value, detail] of clashes) if (value !== undefined) yield invalid(at, detail)
+}
+
+export type ListOptions = {
+  readonly labelSelector: string
+  readonly fieldSelector: string
+  readonly shardSelector: string
+  /** No limit when undefined. */
+  readonly limit: number | undefined
+  readonly continue: string
+  readonly resourceVersion: string
+  readonly match: '' | 'Exact' | 'NotOlderThan'
+  readonly timeoutSeconds: number | undefined
+  readonly bookmarks: boolean
+  readonly sendInitialEvents: boolean | undefined
+}
+
+/** Options of list, watch and delete collection. */
+export function listOptions(query: URLSearchParams, isWatch: boolean): ListOptions {
+  const resourceVersion = query.get('resourceVersion') ?? ''
+  const token = query.get('continue') ?? ''
+  const limit = integer(query, 'limit') ?? 0
+  let sendInitialEvents = flag(query, 'sendInitialEvents')
+  let match = query.get('resourceVersionMatch') ?? ''
+  const timeoutSeconds = integer(query, 'timeoutSeconds')
+  // A watch that names no version starts with the objects that are there.
+  if (isWatch && sendInitialEvents === undefined && match === '' && (resourceVersion === '' || resourceVersion === '0')) {
+    sendInitialEvents = true
+    match = 'NotOlderThan'
+  }
+  const asked = { match, resourceVersion, token, sendInitialEvents }
+  refuse('ListOptions', isWatch ? [...watchErrors(asked)] : [...listErrors(asked)])
+  return {
+    labelSelector: query.get('labelSelector') ?? '',
+    fieldSelector: query.get('fieldSelector') ?? '',
+    shardSelector: query.get('shardSelector') ?? '',
+    limit: limit > 0 ? limit : undefined,
+    continue: token,
+    resourceVersion,
+    match: match as ListOptions['match'],
+    timeoutSeconds,
+    bookmarks: flag(query, 'allowWatchBookmarks') === true,
+    sendInitialEvents,
+  }
+}
+
+type Asked = {
+  readonly match: string
+  readonly resourceVersion: string
+  readonly token: string
+  readonly sendInitialEvents: boolean | undefined
+}
+const WITH_CONTINUE = 'resourceVersionMatch is forbidden when continue is provided'
+
+function* listErrors({ match, resourceVersion, token, sendInitialEvents }: Asked): Iterable<FieldError> {
+  const at = refTo({ resourceVersionMatch: match, sendInitialEvents })
+  if (match !== '') {
+    if (resourceVersion === '')
+      yield forbidden(at.resourceVersionMatch, 'resourceVersionMatch is forbidden unless resourceVersion is provided')
+    if (token !== '') yield forbidden(at.resourceVersionMatch, WITH_CONTINUE)
+    if (match !== 'Exact' && match !== 'NotOlderThan') yield unsupported(at.resourceVersionMatch, 'Exact', 'NotOlderThan', '')
+    if (match === 'Exact' && resourceVersion === '0')
+      yield forbidden(at.resourceVersionMatch, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+  }
+  if (sendInitialEvents !== undefined) yield forbidden(at.sendInitialEvents, 'sendInitialEvents is forbidden for list')
+}
+
+function* watchErrors({ match, token, sendInitialEvents }: Asked): Iterable<FieldError> {
+  const at = refTo({ resourceVersionMatch: match })
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan')
+    yield forbidden(at.resourceVersionMatch, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+  if (match === '') return
+  if (sendInitialEvents === undefined)
+    yield forbidden(at.resourceVersionMatch, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
+  if (match !== 'NotOlderThan') yield unsupported(at.resourceVersionMatch, 'NotOlderThan')
+  if (token !== '') yield forbidden(at.resourceVersionMatch, WITH_CONTINUE)
+}
+
+function dryRunErrors(dryRun: readonly string[]): FieldError[] {
+  return dryRun.every(value => value === 'All') ? [] : [unsupported(refTo({ dryRun }).dryRun, 'All')]
+}
+
+function refuse(kind: string, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
+}
+
+/** Absent is undefined; anything but `false` and `0` is true, as Kubernetes reads booleans in queries. */
+function flag(query: URLSearchParams, name: string): boolean | undefined {
+  const text = query.get(name)
+  if (text === null) return undefined
+  return text !== '' && text !== '0' && text.toLowerCase() !== 'false'
+}
+
+function integer(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`)
+  return value
+}
+
+const present = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
+  value === undefined ? {} : ({ [key]: value } as { [P in K]?: V })

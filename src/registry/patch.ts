@@ -1,0 +1,115 @@
+/** Patch: the stored object with the sent changes made to it. Apply has its own file. */
+import type { Version } from '../cache/version.ts'
+import { JsonError, parseJson } from '../codec/json.ts'
+import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
+import { applyMergePatch } from '../patch/merge-patch.ts'
+import { strategicMerge } from '../patch/strategic-merge.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { badRequest, StatusError, tooLarge, unprocessable } from '../schema/status-error.ts'
+import type { Body, Call, CallContext, Result } from './api.ts'
+import { applyPatch } from './apply.ts'
+import { change, checkIdentity } from './change.ts'
+import type { Expected } from './decode.ts'
+import type { Deps } from './deps.ts'
+import { type WriteOptions, writeOptions } from './options.ts'
+import { ownChanged } from './ownership.ts'
+import { conformPatched } from './patched.ts'
+import { setDefaults } from './strategy.ts'
+
+export const JSON_PATCH = 'application/json-patch+json'
+export const MERGE_PATCH = 'application/merge-patch+json'
+export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
+export const APPLY_PATCH = 'application/apply-patch+yaml'
+export const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
+
+export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const body = ctx.body ?? { mediaType: '', bytes: new Uint8Array() }
+  if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+  const isApply = body.mediaType === APPLY_PATCH
+  const options = writeOptions(call.query, 'PatchOptions', isApply)
+  if (isApply) return applyPatch(deps, { call, ctx, options, bytes: body.bytes })
+  return change(deps, {
+    call,
+    ctx,
+    dryRun: options.dryRun,
+    want: (stored: AnyObject, version: Version) => patchedObject(call, { body, options, stored, version }),
+    own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
+  })
+}
+
+function patchedObject(
+  call: Call,
+  { body, options, stored, version }: { body: Body; options: WriteOptions; stored: AnyObject; version: Version },
+) {
+  const { value, problems } = patchValue(call.resource, body, stored as unknown as Json)
+  const { object, warnings } = conformPatched(call.resource, value, { problems, validation: options.fieldValidation })
+  checkIdentity(call, object)
+  setDefaults(call.resource, object)
+  const isConditional = object.metadata.resourceVersion !== String(version.revision)
+  return { object, warnings, isConditional }
+}
+
+/** The patched JSON, and what was odd about the patch itself. */
+export function patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): { value: Json; problems: string[] } {
+  if (mediaType === JSON_PATCH) return patchByOperations(bytes, stored)
+  const { value: changes, duplicates } = parsePatch(bytes)
+  if (!isObject(changes))
+    throw badRequest(
+      `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${typeName(changes)} into Go value of type map[string]interface {}`,
+    )
+  const problems = duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`)
+  return { value: mediaType === MERGE_PATCH ? applyMergePatch(stored, changes) : mergeStrategically(expected, stored, changes), problems }
+}
+
+function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObject): Json {
+  const merged = strategicMerge(type, stored as JsonObject, changes)
+  if (merged.ok) return merged.object
+  throw merged.code === 400 ? badRequest(merged.message) : unprocessable()
+}
+
+function patchByOperations(bytes: Uint8Array, stored: Json): { value: Json; problems: string[] } {
+  const { value: document, duplicates } = parsePatch(bytes)
+  try {
+    const { operations, unknownFields } = parseJsonPatch(document)
+    if (operations.length > MAX_PATCH_OPERATIONS)
+      throw tooLarge(`The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`)
+    const problems = [
+      ...unknownFields.map(path => `json patch unknown field ${JSON.stringify(path)}`),
+      ...duplicates.map(d => `json patch duplicate field ${JSON.stringify(d.path)}`),
+    ]
+    return { value: applyOperations(stored, operations), problems }
+  } catch (error) {
+    if (error instanceof PatchError) throw badRequest(`error decoding patch: ${error.message}`)
+    throw error
+  }
+}
+
+function applyOperations(stored: Json, operations: Parameters<typeof applyJsonPatch>[1]): Json {
+  try {
+    return applyJsonPatch(stored, operations)
+  } catch (error) {
+    if (error instanceof PatchError) throw unprocessable()
+    throw error
+  }
+}
+
+function parsePatch(bytes: Uint8Array) {
+  try {
+    return parseJson(bytes)
+  } catch (error) {
+    if (error instanceof JsonError) throw badRequest('invalid JSON patch')
+    throw error
+  }
+}
+
+const typeName = (value: Json) =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'array'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : typeof value === 'bigint'
+          ? 'number'
+          : typeof value

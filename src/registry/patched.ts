@@ -1,0 +1,29 @@
+/** A patched document, read as an object again. */
+import { stringifyJson } from '../codec/json.ts'
+import type { Json } from '../lib/json-value.ts'
+import { ConformError, conform } from '../schema/conform.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { invalid, refTo } from '../schema/refs.ts'
+import { invalidObject } from '../schema/status-error.ts'
+import type { Expected } from './decode.ts'
+import type { FieldValidation } from './options.ts'
+
+/** `problems` are those of the patch itself. What the document cannot be is told with the whole of it, as Kubernetes does. */
+export function conformPatched(
+  expected: Expected,
+  value: Json,
+  { problems, validation }: { problems: readonly string[]; validation: FieldValidation },
+): { object: AnyObject; warnings: readonly string[] } {
+  const refuse = (why: string) => invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: stringifyJson(value) }).patch, why)])
+  try {
+    const { value: object, problems: unknown } = conform(expected.type, value)
+    const all = [...problems, ...unknown]
+    if (all.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${all.join(', ')}`)
+    object.kind = expected.kind
+    object.apiVersion = expected.apiVersion
+    return { object, warnings: validation === 'Warn' ? all : [] }
+  } catch (error) {
+    if (error instanceof ConformError) throw refuse(error.message)
+    throw error
+  }
+}

@@ -1,0 +1,17 @@
+/** Read: one object as it is stored, or one of its views. */
+import { keyOf } from '../schema/resource.ts'
+import { notFound } from '../schema/status-error.ts'
+import type { Call, CallContext, Result } from './api.ts'
+import { decodeStored } from './change.ts'
+import type { Deps } from './deps.ts'
+import { parseRevision, waitForRevision } from './revision.ts'
+
+export async function read(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const { resource, namespace, name, query } = call
+  const asked = parseRevision(query.get('resourceVersion') ?? '')
+  if (asked > deps.caches.revision) await waitForRevision(deps.caches, asked, ctx.signal)
+  const version = deps.caches.of(resource).get(keyOf(resource, namespace, name))
+  if (!version) throw notFound(resource, name)
+  if (version.fault !== undefined) decodeStored(resource, version)
+  return { form: 'object', code: 200, resource, json: version.json, warnings: [] }
+}

@@ -1,0 +1,40 @@
+/** All verbs behind one call. */
+import { methodNotAllowed } from '../schema/status-error.ts'
+import { act } from './action.ts'
+import type { Call, CallContext, Registry, Result } from './api.ts'
+import { create } from './create.ts'
+import { remove } from './delete.ts'
+import { removeCollection } from './delete-collection.ts'
+import type { Deps } from './deps.ts'
+import { list } from './list.ts'
+import { patch } from './patch.ts'
+import { read } from './read.ts'
+import { replace } from './replace.ts'
+import { patchScale, readScale, replaceScale } from './scale.ts'
+import { watch } from './watch.ts'
+
+type Handler = (deps: Deps, call: Call, ctx: CallContext) => Promise<Result>
+type Handlers = Partial<Record<Call['verb'], Handler>>
+
+const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, patch, delete: remove, deletecollection: removeCollection }
+const VIEWS: Handlers = { get: read, update: replace, patch }
+const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScale }
+const ACTIONS: Handlers = { create: act }
+
+export function createRegistry(deps: Deps): Registry {
+  return {
+    async handle(call, ctx) {
+      const handler = handlersFor(call)[call.verb]
+      if (!handler) throw methodNotAllowed()
+      return handler(deps, call, ctx)
+    },
+  }
+}
+
+function handlersFor({ resource, subresource }: Call): Handlers {
+  if (subresource === '') return OBJECTS
+  const { status, scale, views, actions } = resource.def.subresources ?? {}
+  if (subresource === 'scale' && scale) return SCALE
+  if ((subresource === 'status' && status) || views?.[subresource]) return VIEWS
+  return actions?.[subresource] ? ACTIONS : {}
+}

@@ -1,0 +1,121 @@
+/** What a kind's declaration means for its writes: preparing, validating and warning, on create and on update. */
+import { deepEqual } from '../lib/json-value.ts'
+import { check } from '../schema/check.ts'
+import { conform } from '../schema/conform.ts'
+import { fillDefaults } from '../schema/defaults.ts'
+import type { RequestContext, TransitionRule, View } from '../schema/kind.ts'
+import { validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
+import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
+import { type FieldError, type Ref, refTo } from '../schema/refs.ts'
+import type { Resource } from '../schema/resource.ts'
+import { invalidObject } from '../schema/status-error.ts'
+
+/** Which part of an object a write is about: the object itself, or one of its views. */
+export type Target = { readonly resource: Resource; readonly subresource: string; readonly view: View<AnyObject> | undefined }
+
+/** The declared view of a subresource that speaks the resource's own kind; undefined for the object itself. */
+export function targetOf(resource: Resource, subresource: string): Target {
+  const { status, views } = resource.def.subresources ?? {}
+  return { resource, subresource, view: subresource === 'status' ? status : subresource === '' ? undefined : views?.[subresource] }
+}
+
+/** Fills declared defaults in place. */
+export function setDefaults({ type, def }: Resource, object: AnyObject): void {
+  fillDefaults(type, object)
+  def.defaults?.(object)
+}
+
+/** Makes a decoded object ready to be stored for the first time. */
+export function prepareCreate({ def }: Resource, object: AnyObject, ctx: RequestContext): void {
+  const { metadata } = object
+  delete metadata.deletionTimestamp
+  delete metadata.deletionGracePeriodSeconds
+  delete metadata.selfLink
+  if (def.status) object['status'] = conform(def.status.orEmpty(), {}).value
+  if (def.generation) metadata.generation = 1
+  def.onCreate?.(object, ctx)
+}
+
+/** Makes a sent object the successor of the stored one: what the write may not change is taken over. */
+export function prepareUpdate({ resource, view, subresource }: Target, sent: AnyObject, stored: AnyObject, ctx: RequestContext): AnyObject {
+  const { def } = resource
+  const object = view ? takeView(view, subresource, sent, stored) : { ...sent, ...(def.status && { status: stored['status'] }) }
+  const { metadata } = object
+  const old = stored.metadata
+  carry(metadata, old, 'generation')
+  if (view) view.onUpdate?.(object, stored, ctx)
+  else def.onUpdate?.(object, stored, ctx)
+  metadata.uid ||= old.uid!
+  carry(metadata, old, 'creationTimestamp')
+  if (old.deletionTimestamp) metadata.deletionTimestamp = old.deletionTimestamp
+  else delete metadata.deletionTimestamp
+  if (old.deletionGracePeriodSeconds !== undefined) metadata.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
+  delete metadata.selfLink
+  if (movesGeneration(resource, object, stored)) metadata.generation = next(old.generation ?? 0)
+  return object
+}
+
+/** Everything wrong with an object to be created, thrown as one answer. */
+export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void {
+  const at = refTo(object)
+  refuse(resource, object, [
+    ...metaErrors(resource, object, at),
+    ...bodyErrors(resource, object, at, undefined),
+    ...(resource.def.validate?.(object, at, ctx) ?? []),
+  ])
+}
+
+/** Everything wrong with a change, thrown as one answer. */
+export function validateUpdate({ resource, view }: Target, object: AnyObject, old: AnyObject, ctx: RequestContext): void {
+  const at = refTo(object)
+  const rules = view ?? resource.def
+  const transition = rules.transition as TransitionRule<AnyObject> | undefined
+  refuse(resource, object, [
+    ...validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
+    ...(transition?.(object, old, at, ctx) ?? []),
+    ...(view?.validate ? [] : bodyErrors(resource, object, at, old)),
+    ...(rules.validate?.(object, at, { ...ctx, old }) ?? []),
+  ])
+}
+
+export const warningsOf = ({ def }: Resource, object: AnyObject, old: AnyObject | undefined, ctx: RequestContext): string[] => [
+  ...(def.warn?.(object, old, ctx) ?? []),
+]
+
+function* metaErrors({ namespaced, nameRule }: Resource, { metadata }: AnyObject, at: Ref<AnyObject>): Iterable<FieldError> {
+  yield* validateObjectMeta(metadata, at.metadata as Ref<ObjectMeta>, { namespaced, nameRule })
+}
+
+/** What the types of the kind's own fields declare; metadata has its own rules. */
+function* bodyErrors({ type }: Resource, object: AnyObject, at: Ref<AnyObject>, old: AnyObject | undefined): Iterable<FieldError> {
+  if (type.shape.kind !== 'message') return
+  for (const [name, [, field]] of Object.entries(type.shape.fields))
+    if (name !== 'metadata') yield* check(field, object[name], at[name]!, old?.[name])
+}
+
+function refuse({ group, kind }: Resource, { metadata }: AnyObject, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidObject({ group, kind }, metadata.name ?? '', errors)
+}
+
+function takeView(view: View<AnyObject>, name: string, sent: AnyObject, stored: AnyObject): AnyObject {
+  const taken = view.take ? view.take(sent, structuredClone(stored)) : { ...stored, [name]: sent[name] }
+  const kept = { ...stored.metadata, resourceVersion: sent.metadata.resourceVersion ?? stored.metadata.resourceVersion! }
+  const metadata = view.keepsMetadata
+    ? { ...kept, ...(sent.metadata.managedFields && { managedFields: sent.metadata.managedFields }) }
+    : { ...sent.metadata }
+  return { ...taken, metadata }
+}
+
+function movesGeneration({ def }: Resource, object: AnyObject, old: AnyObject): boolean {
+  if (!def.generation) return false
+  const part = def.generation === true ? (o: AnyObject) => o['spec'] : def.generation
+  return !deepEqual(part(object) as never, part(old) as never)
+}
+
+/** One more than a generation, whatever its size. */
+export const next = (value: number | bigint): number | bigint => (typeof value === 'bigint' ? value + 1n : value + 1)
+
+function carry(to: ObjectMeta, from: ObjectMeta, field: 'generation' | 'creationTimestamp'): void {
+  if (from[field] === undefined) delete to[field]
+  else (to as Record<string, unknown>)[field] = from[field]
+}

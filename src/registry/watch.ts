@@ -1,0 +1,38 @@
+/** Watch: the changes of the selected objects, from where the client says. */
+import { bookmarkOf } from '../cache/bookmark.ts'
+import type { Call, CallContext, Result } from './api.ts'
+import type { Deps } from './deps.ts'
+import { listOptions } from './options.ts'
+import { parseRevision, waitForRevision } from './revision.ts'
+import { selectionOf } from './selection.ts'
+
+/** Without a timeout of its own a watch lasts between half an hour and an hour, so that clients spread over time. */
+const SHORTEST_MS = 1800_000
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const { resource } = call
+  const options = listOptions(call.query, true)
+  const selection = selectionOf(call, options)
+  const asked = parseRevision(options.resourceVersion)
+  const initial = options.sendInitialEvents === true
+  if (initial) await waitForRevision(deps.caches, asked, ctx.signal)
+  const from = initial || asked === 0 ? deps.caches.revision : asked
+  const stream = deps.caches.watch(resource, {
+    selection,
+    from,
+    initial,
+    bookmarks: options.bookmarks,
+    timeoutMs: timeoutOf(options.timeoutSeconds),
+    ...(initial &&
+      options.bookmarks && {
+        afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
+      }),
+  })
+  return { form: 'watch', resource, stream }
+}
+
+function timeoutOf(seconds: number | undefined): number {
+  if (seconds !== undefined && seconds > 0) return Math.min(seconds * 1000, LONGEST_TIMER_MS)
+  return SHORTEST_MS * (1 + Math.random())
+}
