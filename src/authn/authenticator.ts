@@ -1,0 +1,67 @@
+/** Who sends a request: authenticators tried in turn, then the anonymous user. */
+import type { User } from '../schema/kind.ts'
+import type { ClientCertificate } from './certificate.ts'
+
+/** All that a request can prove itself with. */
+export type Credentials = {
+  readonly authorization: string | undefined
+  readonly certificate: ClientCertificate | undefined
+}
+
+export type Authentication =
+  | { readonly outcome: 'user'; readonly user: User }
+  /** No credentials of this kind. */
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'invalid'; readonly reason: string }
+
+export interface Authenticator {
+  authenticate(credentials: Credentials, signal: AbortSignal): Authentication | Promise<Authentication>
+}
+
+const NONE: Authentication = { outcome: 'none' }
+const AUTHENTICATED = 'system:authenticated'
+
+export const ANONYMOUS: User = Object.freeze({ name: 'system:anonymous', groups: Object.freeze(['system:unauthenticated']) })
+
+/**
+ * The first authenticator that knows the user decides; bad credentials fail only when no other kind is good. Without any
+ * credentials the request is anonymous, where that is allowed.
+ */
+export class Authenticators implements Authenticator {
+  readonly #chain: readonly Authenticator[]
+  readonly #anonymous: Authentication
+  // Users come out of their sources as few, long-lived objects; the copy with the group added is made once for each.
+  readonly #known = new WeakMap<User, Authentication>()
+
+  constructor(chain: readonly Authenticator[], options: { anonymous: boolean }) {
+    this.#chain = chain
+    this.#anonymous = options.anonymous ? { outcome: 'user', user: ANONYMOUS } : NONE
+  }
+
+  async authenticate(credentials: Credentials, signal: AbortSignal): Promise<Authentication> {
+    let invalid: Authentication | undefined
+    for (const authenticator of this.#chain) {
+      const found = await authenticator.authenticate(credentials, signal)
+      if (found.outcome === 'user') return this.#authenticated(found.user)
+      if (found.outcome === 'invalid') invalid ??= found
+    }
+    return invalid ?? this.#anonymous
+  }
+
+  #authenticated(user: User): Authentication {
+    let known = this.#known.get(user)
+    if (known === undefined) {
+      const groups = user.groups.includes(AUTHENTICATED) ? user.groups : [...user.groups, AUTHENTICATED]
+      known = { outcome: 'user', user: { ...user, groups } }
+      this.#known.set(user, known)
+    }
+    return known
+  }
+}
+
+/** The token of an `Authorization: Bearer` header, if that is what it is. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined
+  const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
+}

@@ -1,0 +1,51 @@
+/** Who may do what: the question, its answers, and how a refusal is worded. */
+import type { User } from '../schema/kind.ts'
+import { forbiddenPath, StatusError } from '../schema/status-error.ts'
+
+/** What a request wants, known from its method and path alone: unknown resources are asked for like known ones. */
+export type Attributes = {
+  /** `get`, `list`, `watch`, `create` …; for other paths the method in lower case. */
+  readonly verb: string
+  readonly path: string
+  readonly resource?: {
+    readonly group: string
+    readonly version: string
+    readonly plural: string
+    readonly subresource: string
+    readonly namespace: string
+    readonly name: string
+  }
+}
+
+export type Decision =
+  | { readonly verdict: 'allow' }
+  | { readonly verdict: 'deny'; readonly reason: string }
+  | { readonly verdict: 'no-opinion'; readonly reason?: string }
+
+export interface Authorizer {
+  authorize(user: User, attributes: Attributes, signal: AbortSignal): Decision | Promise<Decision>
+}
+
+/** The refusal that a client sees when nothing allowed its request. */
+export function forbidden(user: User, { verb, path, resource }: Attributes, reason = ''): StatusError {
+  const why = reason === '' ? '' : `: ${reason}`
+  if (resource === undefined) {
+    const message = plainText(`User ${JSON.stringify(user.name)} cannot ${verb} path ${JSON.stringify(path)}`)
+    return forbiddenPath(`forbidden: ${message}${why}`)
+  }
+  const { group, plural, subresource, namespace, name } = resource
+  const what = subresource === '' ? plural : `${plural}/${subresource}`
+  const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`
+  const message = plainText(
+    `User ${JSON.stringify(user.name)} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}`,
+  )
+  const subject = `${group === '' ? plural : `${plural}.${group}`}${name === '' ? '' : ` ${JSON.stringify(name)}`}`
+  return new StatusError(403, 'Forbidden', `${subject} is forbidden: ${message}${why}`, {
+    ...(name === '' ? {} : { name }),
+    ...(group === '' ? {} : { group }),
+    ...(plural === '' ? {} : { kind: plural }),
+  })
+}
+
+/** A refusal repeats what the client sent; it must not read as markup to whoever renders it. */
+const plainText = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

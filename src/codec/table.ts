@@ -1,0 +1,78 @@
+/** Tables: objects as rows of the columns that their kind declares, for people and kubectl. */
+import type { Json } from '../lib/json-value.ts'
+import { createdAt, NAME_DOC } from '../schema/columns.ts'
+import type { Cell, Column } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import { parseJson, stringifyJson } from './json.ts'
+import { metadataOf, metadataOnly } from './metadata-only.ts'
+
+export type TableOptions = {
+  /** The version of the meta group that the client asked for. */
+  readonly apiVersion: string
+  readonly includeObject: 'None' | 'Metadata' | 'Object'
+  /** Later tables of a watch leave the columns out. */
+  readonly columns: boolean
+  readonly now: Date
+}
+
+/** The JSON of a table of objects, each given as its own JSON; `metadata` is that of the list, or of the one object. */
+export function tableOf(resource: Resource, objects: readonly Uint8Array[], metadata: Json, options: TableOptions): string {
+  const columns = columnsOf(resource)
+  const head = options.columns ? stringifyJson(columns.map(c => c.definition)) : 'null'
+  const rows = objects.map(json => rowOf(json, columns, options))
+  return `{"kind":"Table","apiVersion":"${options.apiVersion}","metadata":${stringifyJson(metadata)},"columnDefinitions":${head},"rows":[${rows.join(',')}]}`
+}
+
+/** The metadata of a table of one object. */
+export function singleTableMetadata(json: Uint8Array): Json {
+  const { resourceVersion = '' } = parseJson(metadataOf(json)).value as { resourceVersion?: string }
+  return resourceVersion === '' ? {} : { resourceVersion }
+}
+
+type Definition = { name: string; type: string; format: string; description: string; priority: number }
+type Drawn = { readonly definition: Definition; readonly get: Column<AnyObject>[1] }
+
+const NAME: Drawn = {
+  definition: { name: 'Name', type: 'string', format: 'name', description: NAME_DOC, priority: 0 },
+  get: o => o.metadata.name ?? '',
+}
+const CREATED = drawnOf('Created At', createdAt as Column<AnyObject>)
+
+const drawn = new WeakMap<Resource, readonly Drawn[]>()
+
+/** A kind's columns after its name; one that declares a column `Name` itself has it where it stands. */
+function columnsOf(resource: Resource): readonly Drawn[] {
+  let columns = drawn.get(resource)
+  if (columns === undefined) {
+    const own = Object.entries(resource.def.columns ?? {}).map(([name, column]) => drawnOf(name, column as Column<AnyObject>))
+    columns = own.length === 0 ? [NAME, CREATED] : own.some(c => c.definition.name === 'Name') ? own : [NAME, ...own]
+    drawn.set(resource, columns)
+  }
+  return columns
+}
+
+function drawnOf(name: string, [type, get, description, options]: Column<AnyObject>): Drawn {
+  const { wide = false, format = '' } = options === 'wide' ? { wide: true } : (options ?? {})
+  return { definition: { name, type, format, description, priority: wide ? 1 : 0 }, get }
+}
+
+function rowOf(json: Uint8Array, columns: readonly Drawn[], { includeObject, apiVersion, now }: TableOptions): string {
+  const object = parseJson(json).value as unknown as AnyObject
+  object.metadata ??= {}
+  const cells = columns.map(c => cellOf(c, object, now) ?? null)
+  const included =
+    includeObject === 'None' ? 'null' : includeObject === 'Object' ? utf8(json) : metadataOnly(json, apiVersion).toString('utf8')
+  return `{"cells":${stringifyJson(cells)},"object":${included}}`
+}
+
+function cellOf({ get }: Drawn, object: AnyObject, now: Date): Cell {
+  try {
+    return get(object, { now })
+  } catch {
+    // Bookmarks carry a version and nothing else; whatever a column looks for may be absent.
+    return '<unknown>'
+  }
+}
+
+const utf8 = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

@@ -1,0 +1,17 @@
+/** The body of a call, read within its limit; the registry knows what it must be and decodes it. */
+import type { Body, Call } from '../registry/api.ts'
+import { tooLarge } from '../schema/status-error.ts'
+import { LIMITS } from './limits.ts'
+import type { Request } from './message.ts'
+import { bodyType } from './negotiate.ts'
+
+/** What a write was sent; undefined for reads, and for deletes that bring nothing. */
+export async function decode(req: Request, call: Call): Promise<Body | undefined> {
+  if (call.verb === 'get' || call.verb === 'list' || call.verb === 'watch') return undefined
+  const optional = call.verb === 'delete' || call.verb === 'deletecollection'
+  // The type is looked at before the body is waited for, unless there may be none.
+  const early = optional ? undefined : bodyType(req, call)
+  const bytes = await req.readBody(LIMITS.bodyBytes)
+  if (bytes === undefined) throw tooLarge(`Request entity is too large: limit is ${LIMITS.bodyBytes}`)
+  return optional && bytes.byteLength === 0 ? undefined : { mediaType: early ?? bodyType(req, call), bytes }
+}

@@ -1,0 +1,132 @@
+/** From what the registry answers to bytes on the wire; objects and lists are sent as they are stored wherever that is possible. */
+import { parseJson, stringifyJson, stringifyPretty } from '../codec/json.ts'
+import { metadataOnly } from '../codec/metadata-only.ts'
+import { singleTableMetadata, type TableOptions, tableOf } from '../codec/table.ts'
+import type { Json } from '../lib/json-value.ts'
+import type { ListMeta, Result } from '../registry/api.ts'
+import type { Resource } from '../schema/resource.ts'
+import { StatusError } from '../schema/status-error.ts'
+import { LIMITS } from './limits.ts'
+import { bytesResponse, type Response } from './message.ts'
+import type { Format, Shape } from './negotiate.ts'
+import { warningHeaders } from './warning.ts'
+import { watchResponse } from './watch.ts'
+
+export type EncodeContext = {
+  readonly now: Date
+  /** Aborts when the server wants its watches gone. */
+  readonly ending: AbortSignal
+}
+
+/** The answer to a call in the form that was negotiated. */
+export async function encode(result: Result, format: Format, ctx: EncodeContext): Promise<Response> {
+  if (result.form === 'watch') return watchResponse(result.stream, format.shape, ctx.ending)
+  if (result.form === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
+    return listResponse(result.resource, result.items, result.meta)
+  const bytes = await writeAs(jsonOf(result, format.shape, ctx.now), format)
+  const response = bytesResponse(result.form === 'list' ? 200 : result.code, format.mediaType, bytes)
+  const warnings = result.form === 'list' ? [] : result.warnings
+  return warnings.length === 0 ? response : { ...response, headers: { ...response.headers, warning: warningHeaders(warnings) } }
+}
+
+/** The whole answer as JSON, in the shape that was asked for. */
+function jsonOf(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undefined, now: Date): Uint8Array {
+  if (result.form === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
+  if (result.form === 'list')
+    return shape === undefined ? wholeList(result.resource, result.items, result.meta) : shapedList(result, shape, now)
+  if (shape === undefined) return result.json
+  if (shape.as === 'PartialObjectMetadataList')
+    throw unshaped(`you requested PartialObjectMetadataList, but the requested object is not a list (*v1.${result.resource.kind})`)
+  if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.json, shape.apiVersion)
+  return Buffer.from(tableOf(result.resource, [result.json], singleTableMetadata(result.json), tableOptions(shape, now)))
+}
+
+function shapedList({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape, now: Date): Uint8Array {
+  if (shape.as === 'Table') return Buffer.from(tableOf(resource, items, meta as unknown as Json, tableOptions(shape, now)))
+  if (shape.as === 'PartialObjectMetadata')
+    throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${resource.listKind})`)
+  const parts = items.map(item => metadataOnly(item, shape.apiVersion).toString('utf8'))
+  return Buffer.from(`${listHead('PartialObjectMetadataList', shape.apiVersion, meta)}${parts.join(',')}]}`)
+}
+
+const tableOptions = ({ apiVersion, includeObject }: Shape, now: Date): TableOptions => ({ apiVersion, includeObject, columns: true, now })
+const unshaped = (message: string) => new StatusError(406, 'NotAcceptable', message)
+
+async function writeAs(json: Uint8Array, { mediaType, pretty }: Format): Promise<Uint8Array> {
+  if (mediaType === 'application/yaml') {
+    const { stringifyYaml } = await import('../codec/yaml.ts')
+    return Buffer.from(stringifyYaml(parseJson(json).value))
+  }
+  return pretty ? Buffer.from(stringifyPretty(parseJson(json).value)) : json
+}
+
+/** A list from stored bytes: small ones in one buffer, large ones piece by piece while they are sent. */
+function listResponse(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Response {
+  const { head, skip, length } = measure(resource, items, meta)
+  if (length <= LIMITS.wholeListBytes) return bytesResponse(200, 'application/json', wholeList(resource, items, meta))
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: { form: 'pieces', length, pieces: listPieces(head, items, skip) },
+  }
+}
+
+function wholeList(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Uint8Array {
+  const { head, skip, length } = measure(resource, items, meta)
+  const out = Buffer.allocUnsafe(length)
+  let at = head.copy(out)
+  for (let i = 0; i < items.length; i++) {
+    if (i > 0) out[at++] = COMMA
+    at = copyItem(items[i]!, skip, out, at)
+  }
+  TAIL.copy(out, at)
+  return out
+}
+
+function* listPieces(head: Buffer, items: readonly Uint8Array[], skip: number): Generator<Uint8Array> {
+  let from = 0
+  let before = head
+  while (from < items.length) {
+    let to = from
+    let size = before.length
+    while (to < items.length && (to === from || size < LIMITS.listPieceBytes)) size += items[to++]!.byteLength - skip + 1
+    // One byte a comma, but none before the first item of all.
+    const piece = Buffer.allocUnsafe(from === 0 ? size - 1 : size)
+    let at = before.copy(piece)
+    for (let i = from; i < to; i++) {
+      if (i > 0) piece[at++] = COMMA
+      at = copyItem(items[i]!, skip, piece, at)
+    }
+    yield piece
+    from = to
+    before = NOTHING
+  }
+  yield TAIL
+}
+
+const NOTHING = Buffer.alloc(0)
+const TAIL = Buffer.from(']}')
+const COMMA = 0x2c
+const BRACE = 0x7b
+
+/**
+ * Items of a typed list carry no kind and version. Every stored object begins with `{"kind":"K","apiVersion":"V",`: all but
+ * the last byte of that is left out, and the comma that remains becomes the brace.
+ */
+function copyItem(item: Uint8Array, skip: number, out: Buffer, at: number): number {
+  out.set(skip === 0 ? item : item.subarray(skip), at)
+  out[at] = BRACE
+  return at + item.byteLength - skip
+}
+
+function measure(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): { head: Buffer; skip: number; length: number } {
+  const head = Buffer.from(listHead(resource.listKind, resource.apiVersion, meta))
+  const skip = Buffer.byteLength(`{"kind":"${resource.kind}","apiVersion":"${resource.apiVersion}",`) - 1
+  let length = head.length + TAIL.length + Math.max(0, items.length - 1)
+  for (const item of items) length += item.byteLength - skip
+  return { head, skip, length }
+}
+
+function listHead(kind: string, apiVersion: string, { resourceVersion, ...more }: ListMeta): string {
+  return `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${JSON.stringify({ resourceVersion, ...more })},"items":[`
+}

@@ -1,0 +1,66 @@
+/** Paths of the server's own, beside the resources: health, version, metrics, and the documents that describe the rest. */
+import type { Catalog } from '../registry/catalog.ts'
+import { methodNotAllowed, noSuchResource } from '../schema/status-error.ts'
+import { bytesResponse, type Request, type Response, textResponse, withoutBody } from './message.ts'
+import type { Route } from './route.ts'
+
+/** Answers a path; undefined when there is nothing there after all. */
+export type Endpoint = (
+  request: Request,
+  at: { readonly path: string; readonly query: URLSearchParams },
+) => Response | undefined | Promise<Response | undefined>
+
+export type EndpointRule = {
+  readonly path: string
+  /** Answers everything below the path too. */
+  readonly below?: true
+  /** A slash at the end makes no difference, and other methods than GET are refused. */
+  readonly strict?: true
+  /** Is not named in the index at `/`. */
+  readonly hidden?: true
+  readonly answer: Endpoint
+}
+
+export class Endpoints {
+  readonly #catalog: Catalog
+  readonly #exact = new Map<string, EndpointRule>()
+  readonly #below: readonly EndpointRule[]
+
+  constructor(catalog: Catalog, rules: readonly EndpointRule[]) {
+    this.#catalog = catalog
+    for (const rule of rules) {
+      this.#exact.set(rule.path, rule)
+      if (rule.strict) this.#exact.set(`${rule.path}/`, rule)
+    }
+    // The longest path decides.
+    this.#below = rules.filter(r => r.below).sort((a, b) => b.path.length - a.path.length)
+  }
+
+  async answer(request: Request, { path, query }: Extract<Route, { form: 'path' }>): Promise<Response> {
+    if (path === '/' || path === '/index.html') return this.#index(request)
+    const rule = this.#exact.get(path) ?? this.#below.find(r => path.startsWith(`${r.path}/`))
+    const found = await rule?.answer(request, { path, query })
+    if (rule === undefined || found === undefined) return this.#missing(path)
+    if (rule.strict && request.method !== 'GET') throw methodNotAllowed()
+    return request.method === 'HEAD' ? withoutBody(found) : found
+  }
+
+  /** The reference has two routers, and each has its own way to say that there is nothing. */
+  #missing(path: string): Response {
+    const [root = '', group = ''] = path.split('/').slice(1)
+    if (root === 'api' || root === 'version' || (root === 'apis' && group !== '' && this.#catalog.groups().has(group)))
+      throw noSuchResource()
+    return textResponse(404, '404 page not found\n')
+  }
+
+  #index(request: Request): Response {
+    const paths = [...this.#exact.values()].filter(r => !r.hidden).map(r => r.path)
+    for (const [group, versions] of this.#catalog.groups()) {
+      if (group !== '') paths.push(`/apis/${group}`)
+      for (const version of versions) paths.push(group === '' ? `/api/${version}` : `/apis/${group}/${version}`)
+    }
+    const json = JSON.stringify({ paths: [...new Set(paths)].sort() }, null, 2)
+    const response = bytesResponse(200, 'application/json', Buffer.from(json))
+    return request.method === 'HEAD' ? withoutBody(response) : response
+  }
+}

@@ -1,0 +1,54 @@
+/** Failures as answers: every one a Status object in the form the client accepts. */
+import { stringifyJson, stringifyPretty } from '../codec/json.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import { internalError, StatusError } from '../schema/status-error.ts'
+import type { Exchange } from './exchange.ts'
+import type { Log } from './log.ts'
+import type { Response } from './message.ts'
+import { negotiateError } from './negotiate.ts'
+
+/** The `Status` object of a failure. */
+export function statusOf(error: StatusError): JsonObject {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: error.continue === undefined ? {} : { continue: error.continue },
+    status: 'Failure',
+    message: error.message,
+    reason: error.reason,
+    ...(error.details === undefined ? {} : { details: error.details as JsonObject }),
+    code: error.code,
+  }
+}
+
+/** The answer to a request that failed. What was not meant for clients is logged and answered without its details. */
+export async function errorResponse(thrown: unknown, { request, id }: Exchange, log: Log): Promise<Response> {
+  const error = thrown instanceof StatusError ? thrown : unexpected(thrown, id, log)
+  const { mediaType, pretty } = negotiateError(request)
+  const status = statusOf(error)
+  const retry = error.details?.retryAfterSeconds
+  return {
+    status: error.code,
+    headers: {
+      'content-type': mediaType,
+      'x-content-type-options': 'nosniff',
+      ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
+    },
+    body: Buffer.from(await write(status, mediaType, pretty)),
+    // A body that was too large, and a client nobody knows, are not worth another request on the same connection.
+    close: error.code === 413 || (error.code === 401 && request.protocol === 'HTTP/2.0'),
+  }
+}
+
+async function write(status: JsonObject, mediaType: string, pretty: boolean): Promise<string> {
+  if (mediaType === 'application/yaml') return (await import('../codec/yaml.ts')).stringifyYaml(status)
+  return pretty ? stringifyPretty(status) : `${stringifyJson(status)}\n`
+}
+
+function unexpected(thrown: unknown, id: string, log: Log): StatusError {
+  log.error(
+    { auditID: id, error: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) },
+    'request failed unexpectedly',
+  )
+  return internalError(`the server met an unexpected condition; its log names the cause under ${id}`)
+}

@@ -1,0 +1,29 @@
+/** One request on its way through the server, with what has been learned about it. */
+import { randomUUID } from 'node:crypto'
+import type { Catalog } from '../registry/catalog.ts'
+import type { User } from '../schema/kind.ts'
+import { header, type Request, type Response } from './message.ts'
+import { type Route, route } from './route.ts'
+
+export interface Exchange {
+  readonly request: Request
+  readonly route: Route
+  /** Names the request in logs, audit records and the `Audit-Id` header. */
+  readonly id: string
+  /** Known once the request is authenticated. */
+  user: User | undefined
+}
+
+export type Handler = (exchange: Exchange) => Promise<Response>
+
+const LONGEST_ID = 64
+
+/** Routes a request and gives it a name; a client may bring its own. */
+export function openExchange(request: Request, catalog: Catalog): Exchange {
+  const sent = header(request.headers, 'audit-id')
+  const id = sent !== undefined && sent.length <= LONGEST_ID && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
+  return { request, route: route(request.method, request.target, catalog), id, user: undefined }
+}
+
+/** Whether the request stays open for as long as the client likes. */
+export const isLongRunning = ({ route }: Exchange) => route.form === 'call' && route.call.verb === 'watch'

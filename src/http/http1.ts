@@ -1,0 +1,131 @@
+/** HTTP/1.1: Node's requests and responses as ours. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { LIMITS } from './limits.ts'
+import { Lifeline, type Outlet, type Peer, type Request, type Response } from './message.ts'
+import { collect, hasBody, pump } from './streams.ts'
+
+type Serve = (request: Request) => Promise<Response>
+
+class Http1Request implements Request {
+  readonly protocol = 'HTTP/1.1'
+  readonly peer: Peer
+  readonly lifeline = new Lifeline()
+  readonly #message: IncomingMessage
+
+  constructor(message: IncomingMessage, peer: Peer) {
+    this.#message = message
+    this.peer = peer
+  }
+
+  get method(): string {
+    return this.#message.method ?? 'GET'
+  }
+
+  get target(): string {
+    return this.#message.url ?? '/'
+  }
+
+  get headers() {
+    return this.#message.headers
+  }
+
+  get signal(): AbortSignal {
+    return this.lifeline.signal
+  }
+
+  cancel(reason: Error): void {
+    this.lifeline.cut(reason)
+  }
+
+  async readBody(limit: number): Promise<Uint8Array | undefined> {
+    return hasBody(this.#message.headers) ? collect(this.#message, limit) : EMPTY
+  }
+}
+
+const EMPTY = new Uint8Array(0)
+
+/** Answers one request. `draining` asks clients to go elsewhere with their next one. */
+export async function answerHttp1(
+  message: IncomingMessage,
+  response: ServerResponse,
+  { peer, serve, draining }: { peer: Peer; serve: Serve; draining: () => boolean },
+): Promise<void> {
+  const request = new Http1Request(message, peer)
+  response.on('close', () => {
+    if (!response.writableFinished) request.lifeline.cut(new Error('the client went away'))
+  })
+  // A client that vanishes in the middle of its body is seen by whoever reads the body.
+  message.on('error', () => {})
+  response.on('error', () => {})
+  const answer = await serve(request)
+  if (response.destroyed) return abandon(answer)
+  if (answer.close || draining()) response.shouldKeepAlive = false
+  await send(answer, response, message)
+}
+
+/** An answer that nobody will read still has to let go of what it holds. */
+function abandon({ body }: Response): void {
+  if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(GONE)
+}
+
+const GONE: Outlet = {
+  write: () => false,
+  end: () => {},
+  destroy: () => {},
+  writableLength: 0,
+  writableNeedDrain: false,
+  once: (event, listener) => event === 'close' && listener(),
+}
+
+async function send({ status, headers, body }: Response, response: ServerResponse, message: IncomingMessage): Promise<void> {
+  const fields: string[] = []
+  for (const name in headers) {
+    const value = headers[name]!
+    if (typeof value === 'string') fields.push(name, value)
+    else for (const one of value) fields.push(name, one)
+  }
+  if (body instanceof Uint8Array) {
+    if (!('content-length' in headers) && status !== 204 && status !== 304) fields.push('content-length', String(body.byteLength))
+    if (body.byteLength > LIMITS.smallBytes) guardAgainstStall(response)
+    response.writeHead(status, fields)
+    if (!response.shouldKeepAlive && !message.complete) await linger(response, body, message)
+    else response.end(body)
+  } else if (body.form === 'pieces') {
+    if (body.length !== undefined) fields.push('content-length', String(body.length))
+    guardAgainstStall(response)
+    response.writeHead(status, fields)
+    await pump(body.pieces, response)
+  } else {
+    response.writeHead(status, fields)
+    response.flushHeaders()
+    body.start(response as unknown as Outlet)
+  }
+}
+
+/**
+ * A connection closed on a client that is still sending takes the answer with it. The whole answer goes out, and what still
+ * comes is thrown away for a moment before the end.
+ */
+async function linger(response: ServerResponse, body: Uint8Array, message: IncomingMessage): Promise<void> {
+  response.write(body)
+  message.resume()
+  await new Promise<void>(resolve => {
+    const timer = setTimeout(resolve, LIMITS.lingerMs)
+    message.once('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+  response.end()
+}
+
+function guardAgainstStall(response: ServerResponse): void {
+  const { socket } = response
+  if (socket === null) return
+  const drop = () => socket.destroy()
+  socket.setTimeout(LIMITS.stallMs, drop)
+  response.once('close', () => {
+    socket.setTimeout(0)
+    socket.off('timeout', drop)
+  })
+}

@@ -1,0 +1,101 @@
+/** HTTP/2: Node's streams as our requests and responses. */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import { constants } from 'node:http2'
+import { LIMITS } from './limits.ts'
+import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
+import { collect, pump } from './streams.ts'
+
+type Serve = (request: Request) => Promise<Response>
+
+class Http2Request implements Request {
+  readonly protocol = 'HTTP/2.0'
+  readonly method: string
+  readonly target: string
+  readonly headers: RequestHeaders
+  readonly peer: Peer
+  readonly lifeline = new Lifeline()
+  readonly #stream: ServerHttp2Stream
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, peer: Peer) {
+    this.method = headers[':method'] ?? 'GET'
+    this.target = headers[':path'] ?? '/'
+    this.headers = headers as RequestHeaders
+    this.peer = peer
+    this.#stream = stream
+  }
+
+  get signal(): AbortSignal {
+    return this.lifeline.signal
+  }
+
+  cancel(reason: Error): void {
+    this.lifeline.cut(reason)
+  }
+
+  async readBody(limit: number): Promise<Uint8Array | undefined> {
+    return this.#stream.endAfterHeaders ? EMPTY : collect(this.#stream, limit)
+  }
+}
+
+const EMPTY = new Uint8Array(0)
+
+/** Answers one stream. */
+export async function answerHttp2(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  { peer, serve }: { peer: Peer; serve: Serve },
+): Promise<void> {
+  const request = new Http2Request(stream, headers, peer)
+  stream.on('error', () => {})
+  stream.on('close', () => {
+    if (!stream.writableFinished) request.lifeline.cut(new Error('the client went away'))
+  })
+  const answer = await serve(request)
+  const { body } = answer
+  if (stream.destroyed || stream.closed) {
+    // An answer that nobody will read still has to let go of what it holds.
+    if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(stream as unknown as Outlet)
+    return
+  }
+  await send(answer, stream, request.method === 'HEAD')
+  // What the client still sends is not wanted, and it is told so rather than left to fill the window.
+  if (answer.close) finish(stream)
+}
+
+async function send({ status, headers, body }: Response, stream: ServerHttp2Stream, isHead: boolean): Promise<void> {
+  const head: OutgoingHttpHeaders = { ':status': status }
+  for (const name in headers) {
+    const value = headers[name]!
+    head[name] = typeof value === 'string' ? value : [...value]
+  }
+  if (body instanceof Uint8Array) {
+    if (status !== 204 && status !== 304) head['content-length'] ??= body.byteLength
+    if (body.byteLength > LIMITS.smallBytes) guardAgainstStall(stream)
+    const bare = body.byteLength === 0 || isHead
+    stream.respond(head, { endStream: bare })
+    if (!bare) stream.end(body)
+  } else if (body.form === 'pieces') {
+    if (body.length !== undefined) head['content-length'] = body.length
+    guardAgainstStall(stream)
+    stream.respond(head)
+    await pump(body.pieces, stream)
+  } else {
+    stream.respond(head)
+    body.start(stream as unknown as Outlet)
+  }
+}
+
+function guardAgainstStall(stream: ServerHttp2Stream): void {
+  stream.setTimeout(LIMITS.stallMs, () => stream.close(constants.NGHTTP2_CANCEL))
+}
+
+/** Ends a stream and, once it is out, its connection: the client is unknown or does not keep to limits. */
+function finish(stream: ServerHttp2Stream): void {
+  const { session } = stream
+  const leave = () => {
+    if (!stream.closed) stream.close(constants.NGHTTP2_NO_ERROR)
+    if (session !== undefined && !session.closed) session.close()
+  }
+  if (stream.writableFinished) leave()
+  else stream.once('finish', leave)
+}

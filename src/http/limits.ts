@@ -1,0 +1,50 @@
+/** What one client may take: the limits of the HTTP port, in one place. */
+
+const SECOND = 1000
+const KIB = 1024
+const MIB = 1024 * KIB
+
+export type Limits = typeof LIMITS
+
+export const LIMITS = {
+  /** Bytes of a request body; the reference's default. */
+  bodyBytes: 3 * MIB,
+  /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
+  headerBytes: 64 * KIB,
+  headerPairs: 200,
+  /** Streams at once on one HTTP/2 connection; clients keep all their watches on one. */
+  streamsPerConnection: 1000,
+  connections: 16_384,
+  /** From connect to the end of the TLS handshake. */
+  handshakeMs: 10 * SECOND,
+  /** From the first byte of an HTTP/1.1 request to the end of its headers, and to the end of its body. */
+  headersMs: 30 * SECOND,
+  requestMs: 120 * SECOND,
+  /** A connection without a request in flight is closed after this. */
+  idleMs: 120 * SECOND,
+  /** A silent HTTP/2 connection with open streams is pinged after `idleMs`, and dropped without an answer after this. */
+  pingMs: 15 * SECOND,
+  /** Silence after which the kernel probes a connection. */
+  keepAliveMs: 30 * SECOND,
+  /** A client that takes nothing of a large answer for this long is dropped. */
+  stallMs: 60 * SECOND,
+  /** How long what a refused client still sends is thrown away before the connection closes. */
+  lingerMs: 1 * SECOND,
+  /** Answers up to this size are left to the socket's buffers without a stall timer. */
+  smallBytes: 64 * KIB,
+  /** Requests other than watches are answered within this. */
+  deadlineMs: 60 * SECOND,
+  /** Answers larger than this are compressed for clients that accept it. */
+  gzipBytes: 128 * KIB,
+  /** Lists up to this size are sent as one buffer, larger ones piece by piece. */
+  wholeListBytes: 4 * MIB,
+  listPieceBytes: MIB,
+  /** Received data that the server is willing to hold unread, per stream and per connection. */
+  streamWindowBytes: 256 * KIB,
+  connectionWindowBytes: 4 * MIB,
+  /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts. */
+  sessionMemoryMB: 64,
+  /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
+  warningRunes: 4096,
+  warningCutRunes: 256,
+} as const

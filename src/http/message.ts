@@ -1,0 +1,99 @@
+/** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
+import type { ClientCertificate } from '../authn/certificate.ts'
+
+/** Header fields by lower-case name. */
+export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
+export type ResponseHeaders = { readonly [name: string]: string | readonly string[] }
+
+/** Who is at the other end of the connection. */
+export interface Peer {
+  readonly address: string
+  /** The client certificate and whether the client authority vouches for it; undefined when the client sent none. */
+  readonly certificate: ClientCertificate | undefined
+}
+
+export interface Request {
+  readonly method: string
+  /** Path and query as sent, percent-encoding and all. */
+  readonly target: string
+  readonly headers: RequestHeaders
+  readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
+  readonly peer: Peer
+  /** Aborts when the client goes away before it is answered, or the request is cancelled. */
+  readonly signal: AbortSignal
+  cancel(reason: Error): void
+  /** The whole body; undefined once more than `limit` bytes have come, and then the rest is not read. */
+  readBody(limit: number): Promise<Uint8Array | undefined>
+}
+
+/** Where a streamed answer goes; what Node's HTTP/1.1 responses and HTTP/2 streams have in common. */
+export interface Outlet {
+  write(bytes: Uint8Array): boolean
+  end(): void
+  destroy(): void
+  readonly writableLength: number
+  readonly writableNeedDrain: boolean
+  once(event: 'drain' | 'close' | 'finish', listener: () => void): unknown
+}
+
+export type ResponseBody =
+  | Uint8Array
+  /** Made while it is sent, at the pace of the client. */
+  | { readonly form: 'pieces'; readonly length: number | undefined; readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> }
+  /** Open until one side ends it. */
+  | { readonly form: 'stream'; readonly start: (outlet: Outlet) => void }
+
+export interface Response {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  readonly body: ResponseBody
+  /** The connection should not be used again: its state is unknown, or its client is. */
+  readonly close?: boolean
+}
+
+/** An abort signal made only when somebody asks for it: most requests are answered before anyone does. */
+export class Lifeline {
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason)
+    }
+    return this.#controller.signal
+  }
+
+  cut(reason: Error): void {
+    this.#reason ??= reason
+    this.#controller?.abort(this.#reason)
+  }
+}
+
+/** The one value of a header; of a repeated one, the first. */
+export function header(headers: RequestHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' || value === undefined ? value : value[0]
+}
+
+const NOTHING = new Uint8Array(0)
+
+export const textResponse = (status: number, text: string): Response => ({
+  status,
+  headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+  body: Buffer.from(text),
+})
+
+export const bytesResponse = (status: number, mediaType: string, body: Uint8Array): Response => ({
+  status,
+  headers: { 'content-type': mediaType },
+  body,
+})
+
+/** The same answer without its content, for HEAD. */
+export const withoutBody = (response: Response): Response => ({
+  ...response,
+  headers:
+    response.body instanceof Uint8Array ? { ...response.headers, 'content-length': String(response.body.byteLength) } : response.headers,
+  body: NOTHING,
+})

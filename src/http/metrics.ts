@@ -1,0 +1,177 @@
+/** Request metrics under kube-apiserver's stable names: counted in plain numbers, written out when scraped. */
+import type { Call } from '../registry/api.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { EndpointRule } from './endpoints.ts'
+import { exposition, Histogram, type Labels } from './exposition.ts'
+import { bytesResponse } from './message.ts'
+import { processMetrics } from './process-metrics.ts'
+import type { Route } from './route.ts'
+
+/** Seconds. */
+const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
+/** Bytes. */
+const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
+
+/** What one request tells of itself. */
+export interface Observed {
+  answered(status: number, bytes: number, seconds: number): void
+  /** A watch began to flow, and ended. */
+  opened(): void
+  closed(): void
+}
+
+/** How many objects of each resource there are. */
+export type ObjectCounts = () => Iterable<readonly [resource: Resource, objects: number]>
+
+/** Everything counted for one combination of labels. */
+class Series {
+  readonly labels: Labels
+  readonly dryRun: string
+  readonly codes = new Map<number, number>()
+  readonly durations = new Histogram(DURATIONS)
+  readonly sizes = new Histogram(SIZES)
+  open = 0
+
+  constructor(labels: Labels, dryRun: string) {
+    this.labels = labels
+    this.dryRun = dryRun
+  }
+}
+
+export class Metrics {
+  // Label values come from what is served, never from what clients send, so there is an end to them.
+  readonly #series = new Map<Resource | string, Map<string, Series>>()
+  readonly #inflight = { mutating: 0, readOnly: 0 }
+  readonly #paths: ReadonlySet<string>
+  readonly #objects: ObjectCounts
+
+  constructor(options: { paths: Iterable<string>; objects: ObjectCounts }) {
+    this.#paths = new Set(options.paths)
+    this.#objects = options.objects
+  }
+
+  begin(route: Route): Observed {
+    const series = route.form === 'call' ? this.#ofCall(route.call) : this.#ofPath(route)
+    const isWatch = series.labels['verb'] === 'WATCH'
+    const kind = READS.has(series.labels['verb']!) ? 'readOnly' : 'mutating'
+    // Watches stay for long and are counted apart.
+    if (!isWatch) this.#inflight[kind]++
+    return {
+      answered: (status, bytes, seconds) => {
+        series.codes.set(status, (series.codes.get(status) ?? 0) + 1)
+        if (isWatch) return
+        this.#inflight[kind]--
+        series.durations.observe(seconds)
+        if (kind === 'readOnly') series.sizes.observe(bytes)
+      },
+      opened: () => void series.open++,
+      closed: () => void series.open--,
+    }
+  }
+
+  /** All of it in the text form of Prometheus. */
+  scrape(): string {
+    const all = [...this.#series.values()].flatMap(bySub => [...bySub.values()])
+    const objects = [...this.#objects()]
+    return exposition([
+      {
+        name: 'apiserver_request_total',
+        type: 'counter',
+        help: 'Requests answered, by what was asked and the code of the answer.',
+        samples: all.flatMap(s => [...s.codes].map(([code, n]) => [{ code: String(code), ...s.labels, dry_run: s.dryRun }, n] as const)),
+      },
+      {
+        name: 'apiserver_request_duration_seconds',
+        type: 'histogram',
+        help: 'Time from a request to its answer.',
+        samples: all.filter(s => s.durations.count > 0).map(s => [{ ...s.labels, dry_run: s.dryRun }, s.durations] as const),
+      },
+      {
+        name: 'apiserver_response_sizes',
+        type: 'histogram',
+        help: 'Bytes of answers to reads.',
+        samples: all.filter(s => s.sizes.count > 0).map(s => [s.labels, s.sizes] as const),
+      },
+      {
+        name: 'apiserver_longrunning_requests',
+        type: 'gauge',
+        help: 'Watches that are open now.',
+        samples: all.filter(s => s.labels['verb'] === 'WATCH').map(s => [s.labels, s.open] as const),
+      },
+      {
+        name: 'apiserver_current_inflight_requests',
+        type: 'gauge',
+        help: 'Requests being answered now.',
+        samples: Object.entries(this.#inflight).map(([request_kind, n]) => [{ request_kind }, n] as const),
+      },
+      {
+        name: 'apiserver_storage_objects',
+        type: 'gauge',
+        help: 'Stored objects of each resource.',
+        samples: objects.map(([r, n]) => [{ resource: r.qualified }, n] as const),
+      },
+      {
+        name: 'apiserver_resource_objects',
+        type: 'gauge',
+        help: 'Stored objects of each resource, by group.',
+        samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
+      },
+      ...processMetrics(),
+    ])
+  }
+
+  #ofCall({ verb, resource, namespace, name, subresource, query }: Call): Series {
+    const scope = name !== '' || verb === 'create' ? 'resource' : namespace !== '' ? 'namespace' : 'cluster'
+    const dryRun = query.has('dryRun') ? 'All' : ''
+    return this.#find(resource, `${verb} ${scope} ${subresource} ${dryRun}`, () => {
+      const { group, version, plural } = resource
+      const labels = { verb: VERBS[verb], group, version, resource: plural, subresource, scope, component: 'apiserver' }
+      return new Series(labels, dryRun)
+    })
+  }
+
+  /** Paths that nobody serves share one series, whatever clients make up. */
+  #ofPath({ attributes, form }: Route): Series {
+    const path = form === 'path' && this.#paths.has(attributes.path) ? attributes.path : 'other'
+    const verb = METHODS.get(attributes.verb) ?? 'OTHER'
+    return this.#find(path, verb, () => {
+      const labels = { verb, group: '', version: '', resource: '', subresource: path, scope: '', component: 'apiserver' }
+      return new Series(labels, '')
+    })
+  }
+
+  #find(owner: Resource | string, key: string, make: () => Series): Series {
+    let keyed = this.#series.get(owner)
+    if (keyed === undefined) this.#series.set(owner, (keyed = new Map()))
+    let series = keyed.get(key)
+    if (series === undefined) keyed.set(key, (series = make()))
+    return series
+  }
+}
+
+/** `/metrics`. */
+export function metricsEndpoint(metrics: () => Metrics): EndpointRule {
+  return {
+    path: '/metrics',
+    answer: () => bytesResponse(200, 'text/plain; version=0.0.4; charset=utf-8', Buffer.from(metrics().scrape())),
+  }
+}
+
+const VERBS: Readonly<Record<Call['verb'], string>> = {
+  create: 'POST',
+  delete: 'DELETE',
+  deletecollection: 'DELETECOLLECTION',
+  get: 'GET',
+  list: 'LIST',
+  patch: 'PATCH',
+  update: 'PUT',
+  watch: 'WATCH',
+}
+const READS = new Set(['GET', 'LIST', 'WATCH', 'HEAD', 'OPTIONS'])
+/** Verbs of requests that reached no resource: methods, or what their paths would have meant. */
+const METHODS = new Map(
+  ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'].map(m => [m, m.toUpperCase()]).concat(Object.entries(VERBS)) as [
+    string,
+    string,
+  ][],
+)

@@ -1,0 +1,151 @@
+/** What form an answer takes and what form a body has: Accept, Content-Type, pretty, compression. */
+import type { Call } from '../registry/api.ts'
+import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
+import { header, type Request } from './message.ts'
+
+export type MediaType = 'application/json' | 'application/yaml'
+
+/** Another shape for the same object: a table, or metadata alone. */
+export type Shape = {
+  readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
+  /** The version of the meta group that was asked for. */
+  readonly apiVersion: string
+  readonly includeObject: 'None' | 'Metadata' | 'Object'
+}
+
+export type Format = { readonly mediaType: MediaType; readonly pretty: boolean; readonly shape: Shape | undefined }
+
+const JSON_TYPE = 'application/json'
+const SERVED: readonly MediaType[] = [JSON_TYPE, 'application/yaml']
+// The reference tells clients of its protobuf form in these two texts; clients that list it get the JSON they list after it.
+const KNOWN = [...SERVED, 'application/vnd.kubernetes.protobuf']
+const STREAMED = [`${JSON_TYPE};stream=watch`, 'application/vnd.kubernetes.protobuf;stream=watch']
+const PATCHES = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+  'application/apply-patch+yaml',
+]
+const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, shape: undefined }
+
+/** The form of the answer to a call; throws 406 when the client accepts none that is served. */
+export function negotiate(req: Request, call: Call, metaGroup: string): Format {
+  const accept = header(req.headers, 'accept')
+  const pretty = isPretty(req, call.query)
+  if (!pretty && (accept === undefined || accept === JSON_TYPE || accept === '*/*')) return PLAIN
+  if (accept === undefined || accept === '') return { ...PLAIN, pretty }
+  if (!splitAccept(accept).some(type => type === '*/*' || KNOWN.includes(type) || (isListing(call) && STREAMED.includes(type))))
+    throw nothingAvailable(call)
+  for (const clause of parseAccept(accept)) {
+    const mediaType = SERVED.find(m => matches(clause, m))
+    if (mediaType === undefined) continue
+    const shape = shapeOf(clause.params, metaGroup)
+    if (shape === null || (clause.params.get('stream') ?? 'watch') !== 'watch') continue
+    if (call.verb === 'watch' && mediaType !== JSON_TYPE) break
+    const includeObject = shape?.as === 'Table' ? includeOf(call.query) : 'Metadata'
+    return {
+      mediaType,
+      pretty: (pretty || clause.params.get('pretty') === '1') && call.verb !== 'watch',
+      shape: shape && { ...shape, includeObject },
+    }
+  }
+  throw notAcceptable(call.verb === 'watch' ? STREAMED.slice(0, 1) : SERVED)
+}
+
+/** The form of a failure: what the client accepts if it is plain, JSON otherwise. A refusal never hides behind another. */
+export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {
+  const mark = req.target.indexOf('?')
+  const pretty = isPretty(req, new URLSearchParams(mark === -1 ? '' : req.target.slice(mark + 1)))
+  const accept = header(req.headers, 'accept')
+  if (accept === undefined || accept === JSON_TYPE || accept === '') return { mediaType: JSON_TYPE, pretty }
+  for (const clause of parseAccept(accept)) {
+    const mediaType = SERVED.find(m => matches(clause, m))
+    if (mediaType !== undefined && !['as', 'g', 'v'].some(p => clause.params.has(p))) return { mediaType, pretty }
+  }
+  return { mediaType: JSON_TYPE, pretty: true }
+}
+
+/** The media type of a body, without its parameters; throws 415 when it is not one that can be read. */
+export function bodyType(req: Request, call: Call): string {
+  const sent = header(req.headers, 'content-type') ?? ''
+  const encoding = header(req.headers, 'content-encoding') ?? 'identity'
+  if (encoding !== 'identity')
+    throw new StatusError(415, 'UnsupportedMediaType', `content encoding ${JSON.stringify(encoding)} is not supported`)
+  const semicolon = sent.indexOf(';')
+  const type = (semicolon === -1 ? sent : sent.slice(0, semicolon)).trim().toLowerCase()
+  if (call.verb === 'patch') {
+    if (PATCHES.includes(type)) return type
+    throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+  }
+  if (type === '') return JSON_TYPE
+  if (!SERVED.includes(type as MediaType)) throw unsupportedMediaType(SERVED)
+  return type
+}
+
+/** Whether the client takes gzip; a zero quality means that it does not. */
+export function acceptsGzip(req: Request): boolean {
+  const accepted = header(req.headers, 'accept-encoding')
+  return accepted?.split(',').some(token => /^\s*gzip\s*(;\s*q\s*=\s*(?!0(\.0*)?\s*$).*)?$/i.test(token)) ?? false
+}
+
+/** Asked for in the query, or a tool that people read. */
+function isPretty(req: Request, query: URLSearchParams): boolean {
+  const asked = query.get('pretty')
+  if (asked !== null && asked !== '') return /^(1|t|T|true|TRUE|True)$/.test(asked)
+  return /^(curl|Wget|Mozilla\/5\.0)/.test(header(req.headers, 'user-agent') ?? '')
+}
+
+const isListing = (call: Call) => call.verb === 'list' || call.verb === 'watch'
+
+function nothingAvailable(call: Call): StatusError {
+  const available = isListing(call) ? [...KNOWN, ...STREAMED] : KNOWN
+  return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`, {})
+}
+
+const splitAccept = (accept: string) => accept.split(',').map(part => part.split(';', 1)[0]!.trim())
+
+type Clause = { readonly type: string; readonly subtype: string; readonly q: number; readonly params: ReadonlyMap<string, string> }
+
+/** The clauses of an Accept header, best first; equal ones stay in their order and wildcards come last. */
+export function parseAccept(accept: string): Clause[] {
+  const clauses: Clause[] = []
+  for (const part of accept.split(',')) {
+    const [range = '', ...rest] = part.split(';')
+    const [type = '', subtype = type === '*' ? '*' : '', more] = range.trim().split('/')
+    if (type === '' || subtype === '' || more !== undefined) continue
+    const params = new Map<string, string>()
+    for (const param of rest) {
+      const [key = '', value = '', extra] = param.split('=')
+      if (value !== '' && extra === undefined) params.set(key.trim(), value.trim())
+    }
+    const q = params.has('q') ? Number(params.get('q')) || 0 : 1
+    params.delete('q')
+    clauses.push({ type, subtype, q, params })
+  }
+  const wildness = (c: Clause) => (c.type === '*' ? 2 : c.subtype === '*' ? 1 : 0)
+  return clauses.sort((a, b) => b.q - a.q || wildness(a) - wildness(b))
+}
+
+function matches({ type, subtype }: Clause, mediaType: string): boolean {
+  if (type === '*') return subtype === '*'
+  return mediaType === `${type}/${subtype}` || (subtype === '*' && mediaType.startsWith(`${type}/`))
+}
+
+/** The shape a clause asks for; undefined for the object as it is, null for one that does not exist. */
+function shapeOf(params: ReadonlyMap<string, string>, metaGroup: string): Pick<Shape, 'as' | 'apiVersion'> | undefined | null {
+  const as = params.get('as')
+  const version = params.get('v')
+  if (as === undefined && version === undefined && !params.has('g')) return undefined
+  if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return null
+  if (params.get('g') !== metaGroup || (version !== 'v1' && version !== 'v1beta1')) return null
+  return { as, apiVersion: `${metaGroup}/${version}` }
+}
+
+function includeOf(query: URLSearchParams): Shape['includeObject'] {
+  const value = query.get('includeObject') ?? ''
+  if (value === '') return 'Metadata'
+  if (value === 'None' || value === 'Metadata' || value === 'Object') return value
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+  )
+}

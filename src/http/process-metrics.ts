@@ -1,0 +1,32 @@
+/** What the process itself uses: the names that dashboards expect of every process, and a few of Node's own. */
+import { readdirSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import type { Family } from './exposition.ts'
+
+export function processMetrics(): Family[] {
+  const { user, system } = process.cpuUsage()
+  const memory = process.memoryUsage()
+  const descriptors = openDescriptors()
+  return [
+    one('process_cpu_seconds_total', 'counter', 'Processor time used, in seconds.', (user + system) / 1e6),
+    one('process_start_time_seconds', 'gauge', 'When the process started, in seconds since the epoch.', performance.timeOrigin / 1000),
+    one('process_resident_memory_bytes', 'gauge', 'Resident memory.', memory.rss),
+    ...(descriptors === undefined ? [] : [one('process_open_fds', 'gauge', 'Open file descriptors.', descriptors)]),
+    one('nodejs_heap_size_total_bytes', 'gauge', 'Heap reserved.', memory.heapTotal),
+    one('nodejs_heap_size_used_bytes', 'gauge', 'Heap used.', memory.heapUsed),
+    one('nodejs_external_memory_bytes', 'gauge', 'Memory outside the heap.', memory.external),
+    one('nodejs_eventloop_utilization', 'gauge', 'Share of time since the start that the event loop was busy.', busyShare()),
+  ]
+}
+
+const one = (name: string, type: 'counter' | 'gauge', help: string, value: number): Family => ({ name, type, help, samples: [[{}, value]] })
+
+const busyShare = () => performance.eventLoopUtilization().utilization
+
+function openDescriptors(): number | undefined {
+  try {
+    return readdirSync('/proc/self/fd').length
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,166 @@
+/** Paths and methods → what is asked for: a call on a resource, a path of the server's own, or a refusal. */
+import type { Attributes } from '../authz/authorizer.ts'
+import type { Call } from '../registry/api.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import type { Verb } from '../schema/kind.ts'
+import type { Resource } from '../schema/resource.ts'
+import { badRequest, methodNotAllowed, noSuchResource, type StatusError } from '../schema/status-error.ts'
+
+/**
+ * Attributes are what the path says, whether or not it is served: they are authorized before a missing path is told from a
+ * forbidden one.
+ */
+export type Route = { readonly attributes: Attributes; readonly query: URLSearchParams } & Target
+
+export type Target =
+  | { readonly form: 'call'; readonly call: Call }
+  | { readonly form: 'path'; readonly path: string }
+  | { readonly form: 'refused'; readonly error: StatusError }
+
+const NO_QUERY = new URLSearchParams()
+
+/** Reads a request's method and target. */
+export function route(method: string, target: string, catalog: Catalog): Route {
+  const mark = target.indexOf('?')
+  const query = mark === -1 || mark === target.length - 1 ? NO_QUERY : new URLSearchParams(target.slice(mark + 1))
+  const path = decodePath(mark === -1 ? target : target.slice(0, mark))
+  if (path === undefined) {
+    const error = badRequest('the path of the request is not valid')
+    return { attributes: { verb: method.toLowerCase(), path: '' }, query, form: 'refused', error }
+  }
+  const parts = splitPath(path)
+  const at = parts[0] === 'api' ? 1 : parts[0] === 'apis' ? 2 : 0
+  if (at === 0 || parts.length < at + 2) return { attributes: { verb: method.toLowerCase(), path }, query, form: 'path', path }
+
+  const group = at === 1 ? '' : parts[1]!
+  const version = parts[at]!
+  const viaWatch = parts[at + 1] === 'watch'
+  const rest = parts.slice(viaWatch ? at + 2 : at + 1)
+  const place = placeOf(rest, catalog.find(group, version, 'namespaces'))
+  const asked = { method, query, viaWatch }
+  const { plural, name, subresource, namespace } = place
+  const attributes: Attributes = {
+    verb: viaWatch ? 'watch' : (verbOf(asked, place) ?? ''),
+    path,
+    resource: { group, version, plural, subresource, namespace, name: name === '' ? nameInSelector(query) : name },
+  }
+  return { attributes, query, ...resolve(asked, place, catalog.find(group, version, plural)) }
+}
+
+type Asked = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean }
+/** Where a path points: `NAMESPACE/PLURAL/NAME/SUBRESOURCE` and what follows. */
+type Place = {
+  readonly scope: 'namespace' | 'all'
+  readonly namespace: string
+  readonly plural: string
+  readonly name: string
+  readonly subresource: string
+  readonly depth: number
+  /** Whether an empty segment stands between slashes. */
+  readonly gap: boolean
+}
+
+/**
+ * Percent-encoding is undone before the path is split, as the reference does: an encoded slash separates like any other,
+ * so no name can smuggle one into a storage key. Undefined for what is no path at all.
+ */
+function decodePath(path: string): string | undefined {
+  let decoded = path
+  if (path.includes('%')) {
+    try {
+      decoded = decodeURIComponent(path)
+    } catch {
+      return undefined
+    }
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
+  return !decoded.startsWith('/') || /[\u0000-\u001f\u007f]/.test(decoded) ? undefined : decoded
+}
+
+function splitPath(path: string): string[] {
+  let start = 0
+  let end = path.length
+  while (start < end && path.charCodeAt(start) === 0x2f) start++
+  while (end > start && path.charCodeAt(end - 1) === 0x2f) end--
+  return start === end ? [] : path.slice(start, end).split('/')
+}
+
+/** `namespaces/NS/…` is a place in a namespace, unless what follows is a subresource of the namespace itself. */
+function placeOf(rest: readonly string[], namespaces: Resource | undefined): Place {
+  const gap = rest.includes('')
+  const [first = '', second = '', third] = rest
+  if (first === 'namespaces' && third !== undefined && !namespaces?.subresources.some(s => s.name === third)) {
+    const [, , plural = '', name = '', subresource = ''] = rest
+    return { scope: 'namespace', namespace: second, plural, name, subresource, depth: rest.length - 2, gap }
+  }
+  // Requests for a namespace are authorized in that namespace.
+  const namespace = first === 'namespaces' ? second : ''
+  return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth: rest.length, gap }
+}
+
+function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: Place): Verb | undefined {
+  const collection = name === ''
+  if (viaWatch) return method === 'GET' ? 'watch' : undefined
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return !collection ? 'get' : isSet(query.get('watch')) ? 'watch' : 'list'
+    case 'POST':
+      return 'create'
+    case 'PUT':
+      return 'update'
+    case 'PATCH':
+      return 'patch'
+    case 'DELETE':
+      return collection && subresource === '' ? 'deletecollection' : 'delete'
+    default:
+      return undefined
+  }
+}
+
+/** A flag in a query: present means true, unless it says false. */
+const isSet = (value: string | null) => value !== null && value !== '0' && value.toLowerCase() !== 'false'
+
+/** A list of one name is authorized as that name. */
+function nameInSelector(query: URLSearchParams): string {
+  const selector = query.get('fieldSelector')
+  return (selector !== null && /^metadata\.name==?([^,=!\\]+)$/.exec(selector)?.[1]) || ''
+}
+
+const COLLECTION: readonly Verb[] = ['create', 'deletecollection', 'list', 'watch']
+const ITEM: readonly Verb[] = ['delete', 'get', 'patch', 'update']
+
+function resolve(asked: Asked, place: Place, resource: Resource | undefined): Target {
+  const served = resource === undefined || place.gap ? [] : servedAt(asked, place, resource)
+  if (resource === undefined || served.length === 0) return { form: 'refused', error: noSuchResource() }
+  const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, place)
+  if (verb === undefined || !served.includes(verb)) return { form: 'refused', error: methodNotAllowed() }
+  const { name, subresource } = place
+  const namespace = resource.namespaced ? place.namespace : ''
+  const call: Call = { verb, resource, namespace, name, subresource, query: asked.query }
+  return asked.viaWatch && name !== '' ? watchOfOne(call) : { form: 'call', call }
+}
+
+/** The verbs that are served at a place by any method; none means that there is no such path. */
+function servedAt({ viaWatch }: Asked, place: Place, resource: Resource): readonly Verb[] {
+  const everywhere = place.scope === 'all'
+  if (resource.namespaced ? everywhere && place.depth > 1 : !everywhere) return []
+  const { verbs } = resource
+  if (viaWatch) return place.depth <= 2 ? verbs.filter(v => v === 'watch') : []
+  if (place.depth === 1)
+    return verbs.filter(v => COLLECTION.includes(v) && (!resource.namespaced || !everywhere || v === 'list' || v === 'watch'))
+  if (place.depth === 2) return verbs.filter(v => ITEM.includes(v))
+  const found = resource.subresources.find(s => s.name === place.subresource)
+  const open = Object.hasOwn(resource.def.subresources?.connect ?? {}, place.subresource)
+  return found === undefined || (place.depth > 3 && !open) ? [] : found.verbs
+}
+
+/** A watch of one name is a watch of the collection with a selector. */
+function watchOfOne(call: Call): Target {
+  const wanted = call.query.get('fieldSelector') ?? ''
+  if (wanted !== '' && nameInSelector(call.query) !== call.name)
+    return { form: 'refused', error: badRequest("fieldSelector metadata.name doesn't match requested name") }
+  const query = new URLSearchParams(call.query)
+  query.set('fieldSelector', `metadata.name=${call.name}`)
+  return { form: 'call', call: { ...call, query } }
+}

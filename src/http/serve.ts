@@ -1,0 +1,85 @@
+/**
+ * One request, top to bottom. A request is routed, then authenticated, authorized, decoded, handled by the registry, and its
+ * result encoded. What surrounds that is one list, outermost first.
+ */
+import type { Authenticator } from '../authn/authenticator.ts'
+import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import type { Call, Registry } from '../registry/api.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import type { User } from '../schema/kind.ts'
+import { unauthorized } from '../schema/status-error.ts'
+import { compress } from './compress.ts'
+import { decode } from './decode.ts'
+import { encode } from './encode.ts'
+import type { Endpoints } from './endpoints.ts'
+import { type Exchange, type Handler, openExchange } from './exchange.ts'
+import type { Log } from './log.ts'
+import { header, type Request, type Response } from './message.ts'
+import type { Metrics } from './metrics.ts'
+import { negotiate } from './negotiate.ts'
+import { deadline, recover, trace } from './surround.ts'
+
+/** All that answering a request needs. */
+export interface Api {
+  readonly catalog: Catalog
+  readonly registry: Registry
+  readonly authenticator: Authenticator
+  readonly authorizer: Authorizer
+  readonly endpoints: Endpoints
+  readonly metrics: Metrics
+  readonly log: Log
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+  /** Aborts when the server drains: watches end. */
+  readonly ending: AbortSignal
+}
+
+/** The server as a function. Audit will stand inside `trace`, fairness before `deadline`: what waits its turn has no time to lose. */
+export function createServe(api: Api): (request: Request) => Promise<Response> {
+  const around = [trace, recover, deadline]
+  const handle = around.reduceRight<Handler>(
+    (next, wrap) => wrap(next, api),
+    exchange => answer(exchange, api),
+  )
+  return request => handle(openExchange(request, api.catalog))
+}
+
+async function answer(exchange: Exchange, api: Api): Promise<Response> {
+  const { request, route } = exchange
+  const user = await authenticate(request, api.authenticator)
+  exchange.user = user
+  const decision = await api.authorizer.authorize(user, route.attributes, request.signal)
+  if (decision.verdict !== 'allow') throw forbidden(user, route.attributes, decision.reason)
+  switch (route.form) {
+    case 'refused':
+      throw route.error
+    case 'path':
+      return compress(request, await api.endpoints.answer(request, route))
+    case 'call':
+      return compress(request, await handleCall(request, route.call, { user, api }))
+  }
+}
+
+async function handleCall(request: Request, call: Call, { user, api }: { user: User; api: Api }): Promise<Response> {
+  const now = api.now()
+  const format = negotiate(request, call, `meta.${api.groupDomain}`)
+  const body = await decode(request, call)
+  const result = await api.registry.handle(call, {
+    body,
+    user,
+    now,
+    groupDomain: api.groupDomain,
+    gate: api.gate,
+    userAgent: header(request.headers, 'user-agent') ?? '',
+    signal: request.signal,
+  })
+  return encode(result, format, { now, ending: api.ending })
+}
+
+async function authenticate({ headers, peer, signal }: Request, authenticator: Authenticator): Promise<User> {
+  const credentials = { authorization: header(headers, 'authorization'), certificate: peer.certificate }
+  const found = await authenticator.authenticate(credentials, signal)
+  if (found.outcome !== 'user') throw unauthorized()
+  return found.user
+}

@@ -1,0 +1,63 @@
+/** Bodies in and out of Node's streams, within limits and at the pace of the other side. */
+import type { Readable } from 'node:stream'
+import { badRequest } from '../schema/status-error.ts'
+import type { Outlet, RequestHeaders } from './message.ts'
+
+/** Whether HTTP/1.1 headers announce a body. */
+export const hasBody = (headers: RequestHeaders) => headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+
+/** All that a stream brings; undefined once it is more than the limit, and then the rest is left unread. */
+export function collect(stream: Readable, limit: number): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = () => {
+      stream.off('data', take).off('end', done).off('close', broken).off('error', broken)
+    }
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      settle()
+      stream.pause()
+      resolve(undefined)
+    }
+    const done = () => {
+      settle()
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+    }
+    const broken = () => {
+      settle()
+      reject(badRequest('unexpected EOF'))
+    }
+    if (stream.destroyed && !stream.readableEnded) return broken()
+    stream.on('data', take).on('end', done).on('close', broken).on('error', broken)
+  })
+}
+
+/** Writes pieces as fast as the client takes them; stops quietly when it goes away. */
+export async function pump(
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  outlet: Outlet | NodeJS.WritableStream,
+): Promise<void> {
+  const out = outlet as Outlet
+  let open = true
+  out.once('close', () => {
+    open = false
+  })
+  try {
+    for await (const piece of pieces) {
+      if (!open) return
+      if (!out.write(piece)) await writable(out)
+    }
+    if (open) out.end()
+  } catch {
+    // The head is out already: a broken answer can only be cut off.
+    out.destroy()
+  }
+}
+
+const writable = (out: Outlet) =>
+  new Promise<void>(resolve => {
+    out.once('drain', resolve)
+    out.once('close', resolve)
+  })

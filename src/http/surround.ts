@@ -1,0 +1,88 @@
+/** What surrounds the answering of a request: tracing, recovery, deadlines. */
+import { timedOut } from '../schema/status-error.ts'
+import { errorResponse } from './error.ts'
+import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
+import { LIMITS } from './limits.ts'
+import type { Log } from './log.ts'
+import type { Outlet, Response } from './message.ts'
+import type { Metrics } from './metrics.ts'
+
+type Wrap = (next: Handler, api: { readonly log: Log; readonly metrics: Metrics }) => Handler
+
+/** Counts and logs every request, and gives every answer its common headers. */
+export const trace: Wrap =
+  (next, { log, metrics }) =>
+  async exchange => {
+    const started = performance.now()
+    const observed = metrics.begin(exchange.route)
+    const response = await next(exchange)
+    observed.answered(response.status, sizeOf(response), (performance.now() - started) / 1000)
+    if (log.enabled('debug')) logRequest(log, exchange, response, performance.now() - started)
+    const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...response.headers }
+    const { body } = response
+    if (body instanceof Uint8Array || body.form === 'pieces') return { ...response, headers }
+    const start = (outlet: Outlet) => {
+      observed.opened()
+      outlet.once('close', () => observed.closed())
+      body.start(outlet)
+    }
+    return { ...response, headers, body: { form: 'stream', start } }
+  }
+
+/** Turns whatever goes wrong into an answer. */
+export const recover: Wrap =
+  (next, { log }) =>
+  async exchange => {
+    try {
+      return await next(exchange)
+    } catch (error) {
+      return errorResponse(error, exchange, log)
+    }
+  }
+
+/** Answers 504 when the rest takes too long; the client may ask for less time, not for more. */
+export const deadline: Wrap = next => exchange => {
+  if (isLongRunning(exchange)) return next(exchange)
+  const asked = durationOf(exchange.route.query.get('timeout'))
+  const limit = Math.min(LIMITS.deadlineMs, asked ?? Number.POSITIVE_INFINITY)
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const late = timedOut('request did not complete within the allotted timeout')
+      exchange.request.cancel(late)
+      reject(late)
+    }, limit)
+    next(exchange)
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** Milliseconds of a duration such as `32s` or `1m30s`; undefined for anything else, and for zero, which means no wish. */
+function durationOf(text: string | null): number | undefined {
+  if (text === null || !/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/.test(text)) return undefined
+  let total = 0
+  for (const [, amount, , unit] of text.matchAll(/(\d+(\.\d+)?)(ms|s|m|h)/g)) total += Number(amount) * UNITS[unit!]!
+  return total > 0 ? total : undefined
+}
+
+const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? 0) : 0)
+
+/** The path without its query: selectors and tokens in it are the client's business. */
+function logRequest(log: Log, { request, route, id, user }: Exchange, { status }: Response, ms: number): void {
+  const { verb, path } = route.attributes
+  log.debug(
+    {
+      auditID: id,
+      verb,
+      path,
+      protocol: request.protocol,
+      user: user?.name,
+      source: request.peer.address,
+      status,
+      ms: Math.round(ms * 1000) / 1000,
+    },
+    'request',
+  )
+}

@@ -1,0 +1,133 @@
+/** Watch streams: events encoded once for all watchers of a form, written as lines, ended cleanly. */
+import type { EventType, WatchEvent, WatchSink, WatchStream } from '../cache/watch-stream.ts'
+import { stringifyJson } from '../codec/json.ts'
+import { metadataOnly } from '../codec/metadata-only.ts'
+import { singleTableMetadata, tableOf } from '../codec/table.ts'
+import type { StatusError } from '../schema/status-error.ts'
+import { statusOf } from './error.ts'
+import { LIMITS } from './limits.ts'
+import type { Outlet, Response } from './message.ts'
+import type { Shape } from './negotiate.ts'
+
+/** The answer to a watch. `ending` aborts when the server wants its watches gone. */
+export function watchResponse(stream: WatchStream, shape: Shape | undefined, ending: AbortSignal): Response {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: { form: 'stream', start: outlet => new WatchLines(stream, encoderOf(shape), ending).start(outlet) },
+  }
+}
+
+type Encoder = (event: WatchEvent) => Uint8Array
+
+/** Events as lines of JSON. Those of one turn of the event loop leave in one write. */
+class WatchLines implements WatchSink {
+  readonly #stream: WatchStream
+  readonly #encode: Encoder
+  readonly #ending: AbortSignal
+  #outlet!: Outlet
+  #pending: Uint8Array[] = []
+  #pendingBytes = 0
+  #open = true
+
+  constructor(stream: WatchStream, encode: Encoder, ending: AbortSignal) {
+    this.#stream = stream
+    this.#encode = encode
+    this.#ending = ending
+  }
+
+  start(outlet: Outlet): void {
+    this.#outlet = outlet
+    outlet.once('close', () => {
+      this.#ending.removeEventListener('abort', this.#finish)
+      if (this.#open) this.#stream.close()
+      this.#open = false
+    })
+    this.#ending.addEventListener('abort', this.#finish)
+    if (this.#ending.aborted) this.#finish()
+    else this.#stream.open(this)
+  }
+
+  get backlog(): number {
+    return this.#pendingBytes + this.#outlet.writableLength
+  }
+
+  event(event: WatchEvent): void {
+    if (this.#open) this.#push(this.#encode(event))
+  }
+
+  end(error?: StatusError): void {
+    if (!this.#open) return
+    if (error !== undefined) this.#push(lineOf('ERROR', Buffer.from(stringifyJson(statusOf(error)))))
+    this.#close()
+  }
+
+  onDrain(resume: () => void): void {
+    this.#flush()
+    if (this.#outlet.writableNeedDrain) this.#outlet.once('drain', resume)
+    else setImmediate(resume)
+  }
+
+  #push(line: Uint8Array): void {
+    if (this.#pending.length === 0) process.nextTick(this.#flush)
+    this.#pending.push(line)
+    this.#pendingBytes += line.byteLength
+  }
+
+  #flush = (): void => {
+    const lines = this.#pending
+    if (lines.length === 0) return
+    this.#outlet.write(lines.length === 1 ? lines[0]! : Buffer.concat(lines, this.#pendingBytes))
+    this.#pending = []
+    this.#pendingBytes = 0
+  }
+
+  /** Ends the watch from the server's side, as at its timeout: clients come back with the last version they saw. */
+  #finish = (): void => {
+    if (!this.#open) return
+    this.#stream.close()
+    this.#close()
+  }
+
+  #close(): void {
+    this.#open = false
+    this.#flush()
+    this.#outlet.end()
+    // A client that does not even take the end is not waited for.
+    const timer = setTimeout(() => this.#outlet.destroy(), LIMITS.stallMs)
+    timer.unref()
+    this.#outlet.once('close', () => clearTimeout(timer))
+  }
+}
+
+/** How the events of a watch are written; the first event of a table carries the columns, so it is kept apart from the rest. */
+function encoderOf(shape: Shape | undefined): Encoder {
+  if (shape === undefined) return event => event.encoded('json', e => lineOf(e.type, e.json))
+  if (shape.as !== 'Table') {
+    const key = `metadata ${shape.apiVersion}`
+    return event => event.encoded(key, e => lineOf(e.type, metadataOnly(e.json, shape.apiVersion)))
+  }
+  const key = `table ${shape.apiVersion} ${shape.includeObject}`
+  let columns = true
+  return event => {
+    const withColumns = columns
+    columns = false
+    return event.encoded(withColumns ? `${key} columns` : key, e => tableLine(e, shape, withColumns))
+  }
+}
+
+function tableLine({ type, resource, json }: WatchEvent, { apiVersion, includeObject }: Shape, columns: boolean): Buffer {
+  const options = { apiVersion, includeObject, columns, now: new Date() }
+  return lineOf(type, Buffer.from(tableOf(resource, [json], singleTableMetadata(json), options)))
+}
+
+const HEADS: Readonly<Record<EventType | 'ERROR', Buffer>> = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+  BOOKMARK: Buffer.from('{"type":"BOOKMARK","object":'),
+  ERROR: Buffer.from('{"type":"ERROR","object":'),
+}
+const TAIL = Buffer.from('}\n')
+
+const lineOf = (type: EventType | 'ERROR', json: Uint8Array): Buffer => Buffer.concat([HEADS[type], json, TAIL])

@@ -1,0 +1,170 @@
+/** Certificates on P-256, issued with node:crypto: an authority, its servers and its clients. */
+import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import * as der from './der.ts'
+
+/** A certificate and its key in PEM. */
+export type KeyPair = { readonly cert: string; readonly key: string }
+export type Subject = { readonly commonName: string; readonly organizations?: readonly string[] }
+export type Validity = { readonly notBefore: Date; readonly notAfter: Date }
+
+/** A new authority that signs itself. */
+export function issueAuthority(commonName: string, validity: Validity): KeyPair {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const keyId = keyIdOf(publicKey)
+  const extensions = [
+    extension(OID.basicConstraints, der.sequence(der.boolean(true)), { critical: true }),
+    extension(OID.keyUsage, keyUsage('digitalSignature', 'keyEncipherment', 'keyCertSign'), { critical: true }),
+    extension(OID.subjectKeyId, der.octets(keyId)),
+  ]
+  const cert = certificate({ subject: name({ commonName }), issuer: name({ commonName }), publicKey, validity, extensions }, privateKey)
+  return { cert, key: pemOf(privateKey) }
+}
+
+/** A certificate for a server known by names and addresses. */
+export function issueServer(authority: KeyPair, commonName: string, options: Validity & { names: readonly string[] }): KeyPair {
+  const names = [...new Set(options.names)].map(generalName)
+  return issueLeaf(authority, { commonName }, options, [
+    extension(OID.extendedKeyUsage, der.sequence(der.oid(OID.serverAuth))),
+    extension(OID.subjectAltName, der.sequence(...names)),
+  ])
+}
+
+/** A certificate for a client; its common name is the user, its organisations are groups. */
+export function issueClient(authority: KeyPair, subject: Subject, validity: Validity): KeyPair {
+  return issueLeaf(authority, subject, validity, [extension(OID.extendedKeyUsage, der.sequence(der.oid(OID.clientAuth)))])
+}
+
+function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, purpose: readonly Buffer[]): KeyPair {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const issuer = new X509Certificate(authority.cert)
+  const extensions = [
+    extension(OID.basicConstraints, der.sequence(), { critical: true }),
+    extension(OID.keyUsage, keyUsage('digitalSignature'), { critical: true }),
+    extension(OID.authorityKeyId, der.sequence(der.implicit(0, keyIdOf(issuer.publicKey)))),
+    ...purpose,
+  ]
+  const cert = certificate(
+    { subject: name(subject), issuer: subjectOf(issuer), publicKey, validity, extensions },
+    createPrivateKey(authority.key),
+  )
+  return { cert, key: pemOf(privateKey) }
+}
+
+const OID = {
+  commonName: '2.5.4.3',
+  organization: '2.5.4.10',
+  subjectKeyId: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyId: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+  clientAuth: '1.3.6.1.5.5.7.3.2',
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+}
+
+type ToSign = {
+  readonly subject: Buffer
+  readonly issuer: Buffer
+  readonly publicKey: KeyObject
+  readonly validity: Validity
+  readonly extensions: readonly Buffer[]
+}
+
+function certificate({ subject, issuer, publicKey, validity, extensions }: ToSign, signer: KeyObject): string {
+  const algorithm = der.sequence(der.oid(OID.ecdsaWithSha256))
+  const serial = randomBytes(16)
+  // Positive and of full length, whatever the dice say.
+  serial[0] = (serial[0]! & 0x7f) | 0x40
+  const body = der.sequence(
+    der.explicit(0, der.integer(Buffer.from([2]))),
+    der.integer(serial),
+    algorithm,
+    issuer,
+    der.sequence(der.time(validity.notBefore), der.time(validity.notAfter)),
+    subject,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der.explicit(3, der.sequence(...extensions)),
+  )
+  return pem('CERTIFICATE', der.sequence(body, algorithm, der.bits(sign('sha256', body, signer))))
+}
+
+/** Groups first, as other tools write it. */
+function name({ commonName, organizations = [] }: Subject): Buffer {
+  const attribute = (type: string, value: string) => der.setOf(der.sequence(der.oid(type), der.utf8(value)))
+  return der.sequence(...organizations.map(o => attribute(OID.organization, o)), attribute(OID.commonName, commonName))
+}
+
+/**
+ * The subject of a certificate byte for byte, for a chain holds only if its names are the same bytes. It is the sixth part of
+ * what was signed, after version, serial number, algorithm, issuer and validity.
+ */
+function subjectOf(cert: X509Certificate): Buffer {
+  const [body] = children(cert.raw.subarray(contentStart(cert.raw)))
+  const parts = children(body!.subarray(contentStart(body!)))
+  return parts[5]!
+}
+
+function children(bytes: Buffer): Buffer[] {
+  const found: Buffer[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const start = contentStart(bytes.subarray(at))
+    const end = at + start + contentLength(bytes.subarray(at))
+    found.push(bytes.subarray(at, end))
+    at = end
+  }
+  return found
+}
+
+const contentStart = (element: Buffer) => ((element[1] ?? 0) < 0x80 ? 2 : 2 + (element[1]! & 0x7f))
+const contentLength = (element: Buffer) => (element[1]! < 0x80 ? element[1]! : element.readUIntBE(2, element[1]! & 0x7f))
+
+function extension(id: string, value: Buffer, { critical = false } = {}): Buffer {
+  return der.sequence(der.oid(id), ...(critical ? [der.boolean(true)] : []), der.octets(value))
+}
+
+const USAGES = { digitalSignature: 0, keyEncipherment: 2, keyCertSign: 5 } as const
+
+function keyUsage(...usages: readonly (keyof typeof USAGES)[]): Buffer {
+  let flags = 0
+  for (const usage of usages) flags |= 0x80 >> USAGES[usage]
+  const unused = Math.clz32(flags & -flags) ^ 31
+  return der.bits(Buffer.from([flags]), unused)
+}
+
+/** An address or a DNS name, whichever the text is. */
+function generalName(text: string): Buffer {
+  const family = isIP(text)
+  if (family === 0) return der.implicit(2, Buffer.from(text, 'ascii'))
+  return der.implicit(7, family === 4 ? Buffer.from(text.split('.').map(Number)) : ipv6Bytes(text))
+}
+
+function ipv6Bytes(text: string): Buffer {
+  // A dotted tail is written as its two groups first.
+  const plain = text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => `${hex(a, b)}:${hex(c, d)}`)
+  const [head = '', tail] = plain.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups = tail === undefined ? left : [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right]
+  const bytes = Buffer.alloc(16)
+  groups.forEach((group, i) => {
+    bytes.writeUInt16BE(Number.parseInt(group, 16), i * 2)
+  })
+  return bytes
+}
+
+const hex = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16)
+
+const keyIdOf = (key: KeyObject) =>
+  createHash('sha1')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest()
+
+const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
+
+function pem(label: string, bytes: Buffer): string {
+  const lines = bytes.toString('base64').match(/.{1,64}/g) ?? []
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
+}

@@ -1,0 +1,151 @@
+/** The server's own authority and certificates: made at first start, kept in the data directory, renewed before they end. */
+import { X509Certificate } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509.ts'
+
+export type Pki = { readonly authority: KeyPair; readonly server: KeyPair; readonly admin: KeyPair }
+
+export type PkiOptions = {
+  /** Where keys and certificates are kept; undefined keeps them in memory alone. */
+  readonly directory: string | undefined
+  /** Names and addresses by which clients reach the server, beside those it always has. */
+  readonly names: readonly string[]
+  readonly now: Date
+}
+
+const DAY = 24 * 3_600_000
+const AUTHORITY_DAYS = 3650
+const LEAF_DAYS = 365
+/** Renewed when less than this share of its life is left. */
+const RENEW_AT = 1 / 3
+/** Clocks differ; a certificate made now must hold for a client whose clock is behind. */
+const SKEW_MS = 3_600_000
+/** What clients inside a cluster call the server. */
+const CLUSTER_NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local']
+const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
+
+/** Loads what is there and still good, and makes the rest. Called again later, it renews what is about to end. */
+export function loadPki({ directory, names, now }: PkiOptions): Pki {
+  const folder = directory === undefined ? undefined : join(directory, 'pki')
+  if (folder !== undefined) mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
+  const authority = keep(
+    folder,
+    'ca',
+    pair => isFresh(pair, now),
+    () => issueAuthority('keelson', validity(now, AUTHORITY_DAYS)),
+  )
+  const isOurs = (pair: KeyPair) => isFresh(pair, now) && isIssuedBy(pair, authority)
+  const server = keep(
+    folder,
+    'server',
+    pair => isOurs(pair) && covers(pair, wanted),
+    () => issueServer(authority, 'keelson', { names: wanted, ...leafValidity(now, authority) }),
+  )
+  const admin = keep(folder, 'admin', isOurs, () =>
+    issueClient(authority, { commonName: 'kubernetes-admin', organizations: ['system:masters'] }, leafValidity(now, authority)),
+  )
+  return { authority, server, admin }
+}
+
+/** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
+export function renewalTime({ authority, server, admin }: Pki): number {
+  return Math.min(...[authority, server, admin].map(pair => lifeOf(pair).renew))
+}
+
+/** A kubeconfig with everything embedded, for kubectl and every other client. */
+export function kubeconfigText({ server, ca, cert, key }: { server: string; ca: string; cert: string; key: string }): string {
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  return `apiVersion: v1
+kind: Config
+current-context: keelson
+clusters:
+- name: keelson
+  cluster:
+    server: ${server}
+    certificate-authority-data: ${base64(ca)}
+contexts:
+- name: keelson
+  context:
+    cluster: keelson
+    user: admin
+users:
+- name: admin
+  user:
+    client-certificate-data: ${base64(cert)}
+    client-key-data: ${base64(key)}
+`
+}
+
+/** Replaces a file as a whole, readable by its owner alone: it is never seen half written or open to others. */
+export function writePrivateFile(file: string, text: string): void {
+  const draft = `${file}.${process.pid}.tmp`
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flush: true } as { mode: number })
+    chmodSync(draft, 0o600)
+    renameSync(draft, file)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
+}
+
+/** One key pair: the kept one if it will do, a new one otherwise. Key and certificate share a file, so they always match. */
+function keep(folder: string | undefined, name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair {
+  const file = folder === undefined ? undefined : join(folder, `${name}.pem`)
+  const kept = file === undefined ? undefined : readPair(file)
+  if (kept !== undefined && isGood(kept)) return kept
+  const made = issue()
+  if (file !== undefined) writePrivateFile(file, made.cert + made.key)
+  return made
+}
+
+function readPair(file: string): KeyPair | undefined {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  const [cert] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(text) ?? []
+  const [key] = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text) ?? []
+  if (cert === undefined || key === undefined)
+    throw new Error(`${file} does not hold a certificate and a key; remove it to have new ones made`)
+  return { cert, key }
+}
+
+const validity = (now: Date, days: number): Validity => ({
+  notBefore: new Date(now.getTime() - SKEW_MS),
+  notAfter: new Date(now.getTime() + days * DAY),
+})
+
+/** No certificate outlives the authority that vouches for it. */
+function leafValidity(now: Date, authority: KeyPair): Validity {
+  const { notBefore, notAfter } = validity(now, LEAF_DAYS)
+  return { notBefore, notAfter: new Date(Math.min(notAfter.getTime(), lifeOf(authority).end)) }
+}
+
+function lifeOf({ cert }: KeyPair): { start: number; renew: number; end: number } {
+  const { validFrom, validTo } = new X509Certificate(cert)
+  const start = Date.parse(validFrom)
+  const end = Date.parse(validTo)
+  return { start, end, renew: end - (end - start) * RENEW_AT }
+}
+
+function isFresh(pair: KeyPair, now: Date): boolean {
+  const { start, renew } = lifeOf(pair)
+  return start <= now.getTime() && now.getTime() < renew
+}
+
+function isIssuedBy({ cert }: KeyPair, authority: KeyPair): boolean {
+  const issuer = new X509Certificate(authority.cert)
+  const issued = new X509Certificate(cert)
+  return issued.checkIssued(issuer) && issued.verify(issuer.publicKey)
+}
+
+function covers({ cert }: KeyPair, names: readonly string[]): boolean {
+  const issued = new X509Certificate(cert)
+  return names.every(name => issued.checkIP(name) !== undefined || issued.checkHost(name) !== undefined)
+}
