@@ -117,7 +117,7 @@ export class History<V extends Version> {
 
   /** Refuses reads before a revision from now on; `sweep` then drops what nobody can read any more. */
   forget(before: Revision): void {
-    if (before > this.#newest) throw new FutureRevision(before, this.#newest)
+    if (!(before <= this.#newest)) throw new FutureRevision(before, this.#newest)
     this.#oldest = Math.max(this.#oldest, before)
   }
 

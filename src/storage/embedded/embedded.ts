@@ -8,6 +8,7 @@ import {
   type Batch,
   type Change,
   type Entry,
+  type Event,
   type Extent,
   type Page,
   type PageRequest,
@@ -51,6 +52,7 @@ type Pending = Write & {
 }
 
 const EVENTS_PER_CHUNK = 256
+const BYTES_PER_CHUNK = 4 << 20
 const ENTRIES_PER_TURN = 512
 const SWEEP_REVISIONS = 512
 const REMOVES_AT_ONCE = 256
@@ -190,7 +192,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
 
   async #compact(before: Revision): Promise<void> {
     this.#assertWritable()
-    if (before > this.#history.oldest) {
+    if (!(before <= this.#history.oldest)) {
       // Checked before it is made durable, so that a wrong revision changes nothing.
       this.#history.check(before)
       await this.#chore({ removes: [], compacted: before })
@@ -229,12 +231,19 @@ export class EmbeddedStore implements Store, AsyncDisposable {
 
   #changes(prefix: string, after: Revision): Batch {
     const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
-    const events = found.map(({ key, before, after }) => ({
-      key,
-      before: before && this.#entry(key, before),
-      after: after.deleted ? undefined : this.#entry(key, after),
-      revision: after.modified,
-    }))
+    const events: Event[] = []
+    let size = 0
+    for (const { key, before, after } of found) {
+      const event = {
+        key,
+        before: before && this.#entry(key, before),
+        after: after.deleted ? undefined : this.#entry(key, after),
+        revision: after.modified,
+      }
+      events.push(event)
+      size += (event.before?.value.length ?? 0) + (event.after?.value.length ?? 0)
+      if (size > BYTES_PER_CHUNK) return { revision: event.revision, events }
+    }
     return { revision, events }
   }
 

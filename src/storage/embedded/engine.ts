@@ -1,7 +1,7 @@
 /** The lmdb database under the embedded store: records in revision order, a little metadata, durable commits. */
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Database, RootDatabase, Transaction } from 'lmdb'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { Database, RootDatabase, RootDatabaseOptionsWithPath, Transaction } from 'lmdb'
 import { type Revision, StoreUnavailable } from '../store.ts'
 import { checkAccess, checkDatabaseFile, checkRoom } from './database-file.ts'
 import { explain } from './failure.ts'
@@ -30,7 +30,7 @@ const SETTINGS = Buffer.from('settings')
 /** Opens the database in a directory for this process alone, making it if there is none. */
 export async function openEngine(dir: string): Promise<Engine> {
   const { open } = await import('lmdb')
-  // From here on nothing awaits, so two opens within one process cannot interleave.
+  // From here on nothing awaits until the lock is taken, so two opens within one process cannot interleave.
   const lockFile = join(dir, 'keelson.lock')
   const path = join(dir, 'keelson.lmdb')
   let root: RootDatabase | undefined
@@ -40,8 +40,9 @@ export async function openEngine(dir: string): Promise<Engine> {
     checkRoom(dir)
     for (const file of [path, `${path}-lock`]) checkAccess(file)
     checkDatabaseFile(path)
-    root = open({
+    const options: RootDatabaseOptionsWithPath & { permissionsMode: number } = {
       path,
+      permissionsMode: 0o600,
       // The plain order of LMDB: pages are synced before the commit that needs them becomes visible.
       overlappingSync: false,
       // With it lmdb opens a batch of its own around ours, whose failure nobody could handle.
@@ -49,11 +50,29 @@ export async function openEngine(dir: string): Promise<Engine> {
       keyEncoding: 'binary',
       encoding: 'binary',
       maxDbs: 4,
-    })
+    }
+    const isNew = !existsSync(path)
+    root = open(options)
+    if (isNew) syncDirectories(dir)
     return claim({ root, dir, lockFile })
   } catch (error) {
-    root?.close().catch(() => {})
+    await root?.close().catch(() => {})
     throw explain(error, `cannot open the store in ${dir}`)
+  }
+}
+
+/** A new file is there after a power cut only if the directory that names it was synced. */
+function syncDirectories(dir: string): void {
+  for (const path of [dir, dirname(resolve(dir))]) {
+    const directory = openSync(path, 'r')
+    try {
+      fsyncSync(directory)
+    } catch (error) {
+      // Some file systems cannot sync a directory and have no need to.
+      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
+    } finally {
+      closeSync(directory)
+    }
   }
 }
 
