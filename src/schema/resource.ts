@@ -74,7 +74,10 @@ function objectType(def: KindSpec<any, any, Fields, any>): AnyType {
   })
 }
 
-function subresourcesOf({ subresources = {} }: KindSpec<any, any, any, any>, resolve: (group: string) => string): Subresource[] {
+function subresourcesOf(
+  { group, version, subresources = {} }: KindSpec<any, any, any, any>,
+  resolve: (group: string) => string,
+): Subresource[] {
   const { status, scale, views = {}, actions = {}, connect = {} } = subresources
   const found: Subresource[] = []
   if (status) found.push({ name: 'status', verbs: VIEW })
@@ -83,7 +86,8 @@ function subresourcesOf({ subresources = {} }: KindSpec<any, any, any, any>, res
   for (const [name, { verbs, input }] of Object.entries(actions)) {
     found.push({ name, verbs, speaks: { group: resolve(input.group), version: input.version, kind: input.kind } })
   }
-  for (const [name, { verbs, kind }] of Object.entries(connect)) found.push({ name, verbs, speaks: { group: '', version: 'v1', kind } })
+  for (const [name, { verbs, kind }] of Object.entries(connect))
+    found.push({ name, verbs, speaks: { group: resolve(group), version, kind } })
   return found.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
