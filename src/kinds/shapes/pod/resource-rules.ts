@@ -153,7 +153,7 @@ export function* validateResourceRequirements(
     const place = entry(at.requests, name)
     yield* names(name, place)
     yield* validateResourceQuantity(name, amount, place)
-    yield* validateRequestAgainstLimit(name, amount, at, Object.hasOwn(limits, name) ? limits[name] : undefined)
+    yield* validateRequestAgainstLimit({ name, request: amount, limit: Object.hasOwn(limits, name) ? limits[name] : undefined }, at)
     if (!allowIndivisibleHugePages) yield* validateHugePages(name, amount, place)
   }
   const asked = [...Object.keys(limits), ...Object.keys(requests)]
@@ -170,10 +170,8 @@ export const validateContainerResources = (
 ): Iterable<FieldError> => validateResourceRequirements(requirements, at, { ...options, names: validateContainerResourceName })
 
 function* validateRequestAgainstLimit(
-  name: string,
-  request: string,
+  { name, request, limit }: { readonly name: string; readonly request: string; readonly limit: string | undefined },
   at: Ref<ResourceRequirements>,
-  limit: string | undefined,
 ): Iterable<FieldError> {
   if (limit === undefined) {
     if (!isOvercommitAllowed(name)) yield required(at.limits, 'Limit must be set for non overcommitable resources')

@@ -1,0 +1,224 @@
+/** Rules on the spec of a pod, alone and inside a template: everything that is wrong with it, in the order clients know. */
+import { inclusiveRangeMessage, isPrefixedLabelKey } from '../../../lib/names.ts'
+import { validateAnnotations, validateLabels } from '../../../schema/meta-rules.ts'
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidEach,
+  notFoundValue,
+  type Ref,
+  required,
+  tooMany,
+  withValue,
+} from '../../../schema/refs.ts'
+import { validateAffinity } from './affinity-rules.ts'
+import {
+  annotationOf,
+  MIRROR_ANNOTATION,
+  validateAppArmorAgreement,
+  validatePodAnnotations,
+  validateSeccompAgreement,
+} from './annotation-rules.ts'
+import { containersOf } from './container-list-rules.ts'
+import { validateContainers, validateEphemeralContainers, validateInitContainers } from './container-rules.ts'
+import { nowhere, POD_RESOURCE_CLAIM_FORM, shownAs, under } from './error-shape-rules.ts'
+import {
+  validateDNSConfig,
+  validateHostAliases,
+  validateHostNetworkPorts,
+  validateHostnameOverride,
+  validateHostUsers,
+} from './network-rules.ts'
+import { POD_OPTIONS, type PodOptions } from './options-rules.ts'
+import { validatePodResources } from './pod-resource-rules.ts'
+import { validateContainerResources } from './resource-rules.ts'
+import type { ResourceRequirements } from './resources.ts'
+import { validatePodSecurityContext } from './security-rules.ts'
+import type { EvictionResponder, PodResourceClaim, PodSpec, PodTemplateSpec } from './spec.ts'
+import { validateChoice, validateLabelText, validateObjectName, validateQualifiedName } from './text-rules.ts'
+import { validateTolerations } from './toleration-rules.ts'
+import { validateTopologySpread } from './topology-spread-rules.ts'
+import { validateVolumes } from './volume-rules.ts'
+import type { Volume } from './volumes.ts'
+import { validateHostProcesses, validateOS } from './windows-rules.ts'
+
+const MAX_INT32 = 2 ** 31 - 1
+const MAX_RESPONDERS = 10
+const MAX_RESPONDER_PRIORITY = 100_000
+const RESERVED_PRIORITIES = 1000
+
+/** Rules on a template of pods; its metadata are only labels and annotations. */
+export function* validatePodTemplateSpec(
+  template: PodTemplateSpec,
+  at: Ref<PodTemplateSpec>,
+  options: PodOptions = POD_OPTIONS,
+): Iterable<FieldError> {
+  const { metadata, spec } = template
+  // Errors leave out that labels and annotations are metadata.
+  const annotations = under(at, 'annotations', metadata.annotations ?? {})
+  yield* validateLabels(metadata.labels, under(at, 'labels', metadata.labels ?? {}))
+  yield* validateAnnotations(metadata.annotations, annotations)
+  yield* validatePodAnnotations(metadata, annotations, { spec, options })
+  yield* validatePodSpec(spec, at.spec, options)
+  yield* validateSeccompAgreement(metadata, spec, at.spec)
+  yield* validateAppArmorAgreement(metadata, spec, at.spec)
+  if (spec.ephemeralContainers?.length) yield forbidden(at.spec.ephemeralContainers, 'ephemeral containers not allowed in pod template')
+}
+
+/** Rules on the spec of a pod. */
+export function* validatePodSpec(spec: PodSpec, at: Ref<PodSpec>, options: PodOptions = POD_OPTIONS): Iterable<FieldError> {
+  if (spec.terminationGracePeriodSeconds === undefined) yield required(at.terminationGracePeriodSeconds)
+  const volumes = new Map<string, Volume>()
+  const claims = new Set((spec.resourceClaims ?? []).map(claim => claim.name).filter(Boolean))
+  yield* validateVolumes(spec.volumes, at.volumes, { options, valid: volumes })
+  yield* validateResourceClaims(spec.resourceClaims ?? [], at.resourceClaims, options)
+  const around = { spec, volumes, claims, options }
+  yield* validateContainers(at.containers, around)
+  yield* validateInitContainers(at.initContainers, around)
+  yield* validateEphemeralContainers(at.ephemeralContainers, around)
+  yield* validatePodResources(spec, at, { claims, options })
+  yield* validateHostNetworkPorts(spec, at, options)
+  yield* validateChoice(spec.restartPolicy, at.restartPolicy, 'Always', 'OnFailure', 'Never')
+  yield* validateChoice(spec.dnsPolicy, at.dnsPolicy, 'ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None')
+  yield* validateLabels(spec.nodeSelector, at.nodeSelector)
+  yield* validatePodSecurityContext(spec, at.securityContext, options)
+  if (spec.shareProcessNamespace && spec.hostPID)
+    yield invalid(at.shareProcessNamespace, 'ShareProcessNamespace and HostPID cannot both be enabled')
+  if (spec.affinity) yield* validateAffinity(spec.affinity, at.affinity, options)
+  yield* validateDNSConfig(spec, at.dnsConfig)
+  yield* validateGates(spec, at)
+  yield* validateTopologySpread(spec.topologySpreadConstraints, at.topologySpreadConstraints, options)
+  yield* validateHostProcesses(spec, at, options)
+  yield* validateHostUsers(spec, at, options)
+  yield* validateHostnameOverride(spec, at)
+  yield* validateNames(spec, at)
+  yield* validateTolerations(spec.tolerations, at.tolerations, options)
+  yield* validateHostAliases(spec.hostAliases, at.hostAliases)
+  yield* validateClasses(spec, at, options)
+  yield* validateOS(spec, at)
+  yield* validateSchedulingGroup(spec, at)
+  yield* validateFileVariables(spec, at)
+  yield* validateEvictionResponders(spec.evictionResponders ?? [], at.evictionResponders)
+}
+
+function* validateResourceClaims(
+  claims: readonly PodResourceClaim[],
+  at: Ref<PodResourceClaim[]>,
+  { pod }: PodOptions,
+): Iterable<FieldError> {
+  const names = new Set<string>()
+  const mirrored = annotationOf(pod, MIRROR_ANNOTATION) !== undefined
+  for (const [i, claim] of claims.entries()) {
+    if (mirrored) {
+      yield forbidden(nowhere, 'static pods do not support resource claims')
+      continue
+    }
+    const { name, resourceClaimName, resourceClaimTemplateName } = claim
+    const place = at[i]!
+    if (!name) yield required(place.name)
+    else if (names.has(name)) yield duplicate(place.name)
+    else {
+      yield* validateLabelText(name, place.name)
+      names.add(name)
+    }
+    const whole = () => withValue(place, shownAs(POD_RESOURCE_CLAIM_FORM, claim))
+    if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined)
+      yield invalid(whole(), 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified')
+    if (resourceClaimName === undefined && resourceClaimTemplateName === undefined)
+      yield invalid(whole(), 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`')
+    if (resourceClaimName !== undefined) yield* validateObjectName(resourceClaimName, place.resourceClaimName)
+    if (resourceClaimTemplateName !== undefined) yield* validateObjectName(resourceClaimTemplateName, place.resourceClaimTemplateName)
+  }
+}
+
+/** What a pod waits for before it is ready, and before it is scheduled. */
+function* validateGates({ readinessGates, schedulingGates }: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
+  for (const [i, { conditionType = '' }] of (readinessGates ?? []).entries())
+    yield* validateQualifiedName(conditionType, at.readinessGates[i]!.conditionType)
+  const seen = new Set<string>()
+  for (const [i, { name = '' }] of (schedulingGates ?? []).entries()) {
+    const place = withValue(at.schedulingGates[i]!, name)
+    yield* validateQualifiedName(name, place)
+    if (seen.has(name)) yield duplicate(place)
+    seen.add(name)
+  }
+}
+
+function* validateNames(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
+  const { serviceAccountName = '', serviceAccount = '', nodeName, activeDeadlineSeconds, hostname, subdomain } = spec
+  if (serviceAccountName) yield* validateObjectName(serviceAccountName, at.serviceAccountName)
+  if (serviceAccount !== serviceAccountName)
+    yield invalid(
+      under(at, 'deprecatedServiceAccount', serviceAccount),
+      `must be the same as serviceAccountName: ${JSON.stringify(serviceAccountName)}`,
+    )
+  if (nodeName) yield* validateObjectName(nodeName, at.nodeName)
+  if (activeDeadlineSeconds !== undefined && (activeDeadlineSeconds < 1 || activeDeadlineSeconds > MAX_INT32))
+    yield invalid(at.activeDeadlineSeconds, inclusiveRangeMessage(1, MAX_INT32))
+  if (hostname) yield* validateLabelText(hostname, at.hostname)
+  if (subdomain) yield* validateLabelText(subdomain, at.subdomain)
+}
+
+function* validateClasses(spec: PodSpec, at: Ref<PodSpec>, options: PodOptions): Iterable<FieldError> {
+  const { priorityClassName, runtimeClassName, preemptionPolicy, overhead } = spec
+  if (priorityClassName) yield* validateObjectName(priorityClassName, at.priorityClassName)
+  if (runtimeClassName !== undefined) yield* validateObjectName(runtimeClassName, at.runtimeClassName)
+  if (preemptionPolicy !== undefined) yield* validateChoice(preemptionPolicy, at.preemptionPolicy, 'PreemptLowerPriority', 'Never')
+  // Overhead is checked as if it were limits, and errors say so.
+  if (overhead)
+    yield* validateContainerResources({ limits: overhead }, withValue<ResourceRequirements>(at.overhead, { limits: overhead }), options)
+}
+
+function* validateSchedulingGroup({ schedulingGroup, evictionResponders }: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
+  if (!schedulingGroup) return
+  const { podGroupName } = schedulingGroup
+  if (podGroupName === undefined) yield invalid(withValue(at.schedulingGroup.podGroupName, null), 'must specify one of: `podGroupName`')
+  else yield* validateObjectName(podGroupName, at.schedulingGroup.podGroupName)
+  if (evictionResponders?.length) yield forbidden(at.schedulingGroup, 'may not be set when evictionResponders is set')
+}
+
+/** Variables read from files come from volumes that the pod writes itself. */
+function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
+  const volumes = new Map((spec.volumes ?? []).map(volume => [volume.name, volume]))
+  for (const [container, place] of containersOf(spec, at))
+    for (const [i, { valueFrom }] of (container.env ?? []).entries()) {
+      if (!valueFrom?.fileKeyRef) continue
+      const name = place.env[i]!.valueFrom.fileKeyRef.volumeName
+      const volume = volumes.get(valueFrom.fileKeyRef.volumeName)
+      if (!volume) yield notFoundValue(name)
+      else if (!volume.emptyDir) yield invalid(name, 'referenced volume must be of type emptyDir')
+    }
+}
+
+/** Who is asked before the pod is evicted, and in which order. */
+function* validateEvictionResponders(responders: readonly EvictionResponder[], at: Ref<EvictionResponder[]>): Iterable<FieldError> {
+  if (responders.length > MAX_RESPONDERS) return yield tooMany(at, responders.length, MAX_RESPONDERS)
+  const names = new Set<string>()
+  for (const [i, { name = '' }] of responders.entries()) {
+    if (names.has(name)) yield duplicate(at[i]!)
+    names.add(name)
+  }
+  for (const [i, { name, priority }] of responders.entries()) {
+    const place = at[i]!
+    if (!name) yield required(place.name)
+    else {
+      if (isReservedDomain(name)) yield invalid(place.name, 'domain names *.k8s.io, *.kubernetes.io are reserved')
+      yield* invalidEach(place.name, isPrefixedLabelKey(name))
+    }
+    if (priority === undefined || priority === null) yield required(place.priority)
+    else if (priority > MAX_RESPONDER_PRIORITY) yield invalid(place.priority, `must be less than or equal to ${MAX_RESPONDER_PRIORITY}`)
+    else if (priority < 0) yield invalid(place.priority, 'must be greater than or equal to 0')
+    else if (priority < RESERVED_PRIORITIES)
+      yield invalid(place.priority, 'priorities 0-999 are reserved for responders with *.k8s.io suffix')
+  }
+}
+
+function isReservedDomain(name: string): boolean {
+  const [prefix = ''] = name.toLowerCase().split('/', 1)
+  const domain = prefix.trim()
+  let end = domain.length
+  while (end > 0 && domain[end - 1] === '.') end--
+  return ['.k8s.io', '.kubernetes.io'].some(reserved => `.${domain.slice(0, end)}`.endsWith(reserved))
+}
