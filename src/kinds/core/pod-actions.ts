@@ -1,12 +1,12 @@
 /** Messages sent to pods: binding one to a node, and evicting one. */
 import { setOwn } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
+import { DeleteOptionsType } from '../../schema/delete-options.ts'
 import type { Action, RequestContext } from '../../schema/kind.ts'
 import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
 import { badRequest, conflict, invalidObject } from '../../schema/status-error.ts'
 import { message, type Static } from '../../schema/types.ts'
-import { DeleteOptions } from '../shapes/delete-options.ts'
 import { setPodCondition } from '../shapes/pod/conditions.ts'
 import { dropInitContainerAnnotations } from '../shapes/pod/features.ts'
 import { ObjectReference } from '../shapes/pod/references.ts'
@@ -20,7 +20,7 @@ export type Binding = Static<typeof Binding>
 
 /** What an Eviction has beside its metadata. */
 export const Eviction = message('Eviction', {
-  deleteOptions: [2, DeleteOptions, 'How the pod is to be deleted.'],
+  deleteOptions: [2, DeleteOptionsType, 'How the pod is to be deleted.'],
 })
 export type Eviction = Static<typeof Eviction>
 
