@@ -1,5 +1,5 @@
 /** Messages that every group speaks and no kind declares: Status, DeleteOptions, lists, scale and discovery itself. */
-import { DeleteOptions as DeleteOptionsMessage } from '../kinds/shapes/delete-options.ts'
+import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { type AnyType, atomic, bool, type Fields, int32, int64, message, raw, string } from '../schema/types.ts'
 
@@ -43,7 +43,7 @@ export const Status = message('Status', {
 })
 
 /** The body of a deletion; the message alone is part of others. */
-export const DeleteOptions = message('DeleteOptions', { kind: KIND, apiVersion: API_VERSION, ...fieldsOf(DeleteOptionsMessage) })
+export const DeleteOptions = message('DeleteOptions', { ...fieldsOf(DeleteOptionsType), kind: KIND, apiVersion: API_VERSION })
 
 /** The body of a patch; its form depends on the media type. */
 export const Patch = message('Patch', {})
