@@ -11,6 +11,7 @@ import { bytes, collect, put, read, text } from '../conformance-kit.ts'
 import { StoreUnavailable } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
 import type { Report } from './full-disk-writer.ts'
+import type { Refusals } from './unprivileged-opener.ts'
 
 function directory(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), 'keelson-faults-'))
@@ -191,14 +192,21 @@ test('a database cut short is refused instead of crashing the process', async t 
   await assert.rejects(openEmbeddedStore({ dir }), unavailable(/is cut short; restore it/))
 })
 
-test('a directory without write permission is refused with advice', {
-  skip: process.getuid?.() === 0 && 'root may write anywhere',
-}, async t => {
+test('a directory, database or lock that may not be written is refused with advice', { skip: process.platform === 'win32' }, async t => {
   const dir = directory(t)
-  chmodSync(dir, 0o500)
-  await assert.rejects(openEmbeddedStore({ dir }), unavailable(/permission is missing/))
-  await assert.rejects(openEmbeddedStore({ dir: join(dir, 'below') }), unavailable(/permission is missing/))
-  chmodSync(dir, 0o700)
+  const made = ['directory', 'database', 'lock'].map(name => join(dir, name))
+  for (const path of made) await (await openEmbeddedStore({ dir: path })).close()
+  for (const path of [dir, ...made]) chmodSync(path, 0o777)
+  for (const path of made) for (const file of ['keelson.lmdb', 'keelson.lmdb-lock']) chmodSync(join(path, file), 0o666)
+  chmodSync(made[0]!, 0o555)
+  chmodSync(join(made[1]!, 'keelson.lmdb'), 0o444)
+  chmodSync(join(made[2]!, 'keelson.lmdb-lock'), 0o444)
+  const child = spawnWriter(t, 'unprivileged-opener.ts', [...made, join(made[0]!, 'below')], { before: ':' })
+  const [refusals] = (await once(child, 'message')) as [Refusals]
+  assert.equal(refusals.length, 4)
+  for (const refusal of refusals)
+    assert.match(refusal, /^StoreUnavailable: cannot open the store in .*: permission is missing; let this user write/)
+  chmodSync(made[0]!, 0o777)
 })
 
 test('a full disk refuses writes, shows nothing that was not stored, and writes work again once there is space', {
