@@ -3,7 +3,8 @@
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
 import type { Toleration } from './affinity.ts'
-import { containersOf } from './container-list-rules.ts'
+import { placedContainersOf } from './container-list-rules.ts'
+import { containersOf } from './containers.ts'
 import { under } from './error-shape-rules.ts'
 import type { PodOptions } from './options-rules.ts'
 import { validateLocalDescendingPath } from './path-rules.ts'
@@ -94,7 +95,7 @@ function* validateAppArmorAnnotations(meta: ObjectMeta, at: Ref<Annotations>, sp
   let names: Set<string> | undefined
   for (const [key, profile] of Object.entries(meta.annotations ?? {})) {
     if (!key.startsWith(APPARMOR_PREFIX)) continue
-    names ??= new Set([...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])].map(c => c.name))
+    names ??= new Set([...containersOf(spec)].map(container => container.name))
     const container = key.slice(APPARMOR_PREFIX.length)
     if (!names.has(container)) yield invalid(withValue(entry(at, key), container), 'container not found')
     if (profile !== '' && profile !== RUNTIME_DEFAULT && profile !== UNCONFINED && !profile.startsWith(LOCALHOST))
@@ -109,7 +110,7 @@ export function* validateSeccompAgreement(meta: ObjectMeta, spec: PodSpec, at: R
   const ofPod = spec.securityContext?.seccompProfile
   if (ofPod)
     yield* validateAgreement(ofPod, at.securityContext.seccompProfile, { feature: 'seccomp', annotation: annotationOf(meta, SECCOMP_POD) })
-  for (const [{ name, securityContext }, place] of containersOf(spec, at))
+  for (const [{ name, securityContext }, place] of placedContainersOf(spec, at))
     if (securityContext?.seccompProfile)
       yield* validateAgreement(securityContext.seccompProfile, place.securityContext.seccompProfile, {
         feature: 'seccomp',
@@ -120,7 +121,7 @@ export function* validateSeccompAgreement(meta: ObjectMeta, spec: PodSpec, at: R
 /** What an annotation and a field both say about AppArmor, they say alike; Windows has none. */
 export function* validateAppArmorAgreement(meta: ObjectMeta, spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   if (spec.os?.name === 'windows') return
-  for (const [{ name, securityContext }, place] of containersOf(spec, at)) {
+  for (const [{ name, securityContext }, place] of placedContainersOf(spec, at)) {
     const profile = securityContext?.appArmorProfile ?? spec.securityContext?.appArmorProfile
     if (profile)
       yield* validateAgreement(profile, place.securityContext.appArmorProfile, {

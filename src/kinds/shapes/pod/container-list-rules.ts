@@ -1,15 +1,12 @@
-/** A walk over all containers of a pod. */
+/** All containers of a pod, each with its place. */
 import type { Ref } from '../../../schema/refs.ts'
 import type { Container } from './container.ts'
 import type { PodSpec } from './spec.ts'
 
 /** Every container with its place: first those that initialise, then those that run, then those added for debugging. */
-export function* containersOf(spec: PodSpec, at: Ref<PodSpec>): Iterable<readonly [Container, Ref<Container>]> {
+export function* placedContainersOf(spec: PodSpec, at: Ref<PodSpec>): Iterable<readonly [Container, Ref<Container>]> {
   for (const [i, container] of (spec.initContainers ?? []).entries()) yield [container, at.initContainers[i]!]
   for (const [i, container] of (spec.containers ?? []).entries()) yield [container, at.containers[i]!]
   for (const [i, container] of (spec.ephemeralContainers ?? []).entries())
     yield [container, at.ephemeralContainers[i]! as unknown as Ref<Container>]
 }
-
-/** An init container that keeps running beside the others. */
-export const isSidecar = (container: Container): boolean => container.restartPolicy === 'Always'

@@ -1,7 +1,7 @@
 /** Rules on containers: those that run, those that run before them, and those added to look inside. */
 import { duplicate, type FieldError, forbidden, invalid, notFoundValue, type Ref, required, unsupported } from '../../../schema/refs.ts'
 import type { Container, EphemeralContainer } from './container.ts'
-import { isSidecar } from './container-list-rules.ts'
+import { isSidecar } from './containers.ts'
 import { validateEnv, validateEnvFrom } from './environment-rules.ts'
 import { type Volumes, validateVolumeDevices, validateVolumeMounts } from './mount-rules.ts'
 import type { PodOptions } from './options-rules.ts'

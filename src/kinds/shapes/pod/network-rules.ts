@@ -3,7 +3,7 @@
 import { isValidIPForLegacyField } from '../../../lib/ip.ts'
 import { isDNS1123SubdomainWithUnderscore } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../../schema/refs.ts'
-import { containersOf } from './container-list-rules.ts'
+import { placedContainersOf } from './container-list-rules.ts'
 import { under } from './error-shape-rules.ts'
 import type { PodOptions } from './options-rules.ts'
 import type { HostAlias, PodDNSConfig, PodSpec } from './spec.ts'
@@ -59,7 +59,7 @@ export function* validateHostUsers(spec: PodSpec, at: Ref<PodSpec>, options: Pod
   if (spec.hostPID) yield forbidden(under(at, 'HostPID'), message)
   if (spec.hostIPC) yield forbidden(under(at, 'HostIPC'), message)
   if (options.allowVolumeDevicesInUserNamespaces) return
-  for (const [container, place] of containersOf(spec, at))
+  for (const [container, place] of placedContainersOf(spec, at))
     if (container.volumeDevices?.length) yield forbidden(place.volumeDevices, message)
 }
 

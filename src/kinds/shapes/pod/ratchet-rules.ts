@@ -6,7 +6,7 @@ import type { PodAffinity } from './affinity.ts'
 import { type KeyedSelector, validateLabelKeys, validateTermSelectors } from './affinity-rules.ts'
 import { hasValidDeletionCost } from './annotation-rules.ts'
 import type { Container } from './container.ts'
-import { isSidecar } from './container-list-rules.ts'
+import { containersOf, isSidecar } from './containers.ts'
 import { hasInvalidNodeValues } from './node-selector-rules.ts'
 import { POD_OPTIONS, type PodOptions } from './options-rules.ts'
 import { validateLocalNonReservedPath } from './path-rules.ts'
@@ -25,7 +25,7 @@ export function gatedPodOptions(gate: (name: string) => boolean): PodOptions {
     podLevelResources: gate('PodLevelResources'),
     podLevelResize: gate('InPlacePodLevelResourcesVerticalScaling'),
     memoryVolumeResize: gate('InPlacePodVerticalScalingMemoryBackedVolumes'),
-    restartRules: base.restartRules || hasRestartRules(spec),
+    restartRules: gate('ContainerRestartRules'),
     restartAllContainers: gate('RestartAllContainersOnContainerExits'),
     envFiles: gate('EnvFiles'),
     hostNetworkUserNamespaces: gate('UserNamespacesHostNetworkSupport'),
@@ -41,7 +41,7 @@ export function gatedPodOptions(gate: (name: string) => boolean): PodOptions {
 export function podOptionsFor(old: Stored | undefined, base: PodOptions = POD_OPTIONS): PodOptions {
   if (!old) return base
   const { metadata, spec } = old
-  const containers: Container[] = [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])]
+  const containers: readonly Container[] = [...containersOf(spec)]
   const tolerations = spec.tolerations ?? []
   const ownUsers = spec.hostUsers === false
   return {

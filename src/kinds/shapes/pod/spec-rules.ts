@@ -21,7 +21,7 @@ import {
   validatePodAnnotations,
   validateSeccompAgreement,
 } from './annotation-rules.ts'
-import { containersOf } from './container-list-rules.ts'
+import { placedContainersOf } from './container-list-rules.ts'
 import { validateContainers, validateEphemeralContainers, validateInitContainers } from './container-rules.ts'
 import { nowhere, POD_RESOURCE_CLAIM_FORM, shownAs, under } from './error-shape-rules.ts'
 import {
@@ -182,7 +182,7 @@ function* validateSchedulingGroup({ schedulingGroup, evictionResponders }: PodSp
 /** Variables read from files come from volumes that the pod writes itself. */
 function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const volumes = new Map((spec.volumes ?? []).map(volume => [volume.name, volume]))
-  for (const [container, place] of containersOf(spec, at))
+  for (const [container, place] of placedContainersOf(spec, at))
     for (const [i, { valueFrom }] of (container.env ?? []).entries()) {
       if (!valueFrom?.fileKeyRef) continue
       const name = place.env[i]!.valueFrom.fileKeyRef.volumeName

@@ -1,7 +1,7 @@
 /** Rules on pods for one operating system, and on what only Windows knows. */
 import { isDNS1123Subdomain } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../schema/refs.ts'
-import { containersOf } from './container-list-rules.ts'
+import { placedContainersOf } from './container-list-rules.ts'
 import type { PodOptions } from './options-rules.ts'
 import type { WindowsSecurityContextOptions } from './security.ts'
 import type { PodSpec } from './spec.ts'
@@ -54,7 +54,7 @@ export function* validateHostProcesses(spec: PodSpec, at: Ref<PodSpec>, options:
   const ofPod = spec.securityContext?.windowsOptions?.hostProcess
   let containers = 0
   let processes = 0
-  for (const [container, place] of containersOf(spec, at)) {
+  for (const [container, place] of placedContainersOf(spec, at)) {
     containers++
     const own = container.securityContext?.windowsOptions?.hostProcess
     if (ofPod !== undefined && own !== undefined && ofPod !== own)
@@ -85,7 +85,7 @@ export function* validateOS(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldErro
 function* validateLinux(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const message = 'windows options cannot be set for a linux pod'
   if (spec.securityContext?.windowsOptions) yield forbidden(at.securityContext.windowsOptions, message)
-  for (const [container, place] of containersOf(spec, at))
+  for (const [container, place] of placedContainersOf(spec, at))
     if (container.securityContext?.windowsOptions) yield forbidden(place.securityContext.windowsOptions, message)
 }
 
@@ -123,7 +123,7 @@ function* validateWindows(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError>
   if (spec.hostPID) yield forbidden(at.hostPID, message)
   if (spec.hostIPC) yield forbidden(at.hostIPC, message)
   if (spec.shareProcessNamespace !== undefined) yield forbidden(at.shareProcessNamespace, message)
-  for (const [container, place] of containersOf(spec, at))
+  for (const [container, place] of placedContainersOf(spec, at))
     for (const field of CONTAINER_CONTEXT_WITHOUT_WINDOWS)
       if (container.securityContext?.[field] !== undefined) yield forbidden(place.securityContext[field], message)
 }
