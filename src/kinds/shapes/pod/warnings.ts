@@ -8,6 +8,7 @@ import { entry, pathOf, type Ref, refTo } from '../../../schema/refs.ts'
 import type { NodeSelectorTerm, PodAffinity } from './affinity.ts'
 import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './app-armor.ts'
 import type { Container } from './container.ts'
+import { placedContainersOf } from './container-list-rules.ts'
 import { containersOf } from './containers.ts'
 import { deprecatedNodeLabel } from './node-labels.ts'
 import { warnAboutPorts } from './port-warnings.ts'
@@ -15,7 +16,6 @@ import type { PodSpec, PodTemplateSpec } from './spec.ts'
 import { warnAboutVolumes } from './volume-warnings.ts'
 
 type Template = { readonly metadata: ObjectMeta; readonly spec: PodSpec }
-type ContainerAt = readonly [container: Container, at: Ref<Container>]
 
 /** Warnings about a new pod. */
 export function* warnAboutPod(pod: Template): Iterable<string> {
@@ -35,7 +35,7 @@ function* warnAbout({ metadata, spec }: Template, at: Ref<Template>): Iterable<s
   yield* warnAboutVolumes(spec.volumes ?? [], at.spec.volumes)
   yield* warnAboutRepetition(spec, at.spec)
   for (const name of FRACTIONLESS) yield* warnAboutFraction(spec.overhead, at.spec.overhead, name)
-  const containers = containersAt(spec, at.spec)
+  const containers = [...placedContainersOf(spec, at.spec)]
   for (const [container, place] of containers) yield* warnAboutContainer(container, place, { metadata, spec }, at)
   yield* warnAboutPorts(containers)
   if (spec.terminationGracePeriodSeconds < 0)
@@ -58,12 +58,6 @@ const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod'
 const SECCOMP_CONTAINER = 'container.seccomp.security.alpha.kubernetes.io/'
 const SECCOMP_ADVICE = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 const APP_ARMOR_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-
-function containersAt(spec: PodSpec, at: Ref<PodSpec>): ContainerAt[] {
-  return (['initContainers', 'containers', 'ephemeralContainers'] as const).flatMap(part =>
-    (spec[part] ?? []).map((container, i): ContainerAt => [container, at[part][i] as Ref<Container>]),
-  )
-}
 
 function* warnAboutPlacement(spec: PodSpec, at: Ref<PodSpec>): Iterable<string> {
   for (const key of Object.keys(spec.nodeSelector ?? {})) {

@@ -1,0 +1,48 @@
+/** PodTemplate keeps a template of pods by itself, for whoever makes pods from it. */
+import { formatLabels } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { refTo } from '../../schema/refs.ts'
+import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
+import { gatedPodOptions, podOptionsFor } from '../shapes/pod/ratchet-rules.ts'
+import { PodTemplateSpec } from '../shapes/pod/spec.ts'
+import { validatePodTemplateSpec } from '../shapes/pod/spec-rules.ts'
+import { warnAboutPodTemplate } from '../shapes/pod/warnings.ts'
+
+export const PodTemplate = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'PodTemplate',
+  scope: 'Namespaced',
+  names: { plural: 'podtemplates' },
+  doc: 'A template of pods.',
+  fields: { template: [2, PodTemplateSpec.orEmpty(), 'What the pods are made from.'] },
+  generation: ({ template }) => template,
+
+  onCreate: ({ template }, { gate }) => dropDisabledTemplateFields(template, undefined, gate),
+  onUpdate: ({ template }, old, { gate }) => dropDisabledTemplateFields(template, old.template, gate),
+  validate: ({ template }, at, { old, gate }) =>
+    validatePodTemplateSpec(template, at.template, podOptionsFor(old?.template, gatedPodOptions(gate))),
+  warn: (o, old) => (old && o.metadata.generation === old.metadata.generation ? [] : warnAboutPodTemplate(o.template, refTo(o).template)),
+
+  columns: {
+    Containers: [
+      'string',
+      o =>
+        containersOf(o.template)
+          .map(({ name }) => name)
+          .join(','),
+      'Names of the containers.',
+    ],
+    Images: [
+      'string',
+      o =>
+        containersOf(o.template)
+          .map(({ image = '' }) => image)
+          .join(','),
+      'Images of the containers.',
+    ],
+    'Pod Labels': ['string', o => formatLabels(o.template.metadata.labels), 'Labels the pods get.'],
+  },
+})
+
+const containersOf = ({ spec }: PodTemplateSpec) => spec.containers ?? []
