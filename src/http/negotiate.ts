@@ -34,9 +34,9 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
   const pretty = isPretty(req, call.query)
   if (!pretty && (accept === undefined || accept === JSON_TYPE || accept === '*/*')) return PLAIN
   if (accept === undefined || accept === '') return { ...PLAIN, pretty }
-  if (!splitAccept(accept).some(type => type === '*/*' || KNOWN.includes(type) || (isListing(call) && STREAMED.includes(type))))
-    throw nothingAvailable(call)
-  for (const clause of parseAccept(accept)) {
+  const clauses = parseAccept(accept)
+  if (!clauses.some(clause => KNOWN.some(type => matches(clause, type)))) throw nothingAvailable(call)
+  for (const clause of clauses) {
     const mediaType = SERVED.find(m => matches(clause, m))
     if (mediaType === undefined) continue
     const shape = shapeOf(clause.params, metaGroup)
@@ -101,8 +101,6 @@ function nothingAvailable(call: Call): StatusError {
   const available = isListing(call) ? [...KNOWN, ...STREAMED] : KNOWN
   return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`, {})
 }
-
-const splitAccept = (accept: string) => accept.split(',').map(part => part.split(';', 1)[0]!.trim())
 
 type Clause = { readonly type: string; readonly subtype: string; readonly q: number; readonly params: ReadonlyMap<string, string> }
 

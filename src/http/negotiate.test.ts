@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Call } from '../registry/api.ts'
+import { StatusError } from '../schema/status-error.ts'
+import { acceptsGzip, bodyType, negotiate, negotiateError, parseAccept } from './negotiate.ts'
+import { find, testCatalog, testRequest } from './testing.ts'
+
+const secrets = find(testCatalog(), 'secrets')
+const callOf = (verb: Call['verb'], query = ''): Call => ({
+  verb,
+  resource: secrets,
+  namespace: 'default',
+  name: '',
+  subresource: '',
+  query: new URLSearchParams(query),
+})
+const formatOf = (accept: string | undefined, verb: Call['verb'] = 'get', query = '') =>
+  negotiate(testRequest('/', { headers: accept === undefined ? {} : { accept } }), callOf(verb, query), 'meta.k8s.io')
+const refusal = (run: () => unknown): StatusError => {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof StatusError) return error
+    throw error
+  }
+  throw new assert.AssertionError({ message: 'nothing was refused' })
+}
+
+test('without a wish the answer is JSON', () => {
+  for (const accept of [undefined, '', '*/*', '*', 'application/*', 'application/json'])
+    assert.deepEqual(formatOf(accept), { mediaType: 'application/json', pretty: false, shape: undefined }, accept)
+})
+
+test('quality decides, then order', () => {
+  assert.equal(formatOf('application/json;q=0.5,application/yaml').mediaType, 'application/yaml')
+  assert.equal(formatOf('application/yaml;q=0.5, application/json;q=0.9').mediaType, 'application/json')
+  assert.equal(formatOf('text/html,application/yaml;q=0.9,*/*;q=0.8').mediaType, 'application/yaml')
+  assert.deepEqual(
+    parseAccept('*/*, a/*, a/b').map(c => `${c.type}/${c.subtype}`),
+    ['a/b', 'a/*', '*/*'],
+  )
+})
+
+test('a client that prefers protobuf gets the JSON it lists next', () => {
+  assert.equal(formatOf('application/vnd.kubernetes.protobuf,application/json').mediaType, 'application/json')
+  const error = refusal(() => formatOf('application/vnd.kubernetes.protobuf'))
+  assert.equal(error.code, 406)
+  assert.equal(error.message, 'only the following media types are accepted: application/json, application/yaml')
+})
+
+test('nothing in common is refused with what there is', () => {
+  const error = refusal(() => formatOf('text/html'))
+  assert.equal(error.code, 406)
+  assert.deepEqual(error.details, {})
+  assert.equal(
+    error.message,
+    '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+  )
+  assert.match(refusal(() => formatOf('text/html', 'list')).message, /, application\/json;stream=watch, /)
+})
+
+test('tables and metadata are asked for by parameters, in a version that exists', () => {
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+  assert.deepEqual(formatOf(`${table},application/json`).shape, { as: 'Table', apiVersion: 'meta.k8s.io/v1', includeObject: 'Metadata' })
+  assert.equal(formatOf(table, 'list', 'includeObject=Object').shape?.includeObject, 'Object')
+  assert.equal(formatOf('application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io').shape?.apiVersion, 'meta.k8s.io/v1beta1')
+  assert.equal(formatOf('application/json;as=Table;v=v9;g=meta.k8s.io, application/json').shape, undefined)
+  assert.equal(refusal(() => formatOf('application/json;as=Nope;v=v1;g=meta.k8s.io')).code, 406)
+  assert.match(
+    refusal(() => formatOf(table, 'list', 'includeObject=All')).message,
+    /^Unable to convert to Table as requested: includeObject: Invalid/,
+  )
+})
+
+test('a watch streams JSON and nothing else', () => {
+  assert.equal(formatOf('application/json;stream=watch', 'watch').mediaType, 'application/json')
+  assert.equal(
+    refusal(() => formatOf('application/yaml', 'watch')).message,
+    'only the following media types are accepted: application/json;stream=watch',
+  )
+})
+
+test('pretty is asked for, or given to tools that people read', () => {
+  const pretty = (target: string, headers = {}) => negotiate(testRequest('/', { headers }), callOf('get', target), 'meta.k8s.io').pretty
+  assert.equal(pretty('pretty=true'), true)
+  assert.equal(pretty('pretty=0', { 'user-agent': 'curl/8' }), false)
+  assert.equal(pretty('', { 'user-agent': 'curl/8' }), true)
+  assert.equal(pretty('', { 'user-agent': 'kubectl/1.37' }), false)
+})
+
+test('errors take the plain form a client accepts, else JSON', () => {
+  const of = (accept: string) => negotiateError(testRequest('/', { headers: { accept } })).mediaType
+  assert.equal(of('application/yaml'), 'application/yaml')
+  assert.equal(of('text/html'), 'application/json')
+  assert.equal(of('application/yaml;as=Table;v=v1;g=meta.k8s.io'), 'application/json')
+})
+
+test('bodies are JSON or YAML, patches one of four', () => {
+  const of = (type: string | undefined, verb: Call['verb'] = 'create', more = {}) =>
+    bodyType(testRequest('/', { headers: { ...(type === undefined ? {} : { 'content-type': type }), ...more } }), callOf(verb))
+  assert.equal(of(undefined), 'application/json')
+  assert.equal(of('Application/JSON; charset=utf-8'), 'application/json')
+  assert.equal(of('application/yaml'), 'application/yaml')
+  assert.equal(of('application/merge-patch+json; x=y', 'patch'), 'application/merge-patch+json')
+  assert.match(
+    refusal(() => of('text/plain')).message,
+    /^the body of the request was in an unknown format - accepted media types include: /,
+  )
+  assert.equal(refusal(() => of('text/plain', 'patch')).message, '415: Unsupported Media Type')
+  assert.equal(refusal(() => of(undefined, 'patch')).code, 415)
+  assert.equal(refusal(() => of('application/json', 'create', { 'content-encoding': 'gzip' })).code, 415)
+})
+
+test('gzip is used where it is accepted', () => {
+  const of = (value: string) => acceptsGzip(testRequest('/', { headers: { 'accept-encoding': value } }))
+  assert.equal(of('deflate, gzip'), true)
+  assert.equal(of('gzip;q=0.5'), true)
+  assert.equal(of('gzip;q=0'), false)
+  assert.equal(of('br'), false)
+})
