@@ -37,8 +37,8 @@ export function withDefaults(kind: Kind<any>, draft: Draft): any {
 /** The object as it would be stored by a create. */
 export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = contextWith()): any {
   const object = withDefaults(kind, draft)
-  if (kind.def.status) {
-    object.status = {}
+  if (kind.def.status && !kind.def.createsWithStatus) {
+    object.status = conform(kind.def.status, {}).value
     fillDefaults(kind.def.status, object.status)
   }
   kind.def.onCreate?.(object, ctx)

@@ -1,0 +1,33 @@
+/** Every kind that is built in: one line each, sorted by group and kind. */
+import type { Kind } from '../schema/kind.ts'
+import { ControllerRevision } from './apps/controllerrevision.ts'
+import { DaemonSet } from './apps/daemonset.ts'
+import { Deployment } from './apps/deployment.ts'
+import { ReplicaSet } from './apps/replicaset.ts'
+import { Lease } from './coordination/lease.ts'
+import { ConfigMap } from './core/configmap.ts'
+import { Event } from './core/event.ts'
+import { Namespace } from './core/namespace.ts'
+import { Node } from './core/node.ts'
+import { Secret } from './core/secret.ts'
+import { ServiceAccount } from './core/serviceaccount.ts'
+import { Ingress } from './networking/ingress.ts'
+import { IngressClass } from './networking/ingressclass.ts'
+import { ServiceCIDR } from './networking/servicecidr.ts'
+
+export const builtinKinds: readonly Kind<any>[] = [
+  ConfigMap,
+  ControllerRevision,
+  DaemonSet,
+  Deployment,
+  Event,
+  Ingress,
+  IngressClass,
+  Lease,
+  Namespace,
+  Node,
+  ReplicaSet,
+  Secret,
+  ServiceAccount,
+  ServiceCIDR,
+]

@@ -1,0 +1,84 @@
+/** ReplicaSet keeps a set of identical pods at a wanted size. */
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { refTo } from '../../schema/refs.ts'
+import { int64, keyed, message } from '../../schema/types.ts'
+import { LabelSelector, selectorText } from '../shapes/meta.ts'
+import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
+import { PodTemplateSpec } from '../shapes/pod/spec.ts'
+import {
+  containersColumn,
+  count,
+  dropTerminating,
+  imagesColumn,
+  selectorCell,
+  validateReplicaCounts,
+  validateReplicated,
+  warnAboutName,
+  warnAboutTemplate,
+  workloadCondition,
+} from '../shapes/workload.ts'
+
+const ReplicaSetSpec = message('ReplicaSetSpec', {
+  replicas: [1, count.optional().default(1), 'How many pods should exist.'],
+  minReadySeconds: [4, count, 'Seconds a pod must be ready to count as available.'],
+  selector: [2, LabelSelector.required().immutable(), 'Which pods are counted; must match the labels of the template.'],
+  template: [3, PodTemplateSpec.orEmpty(), 'What a missing pod is made from.'],
+})
+
+const ReplicaSetStatus = message('ReplicaSetStatus', {
+  replicas: [1, count.always(), 'Pods that exist and are not being deleted.'],
+  fullyLabeledReplicas: [2, count, 'Those of them with every label of the template.'],
+  readyReplicas: [4, count, 'Those of them that are ready.'],
+  availableReplicas: [5, count, 'Those of them that have been ready for minReadySeconds.'],
+  terminatingReplicas: [7, count.optional(), 'Pods being deleted.'],
+  observedGeneration: [3, int64.min(0), 'The generation this status describes.'],
+  conditions: [6, keyed(workloadCondition('ReplicaSetCondition'), 'type').mergedBy('type'), 'Latest observations.'],
+})
+
+export const ReplicaSet = defineKind({
+  group: 'apps',
+  version: 'v1',
+  kind: 'ReplicaSet',
+  scope: 'Namespaced',
+  names: { plural: 'replicasets', short: ['rs'], categories: ['all'] },
+  doc: 'Keeps a set of identical pods at a wanted size.',
+  spec: ReplicaSetSpec,
+  status: ReplicaSetStatus,
+  generation: true,
+
+  onCreate: ({ spec }, ctx) => dropDisabledTemplateFields(spec.template, undefined, ctx.gate),
+  onUpdate: ({ spec }, old, ctx) => dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate),
+  validate: ({ spec }, { spec: at }, { old, gate }) => validateReplicated(spec, at, { old: old?.spec.template, gate }),
+  *warn(o, old) {
+    if (old === undefined) yield* warnAboutName(o.metadata)
+    if (old === undefined || o.metadata.generation !== old.metadata.generation)
+      yield* warnAboutTemplate(o.spec.template, refTo(o.spec.template, 'spec.template'))
+  },
+
+  subresources: {
+    status: {
+      onUpdate: ({ status }, old, ctx) => dropTerminating(status, old.status, ctx),
+      validate: ({ status }, { status: at }) => validateReplicaCounts(status, at, 'fullyLabeledReplicas'),
+      *transition() {},
+    },
+    scale: {
+      replicas: o => o.spec.replicas,
+      setReplicas(o, replicas) {
+        o.spec.replicas = replicas
+      },
+      observed: o => o.status.replicas,
+      selector: o => selectorText(o.spec.selector),
+    },
+  },
+
+  columns: {
+    Desired: ['integer', o => o.spec.replicas, 'How many pods should exist.'],
+    Current: ['integer', o => o.status.replicas, 'Pods that exist.'],
+    Ready: ['integer', o => o.status.readyReplicas ?? 0, 'Pods that are ready.'],
+    Age: age,
+    Containers: containersColumn,
+    Images: imagesColumn,
+    Selector: ['string', selectorCell, 'Which pods are counted.', 'wide'],
+  },
+})

@@ -1,0 +1,128 @@
+/** What the kinds that keep pods running share: counts, conditions, rolling updates, the rules on their templates, columns. */
+import { isDNS1123Label, isValidPercent } from '../../lib/names.ts'
+import type { Cell, Column, RequestContext } from '../../schema/kind.ts'
+import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
+import { int32, message, string, time } from '../../schema/types.ts'
+import { formatLabelSelector, isEmptySelector, type LabelSelector, labelTermsOf, matchesLabels, validateLabelSelector } from './meta.ts'
+import { gatedPodOptions, podOptionsFor } from './pod/ratchet-rules.ts'
+import type { PodTemplateSpec } from './pod/spec.ts'
+import { validatePodTemplateSpec } from './pod/spec-rules.ts'
+import { warnAboutPodTemplate } from './pod/warnings.ts'
+
+/** A number of pods or seconds. */
+export const count = int32.min(0)
+
+/** A condition in the form that workloads had before there was a common one. */
+export const workloadCondition = (name: string) =>
+  message(name, {
+    type: [1, string.always(), 'What the condition is about.'],
+    status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
+    lastTransitionTime: [3, time.always(), 'When the status last changed.'],
+    reason: [4, string, 'A short word for why.'],
+    message: [5, string, 'The same for people.'],
+  })
+
+type Amount = number | string
+
+/** A number that is not below zero, or a percentage. */
+export function validateAmount(amount: Amount, at: Ref<Amount>): Iterable<FieldError> {
+  if (typeof amount === 'string') return invalidEach(at, isValidPercent(amount))
+  return amount < 0 ? [invalid(at, 'must be greater than or equal to 0')] : []
+}
+
+/** A percentage that is not beyond the whole. */
+export function* validateAtMostWhole(amount: Amount, at: Ref<Amount>): Iterable<FieldError> {
+  if (typeof amount === 'string' && isValidPercent(amount).length === 0 && amountOf(amount) > 100)
+    yield invalid(at, 'must not be greater than 100%')
+}
+
+/** The number in an amount, whether it counts pods or hundredths; 0 where there is none. */
+export function amountOf(amount: Amount): number {
+  if (typeof amount === 'number') return amount
+  return /^[+-]?\d+%?$/.test(amount) ? Number.parseInt(amount, 10) : 0
+}
+
+/** What rules on templates need of a write: the stored template on updates, and which features are on. */
+export type Stored = { readonly old: PodTemplateSpec | undefined; readonly gate: RequestContext['gate'] }
+
+/** Rules on a template whose pods always run again: a selector must match them, and nothing may end them. */
+export function* validateTemplate(
+  { selector, template }: { selector: LabelSelector | null; template: PodTemplateSpec },
+  at: Ref<{ selector: LabelSelector; template: PodTemplateSpec }>,
+  { owner, old, gate }: Stored & { readonly owner: string },
+): Iterable<FieldError> {
+  const { labels } = template.metadata
+  if (labelTermsOf(selector) !== undefined && !matchesLabels(selector, labels))
+    yield invalid(withValue(at.template.metadata.labels, labels ?? null), '`selector` does not match template `labels`')
+  yield* validatePodTemplateSpec(template, at.template, podOptionsFor(old, gatedPodOptions(gate)))
+  if (template.spec.restartPolicy !== 'Always') yield unsupported(at.template.spec.restartPolicy, 'Always')
+  if (template.spec.activeDeadlineSeconds !== undefined)
+    yield forbidden(at.template.spec.activeDeadlineSeconds, `activeDeadlineSeconds in ${owner} is not Supported`)
+}
+
+/** A selector that selects everything would make a workload take all pods for its own. */
+export function* validateNotEmpty(selector: LabelSelector | null, at: Ref<LabelSelector>, kind: string): Iterable<FieldError> {
+  if (selector && isEmptySelector(selector)) yield invalid(at, `empty selector is invalid for ${kind}`)
+}
+
+type Replicated = { selector: LabelSelector; template: PodTemplateSpec }
+/** Rules on the selector and template of a workload made of replicas. */
+export function* validateReplicated(spec: Replicated, at: Ref<Replicated>, stored: Stored): Iterable<FieldError> {
+  const { selector } = spec
+  if (selector) {
+    yield* validateLabelSelector(selector, at.selector)
+    yield* validateNotEmpty(selector, at.selector, 'deployment')
+  }
+  if (labelTermsOf(selector) === undefined) yield invalid(at.selector, 'invalid label selector')
+  else yield* validateTemplate(spec, at, { owner: 'ReplicaSet', ...stored })
+}
+
+type Counts = { replicas?: number; readyReplicas?: number; availableReplicas?: number; [part: string]: any }
+/** No part of the replicas outnumbers the whole. `part` is the further part that the kind counts. */
+export function* validateReplicaCounts(status: Counts, at: Ref<Counts>, part: string): Iterable<FieldError> {
+  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status
+  for (const name of [part, 'readyReplicas', 'availableReplicas'])
+    if ((status[name] ?? 0) > replicas) yield invalid(at[name]!, 'cannot be greater than status.replicas')
+  if (availableReplicas > readyReplicas) yield invalid(at.availableReplicas, 'cannot be greater than readyReplicas')
+}
+
+/** Drops the count of pods being deleted where that feature is off, unless it is stored already. */
+export function dropTerminating(
+  status: { terminatingReplicas?: number },
+  old: { terminatingReplicas?: number },
+  ctx: RequestContext,
+): void {
+  if (!ctx.gate('DeploymentReplicaSetTerminatingReplicas') && old.terminatingReplicas === undefined) delete status.terminatingReplicas
+}
+
+/** A count of collisions only grows. */
+export function* validateCollisions(
+  status: { collisionCount?: number },
+  old: { collisionCount?: number },
+  at: Ref<{ collisionCount?: number }>,
+): Iterable<FieldError> {
+  if (old.collisionCount !== undefined && (status.collisionCount ?? -1) < old.collisionCount)
+    yield invalid(withValue(at.collisionCount, status.collisionCount ?? 0), 'cannot be decremented')
+}
+
+/** Warnings about a template, whenever it is new or may have changed. */
+export const warnAboutTemplate = warnAboutPodTemplate
+
+/** A warning about names that make poor host names. */
+export function* warnAboutName({ name = '' }: { name?: string }): Iterable<string> {
+  const faults = isDNS1123Label(name)
+  if (faults.length > 0)
+    yield `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${faults.join(' ')}]`
+}
+
+type Workload = { spec: { template: PodTemplateSpec } }
+const containers = (part: 'name' | 'image') => (o: Workload) => o.spec.template.spec.containers?.map(c => c[part] ?? '').join(',') ?? ''
+export const containersColumn: Column<Workload> = ['string', containers('name'), 'Names of each container in the template.', 'wide']
+export const imagesColumn: Column<Workload> = [
+  'string',
+  containers('image'),
+  'Images referenced by each container in the template.',
+  'wide',
+]
+/** The selector of a workload, as one cell. */
+export const selectorCell = (o: { spec: { selector: LabelSelector } }): Cell => formatLabelSelector(o.spec.selector)
