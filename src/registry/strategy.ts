@@ -31,7 +31,7 @@ export function prepareCreate({ def }: Resource, object: AnyObject, ctx: Request
   delete metadata.deletionTimestamp
   delete metadata.deletionGracePeriodSeconds
   delete metadata.selfLink
-  if (def.status) object['status'] = conform(def.status.orEmpty(), {}).value
+  if (def.status && !def.createsWithStatus) object['status'] = conform(def.status.orEmpty(), {}).value
   if (def.generation) metadata.generation = 1
   def.onCreate?.(object, ctx)
 }

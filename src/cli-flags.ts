@@ -1,0 +1,112 @@
+/** The command line, declared: what each flag is called, takes and means. Help and parsing both come from this. */
+import { join } from 'node:path'
+import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
+
+type Flag = { readonly name: string; readonly takes?: string; readonly doc: string; readonly read: (value: string, config: Draft) => void }
+type Draft = { -readonly [K in keyof Config]: Config[K] }
+
+export const FLAGS: readonly Flag[] = [
+  {
+    name: 'data-dir',
+    takes: 'DIR',
+    doc: 'where data, keys and the kubeconfig are kept (default ./keelson-data)',
+    read: (v, c) => (c.dataDir = v),
+  },
+  {
+    name: 'secure-port',
+    takes: 'PORT',
+    doc: 'port to serve HTTPS on; 0 picks a free one (default 6443)',
+    read: (v, c) => (c.port = readPort(v)),
+  },
+  { name: 'bind-address', takes: 'ADDRESS', doc: 'address to listen on (default 127.0.0.1)', read: (v, c) => (c.host = v) },
+  {
+    name: 'kubeconfig',
+    takes: 'FILE',
+    doc: "where to write the admin's kubeconfig at every start (default DATA_DIR/admin.kubeconfig)",
+    read: (v, c) => (c.kubeconfig = v),
+  },
+  { name: 'store', takes: 'KIND', doc: 'embedded (durable, default) or memory (gone at exit)', read: (v, c) => (c.store = readStore(v)) },
+  {
+    name: 'token-auth-file',
+    takes: 'FILE',
+    doc: 'CSV of token,user,uid,"group1,group2": who may come in by bearer token',
+    read: (v, c) => (c.tokenAuthFile = v),
+  },
+  {
+    name: 'client-ca-file',
+    takes: 'FILE',
+    doc: 'PEM of further authorities whose client certificates are accepted',
+    read: (v, c) => (c.clientCaFile = v),
+  },
+  {
+    name: 'tls-cert-file',
+    takes: 'FILE',
+    doc: "PEM of the server's certificate, instead of one made at first start",
+    read: (v, c) => (c.tlsCertFile = v),
+  },
+  {
+    name: 'tls-private-key-file',
+    takes: 'FILE',
+    doc: 'PEM of the key that belongs to --tls-cert-file',
+    read: (v, c) => (c.tlsPrivateKeyFile = v),
+  },
+  {
+    name: 'anonymous-auth',
+    takes: 'BOOL',
+    doc: 'let health and version be read without credentials (default true)',
+    read: (v, c) => (c.anonymousAuth = readBool(v)),
+  },
+  {
+    name: 'group-domain',
+    takes: 'DOMAIN',
+    doc: 'domain of API groups and well-known names (default k8s.io)',
+    read: (v, c) => (c.groupDomain = v),
+  },
+  { name: 'feature-gates', takes: 'A=BOOL,…', doc: 'turn Kubernetes features on or off', read: (v, c) => (c.featureGates = v) },
+  { name: 'controllers', takes: 'LIST', doc: 'controllers to run: * (default) or none', read: (v, c) => (c.controllers = v.split(',')) },
+  {
+    name: 'service-cluster-ip-range',
+    takes: 'CIDR[,CIDR]',
+    doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',
+    read: (v, c) => (c.serviceClusterIpRange = v.split(',')),
+  },
+  { name: 'log-level', takes: 'LEVEL', doc: 'debug, info, warn (default), error or silent', read: (v, c) => (c.logLevel = readLevel(v)) },
+]
+
+/** Reads the flags of `serve`, as `--name value` or `--name=value`. Throws ConfigError. */
+export function readFlags(args: readonly string[]): Config {
+  const config: Draft = { ...DEFAULTS }
+  for (let i = 0; i < args.length; i++) {
+    const [, name = '', , inline] = /^--([a-z0-9-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
+    const flag = FLAGS.find(f => f.name === name)
+    if (!flag) throw new ConfigError(`unknown argument ${args[i]}${suggest(name)}; see keelson serve --help`)
+    const value = inline ?? args[++i]
+    if (value === undefined) throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
+    flag.read(value, config)
+  }
+  return { ...config, kubeconfig: config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig') }
+}
+
+function suggest(name: string): string {
+  const near = FLAGS.find(f => name.length > 3 && (f.name.includes(name) || name.includes(f.name)))
+  return near ? `; did you mean --${near.name}?` : ''
+}
+
+function readPort(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new ConfigError(`--secure-port takes a number, not "${text}"`)
+  return Number(text)
+}
+function readBool(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new ConfigError(`--anonymous-auth takes true or false, not "${text}"`)
+  return text === 'true'
+}
+function readStore(text: string): Config['store'] {
+  if (text !== 'embedded' && text !== 'memory') throw new ConfigError(`--store takes embedded or memory, not "${text}"`)
+  return text
+}
+function readLevel(text: string): Config['logLevel'] {
+  const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+  const level = levels.find(l => l === text)
+  if (!level) throw new ConfigError(`--log-level takes ${levels.join(', ')}, not "${text}"`)
+  return level
+}

@@ -1,0 +1,73 @@
+/** What a server is told at start. */
+import { resolve } from 'node:path'
+import type { Level } from '../http/log.ts'
+import { parseCIDR } from '../lib/ip.ts'
+
+export type Config = {
+  readonly store: 'embedded' | 'memory'
+  /** Where data, keys and the kubeconfig are kept. */
+  readonly dataDir: string
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** Where the admin's kubeconfig is written; undefined writes none. */
+  readonly kubeconfig: string | undefined
+  readonly tokenAuthFile: string | undefined
+  /** Further authorities whose client certificates are believed. */
+  readonly clientCaFile: string | undefined
+  readonly tlsCertFile: string | undefined
+  readonly tlsPrivateKeyFile: string | undefined
+  readonly groupDomain: string
+  readonly featureGates: string
+  readonly controllers: readonly string[]
+  /** One range, or one of each family. */
+  readonly serviceClusterIpRange: readonly string[]
+  readonly anonymousAuth: boolean
+  readonly logLevel: Level
+  /** How long a drain waits for requests under way. */
+  readonly drainMs: number
+}
+
+/** A setting that makes no sense; the message says which and what to write instead. */
+export class ConfigError extends Error {}
+
+export const DEFAULTS: Config = {
+  store: 'embedded',
+  dataDir: './keelson-data',
+  host: '127.0.0.1',
+  port: 6443,
+  kubeconfig: undefined,
+  tokenAuthFile: undefined,
+  clientCaFile: undefined,
+  tlsCertFile: undefined,
+  tlsPrivateKeyFile: undefined,
+  groupDomain: 'k8s.io',
+  featureGates: '',
+  controllers: ['*'],
+  serviceClusterIpRange: ['10.0.0.0/24'],
+  anonymousAuth: true,
+  logLevel: 'warn',
+  drainMs: 10_000,
+}
+
+/** Checks settings against each other; throws ConfigError. */
+export function checkConfig(config: Config): Config {
+  const { port, groupDomain, tlsCertFile, tlsPrivateKeyFile, serviceClusterIpRange: ranges, controllers } = config
+  if (!Number.isInteger(port) || port < 0 || port > 65535)
+    throw new ConfigError(`--secure-port must be a port between 0 and 65535, not ${port}`)
+  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(groupDomain))
+    throw new ConfigError(`--group-domain must be a DNS name such as k8s.io, not "${groupDomain}"`)
+  if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
+    throw new ConfigError('--tls-cert-file and --tls-private-key-file go together: give both or neither')
+  const blocks = ranges.map(range => {
+    const block = parseCIDR(range)
+    if (!block) throw new ConfigError(`--service-cluster-ip-range: "${range}" is not a range such as 10.0.0.0/24 or fd00::/112`)
+    return block
+  })
+  if (blocks.length > 2 || (blocks.length === 2 && blocks[0]!.network.family === blocks[1]!.network.family))
+    throw new ConfigError('--service-cluster-ip-range takes one range, or one IPv4 and one IPv6 range')
+  for (const name of controllers)
+    if (name !== '*' && name !== 'none')
+      throw new ConfigError(`--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes * and none`)
+  return { ...config, dataDir: resolve(config.dataDir) }
+}

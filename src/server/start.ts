@@ -1,0 +1,263 @@
+/** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
+import { createHmac, randomInt, randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
+import { Authenticators } from '../authn/authenticator.ts'
+import { CertificateAuthenticator } from '../authn/certificate.ts'
+import { parseTokenFile, TokenAuthenticator } from '../authn/token-file.ts'
+import { authenticatedOnly } from '../authz/authenticated-only.ts'
+import { Caches } from '../cache/caches.ts'
+import type { Version } from '../cache/version.ts'
+import { documentEndpoints } from '../http/documents.ts'
+import { Endpoints } from '../http/endpoints.ts'
+import { healthEndpoints } from '../http/health.ts'
+import { type Listener, listen, type TlsMaterial } from '../http/listen.ts'
+import { createLog, type Log } from '../http/log.ts'
+import { Metrics, metricsEndpoint } from '../http/metrics.ts'
+import { createServe } from '../http/serve.ts'
+import { versionEndpoint } from '../http/version.ts'
+import { builtinKinds } from '../kinds/all.ts'
+import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
+import type { Registry } from '../registry/api.ts'
+import { Catalog } from '../registry/catalog.ts'
+import { createRegistry } from '../registry/registry.ts'
+import { readStored } from '../registry/stored-form.ts'
+import type { Kind } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { keyOf, resourceOf } from '../schema/resource.ts'
+import { startCompaction } from '../storage/compaction.ts'
+import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
+import { MemoryStore } from '../storage/memory.ts'
+import type { Store } from '../storage/store.ts'
+import { VERSION } from '../version.ts'
+import { bootstrap } from './bootstrap.ts'
+import { type Config, ConfigError, checkConfig } from './config.ts'
+import { readFeatureGates } from './feature-gates.ts'
+import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
+
+/** A running server. */
+export interface Server extends AsyncDisposable {
+  /** `https://HOST:PORT`. */
+  readonly url: string
+  /** The admin's kubeconfig, as text. */
+  readonly kubeconfig: string
+  /** Certificates for clients that take them apart from a kubeconfig; PEM. */
+  readonly credentials: { readonly ca: string; readonly cert: string; readonly key: string }
+  /** Resolves with the reason when the server can no longer work. */
+  readonly failed: Promise<unknown>
+  /** Turns readiness off, ends watches, lets requests finish, closes the store. */
+  close(): Promise<void>
+}
+
+/** Opens the store, reads what is there, creates what a fresh server has, and listens. `kinds` adds to what is built in. */
+export async function startServer(given: Config, more: { kinds?: readonly Kind<any>[] } = {}): Promise<Server> {
+  const config = checkConfig(given)
+  const gate = readFeatureGates(config.featureGates)
+  const log = createLog(config.logLevel)
+  const open: (() => Promise<void>)[] = []
+  const closeAll = async () => {
+    for (const close of open.splice(0).reverse()) await close()
+  }
+  try {
+    return await assemble(config, { gate, log, kinds: [...builtinKinds, ...(more.kinds ?? [])], open, closeAll })
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+type Assembly = {
+  readonly gate: (name: string) => boolean
+  readonly log: Log
+  readonly kinds: readonly Kind<any>[]
+  /** What to undo, in the order it was done. */
+  readonly open: (() => Promise<void>)[]
+  readonly closeAll: () => Promise<void>
+}
+
+async function assemble(config: Config, { gate, log, kinds, open, closeAll }: Assembly): Promise<Server> {
+  const now = () => new Date()
+  const catalog = new Catalog(kinds.map(kind => resourceOf(kind, config.groupDomain)))
+  const store = await openStore(config)
+  open.push(() => store.close())
+  let fail: (reason: unknown) => void = () => {}
+  const failed = new Promise<unknown>(resolve => (fail = resolve))
+  const caches = await Caches.open({ store, resources: catalog, onFailure: fail })
+  open.push(() => caches[Symbol.asyncDispose]())
+  const compaction = startCompaction(store, {
+    onError: error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'),
+  })
+  open.push(async () => compaction[Symbol.asyncDispose]())
+
+  const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now: now() })
+  const registry = createRegistry({
+    store,
+    caches,
+    plugins: [namespaceLifecycle(namespaceReader(catalog, caches))],
+    newUid: randomUUID,
+    randomSuffix,
+    tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
+  })
+  await bootstrap({ ...config, registry, catalog, now, gate })
+  const ending = new AbortController()
+  const listener = await openPort(config, { catalog, registry, caches, pki, log, gate, now, ending, open })
+  const { address, port } = listener.address
+  const url = `https://${reachable(address)}:${port}`
+  const credentials = { ca: readOwn(config.tlsCertFile) ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
+  const kubeconfig = kubeconfigText({ server: url, ...credentials })
+  if (config.kubeconfig !== undefined) {
+    mkdirSync(dirname(config.kubeconfig), { recursive: true })
+    writePrivateFile(config.kubeconfig, kubeconfig)
+  }
+
+  let closing: Promise<void> | undefined
+  const close = () =>
+    (closing ??= (async () => {
+      ending.abort()
+      caches.endWatches()
+      await listener.drain(config.drainMs)
+      await closeAll()
+    })())
+  return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: close }
+}
+
+async function openStore(config: Config): Promise<Store> {
+  if (config.store === 'memory') return new MemoryStore()
+  return openEmbeddedStore({ dir: join(config.dataDir, 'store') })
+}
+
+type Port = Pick<Assembly, 'gate' | 'log' | 'open'> & {
+  readonly catalog: Catalog
+  readonly registry: Registry
+  readonly caches: Caches
+  readonly pki: Pki
+  readonly now: () => Date
+  readonly ending: AbortController
+}
+
+async function openPort(config: Config, { catalog, registry, caches, pki, log, gate, now, ending, open }: Port): Promise<Listener> {
+  let address = ''
+  const endpoints = [
+    ...healthEndpoints(
+      { live: [], ready: [{ name: 'shutdown', check: () => (ending.signal.aborted ? 'the server is shutting down' : undefined) }] },
+      log,
+    ),
+    versionEndpoint(VERSION),
+    metricsEndpoint(() => metrics),
+    ...documentEndpoints({ catalog, serverAddress: () => address, now }),
+  ]
+  const metrics: Metrics = new Metrics({
+    paths: endpoints.map(({ path }) => path),
+    *objects() {
+      for (const resource of catalog) yield [resource, caches.of(resource).count]
+    },
+  })
+  const tokens = readOwn(config.tokenAuthFile)
+  const chain = [
+    new CertificateAuthenticator(Date.now),
+    ...(tokens === undefined ? [] : [new TokenAuthenticator(parseTokenFile(tokens, config.tokenAuthFile!))]),
+  ]
+  const serve = createServe({
+    catalog,
+    registry,
+    authenticator: new Authenticators(chain, { anonymous: config.anonymousAuth }),
+    authorizer: authenticatedOnly,
+    endpoints: new Endpoints(catalog, endpoints),
+    metrics,
+    log,
+    groupDomain: config.groupDomain,
+    gate,
+    now,
+    ending: ending.signal,
+  })
+  const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(config, pki), serve, log }).catch(
+    explainListen(config),
+  )
+  open.push(() => listener.drain(0))
+  address = `${reachable(listener.address.address)}:${listener.address.port}`
+  const stopRenewing = keepRenewing(config, { pki, listener, url: `https://${address}`, log })
+  open.push(async () => stopRenewing())
+  return listener
+}
+
+function tlsMaterial(config: Config, { authority, server }: Pki): TlsMaterial {
+  const own = { cert: readOwn(config.tlsCertFile), key: readOwn(config.tlsPrivateKeyFile) }
+  return {
+    cert: own.cert ?? server.cert,
+    key: own.key ?? server.key,
+    clientCa: authority.cert + (readOwn(config.clientCaFile) ?? ''),
+  }
+}
+
+/** Looks once a day whether certificates near their end; new ones serve new connections, and the kubeconfig is written again. */
+function keepRenewing(config: Config, { pki, listener, url, log }: { pki: Pki; listener: Listener; url: string; log: Log }): () => void {
+  let current = pki
+  const timer = setInterval(() => {
+    const now = new Date()
+    if (now.getTime() < renewalTime(current)) return
+    current = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
+    listener.reload(tlsMaterial(config, current))
+    const ca = readOwn(config.tlsCertFile) ?? current.authority.cert
+    if (config.kubeconfig !== undefined)
+      writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert: current.admin.cert, key: current.admin.key }))
+    log.info({}, 'certificates renewed')
+  }, DAY_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+const DAY_MS = 24 * 3600_000
+
+/** Names in the server's certificate: where it listens, and where clients inside a cluster expect it. */
+function namesOf({ host, serviceClusterIpRange }: Config): string[] {
+  const service = serviceClusterIpRange.map(range => addressAt(parseCIDR(range)!, 1n)).filter(ip => ip !== undefined)
+  return [...(isEverywhere(host) ? [hostname()] : [host]), ...service.map(formatIP)]
+}
+
+const isEverywhere = (address: string) => address === '0.0.0.0' || address === '::'
+/** An address that clients on this machine can use, in the form of URLs. */
+function reachable(address: string): string {
+  if (isEverywhere(address)) return '127.0.0.1'
+  return address.includes(':') ? `[${address}]` : address
+}
+
+function namespaceReader(catalog: Catalog, caches: Caches): (name: string) => AnyObject | undefined {
+  const resource = catalog.find('', 'v1', 'namespaces')
+  // Every create asks for its namespace, which seldom changes.
+  const decoded = new WeakMap<Version, AnyObject>()
+  return name => {
+    const version = resource && caches.of(resource).get(keyOf(resource, '', name))
+    if (!version) return undefined
+    let object = decoded.get(version)
+    if (!object) decoded.set(version, (object = readStored(version.json).value as unknown as AnyObject))
+    return object
+  }
+}
+
+/** Letters and digits that spell no words and are not mistaken for each other. */
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'
+const randomSuffix = () => Array.from({ length: 5 }, () => SUFFIX_ALPHABET[randomInt(SUFFIX_ALPHABET.length)]).join('')
+
+function readOwn(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`cannot read ${file}: ${(error as Error).message}`)
+  }
+}
+
+const explainListen =
+  ({ host, port }: Config) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (error.code === 'EADDRINUSE')
+      throw new ConfigError(
+        `port ${port} on ${host} is in use; stop what uses it, or choose another with --secure-port (0 picks a free one)`,
+      )
+    if (error.code === 'EACCES')
+      throw new ConfigError(`port ${port} on ${host} may not be used by this user; choose one above 1023 with --secure-port`)
+    if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+      throw new ConfigError(`this machine has no address ${host}; --bind-address takes one of its own, 127.0.0.1 or 0.0.0.0`)
+    throw error
+  }
