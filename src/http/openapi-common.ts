@@ -1,5 +1,4 @@
-/** Messages that every group speaks and no kind declares: Status, DeleteOptions, lists, scale and discovery itself. */
-import { DeleteOptionsType } from '../schema/delete-options.ts'
+/** Messages that every group speaks and no kind declares: Status, watch events, lists and discovery itself. */
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { type AnyType, atomic, bool, type Fields, int32, int64, message, raw, string } from '../schema/types.ts'
 
@@ -42,29 +41,12 @@ export const Status = message('Status', {
   code: [6, int32, 'The HTTP status of the answer.'],
 })
 
-/** The body of a deletion; the message alone is part of others. */
-export const DeleteOptions = message('DeleteOptions', { ...fieldsOf(DeleteOptionsType), kind: KIND, apiVersion: API_VERSION })
-
 /** The body of a patch; its form depends on the media type. */
 export const Patch = message('Patch', {})
 
 export const WatchEvent = message('WatchEvent', {
   type: [1, string.always(), 'ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.'],
   object: [2, raw.always(), 'The object after the change, before its deletion, or the Status of an error.'],
-})
-
-const ScaleSpec = message('ScaleSpec', { replicas: [1, int32, 'How many are wanted.'] })
-const ScaleStatus = message('ScaleStatus', {
-  replicas: [1, int32.always(), 'How many there are.'],
-  selector: [2, string, 'The selector of what is counted, in its text form.'],
-})
-/** The size of a scalable object, group `autoscaling`, version `v1`. */
-export const Scale = message('Scale', {
-  kind: KIND,
-  apiVersion: API_VERSION,
-  metadata: [1, ObjectMeta.orEmpty(), 'Metadata of the scaled object.'],
-  spec: [2, ScaleSpec.orEmpty(), 'The wanted size.'],
-  status: [3, ScaleStatus.orEmpty(), 'The size that was observed.'],
 })
 
 const APIResource = message('APIResource', {

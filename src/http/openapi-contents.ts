@@ -1,7 +1,9 @@
 /** What goes into an OpenAPI document: the parts of the API, each with its paths and the definitions they need. */
+import { Scale } from '../kinds/autoscaling/scale.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import type { Resource } from '../schema/resource.ts'
+import { DeleteOptionsType } from '../schema/delete-options.ts'
+import { type Resource, resourceOf } from '../schema/resource.ts'
 import type { AnyType } from '../schema/types.ts'
 import { coreVersions, type GroupVersion, servedGroups } from './discovery-groups.ts'
 import * as common from './openapi-common.ts'
@@ -39,6 +41,7 @@ export class Contents {
   readonly definitions: Definitions
   readonly #catalog: Catalog
   readonly #groupVersions: readonly GroupVersion[]
+  readonly #scale = resourceOf(Scale, '').type
 
   constructor(catalog: Catalog, { parts, naming, dialect }: { parts: readonly Part[]; naming: Naming; dialect: Dialect }) {
     this.#catalog = catalog
@@ -92,7 +95,7 @@ export class Contents {
       own,
       list,
       status: this.#common(common.Status, ['v1']),
-      deleteOptions: this.#common(common.DeleteOptions, 'all'),
+      deleteOptions: this.#common(DeleteOptionsType, 'all'),
       patch: this.#common(common.Patch),
       watchEvent: this.#common(common.WatchEvent, 'all'),
       bodyOf: name => this.#bodyOf(resource, name),
@@ -103,11 +106,7 @@ export class Contents {
     const speaks = subresources.find(sub => sub.name === name)?.speaks
     const action = def.subresources?.actions
     const input = action && Object.hasOwn(action, name) ? action[name]?.input : undefined
-    const type = input
-      ? common.withEnvelope(input.kind, input.type)
-      : name === 'scale' && def.subresources?.scale
-        ? common.Scale
-        : undefined
+    const type = input ? common.withEnvelope(input.kind, input.type) : name === 'scale' && def.subresources?.scale ? this.#scale : undefined
     if (!speaks || !type) return undefined
     return this.definitions.object(`${packageOf(speaks)}.${speaks.kind}`, type, { usedIn: speaks, kinds: [speaks] })
   }

@@ -114,9 +114,9 @@ const parameter = unwrapped(1, value => {
   if (form === 1) return struct({ 2: ['name', text], 3: ['in', text], 4: ['required', flag], 5: ['schema', schema] })(content)
   const [[place, body]] = inner(content) as [Read]
   const shared: Meaning = { 1: ['required', flag], 2: ['in', text], 3: ['description', text], 4: ['name', text] }
-  if (place === 3) return struct({ ...shared, 6: ['type', text], 20: ['uniqueItems', flag] })(body)
+  if (place === 3) return struct({ ...shared, 6: ['type', text] })(body)
   assert.equal(place, 4)
-  return struct({ ...shared, 5: ['type', text], 19: ['uniqueItems', flag] })(body)
+  return struct({ ...shared, 5: ['type', text] })(body)
 })
 
 const operation = struct(

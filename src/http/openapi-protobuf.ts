@@ -109,7 +109,6 @@ const QUERY_PARAMETER = struct({
   description: [3, text],
   name: [4, text],
   type: [6, text],
-  uniqueItems: [20, flag],
 })
 const PATH_PARAMETER = struct({
   required: [1, flag],
@@ -117,7 +116,6 @@ const PATH_PARAMETER = struct({
   description: [3, text],
   name: [4, text],
   type: [5, text],
-  uniqueItems: [19, flag],
 })
 
 /** A parameter is wrapped once for being one and not a reference, once for where it is not, and once for where it is. */

@@ -47,5 +47,5 @@ function operationV2({ operationId, doc, tag, parameters, body, codes, answer, m
 }
 
 function parameterV2({ name, in: place, type, doc }: Parameter): JsonObject {
-  return { uniqueItems: true, type, description: doc, name, in: place, ...(place === 'path' ? { required: true } : {}) }
+  return { type, description: doc, name, in: place, ...(place === 'path' ? { required: true } : {}) }
 }

@@ -47,5 +47,5 @@ function contentOf(schema: JsonObject, media: readonly string[]): JsonObject {
 }
 
 function parameterV3({ name, in: place, type, doc }: Parameter): JsonObject {
-  return { name, in: place, description: doc, ...(place === 'path' ? { required: true } : {}), schema: { type, uniqueItems: true } }
+  return { name, in: place, description: doc, ...(place === 'path' ? { required: true } : {}), schema: { type } }
 }

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Pod } from '../kinds/core/pod.ts'
+import { Secret } from '../kinds/core/secret.ts'
+import { Ingress } from '../kinds/networking/ingress.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { cronTab, smallCatalog } from './discovery-testing.ts'
@@ -70,6 +73,20 @@ test('the document of OpenAPI 2 is sound', () => {
   const document = read(smallCatalog(), '/openapi/v2')
   assert.equal(document.swagger, '2.0')
   assertSound(document, document.definitions, '#/definitions/')
+})
+
+test('real kinds make sound documents in every form', () => {
+  const catalog = new Catalog([Pod, Secret, Ingress].map(kind => resourceOf(kind, 'k8s.io')))
+  for (const [key] of addressesIn(catalog)) {
+    const document = read(catalog, `/openapi/v3/${key}`)
+    assertSound(document, document.components.schemas, '#/components/schemas/')
+  }
+  const { definitions } = read(catalog, '/openapi/v2')
+  const { volumes, containers } = definitions['io.k8s.api.core.v1.PodSpec'].properties
+  assert.equal(volumes['x-kubernetes-patch-strategy'], 'merge,retainKeys')
+  assert.equal(containers['x-kubernetes-patch-merge-key'], 'name')
+  const protobuf = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+  assert.ok(documentIn(ask(catalog, '/openapi/v2', { accept: protobuf })).body.length > 0)
 })
 
 test('operations are named as in Kubernetes', () => {
