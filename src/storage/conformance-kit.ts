@@ -9,6 +9,8 @@ export type Subject = {
   open(clock: Clock): Promise<Store>
   /** Closes a store and opens what it kept; left out where nothing outlives a close. */
   reopen?(store: Store, clock: Clock): Promise<Store>
+  /** Set where another process keeps the data: it has its own clock, and watches may hear of a write after its writer does. */
+  remote?: boolean
 }
 
 /** An open store for one test, closed after it. */

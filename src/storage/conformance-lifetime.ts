@@ -1,6 +1,7 @@
 /** What every store must do over time: forget, expire, close and open again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { systemClock } from './clock.ts'
 import { bytes, collect, type Opener, put, read, type Subject, text } from './conformance-kit.ts'
 import { ManualClock } from './manual-clock.ts'
 import { Compacted, FutureRevision, type Revision, StoreUnavailable } from './store.ts'
@@ -61,7 +62,20 @@ export function describeCompaction(open: Opener): void {
   })
 }
 
-export function describeExpiry(open: Opener, { reopen }: Subject): void {
+export function describeExpiry(open: Opener, { reopen, remote = false }: Subject): void {
+  test('a key with a time to live is deleted after real time, too', async t => {
+    const store = await open(t, systemClock)
+    // The timers of a store do not keep a process alive.
+    const alive = setInterval(() => {}, 1_000)
+    t.after(() => clearInterval(alive))
+    await put(store, '/stays', 'x')
+    const written = await put(store, '/a', 'short-lived', 1)
+    const [event] = await collect(store, { after: written, count: 1 })
+    assert.deepEqual({ key: event!.key, after: event!.after }, { key: '/a', after: undefined })
+    assert.deepEqual([await read(store, '/a'), await read(store, '/stays')], [undefined, 'x'])
+  })
+
+  if (remote) return
   test('a key with a time to live is deleted, with an event, when it has passed', async t => {
     const clock = new ManualClock()
     const store = await open(t, clock)

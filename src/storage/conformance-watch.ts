@@ -1,10 +1,10 @@
 /** What every store's watches must do. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bytes, collect, type Opener, put, text } from './conformance-kit.ts'
+import { bytes, collect, type Opener, put, type Subject, text } from './conformance-kit.ts'
 import { Compacted, type Event, FutureRevision, type Revision } from './store.ts'
 
-export function describeWatch(open: Opener): void {
+export function describeWatch(open: Opener, { remote = false }: Subject): void {
   test('a watch replays what it missed, then follows', async t => {
     const store = await open(t)
     await put(store, '/a', 'first')
@@ -76,7 +76,7 @@ export function describeWatch(open: Opener): void {
     }
   })
 
-  test('a watcher that is waiting has seen a write before its writer is told', async t => {
+  test('a watcher that is waiting has seen a write before its writer is told', { skip: remote }, async t => {
     const store = await open(t)
     const stop = new AbortController()
     let seen: Revision = 1

@@ -19,7 +19,7 @@ export function describeStore(name: string, subject: Subject): void {
     describe('swaps', () => describeSwaps(open))
     describe('reads', () => describeReads(open))
     describe('lists', () => describeLists(open))
-    describe('watches', () => describeWatch(open))
+    describe('watches', () => describeWatch(open, subject))
     describe('compaction', () => describeCompaction(open))
     describe('time to live', () => describeExpiry(open, subject))
     describe('closing', () => describeClosing(open, subject))

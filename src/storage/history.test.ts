@@ -80,3 +80,24 @@ test('a revision lost to damage is passed over', () => {
   while (history.sweep(2));
   assert.equal(history.page('/', {}).found.length, 2)
 })
+
+test('a history loaded at once is the same as one written', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(300), fc.boolean()), { maxLength: 1_000 }), steps => {
+      const written = new History<Version>()
+      const writes = steps.map(([n, deletes]) => {
+        const key = `/k/${n}`
+        const before = written.latest(key)
+        const modified = written.newest + 1
+        const version = { modified, created: before?.created ?? modified, deleted: deletes && before !== undefined }
+        written.append(key, version)
+        return { key, version }
+      })
+      const loaded = History.load(1, writes)
+      assert.equal(loaded.newest, written.newest)
+      assert.deepEqual(loaded.page('/', { limit: 50 }), written.page('/', { limit: 50 }))
+      assert.deepEqual(loaded.changes('/', 1, 2_000), written.changes('/', 1, 2_000))
+    }),
+    { numRuns: 30 },
+  )
+})

@@ -35,6 +35,18 @@ export class History<V extends Version> {
   #firstLogged: Revision
   #oldest: Revision
   #newest: Revision
+  #loading = false
+
+  /** The history of writes that come by revision; putting the keys in order at the end is quicker than keeping them so. */
+  static load<V extends Version>(oldest: Revision, writes: Iterable<Versioned<V>>): History<V> {
+    const history = new History<V>(oldest)
+    history.#loading = true
+    for (const { key, version } of writes) history.append(key, version)
+    history.#loading = false
+    const sorted = [...history.#timelines.values()].sort((a, b) => compareKeys(a.key, b.key))
+    for (const timeline of sorted) history.#ordered.insert(timeline)
+    return history
+  }
 
   constructor(oldest: Revision = 1) {
     this.#oldest = this.#newest = oldest
@@ -146,7 +158,7 @@ export class History<V extends Version> {
   #begin(key: string, version: V): Timeline<V> {
     const timeline = { key, live: !version.deleted, latest: version, older: undefined }
     this.#timelines.set(key, timeline)
-    this.#ordered.insert(timeline)
+    if (!this.#loading) this.#ordered.insert(timeline)
     return timeline
   }
 
@@ -156,7 +168,7 @@ export class History<V extends Version> {
     timeline.latest = version
     if (timeline.live === version.deleted) {
       timeline.live = !version.deleted
-      this.#ordered.liveChanged(timeline)
+      if (!this.#loading) this.#ordered.liveChanged(timeline)
     }
   }
 

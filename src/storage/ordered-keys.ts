@@ -20,16 +20,17 @@ export class OrderedKeys<T extends Item> {
 
   /** Adds an item whose key is not there yet. */
   insert(item: T): void {
-    const { block: at, offset } = this.atOrAfter(item.key)
-    const block = this.#blocks[at] ?? this.#blocks[at - 1]
-    if (!block) {
+    const last = this.#blocks.at(-1)
+    if (!last) {
       this.#blocks.push({ items: [item], live: Number(item.live) })
       return
     }
-    // A key past the last block's end belongs at that end.
-    block.items.splice(this.#blocks[at] ? offset : block.items.length, 0, item)
+    const atEnd = compareKeys(item.key, last.items.at(-1)!.key) > 0
+    const { block: at, offset } = atEnd ? { block: this.#blocks.length - 1, offset: last.items.length } : this.atOrAfter(item.key)
+    const block = this.#blocks[at]!
+    block.items.splice(offset, 0, item)
     block.live += Number(item.live)
-    if (block.items.length > BLOCK_LIMIT) this.#split(this.#blocks[at] ? at : at - 1)
+    if (block.items.length > BLOCK_LIMIT) this.#split(at)
   }
 
   /** Takes out an item that is there. */

@@ -32,8 +32,10 @@ function startWriter(
     told.push(message as Told)
     wake()
   })
+  child.on('exit', () => wake())
   const heard = async (count: number) => {
-    while (told.length < count && child.exitCode === null) await new Promise<void>(resolve => (wake = resolve))
+    const refused = () => told.some(one => 'refused' in one)
+    while (told.length < count && !refused() && child.exitCode === null) await new Promise<void>(resolve => (wake = resolve))
   }
   return { child, told, heard }
 }

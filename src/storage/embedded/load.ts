@@ -6,25 +6,22 @@ import { decodeHeader, encodeHeader, type Stored } from './record.ts'
 
 /** The history in a database, and the headers of records that an unfinished compaction has left there. */
 export function loadHistory(engine: Engine): { history: History<Stored>; garbage: Uint8Array[] } {
-  const history = new History<Stored>(engine.compacted)
-  for (const { key, version } of inOrder(engine.headers())) {
-    if (version.damage) engine.expectDisorder()
-    history.append(key, version)
-  }
+  const history = History.load(engine.compacted, inOrder(engine))
   const garbage = history.sweepAll().map(({ key, version }) => encodeHeader(key, version))
   return { history, garbage }
 }
 
-// No compaction leaves a wider gap at the end of the log, so a damaged revision further off is not believed.
+// A damaged revision at the end of the log that is further off than this is not believed.
 const WIDEST_GAP = 1_000_000
 
 /** Damaged headers may name any revision; what they get is one between those of their sound neighbours, which they must have had. */
-function* inOrder(headers: Iterable<Uint8Array>): Generator<Versioned<Stored>> {
+function* inOrder(engine: Engine): Generator<Versioned<Stored>> {
   let last: Revision = 0
   let damaged: Versioned<Stored>[] = []
-  for (const header of headers) {
+  for (const header of engine.headers()) {
     const found = decodeHeader(header)
     if (found.version.damage) {
+      engine.expectDisorder()
       damaged.push(found)
       continue
     }
@@ -33,7 +30,7 @@ function* inOrder(headers: Iterable<Uint8Array>): Generator<Versioned<Stored>> {
     last = found.version.modified
     yield found
   }
-  yield* placeBetween(damaged, last, last + WIDEST_GAP)
+  yield* placeBetween(damaged, last, Math.max(last, engine.compacted) + WIDEST_GAP)
 }
 
 function* placeBetween(damaged: Versioned<Stored>[], low: Revision, high: Revision): Generator<Versioned<Stored>> {

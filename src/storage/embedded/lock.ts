@@ -75,8 +75,9 @@ function startOnLinux(pid: number): string | undefined {
 }
 
 function startByPs(pid: number): string | undefined {
-  const [state, ...started] = execFileSync('ps', ['-o', 'state=,lstart=', '-p', String(pid)], { encoding: 'utf8' })
-    .trim()
-    .split(/\s+/)
+  // The date must read the same whoever asks.
+  const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' }
+  const answer = execFileSync('ps', ['-o', 'state=,lstart=', '-p', String(pid)], { encoding: 'utf8', env })
+  const [state, ...started] = answer.trim().split(/\s+/)
   return state?.startsWith('Z') ? undefined : started.join(' ')
 }
