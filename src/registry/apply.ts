@@ -1,6 +1,5 @@
 /** Apply: a manager's whole configuration merged into the object, created where it is absent. */
 
-import { parseYaml, YamlError } from '../codec/yaml.ts'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { applyConfiguration } from '../patch/apply.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -8,6 +7,7 @@ import { badRequest, notFound, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { change, checkIdentity } from './change.ts'
 import { createObject } from './create.ts'
+import { yaml } from './decode.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
 import { setManagers, writeOf } from './ownership.ts'
@@ -68,14 +68,14 @@ function merge({ call, options, ctx }: Application, applied: JsonObject, live: A
 
 function readConfiguration(bytes: Uint8Array): { applied: JsonObject; duplicates: string[] } {
   try {
-    const { value, duplicates } = parseYaml(bytes)
+    const { value, duplicates } = yaml().parseYaml(bytes)
     if (!isObject(value))
       throw badRequest(
         `error decoding YAML: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into Go value of type map[string]interface {}`,
       )
     return { applied: value, duplicates: duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`) }
   } catch (error) {
-    if (error instanceof YamlError) throw badRequest(`error decoding YAML: ${error.message}`)
+    if (error instanceof yaml().YamlError) throw badRequest(`error decoding YAML: ${error.message}`)
     throw error
   }
 }

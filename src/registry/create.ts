@@ -92,7 +92,11 @@ export function settleNamespace({ resource, namespace }: Call, { metadata }: Any
   else delete metadata.namespace
 }
 
+/** Sets what the server alone may set, before anyone can come to own it. */
 function stampIdentity({ newUid, randomSuffix }: Deps, { metadata }: AnyObject, now: Date): void {
+  delete metadata.deletionTimestamp
+  delete metadata.deletionGracePeriodSeconds
+  delete metadata.selfLink
   metadata.uid = newUid()
   metadata.creationTimestamp = formatTime(instantOf(now.getTime()))
   if (!metadata.name && metadata.generateName) metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + randomSuffix()

@@ -1,12 +1,25 @@
 /** From the bytes of a body to a typed object: parse, recognise, conform, and say what was not understood. */
 import { JsonError, parseJson } from '../codec/json.ts'
-import { parseYaml, YamlError } from '../codec/yaml.ts'
 import { type Duplicate, isObject, type Json } from '../lib/json-value.ts'
 import { ConformError, conform } from '../schema/conform.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, type StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
 import type { FieldValidation } from './options.ts'
+
+type Yaml = typeof import('../codec/yaml.ts')
+let loaded: Yaml | undefined
+
+/** Loads the YAML reader before a body needs it: few servers ever see YAML, and none should start slower for it. */
+export async function loadYaml(): Promise<void> {
+  loaded ??= await import('../codec/yaml.ts')
+}
+
+/** The YAML reader, once `loadYaml` has been waited for. */
+export function yaml(): Yaml {
+  if (!loaded) throw new Error('loadYaml has not been called')
+  return loaded
+}
 
 /** What a body is expected to be. */
 export type Expected = { readonly kind: string; readonly apiVersion: string; readonly type: AnyType }
@@ -37,9 +50,9 @@ export function parseBody(
   { mediaType, bytes }: { mediaType: string; bytes: Uint8Array },
 ): { value: Json; duplicates: readonly Duplicate[] } {
   try {
-    return mediaType === 'application/yaml' ? parseYaml(bytes) : parseJson(bytes)
+    return mediaType === 'application/yaml' ? yaml().parseYaml(bytes) : parseJson(bytes)
   } catch (error) {
-    if (error instanceof YamlError)
+    if (loaded && error instanceof loaded.YamlError)
       throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${error.message}`)
     if (error instanceof JsonError) throw unrecognised(expected, error.message, bytes)
     throw error

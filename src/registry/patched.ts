@@ -1,6 +1,6 @@
 /** A patched document, read as an object again. */
 import { stringifyJson } from '../codec/json.ts'
-import type { Json } from '../lib/json-value.ts'
+import { isObject, type Json } from '../lib/json-value.ts'
 import { ConformError, conform } from '../schema/conform.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
@@ -14,7 +14,8 @@ export function conformPatched(
   value: Json,
   { problems, validation }: { problems: readonly string[]; validation: FieldValidation },
 ): { object: AnyObject; warnings: readonly string[] } {
-  const refuse = (why: string) => invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: stringifyJson(value) }).patch, why)])
+  const refuse = (why: string) =>
+    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: stringifyJson(sorted(value)) }).patch, why)])
   try {
     const { value: object, problems: unknown } = conform(expected.type, value)
     const all = [...problems, ...unknown]
@@ -27,3 +28,7 @@ export function conformPatched(
     throw error
   }
 }
+
+/** Top-level fields by name, as Kubernetes shows a patched document. */
+const sorted = (value: Json): Json =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value

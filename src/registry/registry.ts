@@ -3,6 +3,7 @@ import { methodNotAllowed } from '../schema/status-error.ts'
 import { act } from './action.ts'
 import type { Call, CallContext, Registry, Result } from './api.ts'
 import { create } from './create.ts'
+import { loadYaml } from './decode.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
@@ -26,6 +27,7 @@ export function createRegistry(deps: Deps): Registry {
     async handle(call, ctx) {
       const handler = handlersFor(call)[call.verb]
       if (!handler) throw methodNotAllowed()
+      if (ctx.body?.mediaType.endsWith('yaml')) await loadYaml()
       return handler(deps, call, ctx)
     },
   }

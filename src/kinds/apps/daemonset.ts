@@ -82,6 +82,8 @@ export const DaemonSet = defineKind({
       throw badRequest(
         `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`,
       )
+    // There even before the server counts, so whoever writes the object owns it.
+    setTemplateGeneration(metadata, templateGeneration(metadata))
   },
   onCreate({ metadata, spec }, ctx) {
     setTemplateGeneration(metadata, Math.max(1, templateGeneration(metadata)))
