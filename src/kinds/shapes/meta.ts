@@ -127,11 +127,14 @@ export function* validateCondition(condition: Condition, at: Ref<Condition>): It
   if (!lastTransitionTime) yield required(at.lastTransitionTime)
   if (!reason) yield required(at.reason)
   else {
-    if (!REASON.test(reason)) yield invalid(at.reason, REASON_MESSAGE)
+    yield* invalidEach(at.reason, conditionReasonFaults(reason))
     if (Buffer.byteLength(reason) > MAX_REASON_BYTES) yield tooLong(at.reason, MAX_REASON_BYTES)
   }
   if (Buffer.byteLength(message ?? '') > MAX_MESSAGE_BYTES) yield tooLong(at.message, MAX_MESSAGE_BYTES)
 }
+
+/** What is wrong with the word for why a condition is what it is. */
+export const conditionReasonFaults = (reason: string): string[] => (REASON.test(reason) ? [] : [REASON_MESSAGE])
 
 /** What a condition's status may say. */
 export const CONDITION_STATUSES: readonly string[] = ['False', 'True', 'Unknown']
