@@ -6,6 +6,7 @@ import { bytes, collect, type Opener, put, read, type Subject, text } from './co
 import { ManualClock } from './manual-clock.ts'
 import { Compacted, FutureRevision, type Revision, StoreUnavailable } from './store.ts'
 
+/** Tests of forgetting history. */
 export function describeCompaction(open: Opener): void {
   test('compaction refuses what is before it and keeps everything from there on', async t => {
     const store = await open(t)
@@ -62,6 +63,7 @@ export function describeCompaction(open: Opener): void {
   })
 }
 
+/** Tests of keys with a time to live. */
 export function describeExpiry(open: Opener, { reopen, remote = false }: Subject): void {
   test('a key with a time to live is deleted after real time, too', async t => {
     const store = await open(t, systemClock)
@@ -142,6 +144,7 @@ export function describeExpiry(open: Opener, { reopen, remote = false }: Subject
   })
 }
 
+/** Tests of closing, and of opening again what is kept. */
 export function describeClosing(open: Opener, { reopen }: Subject): void {
   test('a close waits for writes under way, ends watches and can be repeated', async t => {
     const store = await open(t)

@@ -56,6 +56,7 @@ class Model {
   }
 }
 
+/** Adds these tests to the suite of one store. */
 export function describeModel(subject: Subject): void {
   test('any history of swaps, reads, lists, watches and compactions agrees with the model', async () => {
     await fc.assert(

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { bytes, collect, type Opener, put, type Subject, text } from './conformance-kit.ts'
 import { Compacted, type Event, FutureRevision, type Revision } from './store.ts'
 
+/** Adds these tests to the suite of one store. */
 export function describeWatch(open: Opener, { remote = false }: Subject): void {
   test('a watch replays what it missed, then follows', async t => {
     const store = await open(t)

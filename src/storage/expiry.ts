@@ -9,12 +9,15 @@ type Due = { readonly deadline: number; readonly key: string; readonly modified:
 
 const DUE_AT_ONCE = 256
 const RETRY_MS = 1_000
+const SUPERSEDED = 1_000
 
 /** Remembers deadlines in a heap, soonest first, and keeps one timer for the soonest. */
 export class Expiry {
   readonly #clock: Clock
   readonly #expire: Expire
-  readonly #heap: Due[] = []
+  readonly #dues = new Map<string, Due>()
+  /** Holds also what has been superseded in the map, until that is most of it. */
+  #heap: Due[] = []
   #cancelTimer: (() => void) | undefined
   #timerFor = Infinity
   #stopped = false
@@ -24,9 +27,17 @@ export class Expiry {
     this.#expire = expire
   }
 
-  /** Has a key expire at a deadline, unless it is written again before. */
-  track(key: string, modified: Revision, deadline: number): void {
-    push(this.#heap, { deadline, key, modified })
+  /** Takes note of every write: from now on the key expires at its deadline, or not at all. */
+  written(key: string, modified: Revision, deadline: number | undefined): void {
+    if (deadline === undefined) {
+      this.#dues.delete(key)
+      return
+    }
+    const due = { deadline, key, modified }
+    this.#dues.set(key, due)
+    push(this.#heap, due)
+    // A sorted list is a heap.
+    if (this.#heap.length > 2 * this.#dues.size + SUPERSEDED) this.#heap = [...this.#dues.values()].sort((a, b) => a.deadline - b.deadline)
     this.#arm()
   }
 
@@ -34,7 +45,8 @@ export class Expiry {
   stop(): void {
     this.#stopped = true
     this.#cancelTimer?.()
-    this.#heap.length = 0
+    this.#dues.clear()
+    this.#heap = []
   }
 
   #arm(): void {
@@ -51,12 +63,18 @@ export class Expiry {
 
   #expireDue(): void {
     const now = this.#clock.now()
-    for (let n = 0; n < DUE_AT_ONCE && this.#heap.length > 0 && this.#heap[0]!.deadline <= now; n++) {
-      const { key, modified } = pop(this.#heap)
-      this.#expire(key, modified).catch(() => {
-        if (!this.#stopped) this.track(key, modified, this.#clock.now() + RETRY_MS)
-      })
+    for (let n = 0; n < DUE_AT_ONCE && this.#heap.length > 0 && this.#heap[0]!.deadline <= now; ) {
+      const due = pop(this.#heap)
+      if (this.#dues.get(due.key) !== due) continue
+      this.#dues.delete(due.key)
+      n++
+      this.#expire(due.key, due.modified).catch(() => this.#retry(due))
     }
+  }
+
+  #retry({ key, modified }: Due): void {
+    const writtenSince = this.#dues.has(key)
+    if (!this.#stopped && !writtenSince) this.written(key, modified, this.#clock.now() + RETRY_MS)
   }
 }
 

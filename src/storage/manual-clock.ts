@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts'
 
 type Timer = { readonly at: number; readonly run: () => void }
 
+/** Stands still between calls of `advance`. */
 export class ManualClock implements Clock {
   readonly #timers = new Set<Timer>()
   #now: number

@@ -94,7 +94,7 @@ export class MemoryStore implements Store, AsyncDisposable {
     const created = current?.created ?? revision
     const after = value === null ? undefined : { key, value, created, modified: revision }
     this.#history.append(key, { modified: revision, created, deleted: value === null, entry: after })
-    if (after && deadline !== undefined) this.#expiry.track(key, revision, deadline)
+    this.#expiry.written(key, revision, after && deadline)
     this.#feed.publish({ revision, events: [{ key, before, after, revision }] })
     return { ok: true, revision, before }
   }

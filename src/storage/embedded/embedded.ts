@@ -57,6 +57,7 @@ const ENTRIES_PER_TURN = 512
 const SWEEP_REVISIONS = 512
 const REMOVES_AT_ONCE = 256
 
+/** One process's open store; `openEmbeddedStore` makes it. */
 export class EmbeddedStore implements Store, AsyncDisposable {
   readonly #engine: Engine
   readonly #clock: Clock
@@ -86,7 +87,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     })
     this.#feed = new Feed({ newest: () => history.newest, read: (prefix, after) => this.#changes(prefix, after) })
     this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
-    for (const { key, version } of history.current()) this.#trackDeadline(key, version)
+    for (const { key, version } of history.current()) this.#expiry.written(key, version.modified, version.deadline)
   }
 
   async get(key: string, at?: Revision): Promise<Read> {
@@ -171,7 +172,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     for (const write of writes) {
       const { key, version } = write
       this.#history.append(key, version)
-      this.#trackDeadline(key, version)
+      this.#expiry.written(key, version.modified, version.deadline)
       if (this.#pending.get(key) === write) this.#pending.delete(key)
     }
     const events = writes.map(({ key, before, after, version }) => ({ key, before, after, revision: version.modified }))
@@ -270,10 +271,6 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     } finally {
       snapshot[Symbol.dispose]()
     }
-  }
-
-  #trackDeadline(key: string, { modified, deadline }: Stored): void {
-    if (deadline !== undefined) this.#expiry.track(key, modified, deadline)
   }
 
   #assertOpen(): void {

@@ -8,6 +8,7 @@ export type Write = { readonly header: Uint8Array; readonly body: Uint8Array }
 /** Housekeeping that rides along with writes. */
 export type Chore = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision }
 
+/** What becomes of writes. */
 export type Outcomes<W> = {
   /** Called with the writes of each commit, in the order they were added, as soon as it is durable. */
   committed(writes: readonly W[]): void
@@ -21,6 +22,7 @@ type Waiting = { readonly chore: Chore; resolve(): void; reject(error: unknown):
 const WRITES_AT_ONCE = 512
 const BYTES_AT_ONCE = 4 << 20
 
+/** Commits one group after the other; writes keep their order. */
 export class GroupCommit<W extends Write> {
   readonly #commit: (work: Work) => Promise<void>
   readonly #outcomes: Outcomes<W>
