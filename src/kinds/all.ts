@@ -1,14 +1,16 @@
-/** Every kind that is built in: one line each, sorted by group and kind. */
+/** Every kind that is built in: one line each, sorted. */
 import type { Kind } from '../schema/kind.ts'
 import { ControllerRevision } from './apps/controllerrevision.ts'
 import { DaemonSet } from './apps/daemonset.ts'
 import { Deployment } from './apps/deployment.ts'
 import { ReplicaSet } from './apps/replicaset.ts'
+import { StatefulSet } from './apps/statefulset.ts'
 import { Lease } from './coordination/lease.ts'
 import { ConfigMap } from './core/configmap.ts'
 import { Event } from './core/event.ts'
 import { Namespace } from './core/namespace.ts'
 import { Node } from './core/node.ts'
+import { Pod } from './core/pod.ts'
 import { Secret } from './core/secret.ts'
 import { ServiceAccount } from './core/serviceaccount.ts'
 import { Ingress } from './networking/ingress.ts'
@@ -26,8 +28,10 @@ export const builtinKinds: readonly Kind<any>[] = [
   Lease,
   Namespace,
   Node,
+  Pod,
   ReplicaSet,
   Secret,
   ServiceAccount,
   ServiceCIDR,
+  StatefulSet,
 ]
