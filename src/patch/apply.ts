@@ -14,6 +14,7 @@ import {
   pathsOf,
   pathText,
   recursiveDifference,
+  sharing,
   union,
 } from './field-set.ts'
 import { compareText } from './go-text.ts'
@@ -126,7 +127,8 @@ function merge(apply: Apply, live: JsonObject, stored: Managers): Merged {
   const self = identifierOf({ ...writer, operation: 'Apply' })
   const managers = new Map(knownManagers(apply, stored, live))
   const last = managers.get(self)
-  const fields = recursiveDifference(fieldSetOf(type, applied), resetFields)
+  const named = recursiveDifference(fieldSetOf(type, applied), resetFields)
+  const fields = last === undefined ? named : sharing(last.fields, named)
   const { name, apiVersion, subresource } = writer
   managers.set(self, { name, operation: 'Apply', apiVersion, subresource, ...timeOf(last), fields })
   const merged = mergeApplied(type, live, applied) as JsonObject

@@ -61,7 +61,9 @@ class Walk {
     }
   }
 
-  #items(list: ListStructure, a: readonly Json[], b: readonly Json[]): void {
+  #items(list: ListStructure, a: Json[], b: Json[]): void {
+    // Most lists did not change, and to see that costs less than to name their items.
+    if (deepEqual(a, b)) return
     const before = itemsByElement(list, a)
     const after = itemsByElement(list, b)
     for (const [element, left] of before) {

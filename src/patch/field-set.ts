@@ -7,19 +7,30 @@
 //
 // Sets are immutable and share what they have in common: an operation that changes nothing returns its first operand,
 // so "nothing changed" is an identity check. Every node below the root is owned or has children.
-import { elementText, fieldElement, fieldOf, type PathElement, sortElements } from './path-element.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import { elementText, fieldElement, type PathElement, sortElements } from './path-element.ts'
 
 export interface FieldSet {
   /** Whether the field at this place is itself in the set; never at the root, for no one owns a whole object. */
   readonly owned: boolean
   readonly children: ReadonlyMap<PathElement, FieldSet> | undefined
+  /** The document of this part, once it was read or written; only `fields-v1.ts` looks at it. */
+  document: JsonObject | undefined
 }
 
 export type Path = readonly PathElement[]
 
-export const EMPTY_SET: FieldSet = Object.freeze({ owned: false, children: undefined })
+/** A part of a set, or with `owned` false a whole one. */
+export const fieldSet = (owned: boolean, children: ReadonlyMap<PathElement, FieldSet> | undefined): FieldSet => ({
+  owned,
+  children,
+  document: undefined,
+})
+
+const NO_FIELDS: JsonObject = Object.freeze({})
+export const EMPTY_SET: FieldSet = Object.freeze({ owned: false, children: undefined, document: NO_FIELDS })
 /** A field in the set with none of its parts named. */
-export const LEAF: FieldSet = Object.freeze({ owned: true, children: undefined })
+export const LEAF: FieldSet = Object.freeze({ owned: true, children: undefined, document: NO_FIELDS })
 
 /** The set of the named fields, each a dotted path of field names such as `metadata.name`. */
 export function fieldSetOfNames(...names: readonly string[]): FieldSet {
@@ -48,7 +59,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
     if (changed) children = merged
   }
   const owned = a.owned || b.owned
-  return children === a.children && owned === a.owned ? a : { owned, children }
+  return children === a.children && owned === a.owned ? a : fieldSet(owned, children)
 }
 
 /** The fields that are in both. */
@@ -65,7 +76,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (b.children === undefined && !(a.owned && b.owned)) return a
   const owned = a.owned && !b.owned
-  if (b.children === undefined) return a.children === undefined ? EMPTY_SET : { owned, children: a.children }
+  if (b.children === undefined) return a.children === undefined ? EMPTY_SET : fieldSet(owned, a.children)
   return filtered(a, owned, (element, child) => {
     const theirs = b.children?.get(element)
     return theirs === undefined ? child : difference(child, theirs)
@@ -98,6 +109,21 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
   return true
 }
 
+/** The same set as `next`, made of the parts of `previous` wherever they are equal. */
+export function sharing(previous: FieldSet, next: FieldSet): FieldSet {
+  if (next.children === undefined || previous.children === undefined) return next
+  let [same, reused] = [previous.owned === next.owned && previous.children.size === next.children.size, false]
+  const children = new Map<PathElement, FieldSet>()
+  for (const [element, child] of next.children) {
+    const before = previous.children.get(element)
+    const shared = before === undefined ? child : sharing(before, child)
+    if (shared !== before) same = false
+    if (shared !== child) reused = true
+    children.set(element, shared)
+  }
+  return same ? previous : reused ? fieldSet(next.owned, children) : next
+}
+
 /** Whether the field at the path is itself in the set. */
 export function hasPath(set: FieldSet, path: Path): boolean {
   let node: FieldSet | undefined = set
@@ -122,24 +148,6 @@ function collect(set: FieldSet, above: Path, found: Path[]): void {
 /** `.spec.template.spec.containers[name="main"].image` */
 export const pathText = (path: Path): string => path.map(elementText).join('')
 
-/** The set with every named field of a message that holds fields of the set made a member; `named` tells which those are. */
-export function withNamedParents<S>(set: FieldSet, schema: S | undefined, named: (schema: S, element: PathElement) => Named<S>): FieldSet {
-  if (set.children === undefined) return set
-  let changed = false
-  const children = new Map<PathElement, FieldSet>()
-  for (const [element, child] of set.children) {
-    const below = schema === undefined ? NOT_NAMED : named(schema, element)
-    const inner = withNamedParents(child, below.schema as S | undefined, named)
-    const isField = below.isField && fieldOf(element) !== undefined && inner.children !== undefined
-    const next = isField && !inner.owned ? { owned: true, children: inner.children } : inner
-    changed ||= next !== child
-    children.set(element, next)
-  }
-  return changed ? { owned: set.owned, children } : set
-}
-export type Named<S> = { readonly isField: boolean; readonly schema: S | undefined }
-const NOT_NAMED: Named<never> = { isField: false, schema: undefined }
-
 /** Keeps of each child what `keep` makes of it; drops what is left empty. */
 function filtered(set: FieldSet, owned: boolean, keep: (element: PathElement, child: FieldSet) => FieldSet | undefined): FieldSet {
   if (set.children === undefined) return owned === set.owned ? set : owned ? LEAF : EMPTY_SET
@@ -151,15 +159,17 @@ function filtered(set: FieldSet, owned: boolean, keep: (element: PathElement, ch
     if (kept?.owned || kept?.children) children.set(element, kept)
   }
   if (!changed) return set
-  if (children.size > 0) return { owned, children }
+  if (children.size > 0) return fieldSet(owned, children)
   return owned ? LEAF : EMPTY_SET
 }
 
-type Growing = { owned: boolean; children: Map<PathElement, Growing> | undefined }
+type Growing = { owned: boolean; children: Map<PathElement, Growing> | undefined; document: JsonObject | undefined }
+
+const growing = fieldSet as (owned: boolean, children: Map<PathElement, Growing> | undefined) => Growing
 
 /** Collects fields one by one into a set. */
 export class FieldSetBuilder {
-  #root: Growing = { owned: false, children: undefined }
+  #root: Growing = growing(false, undefined)
 
   /** The set collected so far; nothing may be added after it is taken. */
   get set(): FieldSet {
@@ -173,7 +183,7 @@ export class FieldSetBuilder {
   /** Adds a set below a path at which nothing was added before, the path itself if the set's root is owned. */
   addTree(path: Path, tree: FieldSet): void {
     if (path.length === 0) {
-      if (tree.children !== undefined) this.#root = { owned: false, children: tree.children as Map<PathElement, Growing> }
+      if (tree.children !== undefined) this.#root = growing(false, tree.children as Map<PathElement, Growing>)
       return
     }
     let node = this.#root
@@ -182,7 +192,7 @@ export class FieldSetBuilder {
       node.children ??= new Map()
       let next = node.children.get(path[i]!)
       if (next === undefined || Object.isFrozen(next)) {
-        next = { owned: next?.owned ?? false, children: undefined }
+        next = growing(next?.owned ?? false, undefined)
         node.children.set(path[i]!, next)
       }
       node = next
@@ -190,6 +200,6 @@ export class FieldSetBuilder {
     node.children ??= new Map()
     const there = node.children.get(path[last]!)
     if (there === undefined) node.children.set(path[last]!, tree as Growing)
-    else if (tree.owned) node.children.set(path[last]!, { owned: true, children: there.children })
+    else if (tree.owned) node.children.set(path[last]!, growing(true, there.children))
   }
 }

@@ -1,28 +1,24 @@
 // Field sets as managedFields writes them: `{"f:spec":{"f:replicas":{}}}`, with "." for a field that is in the set beside its parts.
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { EMPTY_SET, type FieldSet, isEmptySet, LEAF } from './field-set.ts'
+import { EMPTY_SET, type FieldSet, fieldSet, LEAF } from './field-set.ts'
 import { type PathElement, parseElement, sortElements } from './path-element.ts'
 
 export type ParsedFields = { readonly ok: true; readonly set: FieldSet } | { readonly ok: false; readonly message: string }
 
-// Sets are immutable, so a set that was read from a document in canonical form, or written once, keeps its document.
-const written = new WeakMap<FieldSet, JsonObject>()
-
-/** The document of a set, its members in the order the reference writes them; not to be changed, for it may be shared. */
+/**
+ * The document of a set, its members in the order the reference writes them. Parts that were read or written before keep
+ * their documents, so it is not to be changed.
+ */
 export function toFieldsV1(set: FieldSet): JsonObject {
-  const known = written.get(set)
-  if (known !== undefined) return known
-  const fields = write(set, 'root')
-  if (!isEmptySet(set)) written.set(set, fields)
-  return fields
-}
-
-function write({ owned, children }: FieldSet, place: 'root' | 'below'): JsonObject {
+  if (set.document !== undefined) return set.document
   const out: JsonObject = {}
-  if (children === undefined) return out
-  if (owned && place === 'below') out['.'] = {}
-  // Every key has a prefix, so none can be one that a prototype answers for.
-  for (const element of sortElements(children.keys())) out[element] = write(children.get(element)!, 'below')
+  const { owned, children } = set
+  if (children !== undefined) {
+    if (owned) out['.'] = {}
+    // Every key has a prefix, so none can be one that a prototype answers for.
+    for (const element of sortElements(children.keys())) out[element] = toFieldsV1(children.get(element)!)
+  }
+  set.document = out
   return out
 }
 
@@ -30,58 +26,59 @@ function write({ owned, children }: FieldSet, place: 'root' | 'below'): JsonObje
 export function fromFieldsV1(fields: Json | undefined): ParsedFields {
   if (fields === undefined || fields === null) return { ok: true, set: EMPTY_SET }
   if (!isObject(fields)) return { ok: false, message: 'fields must be an object' }
-  const reading: Reading = { canonical: true, problem: undefined }
-  const { children } = read(fields, reading)
+  const reading: Reading = { problem: undefined }
+  const { owned, children, document } = read(fields, reading)
   if (reading.problem !== undefined) return { ok: false, message: reading.problem }
   if (children === undefined) return { ok: true, set: EMPTY_SET }
-  const set = { owned: false, children }
-  if (reading.canonical && !Object.hasOwn(fields, '.')) written.set(set, fields)
+  const set = fieldSet(false, children)
+  // No one owns a whole object: a "." at the root says nothing, and is not written again.
+  if (!owned) set.document = document
   return { ok: true, set }
 }
 
-type Reading = { canonical: boolean; problem: string | undefined }
+type Reading = { problem: string | undefined }
 
 function read(fields: JsonObject, reading: Reading): FieldSet {
   let owned = false
   let children: Map<PathElement, FieldSet> | undefined
   let previous = ''
+  let canonical = true
   for (const key of Object.keys(fields)) {
     if (key === '.') {
-      if (children !== undefined) reading.canonical = false
+      if (children !== undefined) canonical = false
       owned = true
       continue
     }
-    const parsed = parseElement(key)
-    if (!parsed.ok) {
-      reading.problem ??= parsed.message
-      continue
-    }
-    const { element } = parsed
-    if (element === undefined) {
-      reading.canonical = false
-      continue
-    }
-    if (element !== key || (previous !== '' && !inOrder(previous, key))) reading.canonical = false
+    const element = elementOf(key, reading)
+    // Where text is in order but numbers are not, the document is as good as the one we would write.
+    if (element !== key || key < previous) canonical = false
+    if (element === undefined) continue
     previous = key
-    const child = fields[key]
-    if (child !== null && !isObject(child)) {
-      reading.problem ??= `expect { or n, but found ${JSON.stringify(child)?.[0] ?? ''}`
+    const value = fields[key]
+    if (value !== null && !isObject(value)) {
+      reading.problem ??= `expect { or n, but found ${JSON.stringify(value)?.[0] ?? ''}`
       continue
     }
+    const child = value === null ? LEAF : read(value, reading)
+    if (child === LEAF ? !isEmptyObject(value) : child.document !== value) canonical = false
     children ??= new Map()
-    children.set(element, child === null ? LEAF : read(child, reading))
+    children.set(element, child)
   }
-  if (children === undefined) {
-    if (owned) reading.canonical = false
-    return LEAF
-  }
-  return { owned, children }
+  if (children === undefined) return LEAF
+  const set = fieldSet(owned, children)
+  if (canonical) set.document = fields
+  return set
 }
 
-// Names and text keys in which no character comes before the closing quote: their order is that of their text.
-const BY_TEXT = /^(?:f:[ -~]*|k:\{"[A-Za-z]+":"[#-~]*"\}|v:"[#-~]*")$/
+function elementOf(key: string, reading: Reading): PathElement | undefined {
+  if (key.startsWith('f:')) return key
+  const parsed = parseElement(key)
+  if (parsed.ok) return parsed.element
+  reading.problem ??= parsed.message
+  return undefined
+}
 
-function inOrder(a: string, b: string): boolean {
-  if (a[0] === b[0] && BY_TEXT.test(a) && BY_TEXT.test(b)) return a < b
-  return sortElements([a, b])[0] === a
+function isEmptyObject(value: Json): boolean {
+  for (const _ in value as JsonObject) return false
+  return value !== null
 }

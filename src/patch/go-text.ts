@@ -69,6 +69,7 @@ export function goType(value: Json | undefined): string {
 /** Orders text as Go does, by bytes: UTF-16 would put characters beyond the basic plane before some within it. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0
+  if (!SURROGATES.test(a) && !SURROGATES.test(b)) return a < b ? -1 : 1
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {
     const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)]
@@ -78,6 +79,7 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length
 }
 
+const SURROGATES = /[\ud800-\udfff]/
 const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff
 
 /** JSON text as Go's encoder writes it: sorted keys, and the characters that matter to HTML escaped. */
@@ -92,10 +94,13 @@ export function goJson(value: Json): string {
   return JSON.stringify(value)
 }
 
+/** Text that every JSON writer leaves as it is. */
+const JSON_PLAIN = /^[ !#-%'-;=?-[\]-~]*$/
 const SPECIAL = /[<>&\u2028\u2029\b\f]/
 const SPECIAL_WRITTEN = /[<>&\u2028\u2029]|\\(?:[bf]|\\)/g
 
 function goJsonString(text: string): string {
+  if (JSON_PLAIN.test(text)) return `"${text}"`
   const written = JSON.stringify(text)
   if (!SPECIAL.test(text)) return written
   return written.replace(SPECIAL_WRITTEN, found => {

@@ -14,12 +14,13 @@ export type PathElement = string
 
 export const fieldElement = (name: string): PathElement => `f:${name}`
 export const valueElement = (value: Json): PathElement => `v:${goJson(value)}`
+export const singleKeyElement = (name: string, value: Json): PathElement => `k:{"${name}":${goJson(value)}}`
 /** The members of the key must come sorted by name. */
-export const keyElement = (members: readonly (readonly [name: string, value: Json])[]): PathElement =>
-  `k:{${members.map(([name, value]) => `${JSON.stringify(name)}:${goJson(value)}`).join(',')}}`
-
-/** The field that a step names, or undefined for an item of a list. */
-export const fieldOf = (element: PathElement): string | undefined => (element.startsWith('f:') ? element.slice(2) : undefined)
+export function keyElement(members: readonly (readonly [name: string, value: Json])[]): PathElement {
+  let text = 'k:{'
+  for (let i = 0; i < members.length; i++) text += `${i === 0 ? '"' : ',"'}${members[i]![0]}":${goJson(members[i]![1])}`
+  return `${text}}`
+}
 
 // What our own writers make of a single text key and of a text value; anything else is read and written anew.
 const CANONICAL = /^(?:f:|k:\{"[A-Za-z]+":"[ !#-%'-;=?-[\]-~]*"\}$|v:"[ !#-%'-;=?-[\]-~]*"$)/
@@ -91,13 +92,17 @@ function valueText(value: Json): string {
 export function sortElements(elements: Iterable<PathElement>): PathElement[] {
   const sorted = [...elements]
   if (sorted.length < 2) return sorted
-  if (sorted.every(element => element.charCodeAt(0) === F)) return sorted.sort(compareText)
+  if (sorted.every(element => BY_TEXT.test(element))) return sorted.sort()
   // The content of keys and values decides, so it is read once for each.
   return sorted
     .map(element => [element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2)).value] as const)
     .sort(([a, x], [b, y]) => rank(a) - rank(b) || (a.charCodeAt(0) === F ? compareText(a, b) : compareValues(x, y)))
     .map(([element]) => element)
 }
+
+// Names and text keys in which no character comes before the closing quote: their order is that of their text. The
+// prefixes happen to sort as they should, for places are never among them.
+const BY_TEXT = /^(?:f:[ -~]*|k:\{"[A-Za-z]+":"[#-~]*"\}|v:"[#-~]*")$/
 
 const F = 0x66
 const RANKS: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 }

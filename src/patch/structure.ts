@@ -1,8 +1,9 @@
 // What apply and strategic merge need to know of a type: its parts by name, how lists tell items apart, what is atomic.
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { conform } from '../schema/conform.ts'
 import type { AnyType, Field, Flags, ScalarName } from '../schema/types.ts'
 import { compareText } from './go-text.ts'
-import { fieldElement, keyElement, type PathElement, valueElement } from './path-element.ts'
+import { fieldElement, keyElement, type PathElement, singleKeyElement, valueElement } from './path-element.ts'
 
 export type Structure = ScalarStructure | MessageStructure | MapStructure | ListStructure
 export type ScalarStructure = { readonly kind: 'scalar'; readonly atomic: true; readonly name: ScalarName }
@@ -11,6 +12,8 @@ export type MessageStructure = {
   readonly atomic: boolean
   readonly name: string
   readonly members: ReadonlyMap<string, Member>
+  /** The same by their path elements. */
+  readonly byElement: ReadonlyMap<PathElement, Member>
 }
 export type MapStructure = { readonly kind: 'map'; readonly atomic: boolean; readonly value: Structure }
 export type ListStructure = {
@@ -64,13 +67,16 @@ function derive({ shape, flags }: AnyType): Structure {
   switch (shape.kind) {
     case 'scalar':
       return { kind: 'scalar', atomic: true, name: shape.name }
-    case 'message':
+    case 'message': {
+      const members = Object.entries(shape.fields).map(([name, field]) => new Member(name, field))
       return {
         kind: 'message',
         atomic,
         name: shape.name,
-        members: new Map(Object.entries(shape.fields).map(([name, field]) => [name, new Member(name, field)])),
+        members: new Map(members.map(member => [member.name, member])),
+        byElement: new Map(members.map(member => [member.element, member])),
       }
+    }
     case 'map':
       return { kind: 'map', atomic, value: structureOf(shape.value) }
     case 'list': {
@@ -84,8 +90,7 @@ function derive({ shape, flags }: AnyType): Structure {
 /** A key that an item leaves out reads as its default, or as zero where the field is always written. */
 function keyDefault(item: AnyType, name: string): Json | undefined {
   if (item.shape.kind !== 'message' || !Object.hasOwn(item.shape.fields, name)) return undefined
-  const type = item.shape.fields[name]![1]
-  return (type.flags.default as Json | undefined) ?? (type.flags.always ? zeroOf(type) : undefined)
+  return (item.shape.fields[name]![1].flags.default as Json | undefined) ?? emptyValueOf(item)[name] ?? undefined
 }
 
 /** Any JSON, for fields that the type does not know. */
@@ -101,66 +106,82 @@ export function elementOf(structure: MessageStructure | MapStructure, name: stri
   return structure.kind === 'map' ? fieldElement(name) : (structure.members.get(name)?.element ?? fieldElement(name))
 }
 
-export type ItemElement = { readonly ok: true; readonly element: PathElement } | { readonly ok: false; readonly message: string }
-
-/** The path element that tells an item of a set or keyed list from the others, or why it has none. */
-export function itemElement(list: ListStructure, item: Json | undefined): ItemElement {
-  if (list.keys.length === 0) return setItem(item)
-  if (item === null || item === undefined) return fault('associative list with keys may not have a null element')
-  if (!isObject(item)) return fault('associative list with keys may not have non-map elements')
-  const members: [string, Json][] = []
-  for (const { name, default: fallback } of list.keys) {
-    const value = (Object.hasOwn(item, name) ? item[name] : undefined) ?? fallback
-    if (value !== undefined) members.push([name, value])
+/** The structure of what a path element leads to, where the type tells. */
+export function structureAt(structure: Structure, element: PathElement): Structure | undefined {
+  switch (structure.kind) {
+    case 'message':
+      return structure.byElement.get(element)?.structure
+    case 'map':
+      return structure.value
+    case 'list':
+      return structure.item
+    default:
+      return undefined
   }
-  if (members.length > 0) return { ok: true, element: keyElement(members) }
+}
+
+/** The path element that tells an item of a set or keyed list from the others; undefined for one that has none. */
+export function itemElement(list: ListStructure, item: Json | undefined): PathElement | undefined {
+  if (typeof item !== 'object') return list.keys.length === 0 && item !== undefined ? valueElement(item) : undefined
+  if (item === null || Array.isArray(item) || list.keys.length === 0) return undefined
+  const [first] = list.keys
+  if (list.keys.length === 1) {
+    const value = keyValue(item, first!)
+    return value === undefined ? undefined : singleKeyElement(first!.name, value)
+  }
+  const members: [string, Json][] = []
+  for (const key of list.keys) {
+    const value = keyValue(item, key)
+    if (value !== undefined) members.push([key.name, value])
+  }
+  return members.length === 0 ? undefined : keyElement(members)
+}
+
+function keyValue(item: JsonObject, { name, default: fallback }: ListKey): Json | undefined {
+  return (Object.hasOwn(item, name) ? item[name] : undefined) ?? fallback
+}
+
+/** Whether two items of a set or keyed list are the same item; neither need have a path element. */
+export function isSameItem(list: ListStructure, a: Json, b: Json): boolean {
+  if (!isObject(a) || !isObject(b)) return a === b
+  return list.keys.length > 0 && list.keys.every(key => deepEqual(keyValue(a, key), keyValue(b, key)))
+}
+
+/** Whether an item of a set or keyed list has a path element. */
+export function isIdentified(list: ListStructure, item: Json): boolean {
+  return isObject(item) ? list.keys.some(key => keyValue(item, key) !== undefined) : list.keys.length === 0 && typeof item !== 'object'
+}
+
+/** Why an item has no path element. */
+export function itemFault(list: ListStructure, item: Json | undefined): string {
+  if (list.keys.length === 0) {
+    if (item === null || item === undefined) return "associative list without keys has an element that's an explicit null"
+    if (Array.isArray(item)) return 'not supported: associative list with lists as elements'
+    return "associative list without keys has an element that's a map type"
+  }
+  if (item === null || item === undefined) return 'associative list with keys may not have a null element'
+  if (!isObject(item)) return 'associative list with keys may not have non-map elements'
   const names = list.keys.map(key => JSON.stringify(key.name)).join(' ')
-  return fault(
-    `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`,
-  )
+  return `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`
 }
 
-function setItem(item: Json | undefined): ItemElement {
-  if (item === null || item === undefined) return fault("associative list without keys has an element that's an explicit null")
-  if (Array.isArray(item)) return fault('not supported: associative list with lists as elements')
-  if (isObject(item)) return fault("associative list without keys has an element that's a map type")
-  return { ok: true, element: valueElement(item) }
-}
-
-const fault = (message: string): ItemElement => ({ ok: false, message })
+const blanks = new WeakMap<AnyType, JsonObject>()
 
 /**
  * The object of a type before anything is set: what is always written is there as zero, messages that are never absent
- * are there empty. A create is compared with it, so that only what differs from it has an owner.
+ * are there empty. A create is compared with it, so that only what differs from it has an owner. It is shared and frozen.
  */
 export function emptyValueOf(type: AnyType): JsonObject {
-  const out: JsonObject = {}
-  if (type.shape.kind !== 'message') return out
-  for (const [name, [, part]] of Object.entries(type.shape.fields)) {
-    if (part.flags.orEmpty && part.shape.kind === 'message') out[name] = emptyValueOf(part)
-    else if (part.flags.always) out[name] = zeroOf(part)
+  let blank = blanks.get(type)
+  if (blank === undefined) {
+    blank = deepFreeze(conform(type, {}).value as JsonObject)
+    blanks.set(type, blank)
   }
-  return out
+  return blank
 }
 
-function zeroOf(type: AnyType): Json {
-  if (type.shape.kind !== 'scalar') return null
-  if (type.flags.optional) return null
-  switch (type.shape.name) {
-    case 'bool':
-      return false
-    case 'int32':
-    case 'int64':
-    case 'double':
-    case 'intOrString':
-      return 0
-    case 'quantity':
-      return '0'
-    case 'string':
-      return ''
-    case 'duration':
-      return '0s'
-    default:
-      return null
-  }
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  for (const part of Object.values(value)) deepFreeze(part)
+  return Object.freeze(value)
 }

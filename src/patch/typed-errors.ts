@@ -1,16 +1,26 @@
 // What is wrong with an applied configuration: fields the type does not know, values of another kind, repeated keys.
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType, ScalarName } from '../schema/types.ts'
+import { pathText } from './field-set.ts'
 import { goPrint, goSyntax, goType } from './go-text.ts'
-import { elementText, fieldElement } from './path-element.ts'
-import { itemElement, type ListStructure, type MapStructure, type MessageStructure, type Structure, structureOf } from './structure.ts'
+import { elementText, type PathElement } from './path-element.ts'
+import {
+  elementOf,
+  itemElement,
+  itemFault,
+  type ListStructure,
+  type MapStructure,
+  type MessageStructure,
+  type Structure,
+  structureOf,
+} from './structure.ts'
 
 export type TypedError = { readonly path: string; readonly message: string }
 
 /** Every place at which the value does not fit the type. */
 export function typedErrors(type: AnyType, value: Json): TypedError[] {
   const errors: TypedError[] = []
-  check(structureOf(type), value, { path: '', errors })
+  check(structureOf(type), value, new At(errors))
   return errors
 }
 
@@ -20,7 +30,24 @@ export function typedErrorText(errors: readonly TypedError[]): string {
   return lines.length === 1 ? lines[0]! : ['errors:', ...lines.map(line => `  ${line}`)].join('\n')
 }
 
-type At = { readonly path: string; readonly errors: TypedError[] }
+/** Where a check is; the text of its path is made only when something is wrong there. */
+class At {
+  readonly errors: TypedError[]
+  readonly #path: PathElement[] = []
+  constructor(errors: TypedError[]) {
+    this.errors = errors
+  }
+
+  report(message: string): void {
+    this.errors.push({ path: pathText(this.#path), message })
+  }
+  enter(element: PathElement): void {
+    this.#path.push(element)
+  }
+  leave(): void {
+    this.#path.pop()
+  }
+}
 
 function check(structure: Structure, value: Json | undefined, at: At): void {
   // Null is a value of every type: it says that the field is to be empty.
@@ -28,44 +55,42 @@ function check(structure: Structure, value: Json | undefined, at: At): void {
   switch (structure.kind) {
     case 'scalar': {
       const message = SCALARS[structure.name](value)
-      if (message !== undefined) at.errors.push({ path: at.path, message })
+      if (message !== undefined) at.report(message)
       return
     }
     case 'list':
       if (Array.isArray(value)) checkItems(structure, value, at)
-      else at.errors.push({ path: at.path, message: `expected list, got &{${goPrint(value)}}` })
+      else at.report(`expected list, got &{${goPrint(value)}}`)
       return
     default:
       if (isObject(value)) checkMembers(structure, value, at)
-      else at.errors.push({ path: at.path, message: `expected map, got &{${goPrint(value)}}` })
+      else at.report(`expected map, got &{${goPrint(value)}}`)
   }
 }
 
-function checkMembers(structure: MessageStructure | MapStructure, value: JsonObject, { path, errors }: At): void {
+function checkMembers(structure: MessageStructure | MapStructure, value: JsonObject, at: At): void {
   for (const key of Object.keys(value)) {
-    const here = path + elementText(fieldElement(key))
     const part = structure.kind === 'map' ? structure.value : structure.members.get(key)?.structure
-    if (part === undefined) errors.push({ path: here, message: 'field not declared in schema' })
-    else check(part, value[key], { path: here, errors })
+    at.enter(elementOf(structure, key))
+    if (part === undefined) at.report('field not declared in schema')
+    else check(part, value[key], at)
+    at.leave()
   }
 }
 
-function checkItems(list: ListStructure, items: readonly Json[], { path, errors }: At): void {
+function checkItems(list: ListStructure, items: readonly Json[], at: At): void {
   const seen = new Set<string>()
   for (const [i, item] of items.entries()) {
-    if (list.atomic) {
-      check(list.item, item, { path: `${path}[${i}]`, errors })
-      continue
-    }
-    const found = itemElement(list, item)
-    if (!found.ok) {
-      errors.push({ path, message: `element ${i}: ${found.message}` })
+    const element = list.atomic ? `i:${i}` : itemElement(list, item)
+    if (element === undefined) {
+      at.report(`element ${i}: ${itemFault(list, item)}`)
       return
     }
-    const text = elementText(found.element)
-    if (seen.has(found.element)) errors.push({ path, message: `duplicate entries for key ${text}` })
-    seen.add(found.element)
-    check(list.item, item, { path: path + text, errors })
+    if (seen.has(element)) at.report(`duplicate entries for key ${elementText(element)}`)
+    seen.add(element)
+    at.enter(element)
+    check(list.item, item, at)
+    at.leave()
   }
 }
 

@@ -5,6 +5,8 @@ import type { FieldSet } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
 import {
   elementOf,
+  isIdentified,
+  isSameItem,
   itemElement,
   type ListStructure,
   type MapStructure,
@@ -50,6 +52,7 @@ function mergeMembers(structure: MessageStructure | MapStructure, live: JsonObje
  * applied: live [a, b, c] and applied [c, x, a] give [b, c, x, a].
  */
 function mergeItems(list: ListStructure, live: readonly Json[], applied: readonly Json[]): Json[] {
+  if (beginsWith(list, live, applied)) return mergeInPlace(list, live, applied)
   const mine = indexItems(list, live)
   const theirs = indexItems(list, applied)
   const shared = theirs.elements.filter(element => mine.byElement.has(element))
@@ -93,16 +96,38 @@ function mergeItems(list: ListStructure, live: readonly Json[], applied: readonl
   return out.length === live.length && out.every((item, i) => item === live[i]) ? (live as Json[]) : out
 }
 
+/** Whether the applied items are the first of the live ones, in the same order; only for lists short enough to look for repetitions. */
+function beginsWith(list: ListStructure, live: readonly Json[], applied: readonly Json[]): boolean {
+  if (applied.length > live.length || live.length > 32) return false
+  for (let i = 0; i < applied.length; i++) if (!isSameItem(list, live[i]!, applied[i]!)) return false
+  for (let i = 0; i < live.length; i++) {
+    if (!isIdentified(list, live[i]!)) return false
+    for (let j = i + 1; j < live.length; j++) if (isSameItem(list, live[i]!, live[j]!)) return false
+  }
+  return true
+}
+
+function mergeInPlace(list: ListStructure, live: readonly Json[], applied: readonly Json[]): Json[] {
+  let out: Json[] | undefined
+  for (let i = 0; i < applied.length; i++) {
+    const merged = merge(list.item, live[i], applied[i])
+    if (merged === live[i]) continue
+    out ??= [...live]
+    out[i] = merged
+  }
+  return out ?? (live as Json[])
+}
+
 /** Items that repeat a key in the live list stand for nothing to merge with: the applied item replaces them all. */
 function indexItems(list: ListStructure, items: readonly Json[]) {
   const elements: PathElement[] = []
   const kept: Json[] = []
   const byElement = new Map<PathElement, Json>()
   for (const item of items) {
-    const at = itemElement(list, item)
-    if (!at.ok) continue
-    byElement.set(at.element, byElement.has(at.element) ? null : item)
-    elements.push(at.element)
+    const element = itemElement(list, item)
+    if (element === undefined) continue
+    byElement.set(element, byElement.has(element) ? null : item)
+    elements.push(element)
     kept.push(item)
   }
   return { elements, items: kept, byElement }
@@ -140,13 +165,14 @@ function remove(structure: Structure, value: Json, fields: FieldSet): Json {
 function removeFromList(list: ListStructure, items: readonly Json[], fields: FieldSet): Json[] {
   const out: Json[] = []
   for (const item of items) {
-    const at = itemElement(list, item)
-    const node = at.ok ? fields.children?.get(at.element) : undefined
+    const node = childOf(fields, itemElement(list, item))
     if (node?.owned) continue
     out.push(node?.children === undefined ? item : remove(list.item, item, node))
   }
   return out
 }
+
+const childOf = (set: FieldSet, element: PathElement | undefined) => (element === undefined ? undefined : set.children?.get(element))
 
 const unchangedOr = (before: Json[], after: Json[]): Json =>
   after.length === 0 ? null : after.length === before.length && after.every((item, i) => item === before[i]) ? before : after
@@ -162,8 +188,7 @@ function extract(structure: Structure, value: Json, fields: FieldSet): Json | un
     if (structure.kind !== 'list') return value
     const items: Json[] = []
     for (const item of value) {
-      const at = itemElement(structure, item)
-      const node = at.ok ? fields.children.get(at.element) : undefined
+      const node = childOf(fields, itemElement(structure, item))
       const taken = node && extract(structure.item, item, node)
       if (taken !== undefined) items.push(taken)
     }

@@ -1,8 +1,8 @@
 // Field sets of values: what a configuration names, and what is there at all; and old sets fitted to a changed schema.
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType } from '../schema/types.ts'
-import { EMPTY_SET, type FieldSet, LEAF, type Named, withNamedParents } from './field-set.ts'
-import { fieldOf, type PathElement } from './path-element.ts'
+import { EMPTY_SET, type FieldSet, fieldSet, LEAF } from './field-set.ts'
+import type { PathElement } from './path-element.ts'
 import {
   elementOf,
   itemElement,
@@ -11,13 +11,14 @@ import {
   type MessageStructure,
   partOf,
   type Structure,
+  structureAt,
   structureOf,
 } from './structure.ts'
 
 /** The fields that an applied configuration names: values, items and entries, and messages only where they are empty. */
 export function fieldSetOf(type: AnyType, value: Json): FieldSet {
   const { children } = named(structureOf(type), value)
-  return children === undefined ? EMPTY_SET : { owned: false, children }
+  return children === undefined ? EMPTY_SET : fieldSet(false, children)
 }
 
 /** The fields that are there, messages, lists and maps among them; the root counts as there. */
@@ -26,8 +27,9 @@ export function presenceOf(structure: Structure, value: Json): FieldSet {
   const children = new Map<PathElement, FieldSet>()
   if (Array.isArray(value)) {
     if (structure.kind !== 'list') return LEAF
-    for (const [element, items] of itemsByElement(structure, value)) {
-      children.set(element, items.length > 1 ? LEAF : presenceOf(structure.item, items[0]!))
+    for (const item of value) {
+      const element = itemElement(structure, item)
+      if (element !== undefined) children.set(element, children.has(element) ? LEAF : presenceOf(structure.item, item))
     }
   } else {
     if (structure.kind === 'list') return LEAF
@@ -36,17 +38,17 @@ export function presenceOf(structure: Structure, value: Json): FieldSet {
       if (part !== undefined) children.set(elementOf(structure, key), presenceOf(partOf(structure, key), part))
     }
   }
-  return children.size === 0 ? LEAF : { owned: true, children }
+  return children.size === 0 ? LEAF : fieldSet(true, children)
 }
 
 /** The items of a set or keyed list under their path elements; more than one where the list repeats a key. */
 export function itemsByElement(list: ListStructure, items: readonly Json[]): Map<PathElement, Json[]> {
   const found = new Map<PathElement, Json[]>()
   for (const item of items) {
-    const at = itemElement(list, item)
-    if (!at.ok) continue
-    const same = found.get(at.element)
-    if (same === undefined) found.set(at.element, [item])
+    const element = itemElement(list, item)
+    if (element === undefined) continue
+    const same = found.get(element)
+    if (same === undefined) found.set(element, [item])
     else same.push(item)
   }
   return found
@@ -61,10 +63,12 @@ function named(structure: Structure, value: Json): FieldSet {
 function namedItems(list: ListStructure, items: readonly Json[]): FieldSet {
   if (items.length === 0) return EMPTY_SET
   const children = new Map<PathElement, FieldSet>()
-  for (const [element, same] of itemsByElement(list, items)) {
-    children.set(element, same.length > 1 ? LEAF : owning(named(list.item, same[0]!)))
+  for (const item of items) {
+    const element = itemElement(list, item)
+    // Items that repeat a key are owned together, as if they were one atomic item.
+    if (element !== undefined) children.set(element, children.has(element) ? LEAF : owning(named(list.item, item)))
   }
-  return { owned: false, children }
+  return fieldSet(false, children)
 }
 
 function namedMembers(structure: MessageStructure | MapStructure, value: JsonObject): FieldSet {
@@ -77,25 +81,30 @@ function namedMembers(structure: MessageStructure | MapStructure, value: JsonObj
     const node = isItself ? owning(below) : below
     if (node.owned || node.children !== undefined) children.set(elementOf(structure, key), node)
   }
-  return children.size === 0 ? EMPTY_SET : { owned: false, children }
+  return children.size === 0 ? EMPTY_SET : fieldSet(false, children)
 }
 
-const owning = (set: FieldSet): FieldSet => (set.owned ? set : set.children === undefined ? LEAF : { owned: true, children: set.children })
+const owning = (set: FieldSet): FieldSet => (set.owned ? set : set.children === undefined ? LEAF : fieldSet(true, set.children))
 const isEmptyObject = (value: Json) => isObject(value) && Object.keys(value).length === 0
 
-/** The set with the messages that hold its fields made members too, so that removing them all removes the message. */
+/** The set with the fields that hold its fields made members too, so that removing all of one removes it. */
 export function withMessages(type: AnyType, set: FieldSet): FieldSet {
-  return withNamedParents<Structure>(set, structureOf(type), below)
+  return withNamedFields(structureOf(type), set)
 }
 
-function below(structure: Structure, element: PathElement): Named<Structure> {
-  const name = fieldOf(element)
-  if (name === undefined)
-    return { isField: false, schema: structure.kind === 'list' && element.startsWith('k:') ? structure.item : undefined }
-  if (structure.kind === 'map') return { isField: false, schema: structure.value }
-  if (structure.kind !== 'message') return { isField: false, schema: undefined }
-  const member = structure.members.get(name)
-  return { isField: member !== undefined, schema: member?.structure }
+function withNamedFields(structure: Structure | undefined, set: FieldSet): FieldSet {
+  if (set.children === undefined || structure === undefined || structure.atomic) return set
+  let children: Map<PathElement, FieldSet> | undefined
+  for (const [element, child] of set.children) {
+    if (child.children === undefined) continue
+    const inner = withNamedFields(structureAt(structure, element), child)
+    const isField = structure.kind === 'message' && structure.byElement.has(element)
+    const next = isField ? owning(inner) : inner
+    if (next === child) continue
+    children ??= new Map(set.children)
+    children.set(element, next)
+  }
+  return children === undefined ? set : fieldSet(set.owned, children)
 }
 
 /** A set written under an older schema, fitted to this one: who owned parts of what is atomic now owns the whole. */
@@ -108,11 +117,12 @@ function fit(structure: Structure, set: FieldSet): FieldSet {
   if (structure.atomic) return LEAF
   let children: Map<PathElement, FieldSet> | undefined
   for (const [element, child] of set.children) {
-    const part = below(structure, element).schema
+    if (child.children === undefined) continue
+    const part = structureAt(structure, element)
     const fitted = part === undefined ? child : fit(part, child)
     if (fitted === child) continue
     children ??= new Map(set.children)
     children.set(element, fitted)
   }
-  return children === undefined ? set : { owned: set.owned, children }
+  return children === undefined ? set : fieldSet(set.owned, children)
 }
