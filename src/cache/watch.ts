@@ -79,6 +79,8 @@ export class Watch implements WatchStream, Watcher {
   }
 
   receive(event: WatchEvent, version: Version): void {
+    // A watch may begin in the future.
+    if (version.revision <= this.#position) return
     this.#sink!.event(event)
     this.#position = version.revision
     if (this.#sink!.backlog > BACKLOG_LIMIT) this.#fallBehind()

@@ -28,7 +28,7 @@ export function setDefaults({ type, def }: Resource, object: AnyObject): void {
 /** Makes a decoded object ready to be stored for the first time. */
 export function prepareCreate({ def }: Resource, object: AnyObject, ctx: RequestContext): void {
   const { metadata } = object
-  if (def.status && !def.createsWithStatus) object['status'] = conform(def.status.orEmpty(), {}).value
+  if (def.status && !def.createsWithStatus) fillDefaults(def.status, (object['status'] = conform(def.status, {}).value))
   if (def.generation) metadata.generation = 1
   def.onCreate?.(object, ctx)
 }

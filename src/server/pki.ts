@@ -1,6 +1,7 @@
 /** The server's own authority and certificates: made at first start, kept in the data directory, renewed before they end. */
 import { X509Certificate } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509.ts'
 
@@ -147,5 +148,5 @@ function isIssuedBy({ cert }: KeyPair, authority: KeyPair): boolean {
 
 function covers({ cert }: KeyPair, names: readonly string[]): boolean {
   const issued = new X509Certificate(cert)
-  return names.every(name => issued.checkIP(name) !== undefined || issued.checkHost(name) !== undefined)
+  return names.every(name => (isIP(name) ? issued.checkIP(name) : issued.checkHost(name)) !== undefined)
 }

@@ -170,7 +170,6 @@ async function openPort(config: Config, { catalog, registry, caches, pki, log, g
     groupDomain: config.groupDomain,
     gate,
     now,
-    ending: ending.signal,
   })
   const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(config, pki), serve, log }).catch(
     explainListen(config),

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { KubeConfig } from '@kubernetes/client-node'
+import { kubeconfigText, loadPki, renewalTime, writePrivateFile } from './pki.ts'
+
+const DAY = 24 * 3_600_000
+const now = new Date('2026-01-01T00:00:00Z')
+const after = (days: number) => new Date(now.getTime() + days * DAY)
+
+function inFolder(run: (directory: string) => void): void {
+  const directory = mkdtempSync(join(tmpdir(), 'keelson-pki-'))
+  try {
+    run(directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+test('what was made once is found again, for its owner alone', () =>
+  inFolder(directory => {
+    const first = loadPki({ directory, names: ['10.0.0.1'], now })
+    assert.deepEqual(loadPki({ directory, names: ['10.0.0.1'], now: after(30) }), first)
+    for (const file of readdirSync(join(directory, 'pki'))) assert.equal(statSync(join(directory, 'pki', file)).mode & 0o777, 0o600)
+    assert.equal(statSync(join(directory, 'pki')).mode & 0o777, 0o700)
+  }))
+
+test('the server can be reached by all of its names', () => {
+  const server = new X509Certificate(loadPki({ directory: undefined, names: ['10.0.0.1', 'box.local'], now }).server.cert)
+  for (const name of ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'box.local'])
+    assert.ok(server.checkHost(name), name)
+  for (const address of ['127.0.0.1', '::1', '10.0.0.1']) assert.ok(server.checkIP(address), address)
+})
+
+test('a new name makes a new server certificate and nothing else', () =>
+  inFolder(directory => {
+    const first = loadPki({ directory, names: [], now })
+    const second = loadPki({ directory, names: ['other.local'], now })
+    assert.deepEqual([second.authority, second.admin], [first.authority, first.admin])
+    assert.notDeepEqual(second.server, first.server)
+  }))
+
+test('certificates are renewed well before they end, the authority too', () =>
+  inFolder(directory => {
+    const first = loadPki({ directory, names: [], now })
+    const renewal = new Date(renewalTime(first) + 1000)
+    assert.ok(renewal > after(200) && renewal < after(300))
+    const second = loadPki({ directory, names: [], now: renewal })
+    assert.deepEqual(second.authority, first.authority)
+    assert.notDeepEqual(second.server, first.server)
+    assert.notDeepEqual(second.admin, first.admin)
+    const third = loadPki({ directory, names: [], now: after(2800) })
+    assert.notDeepEqual(third.authority, first.authority)
+    assert.ok(new X509Certificate(third.server.cert).verify(new X509Certificate(third.authority.cert).publicKey))
+  }))
+
+test('a damaged file is named, not replaced', () =>
+  inFolder(directory => {
+    loadPki({ directory, names: [], now })
+    writeFileSync(join(directory, 'pki', 'ca.pem'), 'garbage')
+    assert.throws(
+      () => loadPki({ directory, names: [], now }),
+      /ca\.pem does not hold a certificate and a key; remove it to have new ones made$/,
+    )
+  }))
+
+test('the kubeconfig is one that clients read', () => {
+  const { authority, admin } = loadPki({ directory: undefined, names: [], now })
+  const config = new KubeConfig()
+  config.loadFromString(kubeconfigText({ server: 'https://127.0.0.1:6443', ca: authority.cert, ...admin }))
+  assert.equal(config.getCurrentCluster()?.server, 'https://127.0.0.1:6443')
+  assert.equal(Buffer.from(config.getCurrentCluster()?.caData ?? '', 'base64').toString(), authority.cert)
+  assert.equal(Buffer.from(config.getCurrentUser()?.keyData ?? '', 'base64').toString(), admin.key)
+})
+
+test('a private file is replaced whole and leaves nothing behind', () =>
+  inFolder(directory => {
+    const file = join(directory, 'admin.kubeconfig')
+    writeFileSync(file, 'old', { mode: 0o644 })
+    writePrivateFile(file, 'new')
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(directory), ['admin.kubeconfig'])
+  }))
