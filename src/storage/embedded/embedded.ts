@@ -134,6 +134,20 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     return done
   }
 
+  /** Saves a copy of the store to a new file, while it goes on serving; as `keelson.lmdb` in a directory of its own it can be opened. */
+  async save(file: string): Promise<void> {
+    this.#assertOpen()
+    const saving = this.#engine.copyTo(file)
+    this.#reads.add(saving)
+    try {
+      await saving
+    } catch (error) {
+      throw explain(error, `cannot save the store to ${file}`)
+    } finally {
+      this.#reads.delete(saving)
+    }
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }

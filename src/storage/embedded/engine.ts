@@ -1,5 +1,5 @@
 /** The lmdb database under the embedded store: records in revision order, a little metadata, durable commits. */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Database, RootDatabase, RootDatabaseOptionsWithPath, Transaction } from 'lmdb'
 import { type Revision, StoreUnavailable } from '../store.ts'
@@ -63,16 +63,22 @@ export async function openEngine(dir: string): Promise<Engine> {
 
 /** A new file is there after a power cut only if the directory that names it was synced. */
 function syncDirectories(dir: string): void {
-  for (const path of [dir, dirname(resolve(dir))]) {
-    const directory = openSync(path, 'r')
+  for (const directory of [dir, dirname(resolve(dir))]) {
     try {
-      fsyncSync(directory)
+      sync(directory, 'r')
     } catch (error) {
-      // Some file systems cannot sync a directory and have no need to.
-      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
-    } finally {
-      closeSync(directory)
+      // Some file systems cannot sync a directory and have no need to; one that may not be read is not ours.
+      if (!['EINVAL', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     }
+  }
+}
+
+function sync(path: string, flags: 'r' | 'r+'): void {
+  const file = openSync(path, flags)
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
   }
 }
 
@@ -169,6 +175,24 @@ export class Engine {
       return !last || !this.#ordered || decodeHeader(last).version.modified <= newest
     } catch {
       return false
+    }
+  }
+
+  /** Writes a copy of what is committed, without unused pages, to a file that must not exist yet; writes go on meanwhile. */
+  async copyTo(file: string): Promise<void> {
+    // The copy is made where nobody else can read it, and appears under its name only when it is whole.
+    const folder = mkdtempSync(`${file}.`)
+    try {
+      const draft = join(folder, 'copy')
+      await this.#parts.root.backup(draft, true)
+      chmodSync(draft, 0o600)
+      sync(draft, 'r+')
+      linkSync(draft, file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      throw new StoreUnavailable(`cannot save the store to ${file}: it already exists`)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
     }
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -190,6 +190,28 @@ test('a database cut short is refused instead of crashing the process', async t 
   const file = join(dir, 'keelson.lmdb')
   writeFileSync(file, readFileSync(file).subarray(0, 16_384))
   await assert.rejects(openEmbeddedStore({ dir }), unavailable(/is cut short; restore it/))
+})
+
+test('a copy saved while writes go on is a whole store of its own', async t => {
+  const dir = directory(t)
+  await using store = await openEmbeddedStore({ dir: join(dir, 'original') })
+  for (let i = 0; i < 50; i++) await put(store, `/k/${i}`, `${i}`)
+  mkdirSync(join(dir, 'copy'))
+  const file = join(dir, 'copy', 'keelson.lmdb')
+  const writing = Promise.all(Array.from({ length: 50 }, (_, i) => put(store, `/later/${i}`, 'x')))
+  await store.save(file)
+  await writing
+  await assert.rejects(store.save(file), unavailable(/cannot save the store/, /already exists/))
+  await using copy = await openEmbeddedStore({ dir: join(dir, 'copy') })
+  const { newest } = await copy.extent()
+  assert.ok(newest >= 51 && newest <= 101)
+  const { entries } = await copy.list('/')
+  assert.equal(entries.length, newest - 1)
+  const original = await store.list('/', { at: newest })
+  assert.deepEqual(
+    entries.map(entry => [entry.key, text(entry.value), entry.modified]),
+    original.entries.map(entry => [entry.key, text(entry.value), entry.modified]),
+  )
 })
 
 test('a directory, database or lock that may not be written is refused with advice', { skip: process.platform === 'win32' }, async t => {
