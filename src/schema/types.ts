@@ -106,8 +106,8 @@ export class Type<T, Present extends boolean = false> {
 }
 
 export type AnyType = Type<any, boolean>
-/** Protobuf number of a field; a pair for a field that JSON inlines and protobuf keeps in an embedded message. */
-export type Wire = number | readonly [embedded: number, inner: number]
+/** Protobuf number of a field; a pair for a field that JSON inlines and protobuf keeps in an embedded message, which may nest. */
+export type Wire = number | readonly [embedded: number, inner: Wire]
 /** A field: its protobuf number, its type, and what it is for. */
 export type Field = readonly [wire: Wire, type: AnyType, doc?: string]
 export type Fields = Readonly<Record<string, Field>>
