@@ -14,7 +14,8 @@ export async function compress(request: Request, response: Response): Promise<Re
   const { body } = response
   const size = body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? Number.POSITIVE_INFINITY) : 0
   if (size <= LIMITS.gzipBytes || response.headers['content-encoding'] !== undefined || !acceptsGzip(request)) return response
-  const headers = { ...response.headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' }
+  const vary = [response.headers['vary'] ?? [], 'Accept-Encoding'].flat().join(', ')
+  const headers = { ...response.headers, 'content-encoding': 'gzip', vary }
   if (body instanceof Uint8Array) return { ...response, headers, body: await gzipWhole(body, OPTIONS) }
   if (body.form !== 'pieces') return response
   return { ...response, headers, body: { form: 'pieces', length: undefined, pieces: compressed(body.pieces) } }

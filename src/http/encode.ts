@@ -12,18 +12,12 @@ import type { Format, Shape } from './negotiate.ts'
 import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
 
-export type EncodeContext = {
-  readonly now: Date
-  /** Aborts when the server wants its watches gone. */
-  readonly ending: AbortSignal
-}
-
 /** The answer to a call in the form that was negotiated. */
-export async function encode(result: Result, format: Format, ctx: EncodeContext): Promise<Response> {
-  if (result.form === 'watch') return watchResponse(result.stream, format.shape, ctx.ending)
+export async function encode(result: Result, format: Format, now: Date): Promise<Response> {
+  if (result.form === 'watch') return watchResponse(result.stream, format.shape)
   if (result.form === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
     return listResponse(result.resource, result.items, result.meta)
-  const bytes = await writeAs(jsonOf(result, format.shape, ctx.now), format)
+  const bytes = await writeAs(jsonOf(result, format.shape, now), format)
   const response = bytesResponse(result.form === 'list' ? 200 : result.code, format.mediaType, bytes)
   const warnings = result.form === 'list' ? [] : result.warnings
   return warnings.length === 0 ? response : { ...response, headers: { ...response.headers, warning: warningHeaders(warnings) } }

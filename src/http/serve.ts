@@ -31,8 +31,6 @@ export interface Api {
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
   readonly now: () => Date
-  /** Aborts when the server drains: watches end. */
-  readonly ending: AbortSignal
 }
 
 /** The server as a function. Audit will stand inside `trace`, fairness before `deadline`: what waits its turn has no time to lose. */
@@ -74,7 +72,7 @@ async function handleCall(request: Request, call: Call, { user, api }: { user: U
     userAgent: header(request.headers, 'user-agent') ?? '',
     signal: request.signal,
   })
-  return encode(result, format, { now, ending: api.ending })
+  return encode(result, format, now)
 }
 
 async function authenticate({ headers, peer, signal }: Request, authenticator: Authenticator): Promise<User> {

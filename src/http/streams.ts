@@ -41,13 +41,19 @@ export async function pump(
 ): Promise<void> {
   const out = outlet as Outlet
   let open = true
+  let resume = () => {}
   out.once('close', () => {
     open = false
+    resume()
   })
   try {
     for await (const piece of pieces) {
       if (!open) return
-      if (!out.write(piece)) await writable(out)
+      if (out.write(piece)) continue
+      await new Promise<void>(resolve => {
+        resume = resolve
+        out.once('drain', resolve)
+      })
     }
     if (open) out.end()
   } catch {
@@ -55,9 +61,3 @@ export async function pump(
     out.destroy()
   }
 }
-
-const writable = (out: Outlet) =>
-  new Promise<void>(resolve => {
-    out.once('drain', resolve)
-    out.once('close', resolve)
-  })

@@ -18,7 +18,7 @@ import { type Resource, resourceOf } from '../schema/resource.ts'
 import { documentEndpoints } from './documents.ts'
 import { Endpoints } from './endpoints.ts'
 import { type Health, healthEndpoints } from './health.ts'
-import { type Listener, listen } from './listen.ts'
+import { listen } from './listen.ts'
 import { createLog, type Log } from './log.ts'
 import type { Request } from './message.ts'
 import { Metrics, metricsEndpoint } from './metrics.ts'
@@ -37,10 +37,9 @@ export function testCatalog(): Catalog {
 
 export const TOKENS = 'secret-token,jane,u1,"devs,ops"\n'
 
-/** The server without a socket, and the switch that ends its watches. */
+/** The server without a socket. */
 export function testApi({ handle = () => nothing(), health = { live: [], ready: [] }, log = createLog('silent') }: Options = {}) {
   const catalog = testCatalog()
-  const ending = new AbortController()
   const registry: Registry = { handle: async (call, ctx) => handle(call, ctx) }
   const metrics: Metrics = new Metrics({ paths: ['/healthz', '/version', '/metrics'], objects: () => [] })
   const endpoints = new Endpoints(catalog, [
@@ -61,9 +60,8 @@ export function testApi({ handle = () => nothing(), health = { live: [], ready: 
     groupDomain: 'k8s.io',
     gate: () => false,
     now: () => NOW,
-    ending: ending.signal,
   }
-  return { api, ending, serve: createServe(api), metrics }
+  return { api, serve: createServe(api), metrics }
 }
 
 const nothing = (): never => {
@@ -97,14 +95,9 @@ export const tls = { key: serverPair.key, cert: serverPair.cert, clientCa: autho
 
 /** The server on a port of its own. */
 export async function testServer(options: Options = {}) {
-  const { api, ending, serve, metrics } = testApi(options)
+  const { api, serve, metrics } = testApi(options)
   const listener = await listen({ host: '127.0.0.1', port: 0, tls, serve, log: api.log })
-  return { listener, ending, metrics, port: listener.address.port, [Symbol.asyncDispose]: () => close(listener, ending) }
-}
-
-async function close(listener: Listener, ending: AbortController): Promise<void> {
-  ending.abort()
-  await listener.drain(500)
+  return { listener, metrics, port: listener.address.port, [Symbol.asyncDispose]: () => listener.drain(500) }
 }
 
 export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }

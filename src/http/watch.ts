@@ -9,12 +9,12 @@ import { LIMITS } from './limits.ts'
 import type { Outlet, Response } from './message.ts'
 import type { Shape } from './negotiate.ts'
 
-/** The answer to a watch. `ending` aborts when the server wants its watches gone. */
-export function watchResponse(stream: WatchStream, shape: Shape | undefined, ending: AbortSignal): Response {
+/** The answer to a watch. */
+export function watchResponse(stream: WatchStream, shape: Shape | undefined): Response {
   return {
     status: 200,
     headers: { 'content-type': 'application/json' },
-    body: { form: 'stream', start: outlet => new WatchLines(stream, encoderOf(shape), ending).start(outlet) },
+    body: { form: 'stream', start: outlet => new WatchLines(stream, encoderOf(shape)).start(outlet) },
   }
 }
 
@@ -24,28 +24,23 @@ type Encoder = (event: WatchEvent) => Uint8Array
 class WatchLines implements WatchSink {
   readonly #stream: WatchStream
   readonly #encode: Encoder
-  readonly #ending: AbortSignal
   #outlet!: Outlet
   #pending: Uint8Array[] = []
   #pendingBytes = 0
   #open = true
 
-  constructor(stream: WatchStream, encode: Encoder, ending: AbortSignal) {
+  constructor(stream: WatchStream, encode: Encoder) {
     this.#stream = stream
     this.#encode = encode
-    this.#ending = ending
   }
 
   start(outlet: Outlet): void {
     this.#outlet = outlet
     outlet.once('close', () => {
-      this.#ending.removeEventListener('abort', this.#finish)
       if (this.#open) this.#stream.close()
       this.#open = false
     })
-    this.#ending.addEventListener('abort', this.#finish)
-    if (this.#ending.aborted) this.#finish()
-    else this.#stream.open(this)
+    this.#stream.open(this)
   }
 
   get backlog(): number {
@@ -80,13 +75,6 @@ class WatchLines implements WatchSink {
     this.#outlet.write(lines.length === 1 ? lines[0]! : Buffer.concat(lines, this.#pendingBytes))
     this.#pending = []
     this.#pendingBytes = 0
-  }
-
-  /** Ends the watch from the server's side, as at its timeout: clients come back with the last version they saw. */
-  #finish = (): void => {
-    if (!this.#open) return
-    this.#stream.close()
-    this.#close()
   }
 
   #close(): void {

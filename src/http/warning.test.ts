@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { warningHeaders } from './warning.ts'
+
+test('texts are quoted, repeated ones sent once, empty ones not at all', () => {
+  assert.deepEqual(warningHeaders(['a "b" \\c', 'x', 'x', '']), ['299 - "a \\"b\\" \\\\c"', '299 - "x"'])
+})
+
+test('no text can end its header', () => {
+  const [header = ''] = warningHeaders(['a\r\nset-cookie: x\0'])
+  assert.equal(header, '299 - "a  set-cookie: x"')
+})
+
+test('text beyond ASCII is sent as the bytes of UTF-8', () => {
+  assert.equal(Buffer.from(warningHeaders(['größe ✓'])[0]!, 'latin1').toString(), '299 - "größe ✓"')
+})
+
+test('many long warnings are cut, and then left out', () => {
+  const headers = warningHeaders(Array.from({ length: 100 }, (_, i) => `${i} ${'x'.repeat(1000)}`))
+  assert.equal(headers.length, 16)
+  assert.ok(headers.every(h => h.length === '299 - ""'.length + 256))
+})
