@@ -11,6 +11,7 @@ import { Event } from './core/event.ts'
 import { Namespace } from './core/namespace.ts'
 import { Node } from './core/node.ts'
 import { Pod } from './core/pod.ts'
+import { PodTemplate } from './core/podtemplate.ts'
 import { Secret } from './core/secret.ts'
 import { ServiceAccount } from './core/serviceaccount.ts'
 import { Ingress } from './networking/ingress.ts'
@@ -29,6 +30,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   Namespace,
   Node,
   Pod,
+  PodTemplate,
   ReplicaSet,
   Secret,
   ServiceAccount,

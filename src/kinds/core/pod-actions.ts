@@ -1,16 +1,16 @@
 /** Messages sent to pods: binding one to a node, and evicting one. */
 import { setOwn } from '../../lib/json-value.ts'
-import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { DeleteOptionsType } from '../../schema/delete-options.ts'
 import type { Action, RequestContext } from '../../schema/kind.ts'
 import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
-import { type FieldError, invalid, invalidEach, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
+import { invalid, refTo } from '../../schema/refs.ts'
 import { badRequest, conflict, invalidObject } from '../../schema/status-error.ts'
 import { message, type Static } from '../../schema/types.ts'
 import { setPodCondition } from '../shapes/pod/conditions.ts'
 import { dropInitContainerAnnotations } from '../shapes/pod/features.ts'
 import { ObjectReference } from '../shapes/pod/references.ts'
 import type { PodObject } from './pod-preparation.ts'
+import { validateBinding } from './pod-rules.ts'
 
 /** What a Binding has beside its metadata. */
 export const Binding = message('Binding', {
@@ -54,7 +54,7 @@ const BINDINGS = { group: '', plural: 'pods/binding', kind: 'Pod' }
 function bind<P extends PodObject>(pod: P, input: Binding & Envelope, { now }: RequestContext): P {
   checkName(pod, input)
   const { target, metadata } = input
-  const errors = [...validateTarget(target, refTo(target, 'target'))]
+  const errors = [...validateBinding(input, refTo(input))]
   if (errors.length > 0) throw invalidObject({ group: '', kind: 'Binding' }, metadata.name ?? '', errors)
   checkPreconditions(pod.metadata, metadata)
   checkUnbound(pod)
@@ -69,12 +69,6 @@ function bind<P extends PodObject>(pod: P, input: Binding & Envelope, { now }: R
 
 function checkName(pod: PodObject, { kind, metadata }: Envelope): void {
   if (metadata.name !== pod.metadata.name) throw badRequest(`name in URL does not match name in ${kind} object`)
-}
-
-function* validateTarget({ kind, name }: ObjectReference, at: Ref<ObjectReference>): Iterable<FieldError> {
-  if (kind && kind !== 'Node') yield unsupported(at.kind, 'Node', '<empty>')
-  if (!name) yield required(at.name)
-  else if (!kind || kind === 'Node') yield* invalidEach(at.name, nameIsDNSSubdomain(name))
 }
 
 function checkPreconditions(stored: ObjectMeta, { uid, resourceVersion }: ObjectMeta): void {

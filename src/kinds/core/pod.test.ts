@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { StatusError } from '../../schema/status-error.ts'
-import { cells, contextWith, created, type Draft, NOW, updated, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, created, type Draft, NOW, updated, withDefaults } from '../testing.ts'
 import { Pod } from './pod.ts'
 
 type PodObject = ObjectOf<typeof Pod>
@@ -84,6 +84,33 @@ test('a profile given by annotation becomes a field', () => {
 test('resources of the whole pod stay when an update leaves them out', () => {
   const old = draft({ resources: { limits: { cpu: '1' } } })
   assert.deepEqual(updated(Pod, draft(), old).spec.resources, { limits: { cpu: '1' } })
+})
+
+test('an ordinary pod passes, and so does a new image for it', () => {
+  assert.deepEqual(check(Pod, draft()), [])
+  assert.deepEqual(check(Pod, draft({ containers: [{ name: 'c', image: 'a:2' }] }), { old: draft() }), [])
+})
+
+test('what is decided about a pod cannot be changed', () => {
+  const [error, ...rest] = check(Pod, draft({ nodeName: 'other' }), { old: draft({ nodeName: 'n' }) })
+  assert.match(error!, /^spec: Forbidden: pod updates may not change fields other than `spec.containers\[\*\].image`/)
+  assert.deepEqual(rest, [])
+})
+
+test('every path has rules of its own', () => {
+  const debug = { name: 'debug', image: 'b', terminationMessagePolicy: 'File' }
+  assert.deepEqual(checkView(Pod, 'ephemeralcontainers', draft({ ephemeralContainers: [debug] }), draft()), [])
+  assert.match(
+    checkView(Pod, 'ephemeralcontainers', draft(), draft({ ephemeralContainers: [debug] }))[0]!,
+    /^spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be removed/,
+  )
+  assert.deepEqual(checkView(Pod, 'status', draft({}, { status: { phase: 'Running', podIP: '10.0.0.1' } }), draft()), [])
+  assert.deepEqual(
+    checkView(Pod, 'status', draft({}, { status: { qosClass: 'Burstable' } }), draft({}, { status: { qosClass: 'Guaranteed' } })),
+    ['status.qosClass: Invalid value: "Burstable": field is immutable'],
+  )
+  const sized = (cpu: string) => draft({ containers: [{ name: 'c', image: 'a:1', resources: { requests: { cpu } } }] })
+  assert.deepEqual(checkView(Pod, 'resize', sized('2'), sized('1')), [])
 })
 
 test('deletion waits for running pods only', () => {

@@ -8,6 +8,9 @@ import { podColumns } from './pod-columns.ts'
 import { fillPod } from './pod-defaults.ts'
 import { prepareChangedPod, prepareChangedStatus, prepareNewPod } from './pod-preparation.ts'
 import { prepareResizedPod, takeResources } from './pod-resize.ts'
+import { validatePodResize } from './pod-resize-rules.ts'
+import { validatePod, validatePodEphemeralContainersUpdate } from './pod-rules.ts'
+import { validatePodStatusUpdate } from './pod-status-rules.ts'
 
 export const Pod = defineKind({
   group: '',
@@ -23,6 +26,7 @@ export const Pod = defineKind({
   defaults: fillPod,
   onCreate: prepareNewPod,
   onUpdate: prepareChangedPod,
+  validate: validatePod,
   warn: (pod, old) => (old ? [] : warnAboutPod(pod)),
 
   deletion: {
@@ -35,7 +39,7 @@ export const Pod = defineKind({
   },
 
   subresources: {
-    status: { onUpdate: prepareChangedStatus },
+    status: { onUpdate: prepareChangedStatus, validate: validatePodStatusUpdate },
     views: {
       ephemeralcontainers: {
         take: (sent, stored) => {
@@ -45,8 +49,9 @@ export const Pod = defineKind({
         },
         keepsMetadata: true,
         onUpdate: prepareChangedPod,
+        validate: validatePodEphemeralContainersUpdate,
       },
-      resize: { take: takeResources, keepsMetadata: true, onUpdate: prepareResizedPod },
+      resize: { take: takeResources, keepsMetadata: true, onUpdate: prepareResizedPod, validate: validatePodResize },
     },
     actions: { binding, eviction },
     connect: {
