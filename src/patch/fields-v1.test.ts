@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { stringifyJson } from '../codec/json.ts'
+import type { Json } from '../lib/json-value.ts'
+import { equalSets, type FieldSet, pathsOf, pathText } from './field-set.ts'
+import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
+import { fieldSets, RUNS } from './testing.ts'
+
+const read = (fields: Json): FieldSet => {
+  const parsed = fromFieldsV1(fields)
+  assert.ok(parsed.ok)
+  return parsed.set
+}
+
+test('every set survives being written and read', () => {
+  fc.assert(
+    fc.property(fieldSets, set => {
+      const text = stringifyJson(toFieldsV1(set))
+      const again = read(JSON.parse(text))
+      assert.ok(equalSets(again, set))
+      assert.equal(stringifyJson(toFieldsV1(again)), text)
+    }),
+    RUNS,
+  )
+})
+
+test('members are written fields first, then keys, values and places, each in the order of their content', () => {
+  const fields = {
+    'i:10': {},
+    'i:9': {},
+    'v:10': {},
+    'v:9': {},
+    'v:"b"': {},
+    'v:true': {},
+    'k:{"containerPort":80,"protocol":"TCP"}': {},
+    'k:{"containerPort":9,"protocol":"TCP"}': {},
+    'k:{"containerPort":80}': {},
+    'f:b': {},
+    'f:B': {},
+  }
+  assert.deepEqual(Object.keys(toFieldsV1(read(fields))), [
+    'f:B',
+    'f:b',
+    'k:{"containerPort":9,"protocol":"TCP"}',
+    'k:{"containerPort":80}',
+    'k:{"containerPort":80,"protocol":"TCP"}',
+    'v:9',
+    'v:10',
+    'v:"b"',
+    'v:true',
+    'i:9',
+    'i:10',
+  ])
+})
+
+test('a key is the same key however it was written', () => {
+  const [a, b] = [read({ 'k:{"b":1,"a":"<"}': {} }), read({ 'k:{ "a" : "\\u003c", "b":1 }': {} })]
+  assert.ok(equalSets(a, b))
+  assert.deepEqual(toFieldsV1(b), { 'k:{"a":"\\u003c","b":1}': {} })
+})
+
+test('a field beside its parts is written as a dot, and a leaf is the empty object', () => {
+  const set = read({ 'f:labels': { 'f:app': { '.': {} }, '.': {} }, 'f:data': null, '.': {} })
+  assert.deepEqual(pathsOf(set).map(pathText), ['.data', '.labels', '.labels.app'])
+  assert.equal(JSON.stringify(toFieldsV1(set)), '{"f:data":{},"f:labels":{".":{},"f:app":{}}}')
+})
+
+test('what only later versions know is dropped, also from the document', () => {
+  assert.deepEqual(toFieldsV1(read({ 'f:a': {}, 'x:new': { 'f:b': {} } })), { 'f:a': {} })
+})
+
+test('prototype keys are plain fields', () => {
+  const fields = JSON.parse('{"f:__proto__":{"f:constructor":{}}}')
+  assert.deepEqual(pathsOf(read(fields)).map(pathText), ['.__proto__.constructor'])
+})
+
+test('a document that is no field set says why', () => {
+  const message = (fields: Json) => {
+    const parsed = fromFieldsV1(fields)
+    return parsed.ok ? undefined : parsed.message
+  }
+  assert.equal(message({ x: {} }), 'key must be 2 characters long:')
+  assert.equal(message({ replicas: {} }), 'missing colon: replicas')
+  assert.equal(message({ 'f:a': 1 }), 'expect { or n, but found 1')
+  assert.equal(message({ 'i:x': {} }), 'strconv.Atoi: parsing "x": invalid syntax')
+  assert.ok(message({ 'v:{': {} }))
+  assert.ok(message({ 'k:[]': {} }))
+  assert.ok(message([]))
+})
+
+test('keys with numbers beyond 2^53 stay exact', () => {
+  const fields = { 'v:9007199254740993': {} }
+  assert.equal(stringifyJson(toFieldsV1(read(fields))), '{"v:9007199254740993":{}}')
+})
