@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { ProtobufWriter } from '../codec/protobuf-writer.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { smallCatalog } from './discovery-testing.ts'
 import { Contents, partsOf } from './openapi-contents.ts'
 import { namingOf } from './openapi-names.ts'
 import { openApiV2Protobuf } from './openapi-protobuf.ts'
-import { ProtobufWriter } from './openapi-protobuf-writer.ts'
 import { V2 } from './openapi-schemas.ts'
 import { openApiV2 } from './openapi-v2.ts'
 

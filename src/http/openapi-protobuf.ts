@@ -3,8 +3,9 @@
  * Each message of the format is a table from its JSON fields to field numbers; only what our documents hold is listed,
  * and anything else is an error, so that nothing is lost without notice.
  */
+
+import { ProtobufWriter } from '../codec/protobuf-writer.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { ProtobufWriter } from './openapi-protobuf-writer.ts'
 
 /** Encodes an OpenAPI 2 document given as JSON. */
 export function openApiV2Protobuf(document: JsonObject): Buffer {

@@ -1,0 +1,70 @@
+// Durations as Go writes them, such as `1m30s`, to and from nanoseconds.
+
+/** A text that is no duration; the message is the one Go's parser gives. */
+export class DurationError extends Error {
+  override readonly name = 'DurationError'
+}
+
+const SECOND = 1_000_000_000n
+const MINUTE = 60n * SECOND
+const HOUR = 60n * MINUTE
+const UNITS: ReadonlyMap<string, bigint> = new Map([
+  ['ns', 1n],
+  ['us', 1_000n],
+  ['µs', 1_000n],
+  ['μs', 1_000n],
+  ['ms', 1_000_000n],
+  ['s', SECOND],
+  ['m', MINUTE],
+  ['h', HOUR],
+])
+const GREATEST = 2n ** 63n - 1n
+
+/** The nanoseconds of a text such as `1h15m30.918s`; throws DurationError. */
+export function parseDuration(text: string): bigint {
+  const negative = text.startsWith('-')
+  let rest = negative || text.startsWith('+') ? text.slice(1) : text
+  if (rest === '0') return 0n
+  if (rest === '') throw invalid(text)
+  let total = 0n
+  while (rest !== '') {
+    const [, whole = '', fraction = ''] = /^([0-9]*)(?:\.([0-9]*))?/.exec(rest)!
+    if (whole === '' && fraction === '') throw invalid(text)
+    rest = rest.slice(whole.length + (rest[whole.length] === '.' ? 1 + fraction.length : 0))
+    const [name = ''] = /^[^0-9.]*/.exec(rest)!
+    if (name === '') throw new DurationError(`time: missing unit in duration ${JSON.stringify(text)}`)
+    const unit = UNITS.get(name)
+    if (unit === undefined) throw new DurationError(`time: unknown unit ${JSON.stringify(name)} in duration ${JSON.stringify(text)}`)
+    rest = rest.slice(name.length)
+    // More digits than this cannot be nanoseconds that fit, or are below one.
+    if (whole.replace(/^0+/, '').length > 19) throw invalid(text)
+    const digits = fraction.slice(0, 18)
+    total += BigInt(whole || '0') * unit + (BigInt(digits || '0') * unit) / 10n ** BigInt(digits.length)
+    if (total > GREATEST + (negative ? 1n : 0n)) throw invalid(text)
+  }
+  return negative ? -total : total
+}
+
+/** The shortest usual text of some nanoseconds: `1h0m5s`, `2.5s`, `300ms`, `0s`. */
+export function formatDuration(nanoseconds: bigint): string {
+  if (nanoseconds === 0n) return '0s'
+  const sign = nanoseconds < 0n ? '-' : ''
+  const size = nanoseconds < 0n ? -nanoseconds : nanoseconds
+  if (size < 1_000n) return `${sign}${size}ns`
+  if (size < 1_000_000n) return `${sign}${decimal(size, 1_000n)}µs`
+  if (size < SECOND) return `${sign}${decimal(size, 1_000_000n)}ms`
+  const hours = size / HOUR
+  const minutes = (size % HOUR) / MINUTE
+  const seconds = `${decimal(size % MINUTE, SECOND)}s`
+  if (hours > 0n) return `${sign}${hours}h${minutes}m${seconds}`
+  return minutes > 0n ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`
+}
+
+function decimal(value: bigint, unit: bigint): string {
+  const fraction = String(value % unit)
+    .padStart(String(unit).length - 1, '0')
+    .replace(/0+$/, '')
+  return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`
+}
+
+const invalid = (text: string) => new DurationError(`time: invalid duration ${JSON.stringify(text)}`)
