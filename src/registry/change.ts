@@ -31,26 +31,38 @@ const ATTEMPTS = 16
 export async function change(deps: Deps, wish: Change): Promise<Result> {
   const { resource, namespace, name } = wish.call
   const key = keyOf(resource, namespace, name)
-  const target = targetOf(resource, wish.call.subresource)
-  for (let attempt = 1; ; attempt++) {
-    const version = deps.caches.of(resource).get(key)
-    if (!version) {
-      if (wish.whenAbsent) return wish.whenAbsent()
-      throw notFound(resource, name)
+  let endTurn: (() => void) | undefined
+  try {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const version = deps.caches.of(resource).get(key)
+      if (!version) {
+        if (wish.whenAbsent) return await wish.whenAbsent()
+        throw notFound(resource, name)
+      }
+      const { result, isConditional } = await attemptChange(deps, wish, version)
+      if (result) return result
+      if (isConditional) break
+      endTurn ??= await deps.turns.take(key)
+      // The store is ahead of the cache while others' writes are on their way.
+      await deps.caches.reached((await deps.store.get(key)).revision)
     }
-    const stored = decodeStored(resource, version)
-    const { object: sent, isConditional, warnings } = wish.want(stored, version)
-    settleVersion(resource, sent, stored)
-    const object = await finish(deps, wish, { target, sent, stored })
-    const outcome = await swap(deps, wish, { key, version, object, stored })
-    if (outcome) {
-      const all = [...warnings, ...warningsOf(resource, object, stored, wish.ctx)]
-      return { form: 'object', code: 200, resource, json: outcome, warnings: all }
-    }
-    if (isConditional || attempt === ATTEMPTS) throw conflict(resource, name, MODIFIED)
-    // The cache learns of the write that came first before anyone is told of it, so the next turn sees it.
-    await deps.caches.reached((await deps.store.get(key)).revision)
+    throw conflict(resource, name, MODIFIED)
+  } finally {
+    endTurn?.()
   }
+}
+
+/** One turn of the loop. Without a result when another write came first. */
+async function attemptChange(deps: Deps, wish: Change, version: Version): Promise<{ result: Result | undefined; isConditional: boolean }> {
+  const { resource, subresource } = wish.call
+  const stored = decodeStored(resource, version)
+  const { object: sent, isConditional, warnings } = wish.want(stored, version)
+  settleVersion(resource, sent, stored)
+  const object = await finish(deps, wish, { target: targetOf(resource, subresource), sent, stored })
+  const json = await swap(deps, wish, { key: version.key, version, object, stored })
+  if (!json) return { result: undefined, isConditional }
+  const all = [...warnings, ...warningsOf(resource, object, stored, wish.ctx)]
+  return { result: { form: 'object', code: 200, resource, json, warnings: all }, isConditional }
 }
 
 /** The stored object of a version, or an error that says it cannot be read. */

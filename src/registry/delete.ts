@@ -43,39 +43,40 @@ function decodeDeleteOptions(expected: Parameters<typeof decodeObject>[0], body:
 export type Removal = { readonly call: Call; readonly ctx: CallContext; readonly options: DeleteOptions }
 
 export async function removeObject(deps: Deps, removal: Removal): Promise<Result> {
+  const { resource, namespace, name } = removal.call
+  const key = keyOf(resource, namespace, name)
+  let endTurn: (() => void) | undefined
+  try {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const version = deps.caches.of(resource).get(key)
+      if (!version) throw notFound(resource, name)
+      const result = await attemptRemoval(deps, removal, version)
+      if (result) return result
+      if (removal.options.preconditions.resourceVersion !== undefined) break
+      endTurn ??= await deps.turns.take(key)
+      await deps.caches.reached((await deps.store.get(key)).revision)
+    }
+    throw conflict(resource, name, MODIFIED)
+  } finally {
+    endTurn?.()
+  }
+}
+
+/** One turn of the loop. Undefined when another write came first. */
+async function attemptRemoval(deps: Deps, removal: Removal, version: Version): Promise<Result | undefined> {
   const { call, ctx, options } = removal
   const { resource, namespace, name } = call
-  const key = keyOf(resource, namespace, name)
-  for (let attempt = 1; ; attempt++) {
-    const version = deps.caches.of(resource).get(key)
-    if (!version) throw notFound(resource, name)
-    if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, resource, version)
-    const stored = decodeStored(resource, version)
-    checkPreconditions(resource, stored, options)
-    const about = {
-      operation: 'DELETE',
-      resource,
-      subresource: '',
-      namespace,
-      name,
-      object: undefined,
-      old: stored,
-      dryRun: options.dryRun,
-      ctx,
-    } as const
-    await admit(deps.plugins, 'mutate', about)
-    checkDeletable(resource, stored, ctx)
-    await admit(deps.plugins, 'validate', about)
-    const plan = planDeletion(resource, stored, { options, ctx })
-    if (plan.step === 'wait') return { form: 'object', code: codeOf(options), resource, json: version.json, warnings: [] }
-    const done =
-      plan.step === 'mark'
-        ? await mark(deps, removal, { version, stored, marked: plan.object })
-        : await erase(deps, removal, { version, stored })
-    if (done) return done
-    if (options.preconditions.resourceVersion !== undefined || attempt === ATTEMPTS) throw conflict(resource, name, MODIFIED)
-    await deps.caches.reached((await deps.store.get(key)).revision)
-  }
+  if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, resource, version)
+  const stored = decodeStored(resource, version)
+  checkPreconditions(resource, stored, options)
+  const about = { operation: 'DELETE', resource, subresource: '', namespace, name, object: undefined, old: stored } as const
+  await admit(deps.plugins, 'mutate', { ...about, dryRun: options.dryRun, ctx })
+  checkDeletable(resource, stored, ctx)
+  await admit(deps.plugins, 'validate', { ...about, dryRun: options.dryRun, ctx })
+  const plan = planDeletion(resource, stored, { options, ctx })
+  if (plan.step === 'wait') return { form: 'object', code: codeOf(options), resource, json: version.json, warnings: [] }
+  if (plan.step === 'mark') return mark(deps, removal, { version, marked: plan.object })
+  return erase(deps, removal, { version, stored })
 }
 
 function checkPreconditions(resource: Resource, { metadata }: AnyObject, { preconditions: { uid, resourceVersion } }: DeleteOptions): void {
@@ -167,7 +168,7 @@ function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDepe
 async function mark(
   { store, caches }: Deps,
   { call: { resource }, options }: Removal,
-  { version, marked }: { version: Version; stored: AnyObject; marked: AnyObject },
+  { version, marked }: { version: Version; marked: AnyObject },
 ): Promise<Result | undefined> {
   const value = storedForm(marked)
   const answer = (json: Uint8Array): Result => ({ form: 'object', code: codeOf(options), resource, json, warnings: [] })

@@ -12,6 +12,7 @@ import { patch } from './patch.ts'
 import { read } from './read.ts'
 import { replace } from './replace.ts'
 import { patchScale, readScale, replaceScale } from './scale.ts'
+import { Turns } from './turns.ts'
 import { watch } from './watch.ts'
 
 type Handler = (deps: Deps, call: Call, ctx: CallContext) => Promise<Result>
@@ -22,7 +23,8 @@ const VIEWS: Handlers = { get: read, update: replace, patch }
 const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScale }
 const ACTIONS: Handlers = { create: act }
 
-export function createRegistry(deps: Deps): Registry {
+export function createRegistry(parts: Omit<Deps, 'turns'>): Registry {
+  const deps: Deps = { ...parts, turns: new Turns() }
   return {
     async handle(call, ctx) {
       const handler = handlersFor(call)[call.verb]

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { Recorder } from '../cache/testing.ts'
+import { defineKind } from '../schema/kind.ts'
+import { invalid } from '../schema/refs.ts'
+import { int32, mapOf, message, raw, string } from '../schema/types.ts'
+import { type Bench, NOW, openBench } from './testing.ts'
+
+const Widget = defineKind({
+  group: 'test.example',
+  version: 'v1',
+  kind: 'Widget',
+  scope: 'Namespaced',
+  names: { plural: 'widgets' },
+  generation: true,
+  spec: message('WidgetSpec', {
+    color: [1, string.default('grey'), 'Its color.'],
+    size: [2, int32.min(0), 'How large it is.'],
+    parts: [3, mapOf(string), 'What it is made of.'],
+  }),
+  status: message('WidgetStatus', { seen: [1, int32, 'How often it was seen.'] }),
+  *transition({ spec }, old, at) {
+    if (old.spec.color === 'black' && spec.color !== 'black') yield invalid(at.spec.color, 'black stays black')
+  },
+  *warn({ spec }) {
+    if (spec.color === 'puce') yield 'nobody likes puce'
+  },
+  subresources: { status: {} },
+  selectable: { 'spec.color': o => o.spec.color },
+})
+const Ghost = defineKind({
+  group: 'test.example',
+  version: 'v1',
+  kind: 'Ghost',
+  scope: 'Namespaced',
+  names: { plural: 'ghosts' },
+  fields: { data: [2, mapOf(string), 'What it knows.'] },
+  createOnUpdate: true,
+  deletion: { grace: (_, asked) => asked ?? 30, answers: 'object' },
+})
+
+async function bench(t: TestContext, more: Parameters<typeof openBench>[1] = {}): Promise<Bench> {
+  const opened = await openBench([Widget, Ghost], more)
+  t.after(() => opened.close())
+  return opened
+}
+const named = (name: string, rest: object = {}) => ({ metadata: { name }, ...rest })
+
+test('a create fills what the server owns and the defaults, and clears what it does not take', async t => {
+  const { send } = await bench(t)
+  const { code, body } = await send('POST widgets', {
+    metadata: {
+      name: 'a',
+      uid: 'mine',
+      creationTimestamp: '2001-01-01T00:00:00Z',
+      generation: 9,
+      deletionTimestamp: '2001-01-01T00:00:00Z',
+    },
+    spec: { size: 3 },
+    status: { seen: 7 },
+  })
+  assert.equal(code, 201)
+  const { uid, resourceVersion, managedFields, ...metadata } = body.metadata
+  assert.match(uid, /^0{8}-/)
+  assert.equal(resourceVersion, '2')
+  assert.equal(managedFields.length, 1)
+  assert.deepEqual(metadata, { name: 'a', namespace: 'default', generation: 1, creationTimestamp: '2026-07-01T12:00:00Z' })
+  assert.deepEqual([body.kind, body.apiVersion, body.spec, body.status], ['Widget', 'test.example/v1', { color: 'grey', size: 3 }, {}])
+})
+
+test('a name is taken once, also by creates that race', async t => {
+  const { send } = await bench(t)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send('POST widgets', named('a'))))
+  assert.deepEqual(answers.map(a => a.code).sort(), [201, ...Array(19).fill(409)])
+  assert.equal(answers.find(a => a.code === 409)!.body.reason, 'AlreadyExists')
+})
+
+test('a generated name that is taken is made again', async t => {
+  const suffixes = ['aaaaa', 'aaaaa', 'aaaaa', 'bbbbb']
+  const { send } = await bench(t, { suffix: () => suffixes.shift()! })
+  const first = await send('POST widgets', { metadata: { generateName: 'w-' } })
+  const second = await send('POST widgets', { metadata: { generateName: 'w-' } })
+  assert.deepEqual([first.body.metadata.name, second.body.metadata.name], ['w-aaaaa', 'w-bbbbb'])
+})
+
+test('everything wrong is told at once, and nothing is stored', async t => {
+  const { send, caches } = await bench(t)
+  const before = caches.revision
+  const { code, body } = await send('POST widgets', { metadata: { name: 'Bad_Name' }, spec: { size: -1 } })
+  assert.equal(code, 422)
+  assert.deepEqual(
+    body.details.causes.map((c: { field: string }) => c.field),
+    ['metadata.name', 'spec.size'],
+  )
+  assert.equal(caches.revision, before)
+})
+
+test('a dry run answers like the real thing and changes nothing', async t => {
+  const { send, caches } = await bench(t)
+  const dry = await send('POST widgets?dryRun=All', named('a'))
+  assert.deepEqual([dry.code, dry.body.metadata.resourceVersion], [201, undefined])
+  await send('POST widgets', named('a'))
+  const before = caches.revision
+  assert.equal((await send('POST widgets?dryRun=All', named('a'))).code, 409)
+  const patched = await send('PATCH widgets/a?dryRun=All', { spec: { size: 2 } })
+  assert.deepEqual([patched.body.spec.size, patched.body.metadata.resourceVersion, patched.body.metadata.generation], [2, '2', 2])
+  assert.equal((await send('DELETE widgets/a?dryRun=All')).code, 200)
+  assert.equal(caches.revision, before)
+})
+
+test('a replace of a version that is no longer the latest conflicts; one without a version takes the latest', async t => {
+  const { send } = await bench(t)
+  const { body } = await send('POST widgets', named('a'))
+  const next = await send('PUT widgets/a', { ...body, spec: { size: 1 } })
+  assert.deepEqual([next.code, next.body.metadata.generation], [200, 2])
+  const late = await send('PUT widgets/a', { ...body, spec: { size: 2 } })
+  assert.deepEqual([late.code, late.body.reason], [409, 'Conflict'])
+  assert.equal((await send('PUT widgets/a', named('a', { spec: { size: 3 } }))).code, 200)
+})
+
+test('a write that changes nothing is not stored and makes no event', async t => {
+  const { send, caches } = await bench(t)
+  const { body } = await send('POST widgets', named('a', { spec: { parts: { x: '1' } } }))
+  const later = new Date(NOW.getTime() + 60_000)
+  for (const answer of [
+    await send('PUT widgets/a', body, { now: later }),
+    await send('PATCH widgets/a', {}, { now: later }),
+    await send('PATCH widgets/a', [{ op: 'replace', path: '/spec/parts/x', value: '1' }], {
+      now: later,
+      type: 'application/json-patch+json',
+    }),
+  ])
+    assert.deepEqual(answer.body, body)
+  assert.equal(String(caches.revision), body.metadata.resourceVersion)
+})
+
+test('patches that race all take effect', async t => {
+  const { send } = await bench(t)
+  await send('POST widgets', named('a'))
+  const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => send('PATCH widgets/a', { spec: { parts: { [`k${i}`]: 'v' } } })))
+  assert.ok(answers.every(a => a.code === 200))
+  assert.equal(Object.keys((await send('GET widgets/a')).body.spec.parts).length, 30)
+})
+
+test('the status is written through its own path, and the rest is not', async t => {
+  const { send } = await bench(t)
+  await send('POST widgets', named('a'))
+  const status = await send('PUT widgets/a/status', named('a', { spec: { size: 9 }, status: { seen: 4 } }))
+  assert.deepEqual([status.body.status, status.body.spec, status.body.metadata.generation], [{ seen: 4 }, { color: 'grey' }, 1])
+  const spec = await send('PATCH widgets/a', { spec: { size: 2 }, status: { seen: 5 } })
+  assert.deepEqual([spec.body.status, spec.body.spec.size], [{ seen: 4 }, 2])
+})
+
+test('rules on changes and warnings of a kind are heard', async t => {
+  const { send } = await bench(t)
+  const { warnings } = await send('POST widgets', named('a', { spec: { color: 'puce' } }))
+  assert.deepEqual(warnings, ['nobody likes puce'])
+  await send('PATCH widgets/a', { spec: { color: 'black' } })
+  const refused = await send('PATCH widgets/a', { spec: { color: 'red' } })
+  assert.deepEqual(refused.body.details.causes, [
+    { reason: 'FieldValueInvalid', message: 'Invalid value: "red": black stays black', field: 'spec.color' },
+  ])
+})
+
+test('unknown and duplicate fields are ignored, warned of or refused, as asked', async t => {
+  const { send } = await bench(t)
+  const text = '{"metadata":{"name":"a"},"spec":{"hue":1,"size":1,"size":2}}'
+  const warned = await send('POST widgets', text)
+  assert.deepEqual(warned.warnings, ['unknown field "spec.hue"', 'duplicate field "spec.size"'])
+  assert.equal(warned.body.spec.size, 2)
+  assert.deepEqual((await send('PUT widgets/a?fieldValidation=Ignore', text)).warnings, [])
+  const refused = await send('PUT widgets/a?fieldValidation=Strict', text)
+  assert.equal(refused.code, 400)
+  assert.match(refused.body.message, /strict decoding error: unknown field "spec\.hue", duplicate field "spec\.size"$/)
+})
+
+test('keys of the prototype are plain data on every path', async t => {
+  const { send } = await bench(t)
+  const text = '{"metadata":{"name":"a"},"data":{"__proto__":"1","constructor":"2","toString":"3"}}'
+  await send('POST ghosts', text)
+  await send('PATCH ghosts/a', '{"data":{"__proto__":"4","hasOwnProperty":"5"}}')
+  await send('PATCH ghosts/a', '[{"op":"add","path":"/data/valueOf","value":"6"}]', { type: 'application/json-patch+json' })
+  const { body } = await send('GET ghosts/a')
+  assert.deepEqual(Object.entries(body.data), [
+    ['__proto__', '4'],
+    ['constructor', '2'],
+    ['toString', '3'],
+    ['hasOwnProperty', '5'],
+    ['valueOf', '6'],
+  ])
+  assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
+})
+
+test('a replace of an absent name is refused, or creates where the kind allows it', async t => {
+  const { send } = await bench(t)
+  assert.equal((await send('PUT widgets/a', named('a'))).code, 404)
+  assert.equal((await send('PUT ghosts/a', named('a'))).code, 201)
+  assert.equal((await send('PUT ghosts/b', { metadata: { name: 'b', resourceVersion: '1' } })).code, 404)
+})
+
+test('finalizers hold a deletion until the last is removed', async t => {
+  const { send } = await bench(t)
+  await send('POST widgets', { metadata: { name: 'a', finalizers: ['example.com/hold'] } })
+  const marked = await send('DELETE widgets/a')
+  assert.deepEqual([marked.code, marked.body.metadata.deletionTimestamp, marked.body.metadata.generation], [200, '2026-07-01T12:00:00Z', 2])
+  assert.deepEqual((await send('DELETE widgets/a')).body, marked.body)
+  assert.equal((await send('PATCH widgets/a', { metadata: { finalizers: null } })).code, 200)
+  assert.equal((await send('GET widgets/a')).code, 404)
+})
+
+test('a kind with grace is marked first, can only be hurried, and goes at zero', async t => {
+  const { send } = await bench(t)
+  await send('POST ghosts', named('a'))
+  const marked = await send('DELETE ghosts/a')
+  assert.deepEqual([marked.body.metadata.deletionGracePeriodSeconds, marked.body.metadata.deletionTimestamp], [30, '2026-07-01T12:00:30Z'])
+  assert.equal((await send('DELETE ghosts/a?gracePeriodSeconds=60')).body.metadata.deletionGracePeriodSeconds, 30)
+  const hurried = await send('DELETE ghosts/a?gracePeriodSeconds=10')
+  assert.deepEqual(
+    [hurried.body.metadata.deletionGracePeriodSeconds, hurried.body.metadata.deletionTimestamp],
+    [10, '2026-07-01T12:00:10Z'],
+  )
+  assert.equal((await send('DELETE ghosts/a?gracePeriodSeconds=0')).body.kind, 'Ghost')
+  assert.equal((await send('GET ghosts/a')).code, 404)
+})
+
+test('preconditions of a delete are respected', async t => {
+  const { send } = await bench(t)
+  const { body } = await send('POST widgets', named('a'))
+  assert.equal((await send('DELETE widgets/a', { preconditions: { uid: 'another' } })).code, 409)
+  assert.equal((await send('DELETE widgets/a', { preconditions: { resourceVersion: '1' } })).code, 409)
+  const { uid, resourceVersion } = body.metadata
+  assert.equal((await send('DELETE widgets/a', { preconditions: { uid, resourceVersion } })).code, 200)
+})
+
+test('pages are one snapshot, count what follows, and their tokens open no other list', async t => {
+  const { send } = await bench(t)
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await send('POST widgets', named(name))
+  const first = await send('GET widgets?limit=2')
+  assert.equal(first.body.metadata.remainingItemCount, 3)
+  await send('DELETE widgets/d')
+  await send('POST widgets', named('bb'))
+  const token = encodeURIComponent(first.body.metadata.continue)
+  const second = await send(`GET widgets?limit=2&continue=${token}`)
+  const third = await send(`GET widgets?limit=2&continue=${encodeURIComponent(second.body.metadata.continue)}`)
+  const names = [first, second, third].flatMap(page => page.body.items.map((o: { metadata: { name: string } }) => o.metadata.name))
+  assert.deepEqual(names, ['a', 'b', 'c', 'd', 'e'])
+  assert.equal(third.body.metadata.continue, undefined)
+  assert.equal(third.body.metadata.resourceVersion, first.body.metadata.resourceVersion)
+  assert.equal((await send(`GET ghosts?limit=2&continue=${token}`)).code, 400)
+  assert.equal((await send(`GET widgets?limit=2&continue=${token}`, undefined, { namespace: 'other' })).code, 400)
+})
+
+test('a token of a forgotten snapshot is answered 410 with one that goes on from the latest state', async t => {
+  const { send } = await bench(t, { history: { bytes: Number.POSITIVE_INFINITY, versions: 2, ageMs: Number.POSITIVE_INFINITY } })
+  for (const name of ['a', 'b', 'c']) await send('POST widgets', named(name))
+  const first = await send('GET widgets?limit=1')
+  for (let i = 0; i < 4; i++) await send('PATCH widgets/c', { spec: { size: i + 1 } })
+  const late = await send(`GET widgets?limit=1&continue=${encodeURIComponent(first.body.metadata.continue)}`)
+  assert.deepEqual([late.code, late.body.reason], [410, 'Expired'])
+  const rest = await send(`GET widgets?continue=${encodeURIComponent(late.body.continue)}`)
+  assert.deepEqual(
+    rest.body.items.map((o: { metadata: { name: string } }) => o.metadata.name),
+    ['b', 'c'],
+  )
+})
+
+test('a watch sees every change made through every verb', async t => {
+  const { send } = await bench(t)
+  const { body: stream } = await send('GET widgets?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan')
+  const sink = new Recorder()
+  stream.open(sink)
+  await send('POST widgets', named('a'))
+  await send('PATCH widgets/a', { spec: { color: 'red' } })
+  await send('PUT widgets/a/status', named('a', { status: { seen: 1 } }))
+  await send('POST widgets', named('b'))
+  await send('DELETE widgets')
+  assert.deepEqual(
+    sink.events.map(e => `${e.type} ${e.path}`),
+    ['ADDED default/a', 'MODIFIED default/a', 'MODIFIED default/a', 'ADDED default/b', 'DELETED default/a', 'DELETED default/b'],
+  )
+  stream.close()
+})
+
+test('big integers survive a create, a patch and a read', async () => {
+  const Exact = defineKind({
+    group: 'test.example',
+    version: 'v1',
+    kind: 'Exact',
+    scope: 'Cluster',
+    names: { plural: 'exacts' },
+    fields: { data: [2, raw, 'Anything.'] },
+  })
+  const { send, close } = await openBench([Exact])
+  await send('POST exacts', '{"metadata":{"name":"a"},"data":{"n":9223372036854775807}}')
+  await send('PATCH exacts/a', { metadata: { labels: { x: 'y' } } })
+  assert.equal((await send('GET exacts/a')).body.data.n, 9223372036854775807n)
+  await close()
+})

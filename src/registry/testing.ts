@@ -1,0 +1,125 @@
+/** A registry over a store in memory, for tests that speak to it as HTTP does, without a socket. */
+import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
+import type { Plugin } from '../admission/plugin.ts'
+import { Caches } from '../cache/caches.ts'
+import type { HistoryLimits } from '../cache/resource-cache.ts'
+import type { Kind } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
+import { StatusError } from '../schema/status-error.ts'
+import { MemoryStore } from '../storage/memory.ts'
+import type { Call, Registry, Result } from './api.ts'
+import { createRegistry } from './registry.ts'
+import { readStored } from './stored-form.ts'
+
+export const NOW = new Date('2026-07-01T12:00:00Z')
+
+export type Answer = { readonly code: number; readonly body: any; readonly warnings: readonly string[] }
+
+export type Bench = {
+  readonly registry: Registry
+  readonly caches: Caches
+  readonly store: MemoryStore
+  /** Sends a request such as `POST widgets?dryRun=All`, `PATCH widgets/a/status`; answers and failures alike come back as an answer. */
+  readonly send: (request: string, body?: unknown, more?: Sending) => Promise<Answer>
+  readonly close: () => Promise<void>
+}
+export type Sending = { readonly type?: string; readonly now?: Date; readonly namespace?: string; readonly userAgent?: string }
+
+let uids = 0
+
+/** Opens a registry that serves these kinds, each in the namespace `default`. */
+export async function openBench(
+  kinds: readonly Kind<any>[],
+  more: { plugins?: readonly Plugin[]; history?: HistoryLimits; suffix?: () => string } = {},
+): Promise<Bench> {
+  const resources = kinds.map(kind => resourceOf(kind, 'k8s.io'))
+  const store = new MemoryStore()
+  const caches = await Caches.open({
+    store,
+    resources,
+    onFailure(error) {
+      throw error
+    },
+    ...(more.history && { history: more.history }),
+  })
+  const registry = createRegistry({
+    store,
+    caches,
+    plugins: more.plugins ?? [],
+    newUid: () => `00000000-0000-0000-0000-${String(++uids).padStart(12, '0')}`,
+    randomSuffix: more.suffix ?? (() => Math.random().toString(36).slice(2, 7)),
+    tokenKey: Buffer.from('test'),
+  })
+  const send: Bench['send'] = async (request, body, sending = {}) => {
+    const call = readCall(request, resources, sending.namespace ?? 'default')
+    const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+    const type = sending.type ?? (call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json')
+    try {
+      return answerOf(
+        await registry.handle(call, {
+          user: { name: 'tester', groups: [] },
+          now: sending.now ?? NOW,
+          groupDomain: 'k8s.io',
+          gate: () => false,
+          userAgent: sending.userAgent ?? 'test/1',
+          signal: new AbortController().signal,
+          body: bytes && { mediaType: type, bytes },
+        }),
+      )
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error
+      return { code: error.code, body: { ...error, message: error.message }, warnings: [] }
+    }
+  }
+  const close = async () => {
+    await caches[Symbol.asyncDispose]()
+    await store.close()
+  }
+  return { registry, caches, store, send, close }
+}
+
+/** The lifecycle of namespaces over the caches of a bench; `caches` is read when asked. */
+export const lifecycleOver = (namespaces: Resource, caches: () => Caches): Plugin =>
+  namespaceLifecycle(name => {
+    const version = caches()
+      .of(namespaces)
+      .get(keyOf(namespaces, '', name))
+    return version && (readStored(version.json).value as unknown as AnyObject)
+  })
+
+const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch' } as const
+
+function readCall(request: string, resources: readonly Resource[], namespace: string): Call {
+  const [method = '', target = ''] = request.split(' ')
+  const [path = '', query = ''] = target.split('?')
+  const [plural, name = '', subresource = ''] = path.split('/')
+  const resource = resources.find(r => r.plural === plural)!
+  const parameters = new URLSearchParams(query)
+  const verb =
+    method === 'GET'
+      ? parameters.get('watch') === 'true'
+        ? 'watch'
+        : name === ''
+          ? 'list'
+          : 'get'
+      : method === 'DELETE'
+        ? name === ''
+          ? 'deletecollection'
+          : 'delete'
+        : VERBS[method as keyof typeof VERBS]
+  return { verb, resource, namespace: resource.namespaced ? namespace : '', name, subresource, query: parameters }
+}
+
+function answerOf(result: Result): Answer {
+  switch (result.form) {
+    case 'object':
+      return { code: result.code, body: readStored(result.json).value, warnings: result.warnings }
+    case 'status':
+      return { code: result.code, body: result.status, warnings: result.warnings }
+    case 'list':
+      return { code: 200, body: { items: result.items.map(item => readStored(item).value), metadata: result.meta }, warnings: [] }
+    case 'watch':
+      return { code: 200, body: result.stream, warnings: [] }
+  }
+}
