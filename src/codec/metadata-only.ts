@@ -1,8 +1,19 @@
 /** Metadata alone: PartialObjectMetadata cut out of an object's bytes, without decoding it. */
+import type { JsonObject } from '../lib/json-value.ts'
+import type { Resource } from '../schema/resource.ts'
+import { parseJson, stringifyJson } from './json.ts'
 
 /** The JSON of an object's metadata with the kind `PartialObjectMetadata` in the given version of the meta group. */
-export function metadataOnly(json: Uint8Array, apiVersion: string): Buffer {
-  return Buffer.concat([Buffer.from(`{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":`), metadataOf(json), CLOSE])
+export function metadataOnly(resource: Resource, json: Uint8Array, apiVersion: string): Buffer {
+  const { bodyAnnotations } = resource.def
+  const metadata = bodyAnnotations === undefined ? metadataOf(json) : withoutAnnotations(metadataOf(json), bodyAnnotations)
+  return Buffer.concat([Buffer.from(`{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":`), metadata, CLOSE])
+}
+
+function withoutAnnotations(metadata: Uint8Array, names: readonly string[]): Uint8Array {
+  const { annotations, ...rest } = parseJson(metadata).value as JsonObject & { annotations?: JsonObject }
+  const kept = Object.entries(annotations ?? {}).filter(([name]) => !names.includes(name))
+  return Buffer.from(stringifyJson(kept.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(kept) }))
 }
 
 const CLOSE = Buffer.from('}')

@@ -28,6 +28,7 @@ const wide = resourceOf(
   }),
   'k8s.io',
 )
+const counted = resourceOf(defineKind({ ...base, bodyAnnotations: ['counter'] }), 'k8s.io')
 const named = resourceOf(
   defineKind({
     ...base,
@@ -109,9 +110,18 @@ test('metadata is cut out of any object exactly', () => {
   )
 })
 
+test('annotations that belong to the body stay with it', () => {
+  const kept = (annotations: object) => {
+    const bytes = Buffer.from(JSON.stringify({ kind: 'Thing', apiVersion: 'v1', metadata: { name: 'a', annotations } }))
+    return JSON.parse(metadataOnly(counted, bytes, 'meta.k8s.io/v1').toString()).metadata
+  }
+  assert.deepEqual(kept({ counter: '1' }), { name: 'a' })
+  assert.deepEqual(kept({ counter: '1', other: '2' }), { name: 'a', annotations: { other: '2' } })
+})
+
 test('an object without metadata has none', () => {
   assert.equal(
-    metadataOnly(Buffer.from('{"kind":"X"}'), 'meta.k8s.io/v1').toString(),
+    metadataOnly(plain, Buffer.from('{"kind":"X"}'), 'meta.k8s.io/v1').toString(),
     '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{}}',
   )
   assert.equal(Buffer.from(metadataOf(Buffer.from('{}'))).toString(), '{}')

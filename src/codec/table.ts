@@ -20,7 +20,7 @@ export type TableOptions = {
 export function tableOf(resource: Resource, objects: readonly Uint8Array[], metadata: Json, options: TableOptions): string {
   const columns = columnsOf(resource)
   const head = options.columns ? stringifyJson(columns.map(c => c.definition)) : 'null'
-  const rows = objects.map(json => rowOf(json, columns, options))
+  const rows = objects.map(json => rowOf(resource, json, options))
   return `{"kind":"Table","apiVersion":"${options.apiVersion}","metadata":${stringifyJson(metadata)},"columnDefinitions":${head},"rows":[${rows.join(',')}]}`
 }
 
@@ -57,13 +57,15 @@ function drawnOf(name: string, [type, get, description, options]: Column<AnyObje
   return { definition: { name, type, format, description, priority: wide ? 1 : 0 }, get }
 }
 
-function rowOf(json: Uint8Array, columns: readonly Drawn[], { includeObject, apiVersion, now }: TableOptions): string {
+function rowOf(resource: Resource, json: Uint8Array, { includeObject, apiVersion, now }: TableOptions): string {
   const object = parseJson(json).value as unknown as AnyObject
   object.metadata ??= {}
-  const cells = columns.map(c => cellOf(c, object, now) ?? null)
+  const cells = columnsOf(resource).map(c => cellOf(c, object, now) ?? null)
   const included =
-    includeObject === 'None' ? 'null' : includeObject === 'Object' ? utf8(json) : metadataOnly(json, apiVersion).toString('utf8')
-  return `{"cells":${stringifyJson(cells)},"object":${included}}`
+    includeObject === 'None' ? 'null' : includeObject === 'Object' ? utf8(json) : metadataOnly(resource, json, apiVersion).toString('utf8')
+  const conditions = def.rowConditions?.(object) ?? []
+  const said = conditions.length === 0 ? '' : `"conditions":${stringifyJson(conditions as Json)},`
+  return `{"cells":${stringifyJson(cells)},${said}"object":${included}}`
 }
 
 function cellOf({ get }: Drawn, object: AnyObject, now: Date): Cell {

@@ -1,11 +1,13 @@
 /** From what the registry answers to bytes on the wire; objects and lists are sent as they are stored wherever that is possible. */
 import { parseJson, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
+import { PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, type TableOptions, tableOf } from '../codec/table.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { ListMeta, Result } from '../registry/api.ts'
 import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
+import { protobufResponse } from './encode-protobuf.ts'
 import { LIMITS } from './limits.ts'
 import { bytesResponse, type Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
@@ -14,13 +16,26 @@ import { watchResponse } from './watch.ts'
 
 /** The answer to a call in the form that was negotiated. */
 export async function encode(result: Result, format: Format, now: Date): Promise<Response> {
-  if (result.form === 'watch') return watchResponse(result.stream, format.shape)
+  if (result.form === 'watch') return watchResponse(result.stream, format)
+  checkShape(result, format.shape)
   if (result.form === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
     return listResponse(result.resource, result.items, result.meta)
-  const bytes = await writeAs(jsonOf(result, format.shape, now), format)
-  const response = bytesResponse(result.form === 'list' ? 200 : result.code, format.mediaType, bytes)
+  const response = format.mediaType === PROTOBUF ? await protobufResponse(result, format.shape) : await textResponse(result, format, now)
   const warnings = result.form === 'list' ? [] : result.warnings
   return warnings.length === 0 ? response : { ...response, headers: { ...response.headers, warning: warningHeaders(warnings) } }
+}
+
+/** Refuses the metadata of a list for an object, and the other way around. */
+function checkShape(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undefined): void {
+  if (result.form === 'object' && shape?.as === 'PartialObjectMetadataList')
+    throw unshaped(`you requested PartialObjectMetadataList, but the requested object is not a list (*v1.${result.resource.kind})`)
+  if (result.form === 'list' && shape?.as === 'PartialObjectMetadata')
+    throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${result.resource.listKind})`)
+}
+
+async function textResponse(result: Exclude<Result, { form: 'watch' }>, format: Format, now: Date): Promise<Response> {
+  const bytes = await writeAs(jsonOf(result, format.shape, now), format)
+  return bytesResponse(result.form === 'list' ? 200 : result.code, format.mediaType, bytes)
 }
 
 /** The whole answer as JSON, in the shape that was asked for. */
@@ -29,17 +44,13 @@ function jsonOf(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undef
   if (result.form === 'list')
     return shape === undefined ? wholeList(result.resource, result.items, result.meta) : shapedList(result, shape, now)
   if (shape === undefined) return result.json
-  if (shape.as === 'PartialObjectMetadataList')
-    throw unshaped(`you requested PartialObjectMetadataList, but the requested object is not a list (*v1.${result.resource.kind})`)
-  if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.json, shape.apiVersion)
+  if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.resource, result.json, shape.apiVersion)
   return Buffer.from(tableOf(result.resource, [result.json], singleTableMetadata(result.json), tableOptions(shape, now)))
 }
 
 function shapedList({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape, now: Date): Uint8Array {
   if (shape.as === 'Table') return Buffer.from(tableOf(resource, items, meta as unknown as Json, tableOptions(shape, now)))
-  if (shape.as === 'PartialObjectMetadata')
-    throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${resource.listKind})`)
-  const parts = items.map(item => metadataOnly(item, shape.apiVersion).toString('utf8'))
+  const parts = items.map(item => metadataOnly(resource, item, shape.apiVersion).toString('utf8'))
   return Buffer.from(`${listHead('PartialObjectMetadataList', shape.apiVersion, meta)}${parts.join(',')}]}`)
 }
 

@@ -1,37 +1,43 @@
-/** Watch streams: events encoded once for all watchers of a form, written as lines, ended cleanly. */
+/** Watch streams: events encoded once for all watchers of a form, written as lines or frames, ended cleanly. */
 import type { EventType, WatchEvent, WatchSink, WatchStream } from '../cache/watch-stream.ts'
 import { stringifyJson } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
+import { PROTOBUF, PROTOBUF_STREAM, watchFrame } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, tableOf } from '../codec/table.ts'
+import type { JsonObject } from '../lib/json-value.ts'
 import type { StatusError } from '../schema/status-error.ts'
-import { statusOf } from './error.ts'
+import { protobufFrame } from './encode-protobuf.ts'
+import { protobufStatusOf, statusOf } from './error.ts'
 import { LIMITS } from './limits.ts'
 import type { Outlet, Response } from './message.ts'
-import type { Shape } from './negotiate.ts'
+import type { Format, Shape } from './negotiate.ts'
 
 /** The answer to a watch. */
-export function watchResponse(stream: WatchStream, shape: Shape | undefined): Response {
+export function watchResponse(stream: WatchStream, { mediaType, shape }: Pick<Format, 'mediaType' | 'shape'>): Response {
+  const form = mediaType === PROTOBUF ? protobufForm(shape) : jsonForm(shape)
   return {
     status: 200,
-    headers: { 'content-type': 'application/json' },
-    body: { form: 'stream', start: outlet => new WatchLines(stream, encoderOf(shape)).start(outlet) },
+    headers: { 'content-type': form.mediaType },
+    body: { form: 'stream', start: outlet => new WatchWriter(stream, form).start(outlet) },
   }
 }
 
 type Encoder = (event: WatchEvent) => Uint8Array
+/** How a watch is written. */
+type WatchForm = { readonly mediaType: string; readonly event: Encoder; readonly error: (status: JsonObject) => Uint8Array }
 
-/** Events as lines of JSON. Those of one turn of the event loop leave in one write. */
-class WatchLines implements WatchSink {
+/** Events as lines of JSON or frames of protobuf. Those of one turn of the event loop leave in one write. */
+class WatchWriter implements WatchSink {
   readonly #stream: WatchStream
-  readonly #encode: Encoder
+  readonly #form: WatchForm
   #outlet!: Outlet
   #pending: Uint8Array[] = []
   #pendingBytes = 0
   #open = true
 
-  constructor(stream: WatchStream, encode: Encoder) {
+  constructor(stream: WatchStream, form: WatchForm) {
     this.#stream = stream
-    this.#encode = encode
+    this.#form = form
   }
 
   start(outlet: Outlet): void {
@@ -48,12 +54,12 @@ class WatchLines implements WatchSink {
   }
 
   event(event: WatchEvent): void {
-    if (this.#open) this.#push(this.#encode(event))
+    if (this.#open) this.#push(this.#form.event(event))
   }
 
   end(error?: StatusError): void {
     if (!this.#open) return
-    if (error !== undefined) this.#push(lineOf('ERROR', Buffer.from(stringifyJson(statusOf(error)))))
+    if (error !== undefined) this.#push(this.#form.error(statusOf(error)))
     this.#close()
   }
 
@@ -88,12 +94,25 @@ class WatchLines implements WatchSink {
   }
 }
 
-/** How the events of a watch are written; the first event of a table carries the columns, so it is kept apart from the rest. */
-function encoderOf(shape: Shape | undefined): Encoder {
+function protobufForm(shape: Shape | undefined): WatchForm {
+  const key = shape === undefined ? 'protobuf' : `protobuf metadata ${shape.apiVersion}`
+  return {
+    mediaType: PROTOBUF_STREAM,
+    event: event => event.encoded(key, e => protobufFrame(e, shape)),
+    error: status => watchFrame('ERROR', protobufStatusOf(status)),
+  }
+}
+
+function jsonForm(shape: Shape | undefined): WatchForm {
+  return { mediaType: 'application/json', event: lineEncoder(shape), error: status => lineOf('ERROR', Buffer.from(stringifyJson(status))) }
+}
+
+/** The first event of a table carries the columns, so it is kept apart from the rest. */
+function lineEncoder(shape: Shape | undefined): Encoder {
   if (shape === undefined) return event => event.encoded('json', e => lineOf(e.type, e.json))
   if (shape.as !== 'Table') {
     const key = `metadata ${shape.apiVersion}`
-    return event => event.encoded(key, e => lineOf(e.type, metadataOnly(e.json, shape.apiVersion)))
+    return event => event.encoded(key, e => lineOf(e.type, metadataOnly(e.resource, e.json, shape.apiVersion)))
   }
   const key = `table ${shape.apiVersion} ${shape.includeObject}`
   let columns = true

@@ -37,6 +37,8 @@ export type Column<O> = readonly [
   options?: 'wide' | { readonly wide?: true; readonly format?: string },
 ]
 
+export type RowCondition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }
+
 /** Rules over a whole object; on updates `old` is what is stored. */
 export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
 /** Rules over a change. */
@@ -59,7 +61,7 @@ export interface View<O> {
 export interface Action<O, I = any> {
   readonly input: { readonly group: string; readonly version: string; readonly kind: string; readonly type: Type<I, boolean> }
   readonly verbs: readonly ['create']
-  /** Returns the object to store, or `delete` to delete it with the options of the message. */
+  /** Returns the object to store, or `delete` to store the changed copy and then delete it with the options of the message. */
   readonly act: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
   /** What the caller gets back. Default: a Status of success. */
   readonly answer?: 'object' | 'status' | 'input'
@@ -153,8 +155,12 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly subresources?: Subresources<O>
   /** Fields usable in fieldSelector beside metadata.name and metadata.namespace. Absent reads as the empty text. */
   readonly selectable?: Readonly<Record<string, (o: O) => string | number | boolean | undefined>>
+  /** What a table says of a row as a whole, such as that the object has done its work. */
+  readonly rowConditions?: (o: O) => readonly RowCondition[]
   /** Table columns after Name, in order; without any, Age. A kind that declares a column Name itself gets no other. */
   readonly columns?: Readonly<Record<string, Column<O>>>
+  /** Annotations that stand for something outside of metadata: answers of metadata alone leave them out. */
+  readonly bodyAnnotations?: readonly string[]
 }
 
 declare const OBJECT: unique symbol

@@ -75,6 +75,7 @@ export const DaemonSet = defineKind({
   spec: DaemonSetSpec,
   status: DaemonSetStatus,
   generation: true,
+  bodyAnnotations: ['deprecated.daemonset.template.generation'],
 
   defaults({ metadata }) {
     const text = metadata.annotations?.[TEMPLATE_GENERATION]
