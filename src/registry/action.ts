@@ -24,9 +24,10 @@ export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Res
     ctx,
     dryRun: options.dryRun,
     want(stored) {
-      const outcome = action.act(structuredClone(stored), input as Envelope, ctx)
+      const copy = structuredClone(stored)
+      const outcome = action.act(copy, input as Envelope, ctx)
       deletes = outcome === 'delete'
-      return { object: outcome === 'delete' ? structuredClone(stored) : outcome, isConditional: false, warnings }
+      return { object: outcome === 'delete' ? copy : outcome, isConditional: false, warnings }
     },
     own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
   })

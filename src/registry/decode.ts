@@ -1,5 +1,8 @@
 /** From the bytes of a body to a typed object: parse, recognise, conform, and say what was not understood. */
 import { JsonError, parseJson } from '../codec/json.ts'
+import { fromProtobuf } from '../codec/protobuf-decode.ts'
+import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
+import { ProtobufError } from '../codec/protobuf-reader.ts'
 import { type Duplicate, isObject, type Json } from '../lib/json-value.ts'
 import { ConformError, conform } from '../schema/conform.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -25,12 +28,12 @@ export function yaml(): Yaml {
 export type Expected = { readonly kind: string; readonly apiVersion: string; readonly type: AnyType }
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
-/** Reads a whole object sent as JSON or YAML. Kind and version may be left out; they are then what the path says. */
+/** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
 export function decodeObject(expected: Expected, source: { mediaType: string; bytes: Uint8Array }, validation: FieldValidation): Decoded {
-  const { value, duplicates } = parseBody(expected, source)
+  const { value, duplicates } = source.mediaType === PROTOBUF ? readProtobuf(expected, source.bytes) : parseBody(expected, source)
   if (value !== null && !isObject(value))
     throw unrecognised(expected, `json: cannot unmarshal ${typeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
-  const { kind, version } = recognise(expected, value ?? {})
+  const claimed = recognise(expected, value ?? {})
   try {
     const { value: object, problems } = conform(expected.type, value ?? {}, duplicates)
     if (problems.length > 0 && validation === 'Strict') throw new ConformError(`strict decoding error: ${problems.join(', ')}`)
@@ -38,8 +41,7 @@ export function decodeObject(expected: Expected, source: { mediaType: string; by
     object.apiVersion = expected.apiVersion
     return { object, warnings: validation === 'Warn' ? problems : [] }
   } catch (error) {
-    if (error instanceof ConformError)
-      throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: ${error.message}`)
+    if (error instanceof ConformError) throw cannotBe(expected, claimed, error)
     throw error
   }
 }
@@ -58,6 +60,31 @@ export function parseBody(
     throw error
   }
 }
+
+/** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to tell of. */
+function readProtobuf(expected: Expected, bytes: Uint8Array): { value: Json; duplicates: readonly Duplicate[] } {
+  const { kind, apiVersion, raw } = openBody(expected, bytes)
+  const claimed = recognise(expected, { kind, apiVersion })
+  try {
+    return { value: { ...fromProtobuf(expected.type, raw), kind, apiVersion }, duplicates: [] }
+  } catch (error) {
+    if (error instanceof ProtobufError) throw cannotBe(expected, claimed, error)
+    throw error
+  }
+}
+
+function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
+  try {
+    return openEnvelope(bytes)
+  } catch (error) {
+    if (error instanceof ProtobufError)
+      throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${error.message} (${excerpt(bytes)})`)
+    throw error
+  }
+}
+
+const cannotBe = (expected: Expected, { kind, version }: { kind: string; version: string }, { message }: Error) =>
+  badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: ${message}`)
 
 /** The kind and version a body claims, completed from what is expected. Throws when they are of something else. */
 function recognise(expected: Expected, value: { readonly [key: string]: Json }): { kind: string; version: string } {

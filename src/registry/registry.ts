@@ -1,5 +1,5 @@
 /** All verbs behind one call. */
-import { methodNotAllowed } from '../schema/status-error.ts'
+import { methodNotAllowed, notImplemented } from '../schema/status-error.ts'
 import { act } from './action.ts'
 import type { Call, CallContext, Registry, Result } from './api.ts'
 import { create } from './create.ts'
@@ -22,6 +22,7 @@ const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, pat
 const VIEWS: Handlers = { get: read, update: replace, patch }
 const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScale }
 const ACTIONS: Handlers = { create: act }
+const CONNECT: Handlers = { create: refuse, get: refuse, update: refuse, patch: refuse, delete: refuse }
 
 export function createRegistry(parts: Omit<Deps, 'turns'>): Registry {
   const deps: Deps = { ...parts, turns: new Turns() }
@@ -37,8 +38,17 @@ export function createRegistry(parts: Omit<Deps, 'turns'>): Registry {
 
 function handlersFor({ resource, subresource }: Call): Handlers {
   if (subresource === '') return OBJECTS
-  const { status, scale, views, actions } = resource.def.subresources ?? {}
+  const { status, scale, views, actions, connect } = resource.def.subresources ?? {}
   if (subresource === 'scale' && scale) return SCALE
   if ((subresource === 'status' && status) || views?.[subresource]) return VIEWS
+  if (connect?.[subresource]) return CONNECT
   return actions?.[subresource] ? ACTIONS : {}
+}
+
+/** What only a node agent could answer is refused with a reason, for an object that is there. */
+async function refuse(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  await read(deps, call, ctx)
+  throw notImplemented(
+    `${call.resource.plural}/${call.subresource} is answered by the node that runs the object, and this server has no nodes`,
+  )
 }

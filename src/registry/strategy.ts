@@ -10,13 +10,18 @@ import { type FieldError, type Ref, refTo } from '../schema/refs.ts'
 import type { Resource } from '../schema/resource.ts'
 import { invalidObject } from '../schema/status-error.ts'
 
-/** Which part of an object a write is about: the object itself, or one of its views. */
-export type Target = { readonly resource: Resource; readonly subresource: string; readonly view: View<AnyObject> | undefined }
+/** Which part of an object a write is about: the object itself, one of its views, or whatever a message to it changes. */
+export type Target = {
+  readonly resource: Resource
+  readonly subresource: string
+  readonly view: View<AnyObject> | undefined
+  readonly isAction: boolean
+}
 
-/** The declared view of a subresource that speaks the resource's own kind; undefined for the object itself. */
 export function targetOf(resource: Resource, subresource: string): Target {
-  const { status, views } = resource.def.subresources ?? {}
-  return { resource, subresource, view: subresource === 'status' ? status : subresource === '' ? undefined : views?.[subresource] }
+  const { status, views, actions } = resource.def.subresources ?? {}
+  const view = subresource === 'status' ? status : subresource === '' ? undefined : views?.[subresource]
+  return { resource, subresource, view, isAction: subresource !== '' && actions?.[subresource] !== undefined }
 }
 
 /** Fills declared defaults in place. */
@@ -34,8 +39,11 @@ export function prepareCreate({ def }: Resource, object: AnyObject, ctx: Request
 }
 
 /** Makes a sent object the successor of the stored one: what the write may not change is taken over. */
-export function prepareUpdate({ resource, view, subresource }: Target, sent: AnyObject, stored: AnyObject, ctx: RequestContext): AnyObject {
+export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject, ctx: RequestContext): AnyObject {
+  const { resource, view, subresource } = target
   const { def } = resource
+  // The kind itself made this object; there is nothing a client could have slipped in.
+  if (target.isAction) return sent
   const object = view ? takeView(view, subresource, sent, stored) : { ...sent, ...(def.status && { status: stored['status'] }) }
   const { metadata } = object
   const old = stored.metadata
@@ -63,7 +71,8 @@ export function validateCreate(resource: Resource, object: AnyObject, ctx: Reque
 }
 
 /** Everything wrong with a change, thrown as one answer. */
-export function validateUpdate({ resource, view }: Target, object: AnyObject, old: AnyObject, ctx: RequestContext): void {
+export function validateUpdate({ resource, view, isAction }: Target, object: AnyObject, old: AnyObject, ctx: RequestContext): void {
+  if (isAction) return
   const at = refTo(object)
   const rules = view ?? resource.def
   const transition = rules.transition as TransitionRule<AnyObject> | undefined

@@ -129,7 +129,8 @@ function messageReader(shape: MessageShape): Reader {
 /** What stands for a field that was not sent. */
 function absent(type: AnyType, walk: Walk): any {
   if (type.flags.orEmpty) return readerOf(type)({}, walk)
-  return type.flags.always ? zeroOf(type) : undefined
+  // A field that tells absent from zero and is always written is written as null.
+  return type.flags.always ? (type.flags.optional ? null : zeroOf(type)) : undefined
 }
 
 function zeroOf({ shape }: AnyType): any {

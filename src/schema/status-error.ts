@@ -73,6 +73,7 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
   new StatusError(429, 'TooManyRequests', message, { retryAfterSeconds })
 export const internalError = (message: string) =>
   new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
+export const notImplemented = (message: string) => new StatusError(501, 'NotImplemented', message)
 export const unavailable = (message: string) => new StatusError(503, 'ServiceUnavailable', message)
 export const timedOut = (message: string, details: StatusDetails = {}) => new StatusError(504, 'Timeout', message, details)
 

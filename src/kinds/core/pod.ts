@@ -78,5 +78,11 @@ export const Pod = defineKind({
     'status.nominatedNodeName': pod => pod.status.nominatedNodeName,
   },
 
+  rowConditions: ({ status: { phase } }) => (phase === 'Succeeded' || phase === 'Failed' ? [COMPLETED[phase]] : []),
   columns: podColumns,
 })
+
+const COMPLETED = {
+  Succeeded: { type: 'Completed', status: 'True', reason: 'Succeeded', message: 'The pod has completed successfully.' },
+  Failed: { type: 'Completed', status: 'True', reason: 'Failed', message: 'The pod failed.' },
+}

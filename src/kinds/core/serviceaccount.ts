@@ -26,6 +26,7 @@ export const ServiceAccount = defineKind({
       yield `metadata.annotations[${MOUNTABLE_ONLY}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`
   },
 
+  deletion: { answers: 'object' },
   columns: { Age: age },
 })
 
