@@ -1,5 +1,8 @@
 /** Every kind that is built in: one line each, sorted. */
 import type { Kind } from '../schema/kind.ts'
+import { MutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'
+import { MutatingWebhookConfiguration } from './admissionregistration/mutatingwebhookconfiguration.ts'
+import { ValidatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
 import { ControllerRevision } from './apps/controllerrevision.ts'
 import { DaemonSet } from './apps/daemonset.ts'
 import { Deployment } from './apps/deployment.ts'
@@ -17,6 +20,7 @@ import { ServiceAccount } from './core/serviceaccount.ts'
 import { Ingress } from './networking/ingress.ts'
 import { IngressClass } from './networking/ingressclass.ts'
 import { ServiceCIDR } from './networking/servicecidr.ts'
+import { StorageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export const builtinKinds: readonly Kind<any>[] = [
   ConfigMap,
@@ -27,6 +31,8 @@ export const builtinKinds: readonly Kind<any>[] = [
   Ingress,
   IngressClass,
   Lease,
+  MutatingAdmissionPolicyBinding,
+  MutatingWebhookConfiguration,
   Namespace,
   Node,
   Pod,
@@ -36,4 +42,6 @@ export const builtinKinds: readonly Kind<any>[] = [
   ServiceAccount,
   ServiceCIDR,
   StatefulSet,
+  StorageVersionMigration,
+  ValidatingWebhookConfiguration,
 ]

@@ -1,0 +1,40 @@
+/** What admission registrations match: rules over operations and resources, and conditions. */
+import { atomic, inlined, keyed, message, type Static, string } from '../../schema/types.ts'
+import { LabelSelector } from '../shapes/meta.ts'
+
+const rule = {
+  apiGroups: [1, atomic(string), 'API groups; `*` for all.'],
+  apiVersions: [2, atomic(string), 'API versions; `*` for all.'],
+  resources: [3, atomic(string), 'Resources and subresources, such as pods, pods/status, pods/* or */scale.'],
+  scope: [4, string.optional().default('*'), 'Cluster, Namespaced, or `*` for both.'],
+} as const
+
+const ruleWithOperations = {
+  operations: [1, atomic(string), 'CREATE, UPDATE, DELETE, CONNECT, or `*` for all.'],
+  ...inlined(2, rule),
+} as const
+
+export const RuleWithOperations = message('RuleWithOperations', ruleWithOperations)
+export type RuleWithOperations = Static<typeof RuleWithOperations>
+
+const NamedRuleWithOperations = message('NamedRuleWithOperations', {
+  resourceNames: [1, atomic(string), 'Names of objects; any when empty.'],
+  ...inlined(2, ruleWithOperations),
+}).atomic()
+export type NamedRuleWithOperations = Static<typeof NamedRuleWithOperations>
+
+export const MatchCondition = message('MatchCondition', {
+  name: [1, string.always(), 'Name of the condition, for messages and merging.'],
+  expression: [2, string.always(), 'A CEL expression that must be true.'],
+})
+export type MatchCondition = Static<typeof MatchCondition>
+export const matchConditions = keyed(MatchCondition, 'name').mergedBy('name')
+
+export const MatchResources = message('MatchResources', {
+  namespaceSelector: [1, LabelSelector.default({}), 'Which namespaces, by their labels; all when empty.'],
+  objectSelector: [2, LabelSelector.default({}), 'Which objects, by their labels; all when empty.'],
+  resourceRules: [3, atomic(NamedRuleWithOperations), 'What is matched.'],
+  excludeResourceRules: [4, atomic(NamedRuleWithOperations), 'What is left out, even where a rule matches.'],
+  matchPolicy: [7, string.optional().default('Equivalent'), 'Exact, or Equivalent to match the same resource in other versions too.'],
+}).atomic()
+export type MatchResources = Static<typeof MatchResources>

@@ -1,0 +1,123 @@
+/** The rules and warnings of webhook configurations. */
+import { isDNS1035Label, isDNS1123Subdomain, isFullyQualifiedName, isValidPortNum } from '../../lib/names.ts'
+import { parseUrl } from '../../lib/url.ts'
+import type { RequestContext } from '../../schema/kind.ts'
+import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { validateLabelSelector } from '../shapes/meta.ts'
+import { FAILURE_POLICIES, MATCH_POLICIES, validateMatchConditions, validateRule } from './match-rules.ts'
+import type { RuleWithOperations } from './match-shapes.ts'
+import type { ServiceReference, ValidatingWebhook } from './webhook-shapes.ts'
+
+/** What both sorts of webhooks have. */
+type Webhook = ValidatingWebhook
+
+const SIDE_EFFECTS: readonly string[] = ['None', 'NoneOnDryRun']
+const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1']
+
+/** Rules on webhooks, each with a name of its own. */
+export function* validateWebhooks(webhooks: readonly Webhook[], at: Ref<Webhook[]>): Iterable<FieldError> {
+  const seen = new Set<string>()
+  for (const [i, webhook] of webhooks.entries()) {
+    yield* validateWebhook(webhook, at[i]!)
+    yield* validateReviewVersions(webhook.admissionReviewVersions ?? [], at[i]!.admissionReviewVersions)
+    if (seen.has(webhook.name)) yield duplicate(at[i]!.name)
+    if (webhook.name) seen.add(webhook.name)
+  }
+}
+
+/** Names with a certain end belong to what is configured by files. */
+export function* validateNotStatic(name: string | undefined, at: Ref<string>, ctx: RequestContext): Iterable<FieldError> {
+  if (ctx.gate(STATIC_GATE) && isStatic(name, ctx)) yield invalid(at, staticMessage(ctx))
+}
+
+/** Warns about names that belong to what is configured by files. */
+export function* warnAboutStatic(name: string | undefined, ctx: RequestContext): Iterable<string> {
+  if (isStatic(name, ctx)) yield `metadata.name: ${staticMessage(ctx)}`
+}
+
+/** Warns about rules that name resources for which webhooks are never called. */
+export function* warnAboutRules(webhooks: readonly { rules?: RuleWithOperations[] }[], ctx: RequestContext): Iterable<string> {
+  if (!ctx.gate('ExcludeAdmissionWebhookVirtualResources')) return
+  for (const [i, { rules = [] }] of webhooks.entries())
+    for (const [j, rule] of rules.entries())
+      for (const resource of excludedBy(rule, ctx.groupDomain))
+        yield `webhooks[${i}].rules[${j}]: ${resource} is excluded from admission webhooks; this rule will have no effect`
+}
+
+const STATIC_GATE = 'ManifestBasedAdmissionControlConfig'
+const isStatic = (name: string | undefined, { groupDomain }: RequestContext) => name?.endsWith(`.static.${groupDomain}`) ?? false
+const staticMessage = ({ groupDomain }: RequestContext) =>
+  `names ending with ".static.${groupDomain}" are reserved for static manifest-based configurations and cannot be managed via the API`
+
+/** Asking who somebody is and what they may do must work whatever webhooks do. */
+const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
+  authentication: ['selfsubjectreviews', 'tokenreviews'],
+  authorization: ['localsubjectaccessreviews', 'selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'subjectaccessreviews'],
+}
+
+function excludedBy({ apiGroups = [], resources = [] }: RuleWithOperations, groupDomain: string): Set<string> {
+  // A wildcard may well mean other resources.
+  if (apiGroups.includes('*') || resources.includes('*')) return new Set()
+  const excluded = Object.entries(EXCLUDED).flatMap(([group, names]) => names.map(name => `${name}.${group}.${groupDomain}`))
+  const named = apiGroups.flatMap(group => resources.map(resource => `${resource}.${group}`))
+  return new Set(named.filter(name => excluded.includes(name)))
+}
+
+function* validateWebhook(webhook: Webhook, at: Ref<Webhook>): Iterable<FieldError> {
+  const { name, rules = [], failurePolicy, matchPolicy, sideEffects, timeoutSeconds, clientConfig } = webhook
+  for (const fault of isFullyQualifiedName(name))
+    yield fault.type === 'required' ? required(at.name) : invalid(withValue(at.name, fault.value), fault.message)
+  for (const [i, rule] of rules.entries()) yield* validateRule(rule, at.rules[i]!)
+  if (!FAILURE_POLICIES.includes(failurePolicy)) yield unsupported(at.failurePolicy, ...FAILURE_POLICIES)
+  if (!MATCH_POLICIES.includes(matchPolicy)) yield unsupported(at.matchPolicy, ...MATCH_POLICIES)
+  if (!sideEffects) yield required(at.sideEffects, `must specify one of ${SIDE_EFFECTS.join(', ')}`)
+  else if (!SIDE_EFFECTS.includes(sideEffects)) yield unsupported(at.sideEffects, ...SIDE_EFFECTS)
+  if (timeoutSeconds < 1 || timeoutSeconds > 30) yield invalid(at.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds')
+  yield* validateLabelSelector(webhook.namespaceSelector, at.namespaceSelector)
+  yield* validateLabelSelector(webhook.objectSelector, at.objectSelector)
+  const { url, service } = clientConfig
+  if ((url === undefined) === (service === undefined)) yield required(at.clientConfig, 'exactly one of url or service is required')
+  else if (url !== undefined) yield* validateUrl(url, at.clientConfig.url)
+  else yield* validateService(service!, at.clientConfig.service)
+  yield* validateMatchConditions(webhook.matchConditions ?? [], at.matchConditions)
+}
+
+function* validateReviewVersions(versions: readonly string[], at: Ref<string[]>): Iterable<FieldError> {
+  if (versions.length === 0) return yield required(at, `must specify one of ${REVIEW_VERSIONS.join(', ')}`)
+  for (const [i, version] of versions.entries()) {
+    if (versions.indexOf(version) < i) yield invalid(at[i]!, 'duplicate version')
+    else yield* invalidEach(at[i]!, isDNS1035Label(version))
+  }
+  if (!versions.some(version => REVIEW_VERSIONS.includes(version)))
+    yield invalid(at, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`)
+}
+
+const URL_FORM = '; desired format: https://host[/path]'
+
+function* validateUrl(text: string, at: Ref<string>): Iterable<FieldError> {
+  const url = parseUrl(text)
+  if ('problem' in url) return yield required(at, `url must be a valid URL: ${url.problem}${URL_FORM}`)
+  if (url.scheme !== 'https') yield invalid(withValue(at, url.scheme), `'https' is the only allowed URL scheme${URL_FORM}`)
+  if (url.host === '') yield invalid(withValue(at, ''), `host must be specified${URL_FORM}`)
+  if (url.user !== undefined) yield invalid(withValue(at, url.user), 'user information is not permitted in the URL')
+  if (url.fragment !== '') yield invalid(withValue(at, url.fragment), 'fragments are not permitted in the URL')
+  if (url.query !== '') yield invalid(withValue(at, url.query), 'query parameters are not permitted in the URL')
+}
+
+/** A missing name is reported for the namespace and the other way round: clients have been told so. */
+function* validateService({ name, namespace, port, path }: ServiceReference, at: Ref<ServiceReference>): Iterable<FieldError> {
+  if (!namespace) yield required(at.name)
+  if (!name) yield required(at.namespace)
+  const faults = isValidPortNum(port)
+  if (faults.length > 0) yield invalid(at.port, `port is not valid: ${faults.join(', ')}`)
+  if (path !== undefined && path !== '' && path !== '/') yield* validatePath(path, at.path)
+}
+
+function* validatePath(path: string, at: Ref<string>): Iterable<FieldError> {
+  if (path === '//') return yield invalid(at, 'segment[0] may not be empty')
+  if (!path.startsWith('/')) yield invalid(at, "must start with a '/'")
+  for (const [i, segment] of path.slice(1).replace(/\/$/, '').split('/').entries()) {
+    if (segment === '') yield invalid(at, `segment[${i}] may not be empty`)
+    else for (const fault of isDNS1123Subdomain(segment)) yield invalid(at, `segment[${i}]: ${fault}`)
+  }
+}
