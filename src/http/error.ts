@@ -1,11 +1,14 @@
 /** Failures as answers: every one a Status object in the form the client accepts. */
 import { stringifyJson, stringifyPretty } from '../codec/json.ts'
+import { toProtobuf } from '../codec/protobuf-encode.ts'
+import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
 import type { Exchange } from './exchange.ts'
 import type { Log } from './log.ts'
 import type { Response } from './message.ts'
-import { negotiateError } from './negotiate.ts'
+import { type MediaType, negotiateError } from './negotiate.ts'
+import { Status } from './openapi-common.ts'
 
 /** The `Status` object of a failure. */
 export function statusOf(error: StatusError): JsonObject {
@@ -34,15 +37,19 @@ export async function errorResponse(thrown: unknown, { request, id }: Exchange, 
       'x-content-type-options': 'nosniff',
       ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
     },
-    body: Buffer.from(await write(status, mediaType, pretty)),
+    body: await write(status, mediaType, pretty),
     // A body that was too large, and a client nobody knows, are not worth another request on the same connection.
     close: error.code === 413 || (error.code === 401 && request.protocol === 'HTTP/2.0'),
   }
 }
 
-async function write(status: JsonObject, mediaType: string, pretty: boolean): Promise<string> {
-  if (mediaType === 'application/yaml') return (await import('../codec/yaml.ts')).stringifyYaml(status)
-  return pretty ? stringifyPretty(status) : `${stringifyJson(status)}\n`
+/** The same `Status` as protobuf, in its envelope. */
+export const protobufStatusOf = (status: JsonObject) => envelope({ kind: 'Status', apiVersion: 'v1' }, toProtobuf(Status, status))
+
+async function write(status: JsonObject, mediaType: MediaType, pretty: boolean): Promise<Uint8Array> {
+  if (mediaType === PROTOBUF) return protobufStatusOf(status)
+  if (mediaType === 'application/yaml') return Buffer.from((await import('../codec/yaml.ts')).stringifyYaml(status))
+  return Buffer.from(pretty ? stringifyPretty(status) : `${stringifyJson(status)}\n`)
 }
 
 function unexpected(thrown: unknown, id: string, log: Log): StatusError {

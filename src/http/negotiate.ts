@@ -1,9 +1,11 @@
 /** What form an answer takes and what form a body has: Accept, Content-Type, pretty, compression. */
+import { PROTOBUF, PROTOBUF_STREAM } from '../codec/protobuf-envelope.ts'
+import { hasProtobuf } from '../codec/protobuf-fields.ts'
 import type { Call } from '../registry/api.ts'
 import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
 import { header, type Request } from './message.ts'
 
-export type MediaType = 'application/json' | 'application/yaml'
+export type MediaType = 'application/json' | 'application/yaml' | typeof PROTOBUF
 
 /** Another shape for the same object: a table, or metadata alone. */
 export type Shape = {
@@ -16,10 +18,8 @@ export type Shape = {
 export type Format = { readonly mediaType: MediaType; readonly pretty: boolean; readonly shape: Shape | undefined }
 
 const JSON_TYPE = 'application/json'
-const SERVED: readonly MediaType[] = [JSON_TYPE, 'application/yaml']
-// The reference tells clients of its protobuf form in these two texts; clients that list it get the JSON they list after it.
-const KNOWN = [...SERVED, 'application/vnd.kubernetes.protobuf']
-const STREAMED = [`${JSON_TYPE};stream=watch`, 'application/vnd.kubernetes.protobuf;stream=watch']
+const SERVED: readonly MediaType[] = [JSON_TYPE, 'application/yaml', PROTOBUF]
+const STREAMED = [`${JSON_TYPE};stream=watch`, PROTOBUF_STREAM]
 const PATCHES = [
   'application/json-patch+json',
   'application/merge-patch+json',
@@ -35,13 +35,14 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
   if (!pretty && (accept === undefined || accept === JSON_TYPE || accept === '*/*')) return PLAIN
   if (accept === undefined || accept === '') return { ...PLAIN, pretty }
   const clauses = parseAccept(accept)
-  if (!clauses.some(clause => KNOWN.some(type => matches(clause, type)))) throw nothingAvailable(call)
+  if (!clauses.some(clause => SERVED.some(type => matches(clause, type)))) throw nothingAvailable(call)
   for (const clause of clauses) {
     const mediaType = SERVED.find(m => matches(clause, m))
     if (mediaType === undefined) continue
     const shape = shapeOf(clause.params, metaGroup)
     if (shape === null || (clause.params.get('stream') ?? 'watch') !== 'watch') continue
-    if (call.verb === 'watch' && mediaType !== JSON_TYPE) break
+    if (mediaType === PROTOBUF && !isProtobufFor(call, shape)) continue
+    if (call.verb === 'watch' && mediaType === 'application/yaml') throw notAcceptable(STREAMED)
     const includeObject = shape?.as === 'Table' ? includeOf(call.query) : 'Metadata'
     return {
       mediaType,
@@ -49,8 +50,12 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
       shape: shape && { ...shape, includeObject },
     }
   }
-  throw notAcceptable(call.verb === 'watch' ? STREAMED.slice(0, 1) : SERVED)
+  throw notAcceptable(SERVED)
 }
+
+/** Tables have no protobuf form; metadata always has, and objects if their kind is built in. */
+const isProtobufFor = ({ resource }: Call, shape: Pick<Shape, 'as'> | undefined) =>
+  shape === undefined ? hasProtobuf(resource.type) : shape.as !== 'Table'
 
 /** The form of a failure: what the client accepts if it is plain, JSON otherwise. A refusal never hides behind another. */
 export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {
@@ -78,9 +83,14 @@ export function bodyType(req: Request, call: Call): string {
     throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   }
   if (type === '') return JSON_TYPE
-  if (!SERVED.includes(type as MediaType)) throw unsupportedMediaType(SERVED)
+  const served = readable(call)
+  if (!served.includes(type as MediaType)) throw unsupportedMediaType(served)
   return type
 }
+
+/** Objects of kinds that clients defined have no protobuf form; what is sent to delete one has. */
+const readable = ({ verb, resource }: Call) =>
+  verb === 'delete' || verb === 'deletecollection' || hasProtobuf(resource.type) ? SERVED : SERVED.filter(type => type !== PROTOBUF)
 
 /** Whether the client takes gzip; a zero quality means that it does not. */
 export function acceptsGzip(req: Request): boolean {
@@ -98,7 +108,7 @@ function isPretty(req: Request, query: URLSearchParams): boolean {
 const isListing = (call: Call) => call.verb === 'list' || call.verb === 'watch'
 
 function nothingAvailable(call: Call): StatusError {
-  const available = isListing(call) ? [...KNOWN, ...STREAMED] : KNOWN
+  const available = isListing(call) ? [...SERVED, ...STREAMED] : SERVED
   return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`, {})
 }
 

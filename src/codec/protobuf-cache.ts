@@ -1,0 +1,25 @@
+/** Protobuf made from stored JSON once: kept as long as the JSON is, for every reader and watcher to come. */
+import { ObjectMeta } from '../schema/object-meta.ts'
+import { type AnyType, message } from '../schema/types.ts'
+import { parseJson } from './json.ts'
+import { metadataOf } from './metadata-only.ts'
+import { toProtobuf } from './protobuf-encode.ts'
+
+const objects = new WeakMap<Uint8Array, Buffer>()
+const metadata = new WeakMap<Uint8Array, Buffer>()
+
+/** The message of an object of the type, without envelope. The JSON must not change afterwards. */
+export function protobufOf(type: AnyType, json: Uint8Array): Buffer {
+  let bytes = objects.get(json)
+  if (bytes === undefined) objects.set(json, (bytes = toProtobuf(type, parseJson(json).value)))
+  return bytes
+}
+
+/** The message PartialObjectMetadata of any object, without envelope. */
+export function protobufMetadataOf(json: Uint8Array): Buffer {
+  let bytes = metadata.get(json)
+  if (bytes === undefined) metadata.set(json, (bytes = toProtobuf(METADATA_ONLY, { metadata: parseJson(metadataOf(json)).value })))
+  return bytes
+}
+
+const METADATA_ONLY = message('PartialObjectMetadata', { metadata: [1, ObjectMeta, 'What all objects share.'] })

@@ -1,0 +1,75 @@
+/** Answers as protobuf: messages are made from stored JSON once and kept with it; lists and frames are put together from them. */
+import { setImmediate } from 'node:timers/promises'
+import type { WatchEvent } from '../cache/watch-stream.ts'
+import { protobufMetadataOf, protobufOf } from '../codec/protobuf-cache.ts'
+import { toProtobuf } from '../codec/protobuf-encode.ts'
+import { envelope, envelopeAround, fieldHead, PROTOBUF, watchFrame } from '../codec/protobuf-envelope.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
+import type { Result } from '../registry/api.ts'
+import type { Resource } from '../schema/resource.ts'
+import { protobufStatusOf } from './error.ts'
+import { LIMITS } from './limits.ts'
+import { bytesResponse, type Response } from './message.ts'
+import type { Shape } from './negotiate.ts'
+import { ListMeta } from './openapi-common.ts'
+
+/** The answer to a call as protobuf; `shape` is metadata alone, or the whole. */
+export async function protobufResponse(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undefined): Promise<Response> {
+  switch (result.form) {
+    case 'status':
+      return bytesResponse(result.code, PROTOBUF, protobufStatusOf(result.status as unknown as JsonObject))
+    case 'object':
+      return bytesResponse(result.code, PROTOBUF, objectOf(result.resource, result.json, shape))
+    case 'list':
+      return listResponse(result, shape)
+  }
+}
+
+/** The frame of a watch event. */
+export const protobufFrame = ({ type, resource, json }: WatchEvent, shape: Shape | undefined) =>
+  watchFrame(type, objectOf(resource, json, shape))
+
+function objectOf(resource: Resource, json: Uint8Array, shape: Shape | undefined): Buffer {
+  return shape === undefined
+    ? envelope(resource, protobufOf(resource.type, json))
+    : envelope({ kind: 'PartialObjectMetadata', apiVersion: shape.apiVersion }, protobufMetadataOf(json))
+}
+
+async function listResponse({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape | undefined): Promise<Response> {
+  const listMeta = toProtobuf(ListMeta, meta as unknown as Json)
+  const parts: Uint8Array[] = [fieldHead(1, listMeta.length), listMeta]
+  let length = parts[0]!.byteLength + listMeta.length
+  let busy = 0
+  for (const json of items) {
+    const item = shape === undefined ? protobufOf(resource.type, json) : protobufMetadataOf(json)
+    const head = fieldHead(2, item.length)
+    parts.push(head, item)
+    length += head.length + item.length
+    // A long list that was never asked for before takes a while to encode: others get their turns in between.
+    busy += json.byteLength
+    if (busy > LIMITS.listPieceBytes) {
+      busy = 0
+      await setImmediate()
+    }
+  }
+  const named =
+    shape === undefined ? { kind: resource.listKind, apiVersion: resource.apiVersion } : { kind: shape.as, apiVersion: shape.apiVersion }
+  const [head, tail] = envelopeAround(named, length)
+  const all = [head, ...parts, tail]
+  const total = head.length + length + tail.length
+  if (total <= LIMITS.wholeListBytes) return bytesResponse(200, PROTOBUF, Buffer.concat(all, total))
+  return { status: 200, headers: { 'content-type': PROTOBUF }, body: { form: 'pieces', length: total, pieces: pieces(all) } }
+}
+
+/** Many small buffers as few large ones. */
+function* pieces(parts: readonly Uint8Array[]): Generator<Uint8Array> {
+  let from = 0
+  let size = 0
+  for (let i = 0; i < parts.length; i++) {
+    size += parts[i]!.byteLength
+    if (size < LIMITS.listPieceBytes && i < parts.length - 1) continue
+    yield Buffer.concat(parts.slice(from, i + 1), size)
+    from = i + 1
+    size = 0
+  }
+}
