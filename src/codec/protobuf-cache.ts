@@ -1,8 +1,9 @@
 /** Protobuf made from stored JSON once: kept as long as the JSON is, for every reader and watcher to come. */
 import { ObjectMeta } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
 import { type AnyType, message } from '../schema/types.ts'
 import { parseJson } from './json.ts'
-import { metadataOf } from './metadata-only.ts'
+import { metadataOnly } from './metadata-only.ts'
 import { toProtobuf } from './protobuf-encode.ts'
 
 const objects = new WeakMap<Uint8Array, Buffer>()
@@ -15,10 +16,11 @@ export function protobufOf(type: AnyType, json: Uint8Array): Buffer {
   return bytes
 }
 
-/** The message PartialObjectMetadata of any object, without envelope. */
-export function protobufMetadataOf(json: Uint8Array): Buffer {
+/** The message PartialObjectMetadata of an object of the resource, without envelope. */
+export function protobufMetadataOf(resource: Resource, json: Uint8Array): Buffer {
   let bytes = metadata.get(json)
-  if (bytes === undefined) metadata.set(json, (bytes = toProtobuf(METADATA_ONLY, { metadata: parseJson(metadataOf(json)).value })))
+  // The version is not in the message, so that any will do.
+  if (bytes === undefined) metadata.set(json, (bytes = toProtobuf(METADATA_ONLY, parseJson(metadataOnly(resource, json, '')).value)))
   return bytes
 }
 

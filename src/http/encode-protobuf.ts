@@ -32,7 +32,7 @@ export const protobufFrame = ({ type, resource, json }: WatchEvent, shape: Shape
 function objectOf(resource: Resource, json: Uint8Array, shape: Shape | undefined): Buffer {
   return shape === undefined
     ? envelope(resource, protobufOf(resource.type, json))
-    : envelope({ kind: 'PartialObjectMetadata', apiVersion: shape.apiVersion }, protobufMetadataOf(json))
+    : envelope({ kind: 'PartialObjectMetadata', apiVersion: shape.apiVersion }, protobufMetadataOf(resource, json))
 }
 
 async function listResponse({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape | undefined): Promise<Response> {
@@ -41,7 +41,7 @@ async function listResponse({ resource, items, meta }: Extract<Result, { form: '
   let length = parts[0]!.byteLength + listMeta.length
   let busy = 0
   for (const json of items) {
-    const item = shape === undefined ? protobufOf(resource.type, json) : protobufMetadataOf(json)
+    const item = shape === undefined ? protobufOf(resource.type, json) : protobufMetadataOf(resource, json)
     const head = fieldHead(2, item.length)
     parts.push(head, item)
     length += head.length + item.length

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Call } from '../registry/api.ts'
+import { ObjectMeta } from '../schema/object-meta.ts'
 import { StatusError } from '../schema/status-error.ts'
+import { message, raw, string } from '../schema/types.ts'
 import { acceptsGzip, bodyType, negotiate, negotiateError, parseAccept } from './negotiate.ts'
 import { find, testCatalog, testRequest } from './testing.ts'
 
@@ -41,11 +43,31 @@ test('quality decides, then order', () => {
   )
 })
 
-test('a client that prefers protobuf gets the JSON it lists next', () => {
-  assert.equal(formatOf('application/vnd.kubernetes.protobuf,application/json').mediaType, 'application/json')
-  const error = refusal(() => formatOf('application/vnd.kubernetes.protobuf'))
+test('protobuf is served to clients that prefer it, but not tables', () => {
+  const protobuf = 'application/vnd.kubernetes.protobuf'
+  assert.equal(formatOf(`${protobuf},application/json`).mediaType, protobuf)
+  assert.equal(formatOf(`application/json,${protobuf}`).mediaType, 'application/json')
+  assert.equal(formatOf(`${protobuf};stream=watch`, 'watch').mediaType, protobuf)
+  assert.equal(formatOf(`${protobuf};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`).mediaType, protobuf)
+  assert.equal(formatOf(`${protobuf};as=Table;v=v1;g=meta.k8s.io,application/json`).mediaType, 'application/json')
+  const error = refusal(() => formatOf(`${protobuf};as=Table;v=v1;g=meta.k8s.io`))
   assert.equal(error.code, 406)
-  assert.equal(error.message, 'only the following media types are accepted: application/json, application/yaml')
+  assert.equal(
+    error.message,
+    'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+  )
+})
+
+test('a kind without wire numbers has no protobuf form but its metadata', () => {
+  const type = message('Widget', { kind: [0, string], apiVersion: [0, string], metadata: [1, ObjectMeta], spec: [0, raw] })
+  const call = { ...callOf('get'), resource: { ...secrets, type } }
+  const protobuf = 'application/vnd.kubernetes.protobuf'
+  const of = (accept: string) => negotiate(testRequest('/', { headers: { accept } }), call, 'meta.k8s.io').mediaType
+  assert.equal(of(`${protobuf},application/json`), 'application/json')
+  assert.equal(of(`${protobuf};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`), protobuf)
+  const body = testRequest('/', { headers: { 'content-type': protobuf } })
+  assert.match(refusal(() => bodyType(body, { ...call, verb: 'create' })).message, /: application\/json, application\/yaml$/)
+  assert.equal(bodyType(body, { ...call, verb: 'delete' }), protobuf)
 })
 
 test('nothing in common is refused with what there is', () => {
@@ -72,11 +94,11 @@ test('tables and metadata are asked for by parameters, in a version that exists'
   )
 })
 
-test('a watch streams JSON and nothing else', () => {
+test('a watch streams JSON or protobuf, but not YAML', () => {
   assert.equal(formatOf('application/json;stream=watch', 'watch').mediaType, 'application/json')
   assert.equal(
     refusal(() => formatOf('application/yaml', 'watch')).message,
-    'only the following media types are accepted: application/json;stream=watch',
+    'only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch',
   )
 })
 
@@ -91,16 +113,18 @@ test('pretty is asked for, or given to tools that people read', () => {
 test('errors take the plain form a client accepts, else JSON', () => {
   const of = (accept: string) => negotiateError(testRequest('/', { headers: { accept } })).mediaType
   assert.equal(of('application/yaml'), 'application/yaml')
+  assert.equal(of('application/vnd.kubernetes.protobuf;stream=watch,application/json'), 'application/vnd.kubernetes.protobuf')
   assert.equal(of('text/html'), 'application/json')
   assert.equal(of('application/yaml;as=Table;v=v1;g=meta.k8s.io'), 'application/json')
 })
 
-test('bodies are JSON or YAML, patches one of four', () => {
+test('bodies are JSON, YAML or protobuf, patches one of four', () => {
   const of = (type: string | undefined, verb: Call['verb'] = 'create', more = {}) =>
     bodyType(testRequest('/', { headers: { ...(type === undefined ? {} : { 'content-type': type }), ...more } }), callOf(verb))
   assert.equal(of(undefined), 'application/json')
   assert.equal(of('Application/JSON; charset=utf-8'), 'application/json')
   assert.equal(of('application/yaml'), 'application/yaml')
+  assert.equal(of('application/vnd.kubernetes.protobuf'), 'application/vnd.kubernetes.protobuf')
   assert.equal(of('application/merge-patch+json; x=y', 'patch'), 'application/merge-patch+json')
   assert.match(
     refusal(() => of('text/plain')).message,

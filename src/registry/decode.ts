@@ -61,6 +61,13 @@ export function parseBody(
   }
 }
 
+/** The apiVersion that a body claims for itself; empty when it claims none. */
+export function claimedVersion(expected: Expected, source: { mediaType: string; bytes: Uint8Array }): string {
+  if (source.mediaType === PROTOBUF) return openBody(expected, source.bytes).apiVersion
+  const { value } = parseBody(expected, source)
+  return isObject(value) && typeof value['apiVersion'] === 'string' ? value['apiVersion'] : ''
+}
+
 /** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to tell of. */
 function readProtobuf(expected: Expected, bytes: Uint8Array): { value: Json; duplicates: readonly Duplicate[] } {
   const { kind, apiVersion, raw } = openBody(expected, bytes)

@@ -10,7 +10,7 @@ import { keyOf, type Resource } from '../schema/resource.ts'
 import { conflict, invalidObject, MODIFIED, notFound } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeStored } from './change.ts'
-import { decodeObject } from './decode.ts'
+import { claimedVersion, decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
 import { storedForm } from './stored-form.ts'
@@ -32,12 +32,9 @@ export function readOptions(call: Call, ctx: CallContext): DeleteOptions {
 
 /** Clients send DeleteOptions in the version of the object, of the meta group, or of nothing at all. */
 function decodeDeleteOptions(expected: Parameters<typeof decodeObject>[0], body: NonNullable<CallContext['body']>, call: Call): DeleteBody {
-  for (const apiVersion of [call.resource.apiVersion, 'meta.k8s.io/v1']) {
-    const version = new RegExp(`"apiVersion"\\s*:\\s*"${apiVersion.replaceAll('.', '\\.')}"`)
-    if (apiVersion !== 'v1' && version.test(Buffer.from(body.bytes).toString()))
-      return decodeObject({ ...expected, apiVersion }, body, 'Ignore').object as DeleteBody
-  }
-  return decodeObject(expected, body, 'Ignore').object as DeleteBody
+  const claimed = claimedVersion(expected, body)
+  const apiVersion = [call.resource.apiVersion, 'meta.k8s.io/v1'].includes(claimed) ? claimed : expected.apiVersion
+  return decodeObject({ ...expected, apiVersion }, body, 'Ignore').object as DeleteBody
 }
 
 export type Removal = { readonly call: Call; readonly ctx: CallContext; readonly options: DeleteOptions }

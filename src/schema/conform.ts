@@ -3,6 +3,7 @@
  * where the type says so, times and quantities made canonical, fields put in declared order. The input is never changed.
  */
 import { canonicalBase64 } from '../lib/base64.ts'
+import { formatDuration, parseDuration } from '../lib/duration.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { canonicalQuantity } from '../lib/quantity.ts'
 import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, parseTime } from '../lib/time.ts'
@@ -158,11 +159,16 @@ function scalarReader(shape: Extract<Shape, { kind: 'scalar' }>, keepsZero: bool
   const drop = <T>(value: T, isZero: boolean) => (isZero && !keepsZero ? undefined : value)
   switch (shape.name) {
     case 'string':
-    case 'duration':
       return (value, walk) => {
         if (value === null) return undefined
         if (typeof value !== 'string') throw mismatchAs(value, 'string', walk)
         return drop(value, value === '')
+      }
+    case 'duration':
+      return (value, walk) => {
+        if (value === null) return undefined
+        if (typeof value !== 'string') throw mismatchAs(value, 'string', walk)
+        return reading(() => formatDuration(parseDuration(value)))
       }
     case 'bool':
       return (value, walk) => {
