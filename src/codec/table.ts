@@ -64,7 +64,7 @@ function rowOf(resource: Resource, json: Uint8Array, { includeObject, apiVersion
   const included =
     includeObject === 'None' ? 'null' : includeObject === 'Object' ? utf8(json) : metadataOnly(resource, json, apiVersion).toString('utf8')
   const conditions = resource.def.rowConditions?.(object) ?? []
-  const said = conditions.length === 0 ? '' : `"conditions":${stringifyJson(conditions as Json)},`
+  const said = conditions.length === 0 ? '' : `"conditions":${stringifyJson([...conditions] as Json[])},`
   return `{"cells":${stringifyJson(cells)},${said}"object":${included}}`
 }
 
