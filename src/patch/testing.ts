@@ -78,7 +78,7 @@ function valuesOfStructure(structure: Structure): fc.Arbitrary<Json> {
       const members = [...structure.members.values()]
       const parts = members.map(member => fc.option(valuesOfStructure(member.structure), { nil: undefined, freq: 3 }))
       return fc.tuple(...parts).map(values => {
-        const present = values.flatMap((value, i): [string, Json][] => (value === undefined ? [] : [[members[i]!.name, value]]))
+        const present = values.flatMap((value, i): [string, Json][] => (isNothing(value) ? [] : [[members[i]!.name, value!]]))
         return objectOf(present)
       })
     }
@@ -86,6 +86,8 @@ function valuesOfStructure(structure: Structure): fc.Arbitrary<Json> {
       return listsOf(structure)
   }
 }
+
+const isNothing = (value: Json | undefined) => value === undefined || (isObject(value) && Object.keys(value).length === 0)
 
 function listsOf(list: ListStructure): fc.Arbitrary<Json> {
   const item = valuesOfStructure(list.item)

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import type { JsonObject } from '../lib/json-value.ts'
+import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
+import { int32, mapOf, message, string } from '../schema/types.ts'
+import { compare } from './compare.ts'
+import { difference, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
+import { fromFieldsV1 } from './fields-v1.ts'
+import { withManagedFields } from './managers.ts'
+import { MAX_UPDATE_MANAGERS, trackUpdate, UNOWNED_FIELDS } from './ownership.ts'
+import { kindOf, objectsOf, RUNS, stored, types } from './testing.ts'
+
+const Thing = message('Thing', {
+  kind: [0, string],
+  apiVersion: [0, string],
+  metadata: [1, ObjectMeta.orEmpty()],
+  data: [2, mapOf(string)],
+  status: [3, message('Status', { ready: [1, int32] }).orEmpty()],
+})
+const base = (data: JsonObject, more: JsonObject = {}): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Thing',
+  metadata: { name: 'x', namespace: 'n', uid: 'u', resourceVersion: '7', generation: 1, creationTimestamp: at(0) },
+  data,
+  status: {},
+  ...more,
+})
+const at = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`
+const by = (name: string, minute: number, subresource = '') => ({ name, apiVersion: 'v1', subresource, time: at(minute) })
+const resetFields = fieldSetOfNames('status')
+const write = (live: JsonObject | undefined, next: JsonObject, writer: ReturnType<typeof by>) =>
+  withManagedFields(next, trackUpdate({ type: Thing, live, next, writer, resetFields }))
+const entries = (object: JsonObject) => ((object['metadata'] as JsonObject)['managedFields'] ?? []) as unknown as ManagedFieldsEntry[]
+const owners = (object: JsonObject) => Object.fromEntries(entries(object).map(e => [e.manager, e.fieldsV1]))
+
+test('a creator owns what it set, but not what identifies the object or what the server sets', () => {
+  const live = write(undefined, base({ a: '1', b: '1' }, { status: { ready: 1 } }), by('creator', 1))
+  assert.deepEqual(entries(live), [
+    {
+      manager: 'creator',
+      operation: 'Update',
+      apiVersion: 'v1',
+      time: at(1),
+      fieldsType: 'FieldsV1',
+      fieldsV1: { 'f:data': { '.': {}, 'f:a': {}, 'f:b': {} } },
+    },
+  ])
+})
+
+test('what a writer changes is taken from its owners', () => {
+  const live = write(undefined, base({ a: '1', b: '1' }), by('creator', 1))
+  const next = write(live, withManagedFields(base({ a: '2', b: '1' }), entries(live)), by('patcher', 2))
+  assert.deepEqual(owners(next), {
+    creator: { 'f:data': { '.': {}, 'f:b': {} } },
+    patcher: { 'f:data': { 'f:a': {} } },
+  })
+  assert.deepEqual(
+    entries(next).map(entry => entry.time),
+    [at(1), at(2)],
+  )
+})
+
+test('what goes has no owner, and who owns nothing is gone', () => {
+  const live = write(undefined, base({ a: '1' }), by('creator', 1))
+  const added = write(live, base({ a: '1', b: '2' }), by('patcher', 2))
+  const { data: _, ...bare } = base({})
+  assert.deepEqual(owners(write(added, bare, by('cleaner', 3))), {})
+})
+
+test('a write that changes nothing leaves entries and times as they are', () => {
+  const live = write(undefined, base({ a: '1' }), by('creator', 1))
+  assert.deepEqual(entries(write(live, base({ a: '1' }), by('creator', 9))), entries(live))
+  assert.deepEqual(entries(write(live, base({ a: '1' }), by('other', 9))), entries(live))
+})
+
+test('a writer of the same name through a subresource is another manager', () => {
+  const live = write(undefined, base({ a: '1' }), by('one', 1))
+  const next = base({ a: '1' }, { status: { ready: 1 } })
+  const managed = trackUpdate({ type: Thing, live, next, writer: by('one', 2, 'status'), resetFields: fieldSetOfNames('data') })
+  assert.deepEqual(
+    managed.map(({ manager, subresource, fieldsV1 }) => [manager, subresource, fieldsV1]),
+    [
+      ['one', undefined, { 'f:data': { '.': {}, 'f:a': {} } }],
+      ['one', 'status', { 'f:status': { 'f:ready': {} } }],
+    ],
+  )
+})
+
+test('clients may edit and reset managers, but cannot lose them by mistake or through a subresource', () => {
+  const live = write(undefined, base({ a: '1' }), by('creator', 1))
+  const sent = (managedFields: unknown): JsonObject => {
+    const object = base({ a: '1' })
+    return { ...object, metadata: { ...(object['metadata'] as JsonObject), managedFields: managedFields as never } }
+  }
+  const after = (managedFields: unknown, subresource = '') =>
+    trackUpdate({ type: Thing, live, next: sent(managedFields), writer: by('x', 2, subresource) })
+  assert.deepEqual(after([{}]), [])
+  assert.deepEqual(after([]), [])
+  assert.deepEqual(after([{}], 'status'), entries(live))
+  assert.deepEqual(after([{ manager: 'x', operation: 'Nope' }]), entries(live))
+  assert.deepEqual(after([{ ...entries(live)[0], fieldsV1: { bad: {} } }]), entries(live))
+  assert.deepEqual(after([{ ...entries(live)[0], manager: 'renamed' }]), [{ ...entries(live)[0], manager: 'renamed' }])
+})
+
+test('an object without managers gets none by a plain update', () => {
+  assert.deepEqual(trackUpdate({ type: Thing, live: base({ a: '1' }), next: base({ a: '2' }), writer: by('x', 1) }), [])
+})
+
+test('managers of versions that are no longer served are forgotten', () => {
+  const live = write(undefined, base({ a: '1' }), by('creator', 1))
+  const old = entries(live).map(entry => ({ ...entry, apiVersion: 'v1beta1' }))
+  const next = trackUpdate({ type: Thing, live: withManagedFields(live, old), next: base({ a: '1', b: '2' }), writer: by('x', 2) })
+  assert.deepEqual(
+    next.map(entry => entry.manager),
+    ['x'],
+  )
+})
+
+test('managers of other versions keep what they own in terms of their version', () => {
+  const live = write(undefined, base({ a: '1', b: '1' }), by('creator', 1))
+  const old = entries(live).map(entry => ({ ...entry, apiVersion: 'v1beta1' }))
+  const convert = (object: JsonObject, apiVersion: string) => ({ type: Thing, object: { ...object, apiVersion } })
+  const next = trackUpdate({
+    type: Thing,
+    live: withManagedFields(live, old),
+    next: base({ a: '2', b: '1' }),
+    writer: by('x', 2),
+    convert,
+  })
+  assert.deepEqual(
+    next.map(({ manager, apiVersion, fieldsV1 }) => [manager, apiVersion, fieldsV1]),
+    [
+      ['creator', 'v1beta1', { 'f:data': { '.': {}, 'f:b': {} } }],
+      ['x', 'v1', { 'f:data': { 'f:a': {} } }],
+    ],
+  )
+})
+
+test('a writer without a name is unknown', () => {
+  assert.deepEqual(Object.keys(owners(write(undefined, base({ a: '1' }), by('', 1)))), ['unknown'])
+})
+
+test('beyond the cap the oldest updaters become one', () => {
+  let live = write(undefined, base({ f0: '0' }), by('m0', 0))
+  const data: JsonObject = { f0: '0' }
+  for (let i = 1; i < 14; i++) {
+    data[`f${i}`] = '1'
+    live = write(live, base({ ...data }), by(`m${i}`, i))
+  }
+  const managed = entries(live)
+  assert.equal(managed.length, MAX_UPDATE_MANAGERS)
+  assert.deepEqual(managed[0], {
+    manager: 'ancient-changes',
+    operation: 'Update',
+    apiVersion: 'v1',
+    time: at(4),
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:data': { '.': {}, 'f:f0': {}, 'f:f1': {}, 'f:f2': {}, 'f:f3': {}, 'f:f4': {} } },
+  })
+})
+
+const generated = types.map(kindOf).chain(type => fc.tuple(fc.constant(type), objectsOf(type), objectsOf(type)))
+
+test('after a write the writer owns all that changed, no one else any of it, and no one what is gone', () => {
+  fc.assert(
+    fc.property(generated, ([type, first, second]) => {
+      const writer = (name: string, minute: number) => ({ name, apiVersion: 'example.com/v1', subresource: '', time: at(minute) })
+      const next = stored(type, first, [])
+      const created = trackUpdate({ type, live: undefined, next, writer: writer('a', 1) })
+      // An object that no one owns anything of is not tracked before it is applied to.
+      if (created.length === 0) return
+      const live = stored(type, next, created)
+      const after = stored(type, second, [])
+      const managed = trackUpdate({ type, live, next: after, writer: writer('b', 2) })
+      const { added, modified, removed } = compare(type, withManagedFields(live, []), after)
+      const taken = difference(union(added, modified), UNOWNED_FIELDS)
+      const owned = (name: string) => {
+        const entry = managed.find(one => one.manager === name)
+        const parsed = fromFieldsV1(entry?.fieldsV1)
+        assert.ok(parsed.ok)
+        return parsed.set
+      }
+      assert.ok(isEmptySet(difference(taken, owned('b'))))
+      assert.ok(isEmptySet(intersection(taken, owned('a'))))
+      assert.ok(isEmptySet(intersection(removed, union(owned('a'), owned('b')))))
+      assert.deepEqual(trackUpdate({ type, live: stored(type, after, managed), next: after, writer: writer('c', 3) }), managed)
+    }),
+    RUNS,
+  )
+})

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
+import { parentManagedFields, scaleManagedFields } from './scale-ownership.ts'
+
+const paths = new Map([['apps/v1', 'spec.replicas']])
+const REPLICAS = { 'f:spec': { 'f:replicas': {} } }
+const entry = (manager: string, operation: string, more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry => ({
+  manager,
+  operation,
+  apiVersion: 'apps/v1',
+  time: '2026-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1: { 'f:spec': { 'f:replicas': {}, 'f:selector': {} } },
+  ...more,
+})
+const inScale = (manager: string, operation: string, time = '2026-01-01T00:00:00Z', subresource?: string) =>
+  entry(manager, operation, { apiVersion: 'autoscaling/v1', fieldsV1: REPLICAS, time, ...(subresource ? { subresource } : {}) })
+
+test('a scale has the owners of the size alone', () => {
+  const parent = [entry('a', 'Apply'), entry('b', 'Update', { fieldsV1: { 'f:spec': { 'f:selector': {} } } })]
+  assert.deepEqual(scaleManagedFields(parent, paths), [inScale('a', 'Apply')])
+  assert.deepEqual(scaleManagedFields([entry('a', 'Apply', { apiVersion: 'apps/v2' })], paths), [])
+})
+
+test('who takes the size through the scale takes it from its owners', () => {
+  const parent = [entry('a', 'Apply'), entry('b', 'Update')]
+  const scale = [inScale('hpa', 'Update', '2026-02-01T00:00:00Z', 'scale')]
+  const left = { fieldsV1: { 'f:spec': { 'f:selector': {} } } }
+  assert.deepEqual(parentManagedFields({ parent, scale, paths, apiVersion: 'apps/v1' }), [
+    entry('a', 'Apply', left),
+    entry('b', 'Update', left),
+    entry('hpa', 'Update', { fieldsV1: REPLICAS, time: '2026-02-01T00:00:00Z', subresource: 'scale' }),
+  ])
+})
+
+test('an owner that still owns the size keeps its entry, and its time moves with the scale', () => {
+  const own = entry('hpa', 'Update', { fieldsV1: REPLICAS, subresource: 'scale' })
+  const scale = [inScale('a', 'Apply'), inScale('hpa', 'Update', '2026-03-01T00:00:00Z', 'scale')]
+  assert.deepEqual(parentManagedFields({ parent: [entry('a', 'Apply'), own], scale, paths, apiVersion: 'apps/v1' }), [
+    entry('a', 'Apply'),
+    { ...own, time: '2026-03-01T00:00:00Z' },
+  ])
+})
+
+test('an owner of nothing but the size is gone when it is taken', () => {
+  const parent = [entry('a', 'Apply', { fieldsV1: REPLICAS })]
+  const scale = [inScale('b', 'Update', '2026-01-01T00:00:00Z', 'scale')]
+  assert.deepEqual(
+    parentManagedFields({ parent, scale, paths, apiVersion: 'apps/v1' }).map(({ manager }) => manager),
+    ['b'],
+  )
+})
