@@ -8,6 +8,9 @@ import { DaemonSet } from './apps/daemonset.ts'
 import { Deployment } from './apps/deployment.ts'
 import { ReplicaSet } from './apps/replicaset.ts'
 import { StatefulSet } from './apps/statefulset.ts'
+import { CertificateSigningRequest } from './certificates/certificatesigningrequest.ts'
+import { ClusterTrustBundle } from './certificates/clustertrustbundle.ts'
+import { PodCertificateRequest } from './certificates/podcertificaterequest.ts'
 import { Lease } from './coordination/lease.ts'
 import { ConfigMap } from './core/configmap.ts'
 import { Event } from './core/event.ts'
@@ -23,6 +26,8 @@ import { ServiceCIDR } from './networking/servicecidr.ts'
 import { StorageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export const builtinKinds: readonly Kind<any>[] = [
+  CertificateSigningRequest,
+  ClusterTrustBundle,
   ConfigMap,
   ControllerRevision,
   DaemonSet,
@@ -36,6 +41,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   Namespace,
   Node,
   Pod,
+  PodCertificateRequest,
   PodTemplate,
   ReplicaSet,
   Secret,

@@ -44,9 +44,10 @@ export function setManagers({ metadata }: AnyObject, entries: readonly ManagedFi
 
 /** Fields that a path leaves as they are stored cannot be owned through it. */
 function resetFields({ def, type }: Resource, subresource: string): FieldSet {
-  if (subresource === '') return def.status ? STATUS : NOTHING
+  if (subresource === '') return def.unowned ? fieldSetOfNames(...def.unowned) : def.status ? STATUS : NOTHING
   const view = subresource === 'status' ? def.subresources?.status : def.subresources?.views?.[subresource]
   if (!view || type.shape.kind !== 'message') return NOTHING
+  if (view.unowned) return fieldSetOfNames(...view.unowned)
   const kept = Object.keys(type.shape.fields).filter(name => name !== subresource && !ENVELOPE.includes(name))
   return fieldSetOfNames(...(view.take ? [] : kept), ...(view.keepsMetadata ? ['metadata'] : []))
 }

@@ -50,6 +50,8 @@ export interface View<O> {
   readonly take?: (sent: O, stored: O) => O
   /** Labels, annotations and the rest of metadata stay as stored. */
   readonly keepsMetadata?: true
+  /** Fields that nobody comes to own through this path, as dotted paths. Default: all parts but the one of the same name. */
+  readonly unowned?: readonly string[]
   readonly onUpdate?: (o: O, old: O, ctx: RequestContext) => void
   /** Replaces the kind's own rules for writes through this path. */
   readonly validate?: Rule<O>
@@ -118,6 +120,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly verbs?: readonly Verb[]
   /** Where discovery says its objects are stored, when not in this group's preferred version of it. */
   readonly storedAs?: { readonly group?: string; readonly version: string }
+  /** Fields that nobody comes to own through plain writes, as dotted paths. Default: the status. */
+  readonly unowned?: readonly string[]
   /** Changes of spec (or of what the function returns) move metadata.generation. */
   readonly generation?: true | ((o: O) => unknown)
   /** A replace of an absent name creates it. */

@@ -52,6 +52,8 @@ export type FieldReason =
 export type FieldError = { readonly reason: FieldReason; readonly field: string; readonly message: string }
 
 export const invalid = (ref: Ref<any>, detail: string): FieldError => aboutValue('FieldValueInvalid', 'Invalid value', ref, detail)
+/** Invalid for a reason that says it all, of a value too large or too secret to show. */
+export const invalidUnshown = (ref: Ref<any>, detail: string): FieldError => about('FieldValueInvalid', 'Invalid value', ref, detail)
 export const duplicate = (ref: Ref<any>): FieldError => aboutValue('FieldValueDuplicate', 'Duplicate value', ref)
 export const notFoundValue = (ref: Ref<any>): FieldError => aboutValue('FieldValueNotFound', 'Not found', ref)
 export const typeInvalid = (ref: Ref<any>, detail: string): FieldError => aboutValue('FieldValueTypeInvalid', 'Invalid value', ref, detail)

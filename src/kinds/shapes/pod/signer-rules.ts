@@ -1,5 +1,5 @@
 /** Rules on the names of certificate signers and of the trust bundles that belong to them. */
-import { isDNS1123Label, isDNS1123Subdomain, nameIsDNSSubdomain } from '../../../lib/names.ts'
+import { isDNS1123Label, isDNS1123Subdomain, type NameRole, nameIsDNSSubdomain } from '../../../lib/names.ts'
 import { type FieldError, invalid, type Ref, required, tooLong, withValue } from '../../../schema/refs.ts'
 
 const MAX_DOMAIN = 253
@@ -35,12 +35,12 @@ export function isKubernetesSigner(name: string): boolean {
 }
 
 /** What is wrong with the name of a trust bundle; those of a signer begin with its name. */
-export function trustBundleNameFaults(name: string, signer: string): string[] {
+export function trustBundleNameFaults(name: string, signer: string, role?: NameRole): string[] {
   if (signer === '')
-    return name.includes(':') ? ['ClusterTrustBundle without signer name must not have ":" in its name'] : nameIsDNSSubdomain(name)
+    return name.includes(':') ? ['ClusterTrustBundle without signer name must not have ":" in its name'] : nameIsDNSSubdomain(name, role)
   const prefix = `${signer.replaceAll('/', ':')}:`
   return name.startsWith(prefix)
-    ? nameIsDNSSubdomain(name.slice(prefix.length))
+    ? nameIsDNSSubdomain(name.slice(prefix.length), role)
     : [`ClusterTrustBundle for signerName ${signer} must be named with prefix ${prefix}`]
 }
 

@@ -1,0 +1,155 @@
+/** Reads ASN.1's distinguished encoding, element by element. Everything malformed is a DerError in the words of Go's encoding/asn1. */
+
+export class DerError extends Error {}
+
+/** One element: its identifier byte, what is inside it and all its bytes. */
+export type Element = { readonly tag: number; readonly content: Buffer; readonly raw: Buffer }
+
+export const TAG = {
+  boolean: 0x01,
+  integer: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  oid: 0x06,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  set: 0x31,
+} as const
+
+/** The tag of a value under a context-specific number, `constructed` when it holds further elements. */
+export const contextTag = (number: number, { constructed = true } = {}): number => (constructed ? 0xa0 : 0x80) | number
+
+/** The first element of some bytes, and what follows it. */
+export function readElement(bytes: Buffer): { element: Element; rest: Buffer } {
+  if (bytes.length === 0) throw syntax('sequence truncated')
+  const tag = bytes[0]!
+  // Certificates know no tag beyond 30, the longest that fits the first byte.
+  if ((tag & 0x1f) === 0x1f) throw structure('tag too large')
+  const { length, start } = readLength(bytes)
+  const end = start + length
+  if (end > bytes.length) throw syntax('data truncated')
+  return { element: { tag, content: bytes.subarray(start, end), raw: bytes.subarray(0, end) }, rest: bytes.subarray(end) }
+}
+
+/** The one element that some bytes are; `what` names it in errors. */
+export function readWhole(bytes: Buffer, tag: number, what: string): Element {
+  const { element, rest } = readElement(bytes)
+  expectTag(element, tag, what)
+  if (rest.length > 0) throw syntax('trailing data')
+  return element
+}
+
+/** The elements inside a constructed one. */
+export function childrenOf({ content }: Element): Element[] {
+  const children: Element[] = []
+  for (let rest = content; rest.length > 0; ) {
+    const next = readElement(rest)
+    children.push(next.element)
+    rest = next.rest
+  }
+  return children
+}
+
+/** Steps through the parts of a sequence whose parts are known. */
+export class Parts {
+  #rest: readonly Element[]
+
+  constructor(sequence: Element) {
+    this.#rest = childrenOf(sequence)
+  }
+
+  /** The next part, which must be there. */
+  take(tag: number, what: string): Element {
+    const [next, ...rest] = this.#rest
+    if (next === undefined) throw syntax('sequence truncated')
+    expectTag(next, tag, what)
+    this.#rest = rest
+    return next
+  }
+
+  /** The next part whatever it is. */
+  takeAny(): Element {
+    const [next, ...rest] = this.#rest
+    if (next === undefined) throw syntax('sequence truncated')
+    this.#rest = rest
+    return next
+  }
+
+  /** The next part if it has this tag. */
+  takeIf(tag: number): Element | undefined {
+    return this.#rest[0]?.tag === tag ? this.takeAny() : undefined
+  }
+}
+
+/** An object identifier in its dotted form. */
+export function oidText({ content }: Element): string {
+  if (content.length === 0) throw syntax('zero length OBJECT IDENTIFIER')
+  const arcs: number[] = []
+  let arc = 0
+  for (const [i, byte] of content.entries()) {
+    arc = arc * 128 + (byte & 0x7f)
+    if (!Number.isSafeInteger(arc)) throw structure('base 128 integer too large')
+    if (byte & 0x80) {
+      if (i === content.length - 1) throw syntax('truncated base 128 integer')
+      continue
+    }
+    if (arcs.length > 0) arcs.push(arc)
+    else arcs.push(Math.min(Math.floor(arc / 40), 2), arc - Math.min(Math.floor(arc / 40), 2) * 40)
+    arc = 0
+  }
+  return arcs.join('.')
+}
+
+/** The bytes of a bit string of whole bytes. */
+export function bitsOf({ content }: Element): Buffer {
+  const unused = content[0]
+  if (unused === undefined) throw syntax('zero length BIT STRING')
+  if (unused > 7 || (content.length === 1 && unused > 0)) throw syntax('invalid padding bits in BIT STRING')
+  return content.subarray(1)
+}
+
+/** The moment that a UTCTime or GeneralizedTime names, as certificates write them: in UTC, with seconds. */
+export function timeOf({ tag, content }: Element): Date {
+  const text = content.toString('latin1')
+  const match = (tag === TAG.utcTime ? UTC_TIME : tag === TAG.generalizedTime ? GENERALIZED_TIME : NEVER).exec(text)
+  if (!match) throw structure('time is malformed')
+  const [, year = '', month, day, hour, minute, second] = match
+  const century = year.length === 4 ? '' : Number(year) < 50 ? '20' : '19'
+  const iso = `${century}${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`
+  const moment = new Date(iso)
+  // A day that its month does not have would be read as one of the next month.
+  if (Number.isNaN(moment.getTime()) || moment.toISOString() !== iso) throw structure('time is malformed')
+  return moment
+}
+
+const UTC_TIME = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/
+const GENERALIZED_TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/
+const NEVER = /^(?!)/
+
+function readLength(bytes: Buffer): { length: number; start: number } {
+  const first = bytes[1]
+  if (first === undefined) throw syntax('truncated tag or length')
+  if (first < 0x80) return { length: first, start: 2 }
+  const size = first & 0x7f
+  if (size === 0) throw syntax('indefinite length found (not DER)')
+  if (bytes.length < 2 + size) throw syntax('truncated tag or length')
+  if (bytes[2] === 0) throw structure('superfluous leading zeros in length')
+  if (size > 4) throw structure('length too large')
+  const length = bytes.readUIntBE(2, size)
+  if (length < 0x80) throw structure('non-minimal length')
+  return { length, start: 2 + size }
+}
+
+function expectTag({ tag, content, raw }: Element, expected: number, what: string): void {
+  if (tag === expected) return
+  const found = `{class:${tag >> 6} tag:${tag & 0x1f} length:${content.length} isCompound:${(tag & 0x20) !== 0}}`
+  throw structure(`tags don't match (${expected & 0x1f} vs ${found}) ${NO_PARAMETERS} ${what} @${raw.length - content.length}`)
+}
+
+/** What Go says of a field that has no special form. */
+const NO_PARAMETERS =
+  '{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}'
+
+const syntax = (message: string) => new DerError(`asn1: syntax error: ${message}`)
+const structure = (message: string) => new DerError(`asn1: structure error: ${message}`)

@@ -1,0 +1,111 @@
+/** Public keys inside certificates and requests for them, and signatures made with them, as Go's crypto/x509 reads them. */
+import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, TAG } from './der-reader.ts'
+
+/** A key that can check signatures; undefined stands for algorithms that are not known. */
+export type PublicKey = { readonly type: 'rsa' | 'ec' | 'ed25519'; readonly key: KeyObject; readonly curve?: string }
+
+/** Reads a SubjectPublicKeyInfo. Throws DerError when the algorithm is known and the key is not one of it. */
+export function readPublicKey(info: Element): PublicKey | undefined {
+  const parts = new Parts(info)
+  const algorithm = new Parts(parts.take(TAG.sequence, 'AlgorithmIdentifier'))
+  const id = oidText(algorithm.take(TAG.oid, 'ObjectIdentifier'))
+  bitsOf(parts.take(TAG.bits, 'BitString'))
+  if (!Object.hasOwn(KEY_TYPES, id)) return undefined
+  const type = KEY_TYPES[id]!
+  const curve = type === 'ec' ? CURVES.get(oidText(algorithm.take(TAG.oid, 'ObjectIdentifier'))) : undefined
+  if (type === 'ec' && curve === undefined) throw new DerError('x509: unsupported elliptic curve')
+  try {
+    const key = createPublicKey({ key: info.raw, format: 'der', type: 'spki' })
+    return { type, key, ...(curve && { curve }) }
+  } catch {
+    throw new DerError(MALFORMED[type])
+  }
+}
+
+/** Why a signature is not one of the key's over these bytes; undefined when it is. */
+export function signatureProblem(signed: Buffer, algorithm: Element, signature: Buffer, key: PublicKey | undefined): string | undefined {
+  const scheme = schemeOf(algorithm)
+  if (scheme === undefined) return UNIMPLEMENTED
+  if (scheme.insecure) return `x509: cannot verify signature: insecure algorithm ${scheme.insecure}`
+  if (key === undefined) return UNIMPLEMENTED
+  if (key.type !== scheme.key)
+    return `x509: signature algorithm specifies an ${KEY_NAMES[scheme.key]} public key, but have public key of type ${GO_TYPES[key.type]}`
+  const options = scheme.pss ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : {}
+  return verify(scheme.hash, signed, { key: key.key, ...options }, signature) ? undefined : FAILURES[key.type]
+}
+
+type Scheme = { readonly key: PublicKey['type']; readonly hash: string | null; readonly pss?: true; readonly insecure?: string }
+
+function schemeOf(algorithm: Element): Scheme | undefined {
+  const [id, parameters] = childrenOf(algorithm)
+  if (id?.tag !== TAG.oid) return undefined
+  const name = oidText(id)
+  return name === RSA_PSS ? pssScheme(parameters) : SCHEMES.get(name)
+}
+
+/** Only the usual kind: one hash throughout, and a salt as long as it. */
+function pssScheme(parameters: Element | undefined): Scheme | undefined {
+  if (parameters?.tag !== TAG.sequence) return undefined
+  const parts = new Parts(parameters)
+  const wrapped = (number: number) => {
+    const outer = parts.takeIf(contextTag(number))
+    return outer && childrenOf(outer)[0]
+  }
+  const [hash, mask, salt] = [wrapped(0), wrapped(1), wrapped(2)]
+  const maskHash = mask && childrenOf(mask)[1]
+  const [known, same] = [hashOf(hash), hashOf(maskHash)]
+  if (!known || known !== same || salt?.tag !== TAG.integer || salt.content.length !== 1 || salt.content[0] !== known.bytes)
+    return undefined
+  return { key: 'rsa', hash: known.name, pss: true }
+}
+
+function hashOf(algorithm: Element | undefined) {
+  const [id] = algorithm ? childrenOf(algorithm) : []
+  return id?.tag === TAG.oid ? HASHES.get(oidText(id)) : undefined
+}
+
+const UNIMPLEMENTED = 'x509: cannot verify signature: algorithm unimplemented'
+
+const KEY_TYPES: Readonly<Record<string, PublicKey['type']>> = {
+  '1.2.840.113549.1.1.1': 'rsa',
+  '1.2.840.10045.2.1': 'ec',
+  '1.3.101.112': 'ed25519',
+}
+const CURVES = new Map([
+  ['1.3.132.0.33', 'P-224'],
+  ['1.2.840.10045.3.1.7', 'P-256'],
+  ['1.3.132.0.34', 'P-384'],
+  ['1.3.132.0.35', 'P-521'],
+])
+const HASHES = new Map([
+  ['2.16.840.1.101.3.4.2.1', { name: 'sha256', bytes: 32 }],
+  ['2.16.840.1.101.3.4.2.2', { name: 'sha384', bytes: 48 }],
+  ['2.16.840.1.101.3.4.2.3', { name: 'sha512', bytes: 64 }],
+])
+const RSA_PSS = '1.2.840.113549.1.1.10'
+const SCHEMES = new Map<string, Scheme>([
+  ['1.2.840.113549.1.1.4', { key: 'rsa', hash: 'md5', insecure: 'MD5-RSA' }],
+  ['1.2.840.113549.1.1.5', { key: 'rsa', hash: 'sha1' }],
+  ['1.2.840.113549.1.1.11', { key: 'rsa', hash: 'sha256' }],
+  ['1.2.840.113549.1.1.12', { key: 'rsa', hash: 'sha384' }],
+  ['1.2.840.113549.1.1.13', { key: 'rsa', hash: 'sha512' }],
+  ['1.2.840.10045.4.1', { key: 'ec', hash: 'sha1' }],
+  ['1.2.840.10045.4.3.2', { key: 'ec', hash: 'sha256' }],
+  ['1.2.840.10045.4.3.3', { key: 'ec', hash: 'sha384' }],
+  ['1.2.840.10045.4.3.4', { key: 'ec', hash: 'sha512' }],
+  ['1.3.101.112', { key: 'ed25519', hash: null }],
+])
+
+const KEY_NAMES = { rsa: 'RSA', ec: 'ECDSA', ed25519: 'Ed25519' }
+const GO_TYPES = { rsa: '*rsa.PublicKey', ec: '*ecdsa.PublicKey', ed25519: 'ed25519.PublicKey' }
+const FAILURES = {
+  rsa: 'crypto/rsa: verification error',
+  ec: 'x509: ECDSA verification failure',
+  ed25519: 'x509: Ed25519 verification failure',
+}
+const MALFORMED = {
+  rsa: 'x509: invalid RSA public key',
+  ec: 'x509: failed to unmarshal elliptic curve point',
+  ed25519: 'x509: wrong Ed25519 public key size',
+}
