@@ -1,0 +1,264 @@
+/** Real servers and real clients for the tests of the whole: started for one test, gone after it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, type RequestOptions, request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
+import { type RunningServer, type StartOptions, start } from '../src/index.ts'
+
+export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+export const KEELSON = join(ROOT, 'bin/keelson.js')
+
+/** A test that hangs must end; nothing that works comes near this. */
+export const PATIENCE_MS = 120_000
+/** Options of every test that talks to a process. */
+export const patient = { timeout: PATIENCE_MS }
+
+/** Whatever runs things at its end: a test. */
+export type Scope = { after(undo: () => unknown): void }
+
+/** A directory that goes away with the test. */
+export function temporaryDirectory(t: Scope): string {
+  const directory = mkdtempSync(join(tmpdir(), 'keelson-test-'))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+export type Finished = Exit & { readonly stdout: string; readonly stderr: string }
+export type RunOptions = { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly input?: string; readonly uid?: number }
+
+/** Runs a program to its end. */
+export function run(program: string, args: readonly string[], { input = '', ...options }: RunOptions = {}): Promise<Finished> {
+  const child = spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', text => (output[name] += text))
+  child.stdin.on('error', () => {}).end(input)
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve({ code, signal, ...output }))
+  })
+}
+
+/** Runs the built command to its end. */
+export const keelson = (...args: string[]) => run(process.execPath, [KEELSON, ...args])
+
+export interface ServerProcess extends Target {
+  readonly dataDir: string
+  readonly kubeconfig: string
+  /** The line it printed when it was ready. */
+  readonly readyLine: string
+  readonly child: ChildProcess
+  readonly exited: Promise<Exit>
+  /** What it has written to standard error so far. */
+  stderr(): string
+  /** Sends a signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<Exit>
+}
+
+export type ProcessOptions = {
+  readonly dataDir?: string
+  readonly port?: number
+  readonly flags?: readonly string[]
+  /** The Node to run it with. */
+  readonly node?: string
+  readonly script?: string
+}
+
+/** Starts the built command with a data directory of its own on a free port, and waits until it says that it is ready. */
+export async function startProcess(t: Scope, options: ProcessOptions = {}): Promise<ServerProcess> {
+  const dataDir = options.dataDir ?? join(temporaryDirectory(t), 'data')
+  const starting = launch(t, { ...options, dataDir })
+  const { child, exited } = starting
+  const readyLine = await Promise.race([
+    starting.firstLine,
+    exited.then(({ code, signal }) => {
+      throw new Error(`the server ended (${signal ?? `exit code ${code}`}) before it was ready: ${starting.stderr()}`)
+    }),
+  ])
+  const file = readyLine.split('  kubeconfig ')[1] ?? ''
+  const kubeconfig = readFileSync(file, 'utf8')
+  const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal)
+    return exited
+  }
+  return { ...targetOf(kubeconfig), dataDir, kubeconfig: file, readyLine, child, exited, stderr: starting.stderr, stop }
+}
+
+/** Starts the built command and does not wait. It is killed with the test. */
+export function launch(t: Scope, { dataDir = '', port = 0, flags = [], node = process.execPath, script = KEELSON }: ProcessOptions) {
+  const child = spawn(node, [script, 'serve', '--data-dir', dataDir, '--secure-port', String(port), ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', text => (errors += text))
+  const exited = new Promise<Exit>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve({ code, signal }))
+  })
+  exited.catch(() => {})
+  const firstLine = new Promise<string>(resolve => createInterface(child.stdout).once('line', resolve))
+  t.after(() => {
+    child.kill('SIGKILL')
+    return exited.catch(() => {})
+  })
+  return { child, exited, firstLine, stderr: () => errors }
+}
+
+/** Starts a server inside this process, closed with the test. */
+export async function startInProcess(t: Scope, options: StartOptions = {}): Promise<RunningServer & Target> {
+  const server = await start(options)
+  t.after(() => server.close())
+  return { ...server, ...targetOf(server.kubeconfig) }
+}
+
+/** Where a server is and how to come in, as its kubeconfig says. */
+export type Target = {
+  readonly url: string
+  readonly port: number
+  readonly credentials: { readonly ca: string; readonly cert: string; readonly key: string }
+}
+
+export function targetOf(kubeconfig: string): Target {
+  const { clusters, users } = parse(kubeconfig)
+  const decode = (base64: string) => Buffer.from(base64, 'base64').toString()
+  const { server, 'certificate-authority-data': ca } = clusters[0].cluster
+  const { 'client-certificate-data': cert, 'client-key-data': key } = users[0].user
+  return { url: server, port: Number(new URL(server).port), credentials: { ca: decode(ca), cert: decode(cert), key: decode(key) } }
+}
+
+export type Answer = {
+  readonly status: number
+  readonly headers: NodeJS.Dict<string | string[]>
+  readonly text: string
+  readonly json: any
+}
+export type Sent = Omit<RequestOptions, 'headers'> & { readonly body?: unknown; readonly headers?: Record<string, string> }
+
+/** One request over a fresh connection, or over those of `agent`; as the admin unless `cert` and `key` are undefined or others'. */
+export function ask({ url, credentials }: Pick<Target, 'url' | 'credentials'>, path: string, sent: Sent = {}): Promise<Answer> {
+  const { body, headers = {}, ...options } = sent
+  const typed = body === undefined ? headers : { 'content-type': 'application/json', ...headers }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(new URL(url), { agent: false, ...credentials, ...options, path, headers: typed }, answer => {
+      let text = ''
+      answer.setEncoding('utf8').on('data', chunk => (text += chunk))
+      answer.on('error', reject)
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, json: parsed(text) }))
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body))
+  })
+}
+
+/** Credentials of nobody: the server is trusted, the client unknown. */
+export const anonymous = { cert: undefined, key: undefined } as unknown as { cert: string; key: string }
+
+function parsed(text: string): any {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** One keep-alive connection of its own. */
+export function connection(t: Scope): Agent {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  return agent
+}
+
+export const configMap = (name: string, data: Record<string, string> = {}, more: Record<string, unknown> = {}) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, ...more },
+  data,
+})
+
+/** The collection of config maps of a namespace. */
+export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+
+export type WatchEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'; readonly object: any }
+
+/** A watch, read one event after another. */
+export class Watching {
+  readonly #abort = new AbortController()
+  readonly #events: WatchEvent[] = []
+  #wake: () => void = () => {}
+  #end: 'clean' | 'cut' | undefined
+
+  /** Resolves when the server has answered; throws what it answered unless that is 200. */
+  static async open(t: Scope, { url, credentials }: Pick<Target, 'url' | 'credentials'>, path: string): Promise<Watching> {
+    const watching = new Watching()
+    t.after(() => watching.close())
+    await watching.#connect(url, { path, agent: false, ...credentials })
+    return watching
+  }
+
+  #connect(url: string, options: RequestOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request(new URL(url), { ...options, signal: this.#abort.signal }, answer => {
+        if (answer.statusCode !== 200) return reject(new Error(`the watch was answered with ${answer.statusCode}`))
+        resolve()
+        createInterface(answer).on('line', line => {
+          this.#events.push(JSON.parse(line))
+          this.#wake()
+        })
+        answer.on('error', () => this.#ended('cut'))
+        answer.on('end', () => this.#ended('clean'))
+      })
+      outgoing.on('error', error => {
+        this.#ended('cut')
+        reject(error)
+      })
+      outgoing.end()
+    })
+  }
+
+  #ended(how: 'clean' | 'cut'): void {
+    this.#end ??= how
+    this.#wake()
+  }
+
+  /** The next event; undefined after the last. */
+  async next(): Promise<WatchEvent | undefined> {
+    while (this.#events.length === 0 && this.#end === undefined) await new Promise<void>(resolve => (this.#wake = resolve))
+    return this.#events.shift()
+  }
+
+  /** Reads on until an event fits, and returns what was read, that one last. */
+  async until(fits: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
+    const seen: WatchEvent[] = []
+    for (;;) {
+      const event = await this.next()
+      if (event === undefined) throw new Error(`the watch ended after ${seen.length} events without the one that was waited for`)
+      seen.push(event)
+      if (fits(event)) return seen
+    }
+  }
+
+  /** How the watch ended: by an orderly last chunk, or cut off. */
+  async end(): Promise<'clean' | 'cut'> {
+    while (this.#end === undefined) await new Promise<void>(resolve => (this.#wake = resolve))
+    return this.#end
+  }
+
+  close(): void {
+    this.#abort.abort()
+  }
+}
+
+/** Asks again and again until the answer is not undefined: for what has no event to wait for. */
+export async function eventually<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  const giveUp = performance.now() + PATIENCE_MS / 2
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (performance.now() > giveUp) throw new Error(`${what} did not happen`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
