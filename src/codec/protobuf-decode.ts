@@ -164,9 +164,9 @@ function scalarReader(name: ScalarName): ReadValue {
     case 'bytes':
       return reader => reader.bytes().toString('base64')
     case 'time':
-      return reader => readTimestamp(reader, formatTime)
+      return reader => timeOf(readParts(reader, TIME), formatTime)
     case 'microTime':
-      return reader => readTimestamp(reader, formatMicroTime)
+      return reader => timeOf(readParts(reader, MICRO_TIME), formatMicroTime)
     case 'duration':
       return reader => formatDuration(BigInt((readParts(reader, DURATION)['duration'] as number | bigint | undefined) ?? 0))
     case 'quantity':
@@ -182,7 +182,9 @@ type Parts = {
   readonly name: string
   readonly fields: readonly (readonly [name: string, scalar: 'string' | 'int32' | 'int64' | 'bytes'])[]
 }
-const TIMESTAMP: Parts = {
+// A time has seconds alone: nanoseconds that a client sends with it do not count.
+const TIME: Parts = { name: 'Timestamp', fields: [['seconds', 'int64']] }
+const MICRO_TIME: Parts = {
   name: 'Timestamp',
   fields: [
     ['seconds', 'int64'],
@@ -224,8 +226,7 @@ const FIRST_SECOND = -62_167_219_200
 const LAST_SECOND = 253_402_300_799
 
 /** An empty timestamp is no time at all. */
-function readTimestamp(reader: ProtobufReader, format: (instant: Instant) => string): Json {
-  const { seconds, nanos } = readParts(reader, TIMESTAMP)
+function timeOf({ seconds, nanos }: Record<string, any>, format: (instant: Instant) => string): Json {
   if (seconds === undefined && nanos === undefined) return null
   const micros = Math.trunc((nanos ?? 0) / 1000)
   const whole = Number(seconds ?? 0) + Math.floor(micros / 1e6)

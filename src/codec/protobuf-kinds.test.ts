@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { builtinKinds } from '../kinds/all.ts'
+import type { Json } from '../lib/json-value.ts'
+import { conform } from '../schema/conform.ts'
+import { resourceOf } from '../schema/resource.ts'
+import type { AnyType, ScalarName } from '../schema/types.ts'
+import { fromProtobuf } from './protobuf-decode.ts'
+import { toProtobuf } from './protobuf-encode.ts'
+import { hasProtobuf, type WireField, wireFieldsOf } from './protobuf-fields.ts'
+
+const types = builtinKinds
+  .map(kind => resourceOf(kind, 'k8s.io'))
+  .map(({ kind, apiVersion, type }) => ({ name: `${apiVersion} ${kind}`, type }))
+
+/** All messages that the kinds are made of, each once. */
+function messages(): Map<string, WireField[]> {
+  const found = new Map<string, WireField[]>()
+  const seen = new Set<object>()
+  const visit = ({ shape }: AnyType): void => {
+    if (shape.kind === 'list') visit(shape.item)
+    else if (shape.kind === 'map') visit(shape.value)
+    else if (shape.kind === 'message' && !seen.has(shape)) {
+      seen.add(shape)
+      found.set(`${shape.name} ${seen.size}`, wireFieldsOf(shape))
+      for (const [, type] of Object.values(shape.fields)) visit(type)
+    }
+  }
+  for (const { type } of types) visit(type)
+  return found
+}
+
+test('every field of every kind has a wire number of its own', () => {
+  const check = (name: string, fields: readonly WireField[]) => {
+    const numbers = fields.map(field => field.number)
+    assert.equal(new Set(numbers).size, numbers.length, `${name}: ${numbers.join()}`)
+    for (const field of fields) {
+      assert.ok(Number.isInteger(field.number) && field.number > 0 && field.number < 2 ** 29, `${name} ${field.number}`)
+      if ('embedded' in field) check(`${name}.${field.number}`, field.embedded)
+    }
+  }
+  const all = messages()
+  assert.ok(all.size > 50)
+  for (const [name, fields] of all) check(name, fields)
+  for (const { name, type } of types) assert.ok(hasProtobuf(type), name)
+})
+
+test('wire numbers are those of Kubernetes', () => {
+  const expected: Record<string, Record<string, number | Record<string, number>>> = {
+    ObjectMeta: { name: 1, generateName: 2, namespace: 3, selfLink: 4, uid: 5, resourceVersion: 6, generation: 7, creationTimestamp: 8 },
+    OwnerReference: { kind: 1, name: 3, uid: 4, apiVersion: 5, controller: 6, blockOwnerDeletion: 7 },
+    ManagedFieldsEntry: { manager: 1, operation: 2, apiVersion: 3, time: 4, fieldsType: 6, fieldsV1: 7, subresource: 8 },
+    ConfigMap: { metadata: 1, data: 2, binaryData: 3, immutable: 4 },
+    Secret: { metadata: 1, data: 2, type: 3, stringData: 4, immutable: 5 },
+    LabelSelector: { matchLabels: 1, matchExpressions: 2 },
+    Probe: { '1': { exec: 1, httpGet: 2, tcpSocket: 3, grpc: 4 }, initialDelaySeconds: 2, timeoutSeconds: 3 },
+    Volume: { name: 1, '2': { hostPath: 1, emptyDir: 2, secret: 6, configMap: 19, projected: 26 } },
+    DeploymentSpec: { replicas: 1, selector: 2, template: 3, strategy: 4, minReadySeconds: 5, paused: 7, progressDeadlineSeconds: 9 },
+    LeaseSpec: { holderIdentity: 1, leaseDurationSeconds: 2, acquireTime: 3, renewTime: 4, leaseTransitions: 5, strategy: 6 },
+  }
+  const all = [...messages()]
+  for (const [name, numbers] of Object.entries(expected)) {
+    const found = all.filter(([key]) => key.startsWith(`${name} `))
+    assert.notEqual(found.length, 0, name)
+    for (const [, fields] of found) assertNumbers(name, fields, numbers)
+  }
+})
+
+function assertNumbers(name: string, fields: readonly WireField[], numbers: Record<string, number | Record<string, number>>): void {
+  for (const [field, number] of Object.entries(numbers)) {
+    if (typeof number === 'number') {
+      assert.equal(fields.find(f => 'name' in f && f.name === field)?.number, number, `${name}.${field}`)
+    } else {
+      const group = fields.find(f => f.number === Number(field))
+      assert.ok(group && 'embedded' in group, `${name}.${field}`)
+      assertNumbers(name, group.embedded, number)
+    }
+  }
+}
+
+for (const { name, type } of types) {
+  test(`any ${name} comes back from protobuf as it was`, () => {
+    fc.assert(
+      fc.property(fc.nat(2 ** 31), seed => {
+        const { value } = conform(type, sample(type, randomFrom(seed), 0))
+        const { kind: _, apiVersion: __, ...object } = value
+        assert.deepEqual(conform(type, fromProtobuf(type, toProtobuf(type, value))).value, object)
+      }),
+      { numRuns: 25 },
+    )
+  })
+}
+
+type Random = { readonly below: (n: number) => number }
+
+/** A small generator of numbers that depends on nothing but its seed. */
+function randomFrom(seed: number): Random {
+  let state = seed | 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let x = Math.imul(state ^ (state >>> 15), state | 1)
+    x ^= x + Math.imul(x ^ (x >>> 7), x | 61)
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
+  }
+  return { below: n => Math.floor(next() * n) }
+}
+
+/** A value of the type. Lists and maps are never empty: protobuf cannot tell those from absent ones. */
+function sample({ shape }: AnyType, random: Random, depth: number): Json {
+  switch (shape.kind) {
+    case 'scalar':
+      return sampleScalar(shape.name, random)
+    case 'list':
+      return Array.from({ length: 1 + random.below(2) }, () => sample(shape.item, random, depth + 1))
+    case 'map':
+      return Object.fromEntries(Array.from({ length: 1 + random.below(2) }, (_, i) => [`k${i}`, sample(shape.value, random, depth + 1)]))
+    case 'message': {
+      const present = Object.entries(shape.fields).filter(([, [wire]]) => wire !== 0 && random.below(3 + depth) < 2)
+      return Object.fromEntries(present.map(([name, [, type]]) => [name, sample(type, random, depth + 1)]))
+    }
+  }
+}
+
+function sampleScalar(name: ScalarName, random: Random): Json {
+  const pick = <T>(...values: T[]) => values[random.below(values.length)]!
+  switch (name) {
+    case 'string':
+      return pick('', 'a', 'with-dash', 'é ☃ 🚢', '__proto__', 'x'.repeat(200))
+    case 'bool':
+      return pick(true, false)
+    case 'int32':
+      return pick(0, 1, 127, 128, -1, 2 ** 31 - 1, -(2 ** 31))
+    case 'int64':
+      return pick<number | bigint>(0, 1, -5, 2 ** 40, 2 ** 53 - 1, 2n ** 60n, 2n ** 63n - 1n, -(2n ** 63n))
+    case 'double':
+      return pick(0, 0.5, -1e300)
+    case 'bytes':
+      return pick('', 'AA==', 'aGVsbG8=')
+    case 'time':
+      return pick('2026-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '9999-12-31T23:59:59Z')
+    case 'microTime':
+      return pick('2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.123456Z')
+    case 'duration':
+      return pick('0s', '1m30s', '-5ms')
+    case 'quantity':
+      return pick('0', '500m', '2Gi', '1e3')
+    case 'intOrString':
+      return pick<number | string>(0, 8080, 'http', '25%', '')
+    case 'raw':
+      return pick<Json>({ a: [1, null, 'x'] }, [], 'text', 7, { big: 2n ** 60n })
+  }
+}
