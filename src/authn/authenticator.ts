@@ -8,6 +8,9 @@ export type Credentials = {
   readonly certificate: ClientCertificate | undefined
 }
 
+/** What may be given up while it is waited for. Its signal is made when asked for: most requests never need one. */
+export type Cancellable = { readonly signal: AbortSignal }
+
 export type Authentication =
   | { readonly outcome: 'user'; readonly user: User }
   /** No credentials of this kind. */
@@ -15,7 +18,7 @@ export type Authentication =
   | { readonly outcome: 'invalid'; readonly reason: string }
 
 export interface Authenticator {
-  authenticate(credentials: Credentials, signal: AbortSignal): Authentication | Promise<Authentication>
+  authenticate(credentials: Credentials, request: Cancellable): Authentication | Promise<Authentication>
 }
 
 const NONE: Authentication = { outcome: 'none' }
@@ -38,10 +41,10 @@ export class Authenticators implements Authenticator {
     this.#anonymous = options.anonymous ? { outcome: 'user', user: ANONYMOUS } : NONE
   }
 
-  async authenticate(credentials: Credentials, signal: AbortSignal): Promise<Authentication> {
+  async authenticate(credentials: Credentials, request: Cancellable): Promise<Authentication> {
     let invalid: Authentication | undefined
     for (const authenticator of this.#chain) {
-      const found = await authenticator.authenticate(credentials, signal)
+      const found = await authenticator.authenticate(credentials, request)
       if (found.outcome === 'user') return this.#authenticated(found.user)
       if (found.outcome === 'invalid') invalid ??= found
     }

@@ -5,10 +5,10 @@ import { type Authenticator, Authenticators, bearerToken } from './authenticator
 import { CertificateAuthenticator, type ClientCertificate } from './certificate.ts'
 import { parseTokenFile, TokenAuthenticator } from './token-file.ts'
 
-const signal = new AbortController().signal
+const request = new AbortController()
 const certificate: ClientCertificate = { trusted: true, commonName: 'jane', organizations: ['devs'], notBefore: 1000, notAfter: 2000 }
 const ask = (authenticator: Authenticator, more: { certificate?: ClientCertificate; authorization?: string }) =>
-  authenticator.authenticate({ certificate: undefined, authorization: undefined, ...more }, signal)
+  authenticator.authenticate({ certificate: undefined, authorization: undefined, ...more }, request)
 const tokens = (text: string) => new TokenAuthenticator(parseTokenFile(text, 'tokens.csv'))
 
 test('a certificate is a user while it holds', async () => {

@@ -23,7 +23,7 @@ export type Decision =
   | { readonly verdict: 'no-opinion'; readonly reason?: string }
 
 export interface Authorizer {
-  authorize(user: User, attributes: Attributes, signal: AbortSignal): Decision | Promise<Decision>
+  authorize(user: User, attributes: Attributes, request: { readonly signal: AbortSignal }): Decision | Promise<Decision>
 }
 
 /** The refusal that a client sees when nothing allowed its request. */

@@ -4,10 +4,10 @@ import { ANONYMOUS } from '../authn/authenticator.ts'
 import { authenticatedOnly } from './authenticated-only.ts'
 import { type Attributes, forbidden } from './authorizer.ts'
 
-const signal = new AbortController().signal
+const request = new AbortController()
 const resource = { group: 'apps', version: 'v1', plural: 'daemonsets', subresource: '', namespace: 'ns', name: '' }
 const verdict = (attributes: Attributes, user = ANONYMOUS) => {
-  const decision = authenticatedOnly.authorize(user, attributes, signal)
+  const decision = authenticatedOnly.authorize(user, attributes, request)
   return decision instanceof Promise ? undefined : decision.verdict
 }
 

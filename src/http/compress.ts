@@ -1,6 +1,6 @@
 /** Large answers compressed for clients that accept it, off the event loop. */
 import { promisify } from 'node:util'
-import { createGzip, gzip } from 'node:zlib'
+import { createGzip, type Gzip, gzip } from 'node:zlib'
 import { LIMITS } from './limits.ts'
 import type { Request, Response } from './message.ts'
 import { acceptsGzip } from './negotiate.ts'
@@ -22,7 +22,26 @@ export async function compress(request: Request, response: Response): Promise<Re
 }
 
 async function* compressed(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const { Readable } = await import('node:stream')
-  const zipped = Readable.from(pieces, { objectMode: false }).pipe(createGzip(OPTIONS))
-  for await (const chunk of zipped) yield chunk as Uint8Array
+  const zip = createGzip(OPTIONS)
+  const feeding = feed(pieces, zip)
+  try {
+    for await (const chunk of zip) yield chunk as Uint8Array
+    await feeding
+  } finally {
+    zip.destroy()
+  }
+}
+
+async function feed(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, zip: Gzip): Promise<void> {
+  const gone = new Promise<void>(resolve => void zip.once('close', resolve))
+  try {
+    for await (const piece of pieces) {
+      if (zip.destroyed) return
+      // A piece holds until the next is asked for, so it must have been read by then.
+      await Promise.race([gone, new Promise<void>(resolve => void zip.write(piece, () => resolve()))])
+    }
+    zip.end()
+  } catch (error) {
+    zip.destroy(error instanceof Error ? error : new Error(String(error)))
+  }
 }

@@ -4,11 +4,10 @@ import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, type TableOptions, tableOf } from '../codec/table.ts'
 import type { Json } from '../lib/json-value.ts'
-import type { ListMeta, Result } from '../registry/api.ts'
-import type { Resource } from '../schema/resource.ts'
+import type { Result } from '../registry/api.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
-import { LIMITS } from './limits.ts'
+import { listBody, listHead, wholeList } from './list-body.ts'
 import { bytesResponse, type Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 import { warningHeaders } from './warning.ts'
@@ -19,7 +18,7 @@ export async function encode(result: Result, format: Format, now: Date): Promise
   if (result.form === 'watch') return watchResponse(result.stream, format)
   checkShape(result, format.shape)
   if (result.form === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
-    return listResponse(result.resource, result.items, result.meta)
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: listBody(result.resource, result.items, result.meta) }
   const response = format.mediaType === PROTOBUF ? await protobufResponse(result, format.shape) : await textResponse(result, format, now)
   const warnings = result.form === 'list' ? [] : result.warnings
   return warnings.length === 0 ? response : { ...response, headers: { ...response.headers, warning: warningHeaders(warnings) } }
@@ -63,75 +62,4 @@ async function writeAs(json: Uint8Array, { mediaType, pretty }: Format): Promise
     return Buffer.from(stringifyYaml(parseJson(json).value))
   }
   return pretty ? Buffer.from(stringifyPretty(parseJson(json).value)) : json
-}
-
-/** A list from stored bytes: small ones in one buffer, large ones piece by piece while they are sent. */
-function listResponse(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Response {
-  const { head, skip, length } = measure(resource, items, meta)
-  if (length <= LIMITS.wholeListBytes) return bytesResponse(200, 'application/json', wholeList(resource, items, meta))
-  return {
-    status: 200,
-    headers: { 'content-type': 'application/json' },
-    body: { form: 'pieces', length, pieces: listPieces(head, items, skip) },
-  }
-}
-
-function wholeList(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Uint8Array {
-  const { head, skip, length } = measure(resource, items, meta)
-  const out = Buffer.allocUnsafe(length)
-  let at = head.copy(out)
-  for (let i = 0; i < items.length; i++) {
-    if (i > 0) out[at++] = COMMA
-    at = copyItem(items[i]!, skip, out, at)
-  }
-  TAIL.copy(out, at)
-  return out
-}
-
-function* listPieces(head: Buffer, items: readonly Uint8Array[], skip: number): Generator<Uint8Array> {
-  let from = 0
-  let before = head
-  while (from < items.length) {
-    let to = from
-    let size = before.length
-    while (to < items.length && (to === from || size < LIMITS.listPieceBytes)) size += items[to++]!.byteLength - skip + 1
-    // One byte a comma, but none before the first item of all.
-    const piece = Buffer.allocUnsafe(from === 0 ? size - 1 : size)
-    let at = before.copy(piece)
-    for (let i = from; i < to; i++) {
-      if (i > 0) piece[at++] = COMMA
-      at = copyItem(items[i]!, skip, piece, at)
-    }
-    yield piece
-    from = to
-    before = NOTHING
-  }
-  yield TAIL
-}
-
-const NOTHING = Buffer.alloc(0)
-const TAIL = Buffer.from(']}')
-const COMMA = 0x2c
-const BRACE = 0x7b
-
-/**
- * Items of a typed list carry no kind and version. Every stored object begins with `{"kind":"K","apiVersion":"V",`: all but
- * the last byte of that is left out, and the comma that remains becomes the brace.
- */
-function copyItem(item: Uint8Array, skip: number, out: Buffer, at: number): number {
-  out.set(skip === 0 ? item : item.subarray(skip), at)
-  out[at] = BRACE
-  return at + item.byteLength - skip
-}
-
-function measure(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): { head: Buffer; skip: number; length: number } {
-  const head = Buffer.from(listHead(resource.listKind, resource.apiVersion, meta))
-  const skip = Buffer.byteLength(`{"kind":"${resource.kind}","apiVersion":"${resource.apiVersion}",`) - 1
-  let length = head.length + TAIL.length + Math.max(0, items.length - 1)
-  for (const item of items) length += item.byteLength - skip
-  return { head, skip, length }
-}
-
-function listHead(kind: string, apiVersion: string, { resourceVersion, ...more }: ListMeta): string {
-  return `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${JSON.stringify({ resourceVersion, ...more })},"items":[`
 }

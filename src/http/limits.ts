@@ -36,9 +36,9 @@ export const LIMITS = {
   deadlineMs: 60 * SECOND,
   /** Answers larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
-  /** Lists up to this size are sent as one buffer, larger ones piece by piece. */
+  /** Lists up to this size are sent as one buffer, larger ones piece by piece; those that are encoded anew are whole for longer. */
   wholeListBytes: 4 * MIB,
-  listPieceBytes: MIB,
+  listPieceBytes: 256 * KIB,
   /** Received data that the server is willing to hold unread, per stream and per connection. */
   streamWindowBytes: 256 * KIB,
   connectionWindowBytes: 4 * MIB,

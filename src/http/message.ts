@@ -28,7 +28,7 @@ export interface Request {
 
 /** Where a streamed answer goes; what Node's HTTP/1.1 responses and HTTP/2 streams have in common. */
 export interface Outlet {
-  write(bytes: Uint8Array): boolean
+  write(bytes: Uint8Array, taken?: () => void): boolean
   end(): void
   destroy(): void
   readonly writableLength: number
@@ -38,7 +38,7 @@ export interface Outlet {
 
 export type ResponseBody =
   | Uint8Array
-  /** Made while it is sent, at the pace of the client. */
+  /** Made while it is sent, at the pace of the client. A piece holds until the next is asked for. */
   | { readonly form: 'pieces'; readonly length: number | undefined; readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> }
   /** Open until one side ends it. */
   | { readonly form: 'stream'; readonly start: (outlet: Outlet) => void }

@@ -20,7 +20,7 @@ const listOf = (items: Uint8Array[], meta = {}): Result => ({
 async function bytesOf({ body }: Response): Promise<Buffer> {
   if (body instanceof Uint8Array) return Buffer.from(body)
   const pieces: Uint8Array[] = []
-  if (body.form === 'pieces') for await (const piece of body.pieces) pieces.push(piece)
+  if (body.form === 'pieces') for await (const piece of body.pieces) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces)
 }
 const jsonOf = async (response: Response) => JSON.parse((await bytesOf(response)).toString())

@@ -47,7 +47,7 @@ async function answer(exchange: Exchange, api: Api): Promise<Response> {
   const { request, route } = exchange
   const user = await authenticate(request, api.authenticator)
   exchange.user = user
-  const decision = await api.authorizer.authorize(user, route.attributes, request.signal)
+  const decision = await api.authorizer.authorize(user, route.attributes, request)
   if (decision.verdict !== 'allow') throw forbidden(user, route.attributes, decision.reason)
   switch (route.form) {
     case 'refused':
@@ -70,14 +70,17 @@ async function handleCall(request: Request, call: Call, { user, api }: { user: U
     groupDomain: api.groupDomain,
     gate: api.gate,
     userAgent: header(request.headers, 'user-agent') ?? '',
-    signal: request.signal,
+    // Made when asked for: most calls are answered at once and never wait.
+    get signal() {
+      return request.signal
+    },
   })
   return encode(result, format, now)
 }
 
-async function authenticate({ headers, peer, signal }: Request, authenticator: Authenticator): Promise<User> {
-  const credentials = { authorization: header(headers, 'authorization'), certificate: peer.certificate }
-  const found = await authenticator.authenticate(credentials, signal)
+async function authenticate(request: Request, authenticator: Authenticator): Promise<User> {
+  const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate }
+  const found = await authenticator.authenticate(credentials, request)
   if (found.outcome !== 'user') throw unauthorized()
   return found.user
 }

@@ -49,10 +49,10 @@ export async function pump(
   try {
     for await (const piece of pieces) {
       if (!open) return
-      if (out.write(piece)) continue
+      // Until it is taken, not merely until there is room: the next piece may use the same memory.
       await new Promise<void>(resolve => {
         resume = resolve
-        out.once('drain', resolve)
+        out.write(piece, resolve)
       })
     }
     if (open) out.end()

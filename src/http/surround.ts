@@ -51,9 +51,13 @@ export const deadline: Wrap = next => exchange => {
       exchange.request.cancel(late)
       reject(late)
     }, limit)
-    next(exchange)
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer))
+    const settle =
+      <T>(done: (value: T) => void) =>
+      (value: T) => {
+        clearTimeout(timer)
+        done(value)
+      }
+    next(exchange).then(settle(resolve), settle(reject))
   })
 }
 
