@@ -1,6 +1,6 @@
 // How strategic merge patches treat lists: items found by their merge key, plain values as a set, and the order of both.
-import { copyObject, deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { goPrint, goType } from './go-text.ts'
+import { copyObject, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { goJson, goPrint, goType } from './go-text.ts'
 
 /** A patch that cannot be applied; `code` is 400 for one that is malformed and 422 for one that does not fit the object. */
 export class StrategicMergeError extends Error {
@@ -30,10 +30,13 @@ export function mergeLists(rule: ListRule, original: readonly Json[], patch: rea
   const keyOf = keyedBy(rule.mergeKey)
   const { base, changes } = applyDirectives(rule.mergeKey, original as JsonObject[], patch as JsonObject[])
   const merged = [...base]
+  const places = new Map<unknown, number>()
+  // The first of several items with the same key is the one that merges.
+  for (let i = base.length - 1; i >= 0; i--) places.set(identity(base[i]![rule.mergeKey]), i)
   for (const change of changes) {
-    const key = keyOf(change)
-    const at = merged.findIndex(item => same(item[rule.mergeKey], key))
-    if (at < 0) merged.push(change)
+    const key = identity(keyOf(change))
+    const at = places.get(key)
+    if (at === undefined) places.set(key, merged.push(change) - 1)
     else merged[at] = rule.mergeItem(merged[at]!, change)
   }
   return inOrder({ items: merged, order: changes, before: base }, keyOf)
@@ -56,12 +59,13 @@ export function applyOrder(rule: ListRule, { live, sent, order }: OrderedChange,
 
 /** The list without the given plain values. */
 export function removePlainValues(list: readonly Json[], values: readonly Json[]): Json[] {
-  return list.filter(item => !values.some(value => same(item, value)))
+  const gone = new Set(values.map(identity))
+  return list.filter(item => !gone.has(identity(item)))
 }
 
 /** Takes `$patch` items out of a patch: deletes what they name, or makes the rest of the patch the whole list. */
 function applyDirectives(mergeKey: string, original: readonly JsonObject[], patch: readonly JsonObject[]) {
-  let base = [...original]
+  const gone = new Set<unknown>()
   let replaces = false
   const changes: JsonObject[] = []
   for (const item of patch) {
@@ -71,15 +75,14 @@ function applyDirectives(mergeKey: string, original: readonly JsonObject[], patc
     }
     const directive = item[DIRECTIVE]!
     if (directive === 'replace') replaces = true
-    else if (directive === 'delete') {
-      const key = keyedBy(mergeKey)(item)
-      base = base.filter(one => !same(one[mergeKey], key))
-    } else if (directive === 'merge') {
+    else if (directive === 'delete') gone.add(identity(keyedBy(mergeKey)(item)))
+    else if (directive === 'merge') {
       const { [DIRECTIVE]: _, ...change } = item
       if (Object.keys(change).length > 0) changes.push(change)
     } else throw badDirective(directive, item)
   }
-  return replaces ? { base: changes, changes: [] } : { base, changes }
+  if (replaces) return { base: changes, changes: [] }
+  return { base: original.filter(item => !gone.has(identity(item[mergeKey]))), changes }
 }
 
 /** Items must all be of one kind, and none may be a list. */
@@ -104,7 +107,7 @@ function checkOrder(sent: readonly Json[], order: readonly Json[], mergeKey: str
   let next = 0
   for (const place of order) {
     if (next === ordered.length) return
-    if (same(keyOf(ordered[next]!), keyOf(place))) next++
+    if (identity(keyOf(ordered[next]!)) === identity(keyOf(place))) next++
   }
   if (next < ordered.length) {
     const texts = [goPrint(sent as Json[]), goPrint(order as Json[])]
@@ -135,29 +138,42 @@ type Arrangement = { readonly items: readonly Json[]; readonly order: readonly J
  * precede: [a, b, c] with the order [c, a] gives [b, c, a].
  */
 function inOrder({ items, order, before }: Arrangement, keyOf: KeyOf): Json[] {
-  const [wanted, used] = [order.map(keyOf), before.map(keyOf)]
-  const place = (keys: readonly Json[], item: Json) => indexOf(keys, keyOf(item))
-  const named = items.filter(item => place(wanted, item) >= 0).sort((a, b) => place(wanted, a) - place(wanted, b))
-  const rest = items.filter(item => place(wanted, item) < 0).sort((a, b) => place(used, a) - place(used, b))
+  const [wanted, used] = [placesOf(order, keyOf), placesOf(before, keyOf)]
+  const placed = items.map(item => {
+    const key = identity(keyOf(item))
+    return { item, want: wanted.get(key) ?? -1, was: used.get(key) ?? -1 }
+  })
+  const named = placed.filter(one => one.want >= 0).sort((a, b) => a.want - b.want)
+  const rest = placed.filter(one => one.want < 0).sort((a, b) => a.was - b.was)
   const out: Json[] = []
   let [left, right] = [0, 0]
-  while (left < rest.length && right < named.length) {
-    const [l, r] = [place(used, rest[left]!), place(used, named[right]!)]
-    if (l >= 0 && r >= 0 && l < r) out.push(rest[left++]!)
-    else out.push(named[right++]!)
+  while (left < rest.length || right < named.length) {
+    const [l, r] = [rest[left], named[right]]
+    const isBefore = r === undefined || (l !== undefined && l.was >= 0 && r.was >= 0 && l.was < r.was)
+    if (l !== undefined && isBefore) {
+      out.push(l.item)
+      left++
+    } else {
+      out.push(r!.item)
+      right++
+    }
   }
-  return [...out, ...rest.slice(left), ...named.slice(right)]
+  return out
 }
 
-function indexOf(keys: readonly Json[], key: Json): number {
-  return keys.findIndex(one => same(one, key))
+/** Where each key first is. */
+function placesOf(items: readonly Json[], keyOf: KeyOf): Map<unknown, number> {
+  const places = new Map<unknown, number>()
+  for (let i = items.length - 1; i >= 0; i--) places.set(identity(keyOf(items[i]!)), i)
+  return places
 }
 
 function distinct(values: readonly Json[]): Json[] {
-  return values.filter((value, i) => indexOf(values, value) === i)
+  return [...new Map(values.map(value => [identity(value), value])).values()]
 }
 
-const same = (a: Json | undefined, b: Json | undefined): boolean => a === b || deepEqual(a, b)
+/** What equal values have in common, for maps and sets of them: themselves, or their text. */
+const identity = (value: Json | undefined): unknown => (typeof value === 'object' && value !== null ? `json:${goJson(value)}` : value)
 
 /** What a patch adds as a whole has nothing to merge with, so parts with a directive say nothing; undefined when that is all of it. */
 export function withoutDirectives(value: Json): Json | undefined {
@@ -168,7 +184,7 @@ export function withoutDirectives(value: Json): Json | undefined {
   for (const key of Object.keys(out)) {
     const part = withoutDirectives(out[key]!)
     if (part === undefined) delete out[key]
-    else if (part !== out[key]) Object.defineProperty(out, key, { value: part, writable: true, enumerable: true, configurable: true })
+    else setOwn(out, key, part)
   }
   return out
 }
