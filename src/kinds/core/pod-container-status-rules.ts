@@ -4,7 +4,7 @@ import { inclusiveRangeMessage, isValidGroupID } from '../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import { duplicate, type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported } from '../../schema/refs.ts'
 import type { Container } from '../shapes/pod/container.ts'
-import type { ContainerStatus, LinuxContainerUser, ResourceHealth, ResourceStatus } from '../shapes/pod/container-status.ts'
+import type { ContainerStatus, LinuxContainerUser, ResourceHealth } from '../shapes/pod/container-status.ts'
 import { under } from '../shapes/pod/error-shape-rules.ts'
 import type { PodOptions } from '../shapes/pod/options-rules.ts'
 import type { PodSpec } from '../shapes/pod/spec.ts'
@@ -94,42 +94,35 @@ function* validateAllocations(
   { list, containers }: { readonly list: 'containerStatuses' | 'initContainerStatuses'; readonly containers: readonly Container[] },
 ): Iterable<FieldError> {
   const byName = firstByName(containers)
-  for (const [i, { name, allocatedResourcesStatus }] of (status[list] ?? []).entries())
-    for (const [j, allocated] of (allocatedResourcesStatus ?? []).entries()) {
+  for (const [i, { name, allocatedResourcesStatus }] of (status[list] ?? []).entries()) {
+    if (!allocatedResourcesStatus) continue
+    const container = byName.get(name)
+    const asked = container && askedFor(container, status.extendedResourceClaimStatus)
+    for (const [j, { name, resources }] of allocatedResourcesStatus.entries()) {
       const place = at[list][i]!.allocatedResourcesStatus[j]!
-      const container = byName.get(name)
-      if (container) yield* validateAskedFor(allocated, place, { container, extended: status.extendedResourceClaimStatus })
-      yield* validateHealth(allocated.resources ?? [], place.resources)
+      // A container that is gone from the pod may still be told of.
+      if (asked && !asked.has(name)) yield invalid(place.name, name.startsWith(CLAIM) ? CLAIM_MESSAGE : REQUEST_MESSAGE)
+      yield* validateHealth(resources ?? [], place.resources)
     }
+  }
 }
 
 const CLAIM = 'claim:'
-type Asking = { readonly container: Container; readonly extended: PodExtendedResourceClaimStatus | undefined }
+const REQUEST_MESSAGE = "must match one of the container's resource requests"
+const CLAIM_MESSAGE =
+  "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
 
-function* validateAskedFor({ name }: ResourceStatus, at: Ref<ResourceStatus>, { container, extended }: Asking): Iterable<FieldError> {
-  const { requests = {}, claims = [] } = container.resources ?? {}
-  if (!name.startsWith(CLAIM)) {
-    if (!Object.hasOwn(requests, name)) yield invalid(at.name, "must match one of the container's resource requests")
-    return
+/** What a container can be given: resources by name, claims and requests in claims, and those made for its extended resources. */
+function askedFor({ name, resources }: Container, extended: PodExtendedResourceClaimStatus | undefined): ReadonlySet<string> {
+  const { requests = {}, claims = [] } = resources ?? {}
+  const asked = new Set(Object.keys(requests).filter(resource => !resource.startsWith(CLAIM)))
+  for (const { name: claim, request } of claims) asked.add(request ? `${CLAIM}${claim}/${request}` : CLAIM + claim)
+  for (const { containerName, requestName, resourceName } of extended?.requestMappings ?? []) {
+    const amount = getOwn(requests, resourceName)
+    if (containerName !== name || amount === undefined || quantitySign(parseQuantity(amount)) === 0) continue
+    if (extended?.resourceClaimName && requestName) asked.add(`${CLAIM}${extended.resourceClaimName}/${requestName}`)
   }
-  const claimed = claims.some(claim => name === CLAIM + claim.name + (claim.request ? `/${claim.request}` : ''))
-  if (!claimed && !isExtendedRequest(name.slice(CLAIM.length), container, extended))
-    yield invalid(
-      at.name,
-      "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty",
-    )
-}
-
-/** Whether a request of a claim was made for an extended resource that the container asks for. */
-function isExtendedRequest(reference: string, container: Container, extended: PodExtendedResourceClaimStatus | undefined): boolean {
-  const slash = reference.indexOf('/')
-  if (!extended || slash <= 0 || reference.slice(0, slash) !== extended.resourceClaimName) return false
-  const request = reference.slice(slash + 1)
-  return (extended.requestMappings ?? []).some(({ containerName, requestName, resourceName }) => {
-    if (request === '' || containerName !== container.name || requestName !== request) return false
-    const amount = getOwn(container.resources?.requests ?? {}, resourceName)
-    return amount !== undefined && quantitySign(parseQuantity(amount)) !== 0
-  })
+  return asked
 }
 
 const MAX_HEALTH_MESSAGE = 1024

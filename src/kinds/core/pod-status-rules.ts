@@ -89,8 +89,8 @@ function* validateHostIPs(status: PodStatus, old: PodStatus, at: Ref<PodStatus>)
 
 /** Addresses are valid or were there before, and a pair has one of each family. */
 function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses | undefined): Iterable<FieldError> {
-  const known = (stored ?? []).map(({ ip }) => ip)
-  for (const [i, { ip = '' }] of ips.entries()) yield* invalidEach(withValue(at[i]!, ip), isValidIPForLegacyField(ip, known))
+  const known = new Set((stored ?? []).map(({ ip }) => ip))
+  for (const [i, { ip = '' }] of ips.entries()) if (!known.has(ip)) yield* invalidEach(withValue(at[i]!, ip), isValidIPForLegacyField(ip))
   if (ips.length < 2) return
   const parsed = ips.map(({ ip }) => parseIPSloppy(ip ?? '')?.family)
   const unreadable = parsed.indexOf(undefined)
