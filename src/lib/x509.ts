@@ -41,6 +41,7 @@ function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, pur
   const extensions = [
     extension(OID.basicConstraints, der.sequence(), { critical: true }),
     extension(OID.keyUsage, keyUsage('digitalSignature'), { critical: true }),
+    extension(OID.subjectKeyId, der.octets(keyIdOf(publicKey))),
     extension(OID.authorityKeyId, der.sequence(der.implicit(0, keyIdOf(issuer.publicKey)))),
     ...purpose,
   ]

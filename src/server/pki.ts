@@ -35,7 +35,8 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
     folder,
     'ca',
     pair => isFresh(pair, now),
-    () => issueAuthority('keelson', validity(now, AUTHORITY_DAYS)),
+    // A name of its own: a leaf of the same name would pass for self-signed.
+    () => issueAuthority('keelson-ca', validity(now, AUTHORITY_DAYS)),
   )
   const isOurs = (pair: KeyPair) => isFresh(pair, now) && isIssuedBy(pair, authority)
   const server = keep(
