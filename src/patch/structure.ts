@@ -15,7 +15,13 @@ export type MessageStructure = {
   /** The same by their path elements. */
   readonly byElement: ReadonlyMap<PathElement, Member>
 }
-export type MapStructure = { readonly kind: 'map'; readonly atomic: boolean; readonly value: Structure }
+export type MapStructure = {
+  readonly kind: 'map'
+  readonly atomic: boolean
+  readonly value: Structure
+  /** What is here may as well be no map. */
+  readonly anything?: true
+}
 export type ListStructure = {
   readonly kind: 'list'
   readonly atomic: boolean
@@ -66,7 +72,7 @@ function derive({ shape, flags }: AnyType): Structure {
   const atomic = flags.atomic === true
   switch (shape.kind) {
     case 'scalar':
-      return { kind: 'scalar', atomic: true, name: shape.name }
+      return shape.name === 'raw' && flags.merge ? DEDUCED : { kind: 'scalar', atomic: true, name: shape.name }
     case 'message': {
       const members = Object.entries(shape.fields).map(([name, field]) => new Member(name, field))
       return {
@@ -92,6 +98,16 @@ function keyDefault(item: AnyType, name: string): Json | undefined {
   if (item.shape.kind !== 'message' || !Object.hasOwn(item.shape.fields, name)) return undefined
   return (item.shape.fields[name]![1].flags.default as Json | undefined) ?? emptyValueOf(item)[name] ?? undefined
 }
+
+/**
+ * Any JSON of which every object merges field by field and every list is atomic: what `raw.mergedBy()` stands for, and
+ * custom kinds without a schema.
+ */
+const DEDUCED: Structure = (() => {
+  const structure = { kind: 'map', atomic: false, anything: true } as { kind: 'map'; atomic: false; anything: true; value: Structure }
+  structure.value = structure
+  return Object.freeze(structure)
+})()
 
 /** Any JSON, for fields that the type does not know. */
 export const ANY: Structure = Object.freeze({ kind: 'scalar', atomic: true, name: 'raw' })

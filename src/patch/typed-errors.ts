@@ -64,7 +64,7 @@ function check(structure: Structure, value: Json | undefined, at: At): void {
       return
     default:
       if (isObject(value)) checkMembers(structure, value, at)
-      else at.report(`expected map, got &{${goPrint(value)}}`)
+      else if (structure.kind === 'message' || !structure.anything) at.report(`expected map, got &{${goPrint(value)}}`)
   }
 }
 

@@ -29,6 +29,7 @@ function merge(structure: Structure, live: Json | undefined, applied: Json | und
     const [mine, theirs] = [Array.isArray(live) ? live : [], Array.isArray(applied) ? applied : []]
     return mine.length === 0 && theirs.length === 0 ? (deepEqual(live, applied) ? live : applied) : mergeItems(structure, mine, theirs)
   }
+  if (applied !== null && !isObject(applied)) return deepEqual(live, applied) ? live : applied
   const [mine, theirs] = [isObject(live) ? live : {}, isObject(applied) ? applied : {}]
   return isEmpty(mine) && isEmpty(theirs) ? (deepEqual(live, applied) ? live : applied) : mergeMembers(structure, mine, theirs)
 }

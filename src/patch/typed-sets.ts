@@ -57,7 +57,8 @@ export function itemsByElement(list: ListStructure, items: readonly Json[]): Map
 function named(structure: Structure, value: Json): FieldSet {
   if (structure.atomic) return LEAF
   if (structure.kind === 'list') return Array.isArray(value) ? namedItems(structure, value) : EMPTY_SET
-  return isObject(value) ? namedMembers(structure, value) : EMPTY_SET
+  if (isObject(value)) return namedMembers(structure, value)
+  return structure.kind === 'map' && structure.anything && value !== null ? LEAF : EMPTY_SET
 }
 
 function namedItems(list: ListStructure, items: readonly Json[]): FieldSet {

@@ -111,6 +111,21 @@ test('merged items keep their place and take the order in which they are applied
   assert.deepEqual(merge(['a'], []), ['a'])
 })
 
+test('raw data that merges is owned field by field, with lists as a whole', () => {
+  const Loose = message('Loose', { data: [1, raw.mergedBy()] })
+  const [live, applied] = [{ data: { a: { b: 1 }, l: [1], s: 'x' } }, { data: { a: { c: 2 }, l: [2], s: { now: 'a map' } } }]
+  assert.deepEqual(toFieldsV1(fieldSetOf(Loose, applied)), {
+    'f:data': { 'f:a': { '.': {}, 'f:c': {} }, 'f:l': {}, 'f:s': { '.': {}, 'f:now': {} } },
+  })
+  const merged = mergeApplied(Loose, live, applied)
+  assert.deepEqual(merged, { data: { a: { b: 1, c: 2 }, l: [2], s: { now: 'a map' } } })
+  assert.deepEqual(mergeApplied(Loose, applied, live), { data: { a: { c: 2, b: 1 }, l: [1], s: 'x' } })
+  assert.deepEqual(typedErrors(Loose, live), [])
+  const { added, modified } = compare(Loose, live, merged)
+  assert.deepEqual([texts(added), texts(modified)], [['.data.a.c'], ['.data.l', '.data.s']])
+  assert.deepEqual(texts(fieldSetOf(Loose, { data: 7 })), ['.data'])
+})
+
 test('merging shares what it does not change', () => {
   const live = { spec: { containers: [{ name: 'a', image: 'x' }, { name: 'b' }], labels: { a: '1' } } }
   assert.equal(mergeApplied(Thing, live, { spec: { containers: [{ name: 'a', image: 'x' }] } }), live)
