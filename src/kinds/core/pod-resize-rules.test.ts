@@ -92,3 +92,29 @@ test('resizing: volumes in memory may grow with the feature', () => {
     'spec.volumes[0].emptyDir.sizeLimit: Forbidden: adding or removing sizeLimit on an existing volume is not allowed',
   ])
 })
+
+test('resizing: a pod covers what claims take for its containers, with the feature', () => {
+  const draft = (cpu: string, more: object = {}) => ({
+    spec: {
+      resources: { requests: { cpu }, limits: { cpu, ...more } },
+      containers: [container({ resources: { requests: { cpu: '1' }, limits: { cpu: '1' } } })],
+      resourceClaims: [{ name: 'c', resourceClaimName: 'c' }],
+    },
+    status: {
+      nodeAllocatableResourceClaimStatuses: [
+        {
+          resourceClaimName: 'c',
+          containers: ['main'],
+          mapping: [{ name: 'cpu', quantity: '1' }],
+          overhead: [{ name: 'cpu', perPod: '1', perContainer: '1' }],
+        },
+      ],
+    },
+  })
+  const more = ['DRANodeAllocatableResources']
+  assert.deepEqual(errors(validatePodResize, draft('5'), { old: draft('4'), more }), [])
+  assert.deepEqual(errors(validatePodResize, draft('3'), { old: draft('4') }), [])
+  assert.deepEqual(errors(validatePodResize, draft('3'), { old: draft('4'), more }), [
+    'spec.resources: Invalid value: {"Limits":{"cpu":"3"},"Requests":{"cpu":"3"},"Claims":null}: pod level request for cpu is insufficient to cover the aggregated container and node-allocatable DRA requests',
+  ])
+})

@@ -4,10 +4,11 @@ import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, withValue } from '../../schema/refs.ts'
 import { annotationOf, MIRROR_ANNOTATION } from '../shapes/pod/annotation-rules.ts'
+import { coverageFault } from '../shapes/pod/claim-coverage-rules.ts'
 import { Container } from '../shapes/pod/container.ts'
 import { isSidecar } from '../shapes/pod/containers.ts'
 import { meansTheSame } from '../shapes/pod/equality-rules.ts'
-import { nowhere } from '../shapes/pod/error-shape-rules.ts'
+import { nowhere, RESOURCE_REQUIREMENTS_FORM, shownAs } from '../shapes/pod/error-shape-rules.ts'
 import type { PodOptions } from '../shapes/pod/options-rules.ts'
 import { qosClassOf } from '../shapes/pod/qos.ts'
 import { ResourceRequirements } from '../shapes/pod/resources.ts'
@@ -28,7 +29,7 @@ export function* validatePodResize(
   if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined) return yield forbidden(nowhere, 'static pods cannot be resized')
   if (old.spec.os?.name === 'windows') return yield forbidden(nowhere, 'windows pods cannot be resized')
   let faults = 0
-  for (const error of validateResizable(pod, at, { old, options: optionsOfPod(pod, ctx) })) {
+  for (const error of validateResizable(pod, at, { old, options: optionsOfPod(pod, ctx), gate: ctx.gate })) {
     faults++
     yield error
   }
@@ -43,9 +44,9 @@ export function* validatePodResize(
   if (!meansTheSame(PodSpec, back, old.spec)) yield forbidden(at.spec, 'only cpu and memory resources are mutable')
 }
 
-type Resize = { readonly old: PodObject; readonly options: PodOptions }
+type Resize = { readonly old: PodObject; readonly options: PodOptions; readonly gate: RequestContext['gate'] }
 
-function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options }: Resize): Iterable<FieldError> {
+function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options, gate }: Resize): Iterable<FieldError> {
   yield* validateContent(pod, at, options)
   if ((old.status?.qosClass || qosClassOf(old.spec)) !== qosClassOf(pod.spec))
     yield invalid(withValue(at.spec, pod.status?.qosClass ?? ''), 'Pod QOS Class may not change as a result of resizing')
@@ -57,6 +58,8 @@ function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options }
         'resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled',
       )
     yield* validatePodLevel(pod.spec, old.spec, at.spec)
+    const fault = gate('DRANodeAllocatableResources') ? coverageFault(pod.spec, pod.status ?? {}) : undefined
+    if (fault) yield invalid(withValue(at.spec.resources, shownAs(RESOURCE_REQUIREMENTS_FORM, pod.spec.resources)), fault)
   }
   let ordered = true
   for (const error of validateOrder(pod.spec, old.spec, at.spec)) {
@@ -68,7 +71,7 @@ function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options }
     for (const [i, container] of (old.spec[list] ?? []).entries())
       yield* validateNothingRemoved(pod.spec[list]![i]!.resources ?? {}, container.resources ?? {}, at.spec[list][i]!.resources)
   yield* validateContainerChanges(pod.spec, old.spec, at.spec)
-  yield* validateVolumeChanges(pod.spec, at.spec, { old, options })
+  yield* validateVolumeChanges(pod.spec, at.spec, { old, options, gate })
 }
 
 /** A node that reports the resources of running containers can change them. */

@@ -119,6 +119,30 @@ const statusRows: readonly (readonly [name: string, now: object, expected: reado
     ],
   ],
   [
+    'volumes and their conditions are told of once, and completely',
+    {
+      volumeHealth: [
+        {
+          name: '',
+          healthConditions: [
+            { status: '', reason: '' },
+            { status: 'Degraded', reason: 'A' },
+            { status: 'Degraded', reason: 'A' },
+          ],
+        },
+        { name: '' },
+      ],
+    },
+    [
+      'status.volumeHealth[1]: Duplicate value: {"name":"","lastTransitionTime":null}',
+      'status.volumeHealth[0].name: Required value',
+      'status.volumeHealth[0].healthConditions[2]: Duplicate value: {"status":"Degraded","reason":"A"}',
+      'status.volumeHealth[0].healthConditions[0].status: Required value',
+      'status.volumeHealth[0].healthConditions[0].reason: Required value',
+      'status.volumeHealth[1].name: Required value',
+    ],
+  ],
+  [
     'a pair of addresses has one of each family',
     { podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }] },
     ['status.podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify no more than one IP for each IP family'],

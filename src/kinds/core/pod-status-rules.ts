@@ -2,12 +2,12 @@
 import { isValidIPForLegacyField, parseIPSloppy } from '../../lib/ip.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import type { RequestContext } from '../../schema/kind.ts'
-import { type FieldError, forbidden, internal, invalid, invalidEach, notFoundValue, type Ref, withValue } from '../../schema/refs.ts'
-import { conditionReasonFaults } from '../shapes/meta.ts'
+import { type FieldError, forbidden, internal, invalid, invalidEach, type Ref, withValue } from '../../schema/refs.ts'
 import { validatePodAnnotations } from '../shapes/pod/annotation-rules.ts'
 import { IP_FORM, shownAs, under } from '../shapes/pod/error-shape-rules.ts'
-import type { PodCondition, PodIP, PodStatus, PodVolumeHealth } from '../shapes/pod/status.ts'
+import type { PodCondition, PodIP, PodStatus } from '../shapes/pod/status.ts'
 import { validateQualifiedName } from '../shapes/pod/text-rules.ts'
+import { validateVolumeHealth } from '../shapes/pod/volume-health-rules.ts'
 import { validateClaimStatuses } from './pod-claim-status-rules.ts'
 import { validateContainerStatuses, validateStateTransitions } from './pod-container-status-rules.ts'
 import type { PodObject } from './pod-preparation.ts'
@@ -32,7 +32,7 @@ export function* validatePodStatusUpdate(
   if ((status.qosClass ?? '') !== (old.status.qosClass ?? '')) yield invalid(at.status.qosClass, 'field is immutable')
   yield* validateStateTransitions(status, old, { at: at.status, options })
   yield* validateClaimStatuses(pod, at.status)
-  yield* validateVolumeHealth(status.volumeHealth ?? [], at.status.volumeHealth, pod)
+  yield* validateVolumeHealth(status.volumeHealth ?? [], at.status.volumeHealth, new Set((spec.volumes ?? []).map(({ name }) => name)))
   yield* validatePodIPs(status, old.status, at.status)
   yield* validateHostIPs(status, old.status, at.status)
   yield* validateContainerStatuses(pod, at.status, options)
@@ -57,15 +57,6 @@ function* validateNomination(
   yield* invalidEach(at.nominatedNodeName, nameIsDNSSubdomain(name))
   if (old.spec.nodeName && gate('ClearingNominatedNodeNameAfterBinding'))
     yield forbidden(at.nominatedNodeName, 'may not be set on pods that are already bound to a node')
-}
-
-function* validateVolumeHealth(health: readonly PodVolumeHealth[], at: Ref<PodVolumeHealth[]>, { spec }: PodObject): Iterable<FieldError> {
-  const volumes = new Set((spec.volumes ?? []).map(volume => volume.name))
-  for (const [i, { name, healthConditions }] of health.entries()) {
-    if (name && !volumes.has(name)) yield notFoundValue(at[i]!.name)
-    for (const [j, { reason }] of (healthConditions ?? []).entries())
-      if (reason) yield* invalidEach(at[i]!.healthConditions[j]!.reason, conditionReasonFaults(reason))
-  }
 }
 
 type Addresses = readonly PodIP[]

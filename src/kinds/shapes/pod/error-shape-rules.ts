@@ -65,4 +65,9 @@ export const NODE_SELECTOR_TERM_FORM: Form = {
   MatchExpressions: ['matchExpressions', null, REQUIREMENT],
   MatchFields: ['matchFields', null, REQUIREMENT],
 }
+export const RESOURCE_REQUIREMENTS_FORM: Form = {
+  Limits: ['limits', null],
+  Requests: ['requests', null],
+  Claims: ['claims', null, { Name: ['name', ''], Request: ['request', ''] }],
+}
 export const IP_FORM: Form = { IP: ['ip', ''] }
