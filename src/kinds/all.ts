@@ -1,7 +1,10 @@
 /** Every kind that is built in: one line each, sorted. */
 import type { Kind } from '../schema/kind.ts'
+import { MutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
 import { MutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'
 import { MutatingWebhookConfiguration } from './admissionregistration/mutatingwebhookconfiguration.ts'
+import { ValidatingAdmissionPolicy } from './admissionregistration/validatingadmissionpolicy.ts'
+import { ValidatingAdmissionPolicyBinding } from './admissionregistration/validatingadmissionpolicybinding.ts'
 import { ValidatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
 import { ControllerRevision } from './apps/controllerrevision.ts'
 import { DaemonSet } from './apps/daemonset.ts'
@@ -36,6 +39,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   Ingress,
   IngressClass,
   Lease,
+  MutatingAdmissionPolicy,
   MutatingAdmissionPolicyBinding,
   MutatingWebhookConfiguration,
   Namespace,
@@ -49,5 +53,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   ServiceCIDR,
   StatefulSet,
   StorageVersionMigration,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
 ]

@@ -1,12 +1,26 @@
-/** The rules on what admission registrations match. Whether expressions are CEL is not asked here: declarations know no CEL. */
+/** The rules on what admission registrations match. */
 import { isQualifiedName, isValidPathSegmentName } from '../../lib/names.ts'
-import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, tooMany, unsupported } from '../../schema/refs.ts'
+import {
+  duplicate,
+  type FieldError,
+  invalid,
+  invalidEach,
+  pathOf,
+  type Ref,
+  refTo,
+  required,
+  tooMany,
+  unsupported,
+} from '../../schema/refs.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
+import { validateExpression } from './expression-rules.ts'
 import type { MatchCondition, MatchResources, NamedRuleWithOperations, RuleWithOperations } from './match-shapes.ts'
 
 export const FAILURE_POLICIES: readonly string[] = ['Fail', 'Ignore']
+export const REINVOCATION_POLICIES: readonly string[] = ['IfNeeded', 'Never']
 export const MATCH_POLICIES: readonly string[] = ['Equivalent', 'Exact']
 const OPERATIONS: readonly string[] = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
+const MUTABLE: readonly string[] = ['*', 'CONNECT', 'CREATE', 'UPDATE']
 const SCOPES: readonly string[] = ['*', 'Cluster', 'Namespaced']
 const MAX_CONDITIONS = 64
 
@@ -32,13 +46,20 @@ export function* validateMatchResources(match: MatchResources, at: Ref<MatchReso
     for (const [i, rule] of (match[part] ?? []).entries()) yield* validateNamedRule(rule, at[part][i]!)
 }
 
+/** A deletion has nothing to mutate. The path leaves out which rule it was: that is what clients are told. */
+export function* validateMutableOperations(match: MatchResources, at: Ref<MatchResources>): Iterable<FieldError> {
+  for (const { operations = [] } of match.resourceRules ?? [])
+    for (const operation of operations)
+      if (!MUTABLE.includes(operation)) yield unsupported(refTo(operation, `${pathOf(at.resourceRules)}.operations`), ...MUTABLE)
+}
+
 /** Rules on conditions: not too many, each with a name of its own and an expression. */
 export function* validateMatchConditions(conditions: readonly MatchCondition[], at: Ref<MatchCondition[]>): Iterable<FieldError> {
   if (conditions.length > MAX_CONDITIONS) yield tooMany(at, conditions.length, MAX_CONDITIONS)
   const seen = new Set<string>()
   for (const [i, { name, expression }] of conditions.entries()) {
     const here = at[i]!
-    if (expression.trim() === '') yield required(here.expression)
+    yield* validateExpression(expression, here.expression)
     if (!name) yield required(here.name)
     else yield* invalidEach(here.name, isQualifiedName(name))
     if (seen.has(name)) yield duplicate(here.name)

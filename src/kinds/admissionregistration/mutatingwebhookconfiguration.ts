@@ -1,12 +1,10 @@
 /** MutatingWebhookConfiguration names webhooks that may change the object of a request, or refuse it. */
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { unsupported } from '../../schema/refs.ts'
 import { keyed } from '../../schema/types.ts'
-import { validateNotStatic, validateWebhooks, warnAboutRules, warnAboutStatic } from './webhook-rules.ts'
+import { validateNotStatic, warnAboutStatic } from './static-names.ts'
+import { validateWebhooks, warnAboutRules } from './webhook-rules.ts'
 import { MutatingWebhook } from './webhook-shapes.ts'
-
-const REINVOCATION_POLICIES: readonly string[] = ['IfNeeded', 'Never']
 
 export const MutatingWebhookConfiguration = defineKind({
   group: 'admissionregistration.{group_domain}',
@@ -19,12 +17,10 @@ export const MutatingWebhookConfiguration = defineKind({
     webhooks: [2, keyed(MutatingWebhook, 'name').mergedBy('name'), 'The webhooks, called one after the other in the order of names.'],
   },
   generation: o => o.webhooks,
+  needsResourceVersion: true,
 
   *validate({ metadata, webhooks = [] }, at, { old, ...ctx }) {
     yield* validateWebhooks(webhooks, at.webhooks)
-    for (const [i, { reinvocationPolicy }] of webhooks.entries())
-      if (!REINVOCATION_POLICIES.includes(reinvocationPolicy))
-        yield unsupported(at.webhooks[i]!.reinvocationPolicy, ...REINVOCATION_POLICIES)
     if (old === undefined) yield* validateNotStatic(metadata.name, at.metadata.name, ctx)
   },
   *warn({ metadata, webhooks = [] }, _old, ctx) {

@@ -2,7 +2,8 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { keyed } from '../../schema/types.ts'
-import { validateNotStatic, validateWebhooks, warnAboutRules, warnAboutStatic } from './webhook-rules.ts'
+import { validateNotStatic, warnAboutStatic } from './static-names.ts'
+import { validateWebhooks, warnAboutRules } from './webhook-rules.ts'
 import { ValidatingWebhook } from './webhook-shapes.ts'
 
 export const ValidatingWebhookConfiguration = defineKind({
@@ -14,6 +15,7 @@ export const ValidatingWebhookConfiguration = defineKind({
   doc: 'Webhooks that may refuse a request.',
   fields: { webhooks: [2, keyed(ValidatingWebhook, 'name').mergedBy('name'), 'The webhooks, called side by side.'] },
   generation: o => o.webhooks,
+  needsResourceVersion: true,
 
   *validate({ metadata, webhooks = [] }, at, { old, ...ctx }) {
     yield* validateWebhooks(webhooks, at.webhooks)

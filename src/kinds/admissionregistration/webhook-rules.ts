@@ -4,9 +4,9 @@ import { parseUrl } from '../../lib/url.ts'
 import type { RequestContext } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
-import { FAILURE_POLICIES, MATCH_POLICIES, validateMatchConditions, validateRule } from './match-rules.ts'
+import { FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, validateMatchConditions, validateRule } from './match-rules.ts'
 import type { RuleWithOperations } from './match-shapes.ts'
-import type { ServiceReference, ValidatingWebhook } from './webhook-shapes.ts'
+import type { MutatingWebhook, ServiceReference, ValidatingWebhook } from './webhook-shapes.ts'
 
 /** What both sorts of webhooks have. */
 type Webhook = ValidatingWebhook
@@ -25,16 +25,6 @@ export function* validateWebhooks(webhooks: readonly Webhook[], at: Ref<Webhook[
   }
 }
 
-/** Names with a certain end belong to what is configured by files. */
-export function* validateNotStatic(name: string | undefined, at: Ref<string>, ctx: RequestContext): Iterable<FieldError> {
-  if (ctx.gate(STATIC_GATE) && isStatic(name, ctx)) yield invalid(at, staticMessage(ctx))
-}
-
-/** Warns about names that belong to what is configured by files. */
-export function* warnAboutStatic(name: string | undefined, ctx: RequestContext): Iterable<string> {
-  if (isStatic(name, ctx)) yield `metadata.name: ${staticMessage(ctx)}`
-}
-
 /** Warns about rules that name resources for which webhooks are never called. */
 export function* warnAboutRules(webhooks: readonly { rules?: RuleWithOperations[] }[], ctx: RequestContext): Iterable<string> {
   if (!ctx.gate('ExcludeAdmissionWebhookVirtualResources')) return
@@ -43,11 +33,6 @@ export function* warnAboutRules(webhooks: readonly { rules?: RuleWithOperations[
       for (const resource of excludedBy(rule, ctx.groupDomain))
         yield `webhooks[${i}].rules[${j}]: ${resource} is excluded from admission webhooks; this rule will have no effect`
 }
-
-const STATIC_GATE = 'ManifestBasedAdmissionControlConfig'
-const isStatic = (name: string | undefined, { groupDomain }: RequestContext) => name?.endsWith(`.static.${groupDomain}`) ?? false
-const staticMessage = ({ groupDomain }: RequestContext) =>
-  `names ending with ".static.${groupDomain}" are reserved for static manifest-based configurations and cannot be managed via the API`
 
 /** Asking who somebody is and what they may do must work whatever webhooks do. */
 const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
@@ -75,11 +60,18 @@ function* validateWebhook(webhook: Webhook, at: Ref<Webhook>): Iterable<FieldErr
   if (timeoutSeconds < 1 || timeoutSeconds > 30) yield invalid(at.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds')
   yield* validateLabelSelector(webhook.namespaceSelector, at.namespaceSelector)
   yield* validateLabelSelector(webhook.objectSelector, at.objectSelector)
+  if (isMutating(webhook)) yield* validateReinvocation(webhook, at as Ref<MutatingWebhook>)
   const { url, service } = clientConfig
   if ((url === undefined) === (service === undefined)) yield required(at.clientConfig, 'exactly one of url or service is required')
   else if (url !== undefined) yield* validateUrl(url, at.clientConfig.url)
   else yield* validateService(service!, at.clientConfig.service)
   yield* validateMatchConditions(webhook.matchConditions ?? [], at.matchConditions)
+}
+
+const isMutating = (webhook: Webhook | MutatingWebhook): webhook is MutatingWebhook => Object.hasOwn(webhook, 'reinvocationPolicy')
+
+function* validateReinvocation({ reinvocationPolicy }: MutatingWebhook, at: Ref<MutatingWebhook>): Iterable<FieldError> {
+  if (!REINVOCATION_POLICIES.includes(reinvocationPolicy)) yield unsupported(at.reinvocationPolicy, ...REINVOCATION_POLICIES)
 }
 
 function* validateReviewVersions(versions: readonly string[], at: Ref<string[]>): Iterable<FieldError> {

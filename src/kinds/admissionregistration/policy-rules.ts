@@ -1,0 +1,70 @@
+/** The rules that validating and mutating policies share. */
+import { deepEqual } from '../../lib/json-value.ts'
+import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
+import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { isBlank, validateExpression } from './expression-rules.ts'
+import { FAILURE_POLICIES, validateMatchConditions, validateMatchResources } from './match-rules.ts'
+import type { MatchCondition, MatchResources } from './match-shapes.ts'
+import type { ParamKind, Variable } from './policy-shapes.ts'
+
+/** What both sorts of policies say. */
+export type PolicySpec = {
+  paramKind?: ParamKind
+  matchConstraints?: MatchResources
+  matchConditions?: MatchCondition[]
+  variables?: Variable[]
+  failurePolicy: string
+}
+
+/** When a request fails, what a policy's parameters are, and what it matches: at least one rule, for expressions to be checked against. */
+export function* validatePolicyMatching(
+  { failurePolicy, paramKind, matchConstraints }: PolicySpec,
+  at: Ref<PolicySpec>,
+): Iterable<FieldError> {
+  if (!FAILURE_POLICIES.includes(failurePolicy)) yield unsupported(at.failurePolicy, ...FAILURE_POLICIES)
+  if (paramKind) yield* validateParamKind(paramKind, at.paramKind)
+  if (!matchConstraints) return yield required(at.matchConstraints)
+  yield* validateMatchResources(matchConstraints, at.matchConstraints)
+  if (!matchConstraints.resourceRules?.length) yield required(at.matchConstraints.resourceRules)
+}
+
+/** The expressions that come before a policy's own: its conditions, unless nothing about them has changed, and its variables. */
+export function* validatePolicyExpressions(spec: PolicySpec, at: Ref<PolicySpec>, old: PolicySpec | undefined): Iterable<FieldError> {
+  const { matchConditions = [], variables = [] } = spec
+  const same = old && deepEqual(spec.paramKind, old.paramKind) && deepEqual(spec.matchConditions, old.matchConditions)
+  if (!same) yield* validateMatchConditions(matchConditions, at.matchConditions)
+  for (const [i, variable] of variables.entries()) yield* validateVariable(variable, at.variables[i]!)
+}
+
+function* validateParamKind({ apiVersion = '', kind = '' }: ParamKind, at: Ref<ParamKind>): Iterable<FieldError> {
+  if (apiVersion === '') yield required(at.apiVersion)
+  else yield* validateGroupVersion(apiVersion, at.apiVersion)
+  if (kind === '') return yield required(at.kind)
+  const faults = isDNS1035Label(kind.toLowerCase())
+  if (faults.length > 0) yield invalid(at.kind, `may have mixed case, but should otherwise match: ${faults.join(',')}`)
+}
+
+function* validateGroupVersion(text: string, at: Ref<string>): Iterable<FieldError> {
+  const parts = text.split('/')
+  if (parts.length > 2) return yield invalid(at, `unexpected GroupVersion string: ${text}`)
+  const [version = '', group = ''] = parts.reverse()
+  if (group !== '') yield* joined(withValue(at, group), isDNS1123Subdomain(group))
+  if (version === '') yield invalid(at, 'version must be specified')
+  else yield* joined(withValue(at, version), isDNS1035Label(version))
+}
+
+function* validateVariable({ name, expression }: Variable, at: Ref<Variable>): Iterable<FieldError> {
+  if (isBlank(name)) yield required(at.name, 'name is not specified')
+  else if (!IDENTIFIER.test(name) || RESERVED.has(name)) yield invalid(at.name, 'must be a valid CEL identifier')
+  yield* validateExpression(expression, at.expression, 'expression is not specified')
+}
+
+/** One error for all that is wrong with a text. */
+function* joined(at: Ref<string>, faults: readonly string[]): Iterable<FieldError> {
+  if (faults.length > 0) yield invalid(at, faults.join(','))
+}
+
+const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/
+const RESERVED = new Set(
+  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(' '),
+)

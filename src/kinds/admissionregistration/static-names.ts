@@ -1,0 +1,17 @@
+/** Names that belong to what is configured by files instead of through the API. */
+import type { RequestContext } from '../../schema/kind.ts'
+import { type FieldError, invalid, type Ref } from '../../schema/refs.ts'
+
+/** Refuses such a name. */
+export function* validateNotStatic(name: string | undefined, at: Ref<string>, ctx: RequestContext): Iterable<FieldError> {
+  if (ctx.gate('ManifestBasedAdmissionControlConfig') && isStatic(name, ctx)) yield invalid(at, problem(ctx))
+}
+
+/** Warns about such a name, where there is one already. */
+export function* warnAboutStatic(name: string | undefined, ctx: RequestContext): Iterable<string> {
+  if (isStatic(name, ctx)) yield `metadata.name: ${problem(ctx)}`
+}
+
+const isStatic = (name: string | undefined, { groupDomain }: RequestContext) => name?.endsWith(`.static.${groupDomain}`) ?? false
+const problem = ({ groupDomain }: RequestContext) =>
+  `names ending with ".static.${groupDomain}" are reserved for static manifest-based configurations and cannot be managed via the API`

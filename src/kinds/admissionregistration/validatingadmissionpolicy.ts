@@ -1,0 +1,132 @@
+/** ValidatingAdmissionPolicy accepts or refuses requests by expressions; bindings put it into force. */
+import { isQualifiedName } from '../../lib/names.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { atomic, int64, keyed, message, type Static, string } from '../../schema/types.ts'
+import { Condition, validateConditions } from '../shapes/meta.ts'
+import { isBlank, validateExpression } from './expression-rules.ts'
+import { MatchResources, matchConditions } from './match-shapes.ts'
+import { validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
+import { formatParamKind, ParamKind, Variable } from './policy-shapes.ts'
+import { validateNotStatic, warnAboutStatic } from './static-names.ts'
+import { TypeChecking, validateTypeChecking } from './type-checking.ts'
+
+const Validation = message('Validation', {
+  expression: [1, string.always(), 'A CEL expression that must be true.'],
+  message: [2, string, 'What is answered when it is not; one line.'],
+  reason: [3, string.optional(), 'The reason of the answer: Forbidden, Invalid or RequestEntityTooLarge.'],
+  messageExpression: [4, string, 'A CEL expression for the message, instead of a fixed one.'],
+})
+type Validation = Static<typeof Validation>
+
+const AuditAnnotation = message('AuditAnnotation', {
+  key: [1, string.always(), 'The key, after the name of the policy and a slash; each once.'],
+  valueExpression: [2, string.always(), 'A CEL expression for the value; null leaves the annotation out.'],
+})
+type AuditAnnotation = Static<typeof AuditAnnotation>
+
+const ValidatingAdmissionPolicySpec = message('ValidatingAdmissionPolicySpec', {
+  paramKind: [1, ParamKind, 'The kind of the parameters, if there are any.'],
+  matchConstraints: [2, MatchResources, 'What is validated.'],
+  validations: [3, atomic(Validation), 'What must hold; these or annotations are needed.'],
+  failurePolicy: [4, string.optional().default('Fail'), 'What happens when the policy cannot be evaluated: Fail or Ignore.'],
+  auditAnnotations: [5, atomic(AuditAnnotation), 'What is noted in the audit log, at most 20.'],
+  matchConditions: [6, matchConditions, 'CEL expressions that must all be true, at most 64.'],
+  variables: [7, keyed(Variable, 'name').mergedBy('name'), 'Values that expressions share; each may use those before it.'],
+})
+
+const ValidatingAdmissionPolicyStatus = message('ValidatingAdmissionPolicyStatus', {
+  observedGeneration: [1, int64, 'The generation that was looked at.'],
+  typeChecking: [2, TypeChecking, 'What looks wrong with the types in expressions; absent until it was looked at.'],
+  conditions: [3, keyed(Condition, 'type'), 'What was last observed.'],
+})
+
+export const ValidatingAdmissionPolicy = defineKind({
+  group: 'admissionregistration.{group_domain}',
+  version: 'v1',
+  kind: 'ValidatingAdmissionPolicy',
+  scope: 'Cluster',
+  names: { plural: 'validatingadmissionpolicies', categories: ['api-extensions'] },
+  doc: 'Accepts or refuses requests.',
+  spec: ValidatingAdmissionPolicySpec,
+  status: ValidatingAdmissionPolicyStatus,
+  generation: true,
+  needsResourceVersion: true,
+
+  *validate({ metadata, spec }, at, { old, ...ctx }) {
+    const { validations = [], auditAnnotations = [] } = spec
+    yield* validatePolicyMatching(spec, at.spec)
+    yield* validatePolicyExpressions(spec, at.spec, old?.spec)
+    if (validations.length + auditAnnotations.length === 0)
+      for (const part of [at.spec.validations, at.spec.auditAnnotations])
+        yield required(part, 'validations or auditAnnotations must contain at least one item')
+    for (const [i, validation] of validations.entries()) yield* validateValidation(validation, at.spec.validations[i]!)
+    yield* validateAuditAnnotations(auditAnnotations, at.spec.auditAnnotations, metadata.name)
+    if (old === undefined) yield* validateNotStatic(metadata.name, at.metadata.name, ctx)
+  },
+  warn: ({ metadata }, _old, ctx) => warnAboutStatic(metadata.name, ctx),
+
+  subresources: {
+    status: {
+      keepsMetadata: true,
+      *validate({ status: { typeChecking, conditions } }, { status: at }) {
+        if (typeChecking) yield* validateTypeChecking(typeChecking, at.typeChecking)
+        yield* validateConditions(conditions, at.conditions)
+      },
+      *transition() {},
+    },
+  },
+
+  columns: {
+    Validations: [
+      'integer',
+      o => o.spec.validations?.length ?? 0,
+      'Validations indicates the number of validation rules defined in this configuration',
+    ],
+    ParamKind: [
+      'string',
+      o => formatParamKind(o.spec.paramKind),
+      'ParamKind specifies the kind of resources used to parameterize this policy',
+    ],
+    Age: age,
+  },
+})
+
+const REASONS: readonly string[] = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
+const NOT_BLANK = 'must be non-empty if specified'
+
+function* validateValidation(validation: Validation, at: Ref<Validation>): Iterable<FieldError> {
+  const { expression, message: text = '', messageExpression = '', reason } = validation
+  yield* validateExpression(expression, at.expression, 'expression is not specified')
+  if (messageExpression !== '' && isBlank(messageExpression)) yield invalid(at.messageExpression, NOT_BLANK)
+  if (text !== '' && isBlank(text)) yield invalid(at.message, NOT_BLANK)
+  else if (/[\n\r]/.test(text.trim())) yield invalid(at.message, 'must not contain line breaks')
+  if (reason !== undefined && !REASONS.includes(reason)) yield unsupported(at.reason, ...REASONS)
+}
+
+const MAX_ANNOTATIONS = 20
+const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024
+
+function* validateAuditAnnotations(
+  annotations: readonly AuditAnnotation[],
+  at: Ref<AuditAnnotation[]>,
+  policy: string | undefined,
+): Iterable<FieldError> {
+  if (annotations.length > MAX_ANNOTATIONS) {
+    // Clients are shown the annotations under the names they have inside a Kubernetes server.
+    const shown = annotations.map(({ key, valueExpression }) => ({ Key: key, ValueExpression: valueExpression }))
+    yield invalid(withValue(at, shown), `must not have more than ${MAX_ANNOTATIONS} auditAnnotations`)
+  }
+  const seen = new Set<string>()
+  for (const [i, { key, valueExpression }] of annotations.entries()) {
+    const here = at[i]!
+    if (policy) yield* invalidEach(withValue(here.key, `${policy}/${key}`), isQualifiedName(`${policy}/${key}`))
+    else yield invalid(here.key, 'requires metadata.name be non-empty')
+    yield* validateExpression(valueExpression, here.valueExpression, 'valueExpression is not specified')
+    if (Buffer.byteLength(valueExpression.trim()) > MAX_VALUE_EXPRESSION_BYTES)
+      yield required(here.valueExpression, `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`)
+    if (seen.has(key)) yield duplicate(here.key)
+    seen.add(key)
+  }
+}
