@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { toProtobuf } from '../codec/protobuf-encode.ts'
+import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
+import { Secret } from '../kinds/core/secret.ts'
+import { DeleteOptionsType } from '../schema/delete-options.ts'
+import { resourceOf } from '../schema/resource.ts'
+import { claimedVersion, decodeObject } from './decode.ts'
+
+const secrets = resourceOf(Secret, 'k8s.io')
+const message = toProtobuf(secrets.type, { metadata: { name: 'a' }, data: { k: 'dg==' }, type: 'Opaque' })
+const decode = (bytes: Uint8Array, mediaType = PROTOBUF) => decodeObject(secrets, { mediaType, bytes }, 'Strict')
+
+test('an object in an envelope is read as if it had been JSON', () => {
+  const json = Buffer.from('{"metadata":{"name":"a"},"data":{"k":"dg=="},"type":"Opaque"}')
+  const expected = decode(json, 'application/json')
+  assert.deepEqual(decode(envelope({ kind: 'Secret', apiVersion: 'v1' }, message)), expected)
+  assert.deepEqual(decode(envelope({ kind: '', apiVersion: '' }, message)), expected)
+})
+
+test('an envelope of something else is refused as JSON of something else is', () => {
+  assert.throws(() => decode(envelope({ kind: 'Pod', apiVersion: 'v1' }, message)), {
+    code: 400,
+    message: 'Pod in version "v1" cannot be handled as a Secret: converting (v1.Pod) to (core.Secret): unknown conversion',
+  })
+  assert.throws(() => decode(envelope({ kind: 'Secret', apiVersion: 'v9' }, message)), /no kind "Secret" is registered for version "v9"/)
+})
+
+test('broken protobuf is a bad request that says what is broken', () => {
+  assert.throws(() => decode(envelope({ kind: 'Secret', apiVersion: 'v1' }, message.subarray(0, -1))), {
+    code: 400,
+    message: 'Secret in version "v1" cannot be handled as a Secret: unexpected EOF',
+  })
+  assert.throws(() => decode(Buffer.from('{}')), {
+    code: 400,
+    message:
+      'the object provided is unrecognized (must be of type Secret): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] ({})',
+  })
+  assert.throws(() => decode(Buffer.alloc(0)), { code: 400 })
+})
+
+test('the version a body claims is found in any form', () => {
+  const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType }
+  const options = toProtobuf(DeleteOptionsType, { gracePeriodSeconds: 0, propagationPolicy: 'Orphan', preconditions: { uid: 'u' } })
+  const bytes = envelope({ kind: 'DeleteOptions', apiVersion: 'apps/v1' }, options)
+  assert.equal(claimedVersion(expected, { mediaType: PROTOBUF, bytes }), 'apps/v1')
+  assert.equal(claimedVersion(expected, { mediaType: 'application/json', bytes: Buffer.from('{"apiVersion":"apps/v1"}') }), 'apps/v1')
+  assert.equal(claimedVersion(expected, { mediaType: 'application/json', bytes: Buffer.from('{}') }), '')
+  const { object } = decodeObject({ ...expected, apiVersion: 'apps/v1' }, { mediaType: PROTOBUF, bytes }, 'Ignore')
+  assert.deepEqual({ ...object }, {
+    kind: 'DeleteOptions',
+    apiVersion: 'apps/v1',
+    gracePeriodSeconds: 0,
+    preconditions: { uid: 'u' },
+    propagationPolicy: 'Orphan',
+  } as object)
+})
