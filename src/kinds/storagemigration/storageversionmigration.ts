@@ -31,6 +31,7 @@ export const StorageVersionMigration = defineKind({
   doc: 'Rewrites stored objects in the version that is stored today.',
   spec: StorageVersionMigrationSpec,
   status: StorageVersionMigrationStatus,
+  storedAs: { version: 'v1beta1' },
   needsResourceVersion: true,
 
   *validate(
@@ -53,22 +54,21 @@ export const StorageVersionMigration = defineKind({
   subresources: {
     status: {
       keepsMetadata: true,
-      *validate({ status }, { status: at }) {
+      *validate({ status }, { status: at }, { old: stored }) {
         const { resourceVersion, conditions } = status
+        const old = stored?.status ?? {}
         if (resourceVersion && !/^[1-9]\d*$/.test(resourceVersion))
           yield invalid(at.resourceVersion, `resource version is not well formed: ${resourceVersion}`)
         yield* validateConditions(conditions, at.conditions)
+        if (old.resourceVersion && old.resourceVersion !== resourceVersion) yield invalid(at.resourceVersion, 'field is immutable')
+        const all = withValue(at.conditions, conditions ?? null)
         if (holds(status, 'Succeeded') && holds(status, 'Failed'))
-          yield invalid(at.conditions, 'Both success and failed conditions cannot be true at the same time')
-      },
-      *transition({ status }, { status: old }, { status: at }) {
-        if (old.resourceVersion && old.resourceVersion !== status.resourceVersion) yield invalid(at.resourceVersion, 'field is immutable')
-        const conditions = withValue(at.conditions, status.conditions ?? null)
+          yield invalid(all, 'Both success and failed conditions cannot be true at the same time')
         if (holds(old, 'Succeeded') && !holds(status, 'Succeeded'))
-          yield invalid(conditions, 'Success condition cannot be set to false once it is true')
-        if (holds(old, 'Failed') && !holds(status, 'Failed'))
-          yield invalid(conditions, 'Failed condition cannot be set to false once it is true')
+          yield invalid(all, 'Success condition cannot be set to false once it is true')
+        if (holds(old, 'Failed') && !holds(status, 'Failed')) yield invalid(all, 'Failed condition cannot be set to false once it is true')
       },
+      *transition() {},
     },
   },
 
