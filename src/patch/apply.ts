@@ -169,35 +169,40 @@ function prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pru
       : convert?.(object, apiVersion)
   const whole = inVersion(merged, last.apiVersion)
   if (whole === undefined) return merged
-  let left = removeItems(whole.type, whole.object, withMessages(whole.type, last.fields)) as JsonObject
-  left = addBackOwned({ whole, left, version: last.apiVersion, inVersion }, managers)
-  left = addBackDangling(whole, left, last.fields)
+  const all = namedFields(whole.type, whole.object)
+  const gone = removeItems(whole.type, whole.object, withMessages(whole.type, last.fields)) as JsonObject
+  const kept = addBackOwned({ whole, all, left: gone, version: last.apiVersion, inVersion }, managers)
+  // What went only because it was part of something removed, though the applier never owned it, comes back as well.
+  const given = difference(all, namedFields(whole.type, kept))
+  const left = removeItems(whole.type, whole.object, intersection(given, withMessages(whole.type, last.fields))) as JsonObject
   return inVersion(left, writer.apiVersion)?.object ?? merged
 }
 
 type InVersion = (object: JsonObject, apiVersion: string) => Versioned | undefined
-type Parts = { readonly whole: Versioned; readonly left: JsonObject; readonly version: string; readonly inVersion: InVersion }
+type Parts = {
+  readonly whole: Versioned
+  /** The fields of the whole. */
+  readonly all: FieldSet
+  readonly left: JsonObject
+  readonly version: string
+  readonly inVersion: InVersion
+}
 
 /** Puts back what any manager owns, the applier's new configuration among them. */
-function addBackOwned({ whole, left, version, inVersion }: Parts, managers: Managers): JsonObject {
+function addBackOwned({ whole, all, left, version, inVersion }: Parts, managers: Managers): JsonObject {
   const owned = new Map<string, FieldSet>([[version, EMPTY_SET]])
   for (const { apiVersion, fields } of managers.values()) owned.set(apiVersion, union(owned.get(apiVersion) ?? EMPTY_SET, fields))
   let result = left
   for (const [apiVersion, fields] of owned) {
-    const all = inVersion(whole.object, apiVersion)
+    const there = inVersion(whole.object, apiVersion)
     const some = inVersion(result, apiVersion)
-    if (all === undefined || some === undefined) continue
-    const keep = union(namedFields(all.type, some.object), withMessages(all.type, fields))
-    const kept = removeItems(all.type, all.object, difference(namedFields(all.type, all.object), keep)) as JsonObject
+    if (there === undefined || some === undefined) continue
+    const keep = union(namedFields(there.type, some.object), withMessages(there.type, fields))
+    const present = apiVersion === version ? all : namedFields(there.type, there.object)
+    const kept = removeItems(there.type, there.object, difference(present, keep)) as JsonObject
     result = inVersion(kept, version)?.object ?? result
   }
   return result
-}
-
-/** Puts back what went only because it was part of something removed, though the applier never owned it. */
-function addBackDangling({ type, object }: Versioned, left: JsonObject, last: FieldSet): JsonObject {
-  const gone = difference(namedFields(type, object), namedFields(type, left))
-  return removeItems(type, object, intersection(gone, withMessages(type, last))) as JsonObject
 }
 
 const namedFields = (type: AnyType, object: JsonObject): FieldSet => withMessages(type, fieldSetOf(type, object))

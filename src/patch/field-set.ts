@@ -47,16 +47,15 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a.children === undefined && (b.owned || !a.owned)) return b
   let children = a.children
   if (b.children !== undefined) {
-    const merged = new Map(a.children)
-    let changed = false
+    let merged: Map<PathElement, FieldSet> | undefined
     for (const [element, theirs] of b.children) {
-      const ours = merged.get(element)
+      const ours = a.children?.get(element)
       const both = ours === undefined ? theirs : union(ours, theirs)
       if (both === ours) continue
+      merged ??= new Map(a.children)
       merged.set(element, both)
-      changed = true
     }
-    if (changed) children = merged
+    children = merged ?? children
   }
   const owned = a.owned || b.owned
   return children === a.children && owned === a.owned ? a : fieldSet(owned, children)
@@ -74,6 +73,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
 
 /** The fields of the first that are not in the second; a field stays though its parent goes, and a parent though its parts go. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b) return EMPTY_SET
   if (b.children === undefined && !(a.owned && b.owned)) return a
   const owned = a.owned && !b.owned
   if (b.children === undefined) return a.children === undefined ? EMPTY_SET : fieldSet(owned, a.children)
@@ -112,16 +112,18 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
 /** The same set as `next`, made of the parts of `previous` wherever they are equal. */
 export function sharing(previous: FieldSet, next: FieldSet): FieldSet {
   if (next.children === undefined || previous.children === undefined) return next
-  let [same, reused] = [previous.owned === next.owned && previous.children.size === next.children.size, false]
-  const children = new Map<PathElement, FieldSet>()
+  let same = previous.owned === next.owned && previous.children.size === next.children.size
+  let children: Map<PathElement, FieldSet> | undefined
   for (const [element, child] of next.children) {
     const before = previous.children.get(element)
     const shared = before === undefined ? child : sharing(before, child)
     if (shared !== before) same = false
-    if (shared !== child) reused = true
+    if (shared === child) continue
+    children ??= new Map(next.children)
     children.set(element, shared)
   }
-  return same ? previous : reused ? fieldSet(next.owned, children) : next
+  if (same) return previous
+  return children === undefined ? next : fieldSet(next.owned, children)
 }
 
 /** Whether the field at the path is itself in the set. */
@@ -151,14 +153,15 @@ export const pathText = (path: Path): string => path.map(elementText).join('')
 /** Keeps of each child what `keep` makes of it; drops what is left empty. */
 function filtered(set: FieldSet, owned: boolean, keep: (element: PathElement, child: FieldSet) => FieldSet | undefined): FieldSet {
   if (set.children === undefined) return owned === set.owned ? set : owned ? LEAF : EMPTY_SET
-  const children = new Map<PathElement, FieldSet>()
-  let changed = owned !== set.owned
+  let children: Map<PathElement, FieldSet> | undefined
   for (const [element, child] of set.children) {
     const kept = keep(element, child)
-    if (kept !== child) changed = true
+    if (kept === child) continue
+    children ??= new Map(set.children)
     if (kept?.owned || kept?.children) children.set(element, kept)
+    else children.delete(element)
   }
-  if (!changed) return set
+  if (children === undefined) return owned === set.owned ? set : fieldSet(owned, set.children)
   if (children.size > 0) return fieldSet(owned, children)
   return owned ? LEAF : EMPTY_SET
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { DaemonSet } from '../kinds/apps/daemonset.ts'
+import { withDefaults } from '../kinds/testing.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
+import { resourceOf } from '../schema/resource.ts'
 import { int32, mapOf, message, string } from '../schema/types.ts'
 import { compare } from './compare.ts'
 import { difference, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
@@ -157,6 +160,43 @@ test('beyond the cap the oldest updaters become one', () => {
     time: at(4),
     fieldsType: 'FieldsV1',
     fieldsV1: { 'f:data': { '.': {}, 'f:f0': {}, 'f:f1': {}, 'f:f2': {}, 'f:f3': {}, 'f:f4': {} } },
+  })
+})
+
+test('a creator owns the defaults of a workload too, but not the messages that are always there', () => {
+  const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'main', image: 'example.com/app:1' }] } }
+  const draft = { metadata: { name: 'x' }, spec: { selector: { matchLabels: { app: 'x' } }, template } }
+  const { type } = resourceOf(DaemonSet, 'k8s.io')
+  const writer = { ...by('parity', 1), apiVersion: 'apps/v1' }
+  const [entry] = trackUpdate({ type, live: undefined, next: withDefaults(DaemonSet, draft), writer, resetFields })
+  assert.deepEqual(entry?.fieldsV1, {
+    'f:metadata': { 'f:annotations': { '.': {}, 'f:deprecated.daemonset.template.generation': {} } },
+    'f:spec': {
+      'f:revisionHistoryLimit': {},
+      'f:selector': {},
+      'f:template': {
+        'f:metadata': { 'f:labels': { '.': {}, 'f:app': {} } },
+        'f:spec': {
+          'f:containers': {
+            'k:{"name":"main"}': {
+              '.': {},
+              'f:image': {},
+              'f:imagePullPolicy': {},
+              'f:name': {},
+              'f:resources': {},
+              'f:terminationMessagePath': {},
+              'f:terminationMessagePolicy': {},
+            },
+          },
+          'f:dnsPolicy': {},
+          'f:restartPolicy': {},
+          'f:schedulerName': {},
+          'f:securityContext': {},
+          'f:terminationGracePeriodSeconds': {},
+        },
+      },
+      'f:updateStrategy': { 'f:rollingUpdate': { '.': {}, 'f:maxSurge': {}, 'f:maxUnavailable': {} }, 'f:type': {} },
+    },
   })
 })
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { copyObject, deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { conform } from '../schema/conform.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
-import { type AnyType, atomic, bool, int32, int64, keyed, mapOf, message, set, string } from '../schema/types.ts'
+import { type AnyType, atomic, bool, int32, int64, keyed, mapOf, message, raw, set, string } from '../schema/types.ts'
 import { type FieldSet, FieldSetBuilder } from './field-set.ts'
 import { withManagedFields } from './managers.ts'
 import { fieldElement, keyElement, valueElement } from './path-element.ts'
@@ -11,6 +11,27 @@ import { type ListStructure, type Member, type Structure, structureOf } from './
 
 /** How often properties are tried; more with `KEELSON_RUNS`. */
 export const RUNS = { numRuns: Number(process.env['KEELSON_RUNS'] ?? 300) }
+
+const Port = message('Port', { containerPort: [1, int32.always()], protocol: [2, string.default('TCP')], name: [3, string] })
+const Container = message('Container', {
+  name: [1, string.always()],
+  image: [2, string],
+  args: [3, atomic(string)],
+  ports: [4, keyed(Port, 'containerPort', 'protocol').mergedBy('containerPort')],
+  limits: [5, mapOf(string)],
+  tty: [6, bool],
+})
+const Selector = message('Selector', { matchLabels: [1, mapOf(string)] }).atomic()
+const Spec = message('Spec', {
+  containers: [1, keyed(Container, 'name').mergedBy('name').always()],
+  finalizers: [2, set(string).mergedBy()],
+  selector: [3, Selector.always()],
+  labels: [4, mapOf(string)],
+  replicas: [5, int32.optional()],
+  data: [6, raw],
+})
+/** A small kind with every sort of part. */
+export const Thing = message('Thing', { spec: [1, Spec.orEmpty()] })
 
 const NAMES = ['a', 'b', 'c', 'd', 'e']
 const texts = fc.constantFrom('x', 'y', 'z', 'é', '"q"', '<&>', '😀')
