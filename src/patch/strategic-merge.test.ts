@@ -94,6 +94,9 @@ test('$setElementOrder orders what it names and leaves the rest where it was', (
     finalizers: ['c', 'b', 'a'],
   })
   assert.deepEqual(merged({}, { '$setElementOrder/containers': named('a') }), {})
+  const adding = { '$setElementOrder/containers': named('a'), containers: named('a') }
+  assert.deepEqual(merged({ containers: null }, adding), { containers: named('a') })
+  assert.deepEqual(merged(two, { '$setElementOrder/containers': [], containers: null }), {})
 })
 
 test('plain values merge as a set, and $deleteFromPrimitiveList takes them out', () => {

@@ -18,7 +18,7 @@ import {
   StrategicMergeError,
   withoutDirectives,
 } from './strategic-lists.ts'
-import { type Member, type Structure, structureOf } from './structure.ts'
+import { ANY, type Member, type Structure, structureOf } from './structure.ts'
 
 export type StrategicMerged =
   | { readonly ok: true; readonly object: JsonObject }
@@ -73,7 +73,8 @@ function retainKeys(original: JsonObject, patch: JsonObject): JsonObject {
   if (!Array.isArray(retained)) throw new StrategicMergeError(400, 'invalid patch format of retainKeys')
   const names = new Set<Json>(retained)
   for (const key of Object.keys(patch)) {
-    if (key === RETAIN_KEYS || patch[key] === null || key.startsWith(DELETE_PREFIX) || key.startsWith(ORDER_PREFIX)) continue
+    if (key === RETAIN_KEYS || key === DIRECTIVE || patch[key] === null || key.startsWith(DELETE_PREFIX) || key.startsWith(ORDER_PREFIX))
+      continue
     if (!names.has(key)) throw new StrategicMergeError(400, 'invalid patch format of retainKeys')
   }
   for (const key of Object.keys(merged)) if (!names.has(key)) delete merged[key]
@@ -86,7 +87,8 @@ function mergeOrdered(structure: Structure, { merged, patch, key, done }: Ordere
   const name = listName(key, ORDER_PREFIX)
   const order = asList(patch[key])
   done.add(key)
-  const [before, change] = [getOwn(merged, name), getOwn(patch, name)]
+  // An empty list may be held as null.
+  const [before, change] = [getOwn(merged, name) ?? undefined, getOwn(patch, name)]
   // A null removes the list; with nothing to order, the order says nothing.
   if (change === null || (before === undefined && change === undefined)) return
   const [live, sent] = [before === undefined ? undefined : asList(before), change === undefined ? undefined : asList(change)]
@@ -125,16 +127,14 @@ function mergePart(structure: Structure, merged: JsonObject, key: string, change
 const memberOf = (structure: Structure, name: string): Member | undefined =>
   structure.kind === 'message' ? structure.members.get(name) : undefined
 
-function partStructure(structure: Structure, member: Member | undefined): Structure {
-  return structure.kind === 'map' ? structure.value : (member?.structure ?? UNKNOWN)
-}
-
 /** Inside what no type describes, objects merge and lists are replaced, as in a plain merge patch. */
-const UNKNOWN: Structure = Object.freeze({ kind: 'scalar', atomic: true, name: 'raw' })
+function partStructure(structure: Structure, member: Member | undefined): Structure {
+  return structure.kind === 'map' ? structure.value : (member?.structure ?? ANY)
+}
 
 function ruleOf(structure: Structure, member: Member | undefined): ListRule {
   const part = partStructure(structure, member)
-  const item = part.kind === 'list' ? part.item : UNKNOWN
+  const item = part.kind === 'list' ? part.item : ANY
   return { mergeKey: member?.flags.merge?.key ?? '', mergeItem: (original, patch) => mergeMaps(item, original, patch) }
 }
 
