@@ -188,7 +188,10 @@ export type WatchEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BO
 export class Watching {
   readonly #abort = new AbortController()
   readonly #events: WatchEvent[] = []
+  #rest = ''
   #wake: () => void = () => {}
+  /** Resolves when there is news. */
+  #news = new Promise<void>(resolve => (this.#wake = resolve))
   #end: 'clean' | 'cut' | undefined
 
   /** Resolves when the server has answered; throws what it answered unless that is 200. */
@@ -204,10 +207,7 @@ export class Watching {
       const outgoing = request(new URL(url), { ...options, signal: this.#abort.signal }, answer => {
         if (answer.statusCode !== 200) return reject(new Error(`the watch was answered with ${answer.statusCode}`))
         resolve()
-        createInterface(answer).on('line', line => {
-          this.#events.push(JSON.parse(line))
-          this.#wake()
-        })
+        answer.setEncoding('utf8').on('data', text => this.#received(text))
         answer.on('error', () => this.#ended('cut'))
         answer.on('end', () => this.#ended('clean'))
       })
@@ -219,14 +219,27 @@ export class Watching {
     })
   }
 
+  #received(text: string): void {
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = lines.pop() ?? ''
+    for (const line of lines) this.#events.push(JSON.parse(line))
+    this.#announce()
+  }
+
   #ended(how: 'clean' | 'cut'): void {
     this.#end ??= how
-    this.#wake()
+    this.#announce()
+  }
+
+  #announce(): void {
+    const wake = this.#wake
+    this.#news = new Promise(resolve => (this.#wake = resolve))
+    wake()
   }
 
   /** The next event; undefined after the last. */
   async next(): Promise<WatchEvent | undefined> {
-    while (this.#events.length === 0 && this.#end === undefined) await new Promise<void>(resolve => (this.#wake = resolve))
+    while (this.#events.length === 0 && this.#end === undefined) await this.#news
     return this.#events.shift()
   }
 
@@ -243,7 +256,7 @@ export class Watching {
 
   /** How the watch ended: by an orderly last chunk, or cut off. */
   async end(): Promise<'clean' | 'cut'> {
-    while (this.#end === undefined) await new Promise<void>(resolve => (this.#wake = resolve))
+    while (this.#end === undefined) await this.#news
     return this.#end
   }
 
