@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
+import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
+import { int32, message, string } from '../schema/types.ts'
+import { applyConfiguration } from './apply.ts'
+import { withManagedFields } from './managers.ts'
 import { parentManagedFields, scaleManagedFields } from './scale-ownership.ts'
 
 const paths = new Map([['apps/v1', 'spec.replicas']])
@@ -50,4 +53,37 @@ test('an owner of nothing but the size is gone when it is taken', () => {
     parentManagedFields({ parent, scale, paths, apiVersion: 'apps/v1' }).map(({ manager }) => manager),
     ['b'],
   )
+})
+
+test('an apply of a scale meets the owners of the size, and takes it by force', () => {
+  const Scale = message('Scale', {
+    kind: [0, string],
+    apiVersion: [0, string],
+    metadata: [1, ObjectMeta.orEmpty()],
+    spec: [2, message('ScaleSpec', { replicas: [1, int32] }).orEmpty()],
+  })
+  const scaleOf = (replicas: number) => ({
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: { name: 'x', uid: 'u' },
+    spec: { replicas },
+  })
+  const parent = [entry('a', 'Apply')]
+  const apply = (force: boolean) =>
+    applyConfiguration({
+      type: Scale,
+      kind: 'Scale',
+      live: withManagedFields(scaleOf(1), scaleManagedFields(parent, paths)),
+      applied: { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'x' }, spec: { replicas: 2 } },
+      writer: { name: 'b', apiVersion: 'autoscaling/v1', subresource: 'scale', time: '2026-02-01T00:00:00Z' },
+      force,
+    })
+  const refused = apply(false)
+  assert.equal(!refused.ok && refused.message, 'Apply failed with 1 conflict: conflict with "a": .spec.replicas')
+  const forced = apply(true)
+  assert.ok(forced.ok)
+  assert.deepEqual(parentManagedFields({ parent, scale: forced.managedFields, paths, apiVersion: 'apps/v1' }), [
+    entry('a', 'Apply', { fieldsV1: { 'f:spec': { 'f:selector': {} } } }),
+    entry('b', 'Apply', { fieldsV1: REPLICAS, subresource: 'scale', time: '2026-02-01T00:00:00Z' }),
+  ])
 })
