@@ -53,32 +53,30 @@ export function childrenOf({ content }: Element): Element[] {
 
 /** Steps through the parts of a sequence whose parts are known. */
 export class Parts {
-  #rest: readonly Element[]
+  #parts: readonly Element[]
+  #at = 0
 
   constructor(sequence: Element) {
-    this.#rest = childrenOf(sequence)
+    this.#parts = childrenOf(sequence)
   }
 
   /** The next part, which must be there. */
   take(tag: number, what: string): Element {
-    const [next, ...rest] = this.#rest
-    if (next === undefined) throw syntax('sequence truncated')
-    expectTag(next, tag, what)
-    this.#rest = rest
-    return next
+    const part = this.takeAny()
+    expectTag(part, tag, what)
+    return part
   }
 
   /** The next part whatever it is. */
   takeAny(): Element {
-    const [next, ...rest] = this.#rest
-    if (next === undefined) throw syntax('sequence truncated')
-    this.#rest = rest
-    return next
+    const part = this.#parts[this.#at++]
+    if (part === undefined) throw syntax('sequence truncated')
+    return part
   }
 
   /** The next part if it has this tag. */
   takeIf(tag: number): Element | undefined {
-    return this.#rest[0]?.tag === tag ? this.takeAny() : undefined
+    return this.#parts[this.#at]?.tag === tag ? this.takeAny() : undefined
   }
 }
 

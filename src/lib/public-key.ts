@@ -32,7 +32,12 @@ export function signatureProblem(signed: Buffer, algorithm: Element, signature: 
   if (key.type !== scheme.key)
     return `x509: signature algorithm specifies an ${KEY_NAMES[scheme.key]} public key, but have public key of type ${GO_TYPES[key.type]}`
   const options = scheme.pss ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : {}
-  return verify(scheme.hash, signed, { key: key.key, ...options }, signature) ? undefined : FAILURES[key.type]
+  try {
+    if (verify(scheme.hash, signed, { key: key.key, ...options }, signature)) return undefined
+  } catch {
+    // Keys too odd to be used at all verify nothing either.
+  }
+  return FAILURES[key.type]
 }
 
 type Scheme = { readonly key: PublicKey['type']; readonly hash: string | null; readonly pss?: true; readonly insecure?: string }

@@ -1,0 +1,55 @@
+/** Makes requests and certificates of every sort, for tests. */
+import { type KeyObject, sign } from 'node:crypto'
+import * as der from './der.ts'
+
+export type KeyPair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
+
+const ALGORITHMS = { ec: '1.2.840.10045.4.3.2', rsa: '1.2.840.113549.1.1.11', ed25519: '1.3.101.112' }
+
+export const spkiOf = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' })
+
+/** A PKCS #10 request for a key, in DER. `signer` signs instead of the key itself. */
+export function certificateRequest({ publicKey, privateKey }: KeyPair, { signer = privateKey } = {}): Buffer {
+  return signed(der.sequence(number(0), name('jane'), spkiOf(publicKey), der.explicit(0, Buffer.alloc(0))), signer)
+}
+
+export type CertificateOptions = {
+  readonly notBefore?: Date
+  readonly notAfter?: Date
+  /** The CA bit; without it there are no basic constraints. */
+  readonly ca?: boolean
+  /** General names in DER, for the alternative names of the subject. */
+  readonly names?: readonly Buffer[]
+}
+
+/** A certificate for a key in DER, signed with the key itself. */
+export function certificate({ publicKey, privateKey }: KeyPair, options: CertificateOptions = {}): Buffer {
+  const { notBefore = new Date('2026-01-01T00:00:00Z'), notAfter = new Date('2027-01-01T00:00:00Z'), ca, names } = options
+  const extensions = [
+    ...(ca === undefined ? [] : [extension('2.5.29.19', der.sequence(...(ca ? [der.boolean(true)] : [])))]),
+    ...(names ? [extension('2.5.29.17', der.sequence(...names))] : []),
+  ]
+  const body = der.sequence(
+    der.explicit(0, number(2)),
+    number(7),
+    algorithmOf(privateKey),
+    name('issuer'),
+    der.sequence(der.time(notBefore), der.time(notAfter)),
+    name('jane'),
+    spkiOf(publicKey),
+    ...(extensions.length > 0 ? [der.explicit(3, der.sequence(...extensions))] : []),
+  )
+  return signed(body, privateKey)
+}
+
+function signed(body: Buffer, key: KeyObject): Buffer {
+  const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
+  return der.sequence(body, algorithmOf(key), der.bits(sign(hash, body, key)))
+}
+
+const number = (value: number) => der.integer(Buffer.from([value]))
+const name = (text: string) => der.sequence(der.setOf(der.sequence(der.oid('2.5.4.3'), der.utf8(text))))
+const extension = (id: string, value: Buffer) => der.sequence(der.oid(id), der.octets(value))
+const algorithmOf = ({ asymmetricKeyType }: KeyObject) =>
+  der.sequence(der.oid(ALGORITHMS[asymmetricKeyType as keyof typeof ALGORITHMS]), ...(asymmetricKeyType === 'rsa' ? [NULL] : []))
+const NULL = Buffer.from([5, 0])
