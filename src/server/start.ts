@@ -1,12 +1,12 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
 import { Authenticators } from '../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../authn/certificate.ts'
-import { parseTokenFile, TokenAuthenticator } from '../authn/token-file.ts'
+import { TokenAuthenticator } from '../authn/token-file.ts'
 import { authenticatedOnly } from '../authz/authenticated-only.ts'
 import { Caches } from '../cache/caches.ts'
 import type { Version } from '../cache/version.ts'
@@ -35,6 +35,7 @@ import { VERSION } from '../version.ts'
 import { bootstrap } from './bootstrap.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
 import { readFeatureGates } from './feature-gates.ts'
+import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
 
 /** A running server. */
@@ -79,6 +80,7 @@ type Assembly = {
 
 async function assemble(config: Config, { gate, log, kinds, open, closeAll }: Assembly): Promise<Server> {
   const now = () => new Date()
+  const files = readOwnFiles(config)
   const catalog = new Catalog(kinds.map(kind => resourceOf(kind, config.groupDomain)))
   const store = await openStore(config)
   open.push(() => store.close())
@@ -102,10 +104,10 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   })
   await bootstrap({ ...config, registry, catalog, now, gate })
   const ending = new AbortController()
-  const listener = await openPort(config, { catalog, registry, caches, pki, log, gate, now, ending, open })
+  const listener = await openPort(config, { catalog, registry, caches, pki, files, log, gate, now, ending, open })
   const { address, port } = listener.address
   const url = `https://${reachable(address)}:${port}`
-  const credentials = { ca: readOwn(config.tlsCertFile) ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
+  const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
   if (config.kubeconfig !== undefined) {
     mkdirSync(dirname(config.kubeconfig), { recursive: true })
@@ -133,11 +135,12 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'open'> & {
   readonly registry: Registry
   readonly caches: Caches
   readonly pki: Pki
+  readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
 }
 
-async function openPort(config: Config, { catalog, registry, caches, pki, log, gate, now, ending, open }: Port): Promise<Listener> {
+async function openPort(config: Config, { catalog, registry, caches, pki, files, log, gate, now, ending, open }: Port): Promise<Listener> {
   let address = ''
   const endpoints = [
     ...healthEndpoints(
@@ -154,11 +157,7 @@ async function openPort(config: Config, { catalog, registry, caches, pki, log, g
       for (const resource of catalog) yield [resource, caches.of(resource).count]
     },
   })
-  const tokens = readOwn(config.tokenAuthFile)
-  const chain = [
-    new CertificateAuthenticator(Date.now),
-    ...(tokens === undefined ? [] : [new TokenAuthenticator(parseTokenFile(tokens, config.tokenAuthFile!))]),
-  ]
+  const chain = [new CertificateAuthenticator(Date.now), ...(files.tokens === undefined ? [] : [new TokenAuthenticator(files.tokens)])]
   const serve = createServe({
     catalog,
     registry,
@@ -171,34 +170,31 @@ async function openPort(config: Config, { catalog, registry, caches, pki, log, g
     gate,
     now,
   })
-  const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(config, pki), serve, log }).catch(
+  const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(files, pki), serve, log }).catch(
     explainListen(config),
   )
   open.push(() => listener.drain(0))
   address = `${reachable(listener.address.address)}:${listener.address.port}`
-  const stopRenewing = keepRenewing(config, { pki, listener, url: `https://${address}`, log })
+  const stopRenewing = keepRenewing(config, { pki, files, listener, url: `https://${address}`, log })
   open.push(async () => stopRenewing())
   return listener
 }
 
-function tlsMaterial(config: Config, { authority, server }: Pki): TlsMaterial {
-  const own = { cert: readOwn(config.tlsCertFile), key: readOwn(config.tlsPrivateKeyFile) }
-  return {
-    cert: own.cert ?? server.cert,
-    key: own.key ?? server.key,
-    clientCa: authority.cert + (readOwn(config.clientCaFile) ?? ''),
-  }
+function tlsMaterial({ clientCa = '', server: own }: OwnFiles, { authority, server }: Pki): TlsMaterial {
+  return { ...(own ?? server), clientCa: authority.cert + clientCa }
 }
 
+type Renewing = { readonly pki: Pki; readonly files: OwnFiles; readonly listener: Listener; readonly url: string; readonly log: Log }
+
 /** Looks once a day whether certificates near their end; new ones serve new connections, and the kubeconfig is written again. */
-function keepRenewing(config: Config, { pki, listener, url, log }: { pki: Pki; listener: Listener; url: string; log: Log }): () => void {
+function keepRenewing(config: Config, { pki, files, listener, url, log }: Renewing): () => void {
   let current = pki
   const timer = setInterval(() => {
     const now = new Date()
     if (now.getTime() < renewalTime(current)) return
     current = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
-    listener.reload(tlsMaterial(config, current))
-    const ca = readOwn(config.tlsCertFile) ?? current.authority.cert
+    listener.reload(tlsMaterial(files, current))
+    const ca = files.server?.cert ?? current.authority.cert
     if (config.kubeconfig !== undefined)
       writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert: current.admin.cert, key: current.admin.key }))
     log.info({}, 'certificates renewed')
@@ -237,15 +233,6 @@ function namespaceReader(catalog: Catalog, caches: Caches): (name: string) => An
 /** Letters and digits that spell no words and are not mistaken for each other. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'
 const randomSuffix = () => Array.from({ length: 5 }, () => SUFFIX_ALPHABET[randomInt(SUFFIX_ALPHABET.length)]).join('')
-
-function readOwn(file: string | undefined): string | undefined {
-  if (file === undefined) return undefined
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new ConfigError(`cannot read ${file}: ${(error as Error).message}`)
-  }
-}
 
 const explainListen =
   ({ host, port }: Config) =>

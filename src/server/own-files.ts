@@ -1,0 +1,66 @@
+/** Files that the operator names: tokens, certificates, keys. What is wrong with one is said with its name, never its contents. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { parseTokenFile } from '../authn/token-file.ts'
+import type { User } from '../schema/kind.ts'
+import { type Config, ConfigError } from './config.ts'
+
+export type OwnFiles = {
+  readonly tokens: ReadonlyMap<string, User> | undefined
+  /** Further authorities whose client certificates are believed; PEM. */
+  readonly clientCa: string | undefined
+  /** The server's own certificate and its key; PEM. */
+  readonly server: { readonly cert: string; readonly key: string } | undefined
+}
+
+/** Reads and checks every file that the config names. Throws ConfigError. */
+export function readOwnFiles({ tokenAuthFile, clientCaFile, tlsCertFile, tlsPrivateKeyFile }: Config): OwnFiles {
+  return {
+    tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),
+    clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
+    server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
+  }
+}
+
+function readTokens(file: string): ReadonlyMap<string, User> {
+  const text = read(file)
+  try {
+    return parseTokenFile(text, file)
+  } catch (error) {
+    throw new ConfigError((error as Error).message)
+  }
+}
+
+function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
+  const { text: cert, first } = readCertificates(certFile)
+  const key = read(keyFile)
+  let parsed: KeyObject
+  try {
+    parsed = createPrivateKey(key)
+  } catch {
+    throw new ConfigError(`${keyFile} holds no private key in PEM`)
+  }
+  if (!first.checkPrivateKey(parsed)) throw new ConfigError(`the key in ${keyFile} does not belong to the certificate in ${certFile}`)
+  return { cert, key }
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+function readCertificates(file: string): { text: string; first: X509Certificate } {
+  const text = read(file)
+  try {
+    const [first] = (text.match(CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
+    if (first !== undefined) return { text, first }
+  } catch {
+    throw new ConfigError(`${file} holds a certificate that cannot be read`)
+  }
+  throw new ConfigError(`${file} holds no certificate in PEM`)
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`cannot read ${file}: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,269 @@
+// Stopping and starting: what survives, how a server leaves, what it says when it cannot start, and the rest of its command line.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  eventually,
+  type Finished,
+  KEELSON,
+  keelson,
+  patient,
+  run,
+  type ServerProcess,
+  startProcess,
+  temporaryDirectory,
+  Watching,
+} from './kit.ts'
+
+const create = async (server: ServerProcess, name: string, data: Record<string, string> = {}) => {
+  const { status, json, text } = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(name, data) })
+  assert.equal(status, 201, text)
+  return json
+}
+
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const)
+  test(`objects, their uids and their resource versions survive ${signal}`, patient, async t => {
+    const first = await startProcess(t)
+    const made = await create(first, 'kept', { a: '1' })
+    const gone = await create(first, 'gone')
+    await ask(first, `${CONFIG_MAPS}/gone`, { method: 'DELETE' })
+    const namespaces = await ask(first, '/api/v1/namespaces')
+    const before = await ask(first, CONFIG_MAPS)
+    await first.stop(signal)
+    const second = await startProcess(t, { dataDir: first.dataDir })
+    assert.deepEqual((await ask(second, `${CONFIG_MAPS}/kept`)).json, made)
+    assert.equal((await ask(second, `${CONFIG_MAPS}/gone`)).status, 404)
+    const after = await ask(second, CONFIG_MAPS)
+    assert.deepEqual(after.json.items, before.json.items)
+    assert.ok(BigInt(after.json.metadata.resourceVersion) >= BigInt(before.json.metadata.resourceVersion))
+    assert.deepEqual((await ask(second, '/api/v1/namespaces')).json.items, namespaces.json.items, 'what is there is not made again')
+    const again = await create(second, 'gone')
+    assert.notEqual(again.metadata.uid, gone.metadata.uid)
+    assert.ok(BigInt(again.metadata.resourceVersion) > BigInt(gone.metadata.resourceVersion))
+    assert.deepEqual(second.credentials, first.credentials, 'clients keep their certificates')
+  })
+
+test('a memory store keeps nothing', patient, async t => {
+  const options = { dataDir: join(temporaryDirectory(t), 'data'), flags: ['--store', 'memory'] }
+  const first = await startProcess(t, options)
+  await create(first, 'forgotten')
+  assert.equal((await first.stop()).code, 0)
+  assert.equal((await ask(await startProcess(t, options), `${CONFIG_MAPS}/forgotten`)).status, 404)
+})
+
+test('a watch goes on after a restart where it stopped, and misses nothing', patient, async t => {
+  const first = await startProcess(t)
+  const start = await create(first, 'start')
+  const path = (version: string) => `${CONFIG_MAPS}?watch=true&resourceVersion=${version}`
+  const watch = await Watching.open(t, first, path(start.metadata.resourceVersion))
+  for (const name of ['a', 'b', 'c', 'd']) await create(first, name)
+  const seen = await watch.until(({ object }) => object.metadata.name === 'b')
+  assert.deepEqual(
+    seen.map(({ type, object }) => [type, object.metadata.name]),
+    [
+      ['ADDED', 'a'],
+      ['ADDED', 'b'],
+    ],
+  )
+  await ask(first, `${CONFIG_MAPS}/a`, { method: 'DELETE' })
+  await first.stop('SIGKILL')
+  const second = await startProcess(t, { dataDir: first.dataDir })
+  await create(second, 'e')
+  const resumed = await Watching.open(t, second, path(seen.at(-1)?.object.metadata.resourceVersion))
+  const rest = await resumed.until(({ object }) => object.metadata.name === 'e')
+  assert.deepEqual(
+    rest.map(({ type, object }) => [type, object.metadata.name]),
+    [
+      ['ADDED', 'c'],
+      ['ADDED', 'd'],
+      ['DELETED', 'a'],
+      ['ADDED', 'e'],
+    ],
+  )
+})
+
+test('SIGTERM ends watches cleanly, answers what is under way, takes no more and exits with 0', patient, async t => {
+  const server = await startProcess(t)
+  const watch = await Watching.open(t, server, `${CONFIG_MAPS}?watch=true`)
+  const { headers, answered, finish } = await halfSent(server, configMap('late'))
+  server.child.kill('SIGTERM')
+  assert.equal(await watch.end(), 'clean')
+  await eventually('refusal of connections', () =>
+    ask(server, '/readyz').then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED' || undefined,
+    ),
+  )
+  finish()
+  assert.equal(await answered, 201)
+  assert.equal((await headers).connection, 'close')
+  assert.deepEqual(await server.exited, { code: 0, signal: null })
+  const again = await startProcess(t, { dataDir: server.dataDir })
+  assert.equal((await ask(again, `${CONFIG_MAPS}/late`)).status, 200)
+})
+
+test('a second signal exits at once, whatever is under way', patient, async t => {
+  const server = await startProcess(t)
+  const watch = await Watching.open(t, server, `${CONFIG_MAPS}?watch=true`)
+  const { answered } = await halfSent(server, configMap('never'))
+  server.child.kill('SIGTERM')
+  assert.equal(await watch.end(), 'clean')
+  assert.deepEqual(await server.stop('SIGTERM'), { code: 1, signal: null })
+  await assert.rejects(answered)
+})
+
+/** A create of which the server has all but the end. */
+async function halfSent({ url, credentials }: ServerProcess, object: object) {
+  const body = JSON.stringify(object)
+  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), expect: '100-continue' }
+  const outgoing = request(new URL(CONFIG_MAPS, url), { method: 'POST', agent: false, ...credentials, headers })
+  const response = once(outgoing, 'response').then(([answer]) => answer.resume())
+  const status = response.then(answer => answer.statusCode)
+  const fields = response.then(answer => answer.headers)
+  for (const promise of [status, fields]) promise.catch(() => {})
+  outgoing.on('error', () => {})
+  // The server says "continue" when the request is in its hands.
+  const inHand = once(outgoing, 'continue')
+  outgoing.flushHeaders()
+  await inHand
+  outgoing.write(body.slice(0, 10))
+  return {
+    answered: status,
+    headers: fields,
+    finish: () => outgoing.end(body.slice(10)),
+  }
+}
+
+test('the ready line names the address and the kubeconfig, which is for its owner alone', patient, async t => {
+  const server = await startProcess(t)
+  assert.match(server.readyLine, /^keelson ready in \d+ ms {2}https:\/\/127\.0\.0\.1:\d+ {2}kubeconfig \S+\/admin\.kubeconfig$/)
+  assert.equal(server.kubeconfig, join(server.dataDir, 'admin.kubeconfig'))
+  assert.equal(statSync(server.kubeconfig).mode & 0o777, 0o600)
+  assert.equal(statSync(server.dataDir).mode & 0o077, 0, 'keys and data are nobody else’s business')
+  const printed = await keelson('kubeconfig', '--data-dir', server.dataDir)
+  assert.deepEqual(printed, { code: 0, signal: null, stdout: readFileSync(server.kubeconfig, 'utf8'), stderr: '' })
+})
+
+test('a kubeconfig is written where it is wanted, at every start', patient, async t => {
+  const file = join(temporaryDirectory(t), 'deep', 'down', 'config')
+  const options = { flags: ['--kubeconfig', file] }
+  const first = await startProcess(t, options)
+  assert.equal(first.kubeconfig, file)
+  await first.stop()
+  writeFileSync(file, 'old', { mode: 0o644 })
+  chmodSync(file, 0o644)
+  const second = await startProcess(t, { ...options, dataDir: first.dataDir })
+  assert.match(readFileSync(file, 'utf8'), new RegExp(`server: ${second.url}\n`))
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+})
+
+/** Refused in one line on standard error and exit code 1, with nothing on standard output. */
+function assertRefused({ code, stdout, stderr }: Finished, message: RegExp): void {
+  assert.equal(code, 1, stderr)
+  assert.equal(stdout, '')
+  assert.match(stderr, /^keelson: [^\n]+\n$/)
+  assert.match(stderr, message)
+}
+
+test('a second server on the same data directory is refused, and the first goes on', patient, async t => {
+  const first = await startProcess(t)
+  assertRefused(
+    await keelson('serve', '--data-dir', first.dataDir, '--secure-port', '0'),
+    /process \d+ has it open; stop that one first or choose another data directory/,
+  )
+  await create(first, 'unharmed')
+  assert.equal((await first.stop()).code, 0)
+})
+
+test('a port in use is a clear error', patient, async t => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.after(() => taken.close())
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const dataDir = temporaryDirectory(t)
+  assertRefused(
+    await keelson('serve', '--data-dir', dataDir, '--secure-port', String(port)),
+    new RegExp(`port ${port} on 127.0.0.1 is in use`),
+  )
+  await startProcess(t, { dataDir })
+})
+
+test('files that cannot be read are named', patient, async t => {
+  const directory = temporaryDirectory(t)
+  const missing = join(directory, 'missing')
+  const serve = (...flags: string[]) => keelson('serve', '--data-dir', join(directory, 'data'), '--secure-port', '0', ...flags)
+  for (const flag of ['--token-auth-file', '--client-ca-file'])
+    assertRefused(await serve(flag, missing), new RegExp(`cannot read ${missing}`))
+  assertRefused(await serve('--tls-cert-file', missing, '--tls-private-key-file', missing), new RegExp(`cannot read ${missing}`))
+  const broken = join(directory, 'broken')
+  writeFileSync(broken, 'sesame,ali\n')
+  const refused = await serve('--token-auth-file', broken)
+  assertRefused(refused, new RegExp(`${broken}:1: a token needs at least 3 columns`))
+  assert.doesNotMatch(refused.stderr, /sesame/)
+  writeFileSync(broken, 'not a certificate\n')
+  assertRefused(await serve('--client-ca-file', broken), new RegExp(broken))
+  assertRefused(await serve('--tls-cert-file', broken, '--tls-private-key-file', broken), new RegExp(broken))
+})
+
+test('values that make no sense are refused by the name of their flag', patient, async () => {
+  const cases: [flags: string[], message: RegExp][] = [
+    [['--secure-port', 'http'], /--secure-port takes a number, not "http"/],
+    [['--secure-port', '65536'], /--secure-port must be a port between 0 and 65535/],
+    [['--secure-port'], /--secure-port needs a value/],
+    [['--bind-address', '203.0.113.7', '--secure-port', '0'], /no address 203\.0\.113\.7/],
+    [['--store', 'paper'], /--store takes/],
+    [['--log-level', 'loud'], /--log-level takes/],
+    [['--anonymous-auth', 'maybe'], /--anonymous-auth takes true or false/],
+    [['--service-cluster-ip-range', '10.0.0.0'], /--service-cluster-ip-range/],
+    [['--service-cluster-ip-range', '10.0.0.0/24,10.1.0.0/24'], /one IPv4 and one IPv6/],
+    [['--group-domain', 'not a domain'], /--group-domain/],
+    [['--feature-gates', 'Unheard=true'], /Unheard/],
+    [['--feature-gates', 'nonsense'], /nonsense/],
+    [['--controllers', 'unheard'], /no controller "unheard"/],
+    [['--tls-cert-file', 'x'], /go together/],
+    [['--data', 'x'], /unknown argument --data; did you mean --data-dir\?/],
+    [['stray'], /unknown argument stray/],
+  ]
+  for (const [flags, message] of cases) assertRefused(await keelson('serve', '--store', 'memory', ...flags), message)
+})
+
+test('a data directory that cannot be one is a clear error', patient, async t => {
+  const directory = temporaryDirectory(t)
+  const file = join(directory, 'file')
+  writeFileSync(file, '')
+  assertRefused(await keelson('serve', '--data-dir', file, '--secure-port', '0'), new RegExp(`${file}.*in the place of a directory`))
+  assertRefused(await keelson('kubeconfig', '--data-dir', directory), /it is written when a server starts: keelson serve --data-dir/)
+})
+
+test('a data directory that may not be written is a clear error', patient, async t => {
+  const dataDir = join(temporaryDirectory(t), 'read-only')
+  mkdirSync(dataDir)
+  chmodSync(dataDir, 0o555)
+  chmodSync(join(dataDir, '..'), 0o755)
+  const asUser = process.getuid?.() === 0 ? { uid: NOBODY } : {}
+  const reach = await run(process.execPath, [KEELSON, 'version'], asUser).catch(() => undefined)
+  if (reach?.code !== 0) return t.skip('root may write anywhere, and other users cannot run this checkout')
+  const args = ['serve', '--data-dir', dataDir, '--secure-port', '0']
+  assertRefused(await run(process.execPath, [KEELSON, ...args], asUser), new RegExp(`${dataDir}.*permission is missing`))
+})
+const NOBODY = 65534
+
+test('help names every command and flag, and version is one line', patient, async () => {
+  for (const args of [['--help'], ['help'], ['-h'], [], ['serve', '--help']]) {
+    const { code, stdout, stderr } = await keelson(...args)
+    assert.deepEqual([code, stderr], [0, ''])
+    for (const word of ['serve', 'kubeconfig', 'version', '--data-dir', '--secure-port', '--token-auth-file', '--anonymous-auth'])
+      assert.ok(stdout.includes(word), word)
+  }
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  for (const word of ['version', '--version']) assert.equal((await keelson(word)).stdout, `keelson ${version} (Kubernetes 1.37)\n`)
+  const { code, stderr } = await keelson('sevre')
+  assert.deepEqual([code, stderr], [2, 'keelson: unknown command sevre; see keelson help\n'])
+})
