@@ -26,6 +26,12 @@ import { ServiceAccount } from './core/serviceaccount.ts'
 import { Ingress } from './networking/ingress.ts'
 import { IngressClass } from './networking/ingressclass.ts'
 import { ServiceCIDR } from './networking/servicecidr.ts'
+import { DeviceClass } from './resource/deviceclass.ts'
+import { DeviceTaintRule } from './resource/devicetaintrule.ts'
+import { ResourceClaim } from './resource/resourceclaim.ts'
+import { ResourceClaimTemplate } from './resource/resourceclaimtemplate.ts'
+import { ResourcePoolStatusRequest } from './resource/resourcepoolstatusrequest.ts'
+import { ResourceSlice } from './resource/resourceslice.ts'
 import { StorageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export const builtinKinds: readonly Kind<any>[] = [
@@ -35,6 +41,8 @@ export const builtinKinds: readonly Kind<any>[] = [
   ControllerRevision,
   DaemonSet,
   Deployment,
+  DeviceClass,
+  DeviceTaintRule,
   Event,
   Ingress,
   IngressClass,
@@ -48,6 +56,10 @@ export const builtinKinds: readonly Kind<any>[] = [
   PodCertificateRequest,
   PodTemplate,
   ReplicaSet,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourcePoolStatusRequest,
+  ResourceSlice,
   Secret,
   ServiceAccount,
   ServiceCIDR,

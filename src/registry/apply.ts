@@ -26,7 +26,7 @@ export async function applyPatch(deps: Deps, application: Application): Promise<
       validation: options.fieldValidation,
     })
     checkIdentity(call, conformed)
-    setDefaults(call.resource, conformed)
+    setDefaults(call.resource, conformed, ctx)
     return { object: conformed, managers, warnings }
   }
   const own = (managers: ReturnType<typeof merge>['managers']) => (object: AnyObject) => setManagers(object, managers)

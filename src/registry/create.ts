@@ -21,7 +21,7 @@ export async function create(deps: Deps, call: Call, ctx: CallContext): Promise<
   const options = writeOptions(call.query, 'CreateOptions')
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const { object, warnings } = decodeObject(call.resource, body, options.fieldValidation)
-  setDefaults(call.resource, object)
+  setDefaults(call.resource, object, ctx)
   return createObject(deps, { call, ctx, options, warnings }, object)
 }
 

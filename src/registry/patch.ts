@@ -33,19 +33,19 @@ export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<R
     call,
     ctx,
     dryRun: options.dryRun,
-    want: (stored: AnyObject, version: Version) => patchedObject(call, { body, options, stored, version }),
+    want: (stored: AnyObject, version: Version) => patchedObject(call, { body, options, stored, version, ctx }),
     own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
   })
 }
 
 function patchedObject(
   call: Call,
-  { body, options, stored, version }: { body: Body; options: WriteOptions; stored: AnyObject; version: Version },
+  { body, options, stored, version, ctx }: { body: Body; options: WriteOptions; stored: AnyObject; version: Version; ctx: CallContext },
 ) {
   const { value, problems } = patchValue(call.resource, body, stored as unknown as Json)
   const { object, warnings } = conformPatched(call.resource, value, { problems, validation: options.fieldValidation })
   checkIdentity(call, object)
-  setDefaults(call.resource, object)
+  setDefaults(call.resource, object, ctx)
   const isConditional = object.metadata.resourceVersion !== String(version.revision)
   return { object, warnings, isConditional }
 }

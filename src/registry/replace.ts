@@ -17,7 +17,7 @@ export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Resul
   const decode = () => {
     const decoded = decodeObject(resource, body, options.fieldValidation)
     checkIdentity(call, decoded.object)
-    setDefaults(resource, decoded.object)
+    setDefaults(resource, decoded.object, ctx)
     return decoded
   }
   const { object, warnings } = decode()

@@ -25,9 +25,9 @@ export function targetOf(resource: Resource, subresource: string): Target {
 }
 
 /** Fills declared defaults in place. */
-export function setDefaults({ type, def }: Resource, object: AnyObject): void {
+export function setDefaults({ type, def }: Resource, object: AnyObject, moment: { readonly now: Date }): void {
   fillDefaults(type, object)
-  def.defaults?.(object)
+  def.defaults?.(object, moment)
 }
 
 /** Makes a decoded object ready to be stored for the first time. */

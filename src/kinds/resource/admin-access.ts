@@ -1,0 +1,13 @@
+/** Devices may be used for administration, past their other users, only from namespaces that are marked for it. */
+import type { RequestContext } from '../../schema/kind.ts'
+import { type FieldError, forbidden, internal, type Ref } from '../../schema/refs.ts'
+
+const LABEL = 'resource.kubernetes.io/admin-access'
+
+/** Rules on the first use for administration that is asked for at `at`. */
+export function* validateAdminAccess(at: Ref<any>, namespace: string, ctx: RequestContext): Iterable<FieldError> {
+  const found = ctx.namespace?.(namespace)
+  if (!found) yield internal(at, `could not retrieve namespace to verify admin access: namespaces ${JSON.stringify(namespace)} not found`)
+  else if (found.metadata.labels?.[LABEL] !== 'true')
+    yield forbidden(at, `admin access to devices requires the \`${LABEL}: true\` label on the containing namespace`)
+}

@@ -1,0 +1,37 @@
+/** What a claim may ask for depends on feature gates. */
+import type { ResourceClaimSpec } from './claim-shapes.ts'
+import type { Feature } from './features.ts'
+
+/** Everything that asks for devices in a claim. */
+const asking = ({ devices }: ResourceClaimSpec) =>
+  (devices.requests ?? []).flatMap(({ exactly, firstAvailable = [] }) => [...(exactly ? [exactly] : []), ...firstAvailable])
+
+export const claimFeatures: readonly Feature<ResourceClaimSpec>[] = [
+  {
+    gates: ['DRADeviceTaints'],
+    isUsedBy: spec => asking(spec).some(({ tolerations }) => tolerations?.length),
+    drop(spec) {
+      for (const request of asking(spec)) delete request.tolerations
+    },
+  },
+  {
+    gates: ['DRAConsumableCapacity'],
+    isUsedBy: spec => usesCapacity(spec),
+    drop(spec) {
+      for (const constraint of spec.devices.constraints ?? []) delete constraint.distinctAttribute
+      for (const request of asking(spec)) delete request.capacity
+    },
+  },
+  {
+    gates: ['DRADerivedAttributes'],
+    isUsedBy: spec => asking(spec).some(({ derivedAttributes }) => derivedAttributes?.length),
+    drop(spec) {
+      for (const request of asking(spec)) delete request.derivedAttributes
+    },
+  },
+]
+
+/** Whether a claim asks for parts of devices, or for devices that differ. */
+export const usesCapacity = (spec: ResourceClaimSpec): boolean =>
+  (spec.devices.constraints ?? []).some(({ distinctAttribute }) => distinctAttribute !== undefined) ||
+  asking(spec).some(({ capacity }) => capacity)

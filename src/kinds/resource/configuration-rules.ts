@@ -1,0 +1,64 @@
+/** Rules on configuration for drivers, and on the expressions that select devices. */
+import { isObject, type Json } from '../../lib/json-value.ts'
+import { type FieldError, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
+import type { DeviceSelector, OpaqueDeviceConfiguration } from './claim-shapes.ts'
+import { type Finding, validateList } from './findings.ts'
+import { validateDeclaredDriverName } from './name-rules.ts'
+
+const MAX_SELECTORS = 32
+const MAX_EXPRESSION_BYTES = 10 * 1024
+/** How much free-form data for or from a driver may weigh. */
+export const MAX_RAW_BYTES = 10 * 1024
+
+export type Storedness = {
+  /** What is stored already was valid once; limits that came later do not apply to it. */
+  readonly isStored?: boolean
+}
+
+/** Configuration is for exactly one driver. */
+export function* validateConfiguration(
+  { opaque }: { opaque?: OpaqueDeviceConfiguration },
+  at: Ref<{ opaque: OpaqueDeviceConfiguration }>,
+  options: Storedness = {},
+): Iterable<Finding> {
+  if (!opaque) return yield required(at.opaque)
+  yield* validateDeclaredDriverName(opaque.driver, at.opaque.driver)
+  yield* validateRawObject(opaque.parameters, at.opaque.parameters, options)
+}
+
+/** Free-form data is an object of limited size. */
+export function* validateRawObject(data: Json | undefined, at: Ref<any>, { isStored = false }: Storedness = {}): Iterable<FieldError> {
+  if (data === null || data === undefined) yield required(at)
+  else if (!isStored && jsonBytes(data) > MAX_RAW_BYTES) yield tooLong(at, MAX_RAW_BYTES)
+  else if (!isObject(data)) yield invalid(withValue(at, '<value omitted>'), 'must be a valid JSON object')
+}
+
+function jsonBytes(data: Json): number {
+  let quotes = 0
+  const text = JSON.stringify(data, (_, value) => {
+    if (typeof value !== 'bigint') return value
+    quotes += 2
+    return String(value)
+  })
+  return Buffer.byteLength(text) - quotes
+}
+
+/** Selectors each hold one expression. */
+export function* validateSelectors(
+  selectors: readonly DeviceSelector[] | undefined,
+  at: Ref<DeviceSelector[]>,
+  options: Storedness = {},
+): Iterable<Finding> {
+  yield* validateList(selectors, at, {
+    max: MAX_SELECTORS,
+    *each({ cel }, here) {
+      if (!cel) yield required(here.cel)
+      else yield* validateExpression(cel.expression, here.cel.expression, options)
+    },
+  })
+}
+
+/** An expression over a device: the one place where those of this group are checked. */
+export function* validateExpression(expression: string, at: Ref<string>, { isStored = false }: Storedness = {}): Iterable<FieldError> {
+  if (!isStored && Buffer.byteLength(expression) > MAX_EXPRESSION_BYTES) yield tooLong(at, MAX_EXPRESSION_BYTES)
+}

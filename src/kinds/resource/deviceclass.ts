@@ -1,0 +1,46 @@
+/** DeviceClass names a kind of devices that claims can ask for, and how they are set up. */
+import { deepEqual } from '../../lib/json-value.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { atomic, message, string } from '../../schema/types.ts'
+import { MAX_CONFIGURATIONS } from './claim-rules.ts'
+import { DeviceClassConfiguration, DeviceSelector } from './claim-shapes.ts'
+import { validateConfiguration, validateSelectors } from './configuration-rules.ts'
+import { all, inOrder, validateList } from './findings.ts'
+import { validateExtendedResourceName } from './name-rules.ts'
+
+const DeviceClassSpec = message('DeviceClassSpec', {
+  selectors: [1, atomic(DeviceSelector), 'Conditions on each device; all must hold.'],
+  config: [2, atomic(DeviceClassConfiguration), 'How devices are set up; the choice of devices does not depend on it.'],
+  extendedResourceName: [4, string.optional(), 'An extended resource that pods can ask for to get such a device.'],
+})
+
+export const DeviceClass = defineKind({
+  group: 'resource.{group_domain}',
+  version: 'v1',
+  kind: 'DeviceClass',
+  scope: 'Cluster',
+  names: { plural: 'deviceclasses' },
+  doc: 'A kind of devices that claims can ask for.',
+  spec: DeviceClassSpec,
+  generation: true,
+
+  *validate({ spec }, { spec: at }, { old }) {
+    const { selectors, config, extendedResourceName } = spec
+    const isSelectionStored = old !== undefined && deepEqual(selectors as never, old.spec.selectors as never)
+    const isConfigStored = old !== undefined && deepEqual(config as never, old.spec.config as never)
+    yield* inOrder(
+      all(
+        validateSelectors(selectors, at.selectors, { isStored: isSelectionStored }),
+        validateList(config, at.config, {
+          max: MAX_CONFIGURATIONS,
+          each: (configuration, here) => validateConfiguration(configuration, here as never, { isStored: isConfigStored }),
+        }),
+        extendedResourceName === undefined ? [] : validateExtendedResourceName(extendedResourceName, at.extendedResourceName),
+      ),
+    )
+  },
+
+  deletion: { answers: 'object' },
+  columns: { Age: age },
+})

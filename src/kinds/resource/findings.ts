@@ -1,0 +1,75 @@
+/**
+ * The order of what is found wrong. Kubernetes has some rules of this group in code and others on its types, and answers with
+ * those on types last, in words of their own. A rule here says which it is; `inOrder` puts them into the order clients see.
+ */
+import { duplicate, type FieldError, type Ref, tooMany, withValue } from '../../schema/refs.ts'
+
+/** A field error that may belong after all others. */
+export type Finding = FieldError & { readonly late?: true }
+
+/** Marks errors of rules that Kubernetes has on its types. */
+export function* late(errors: Iterable<FieldError>): Iterable<Finding> {
+  for (const error of errors) yield { ...error, late: true }
+}
+
+/** What remains where Kubernetes stops checking in code but goes on checking types. */
+export function* lateOnly(findings: Iterable<Finding>): Iterable<Finding> {
+  for (const finding of findings) if (finding.late) yield finding
+}
+
+/** One after the other. */
+export function* all(...parts: readonly Iterable<Finding>[]): Iterable<Finding> {
+  for (const part of parts) yield* part
+}
+
+/** All errors in the order in which clients see them. */
+export function* inOrder(findings: Iterable<Finding>): Iterable<FieldError> {
+  const last: FieldError[] = []
+  for (const { late: isLate, ...error } of findings)
+    if (isLate) last.push(error)
+    else yield error
+  yield* last
+}
+
+/** Rules on a list: how long it may be, what no two items may share, and what holds for each. */
+export type ListRules<T> = {
+  readonly max?: number
+  readonly key?: (item: T) => string
+  readonly each?: (item: T, at: Ref<T>) => Iterable<Finding>
+}
+
+/** A list whose size and duplicates are rules on types: duplicates are shown whole, and a list too long is not looked into. */
+export function* validateList<T>(
+  items: readonly T[] | null | undefined,
+  at: Ref<T[]>,
+  { max, key, each }: ListRules<T>,
+): Iterable<Finding> {
+  if (max !== undefined && (items?.length ?? 0) > max) return yield* late([tooMany(at, items!.length, max)])
+  if (key) yield* late(duplicatesIn(items ?? [], key).map(({ index }) => duplicate(at[index]!)))
+  yield* validateItems(items, at, each)
+}
+
+/** A list whose size and duplicates are rules in code: duplicates are shown by their key. */
+export function* validateCodedList<T>(
+  items: readonly T[] | null | undefined,
+  at: Ref<T[]>,
+  { max, key, each }: ListRules<T>,
+): Iterable<Finding> {
+  if (max !== undefined && (items?.length ?? 0) > max) return yield tooMany(at, items!.length, max)
+  yield* validateItems(items, at, each)
+  if (key) for (const { index, shared } of duplicatesIn(items ?? [], key)) yield duplicate(withValue(at[index]!, shared))
+}
+
+function* validateItems<T>(items: readonly T[] | null | undefined, at: Ref<T[]>, each: ListRules<T>['each']): Iterable<Finding> {
+  if (each) for (const [i, item] of (items ?? []).entries()) yield* each(item, at[i]! as Ref<T>)
+}
+
+function duplicatesIn<T>(items: readonly T[], key: (item: T) => string): { index: number; shared: string }[] {
+  const seen = new Set<string>()
+  return items.flatMap((item, index) => {
+    const shared = key(item)
+    if (seen.has(shared)) return { index, shared }
+    seen.add(shared)
+    return []
+  })
+}

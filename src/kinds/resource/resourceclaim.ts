@@ -1,0 +1,80 @@
+/** ResourceClaim asks for devices, and keeps what it was given. */
+import { deepEqual } from '../../lib/json-value.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { invalid, type Ref, withValue } from '../../schema/refs.ts'
+import { validateAdminAccess } from './admin-access.ts'
+import { allocationFeatures, forgetReturnedDevices } from './allocation-features.ts'
+import { validateClaimStatus } from './allocation-rules.ts'
+import { type AllocationResult, ResourceClaimStatus } from './allocation-shapes.ts'
+import { claimFeatures } from './claim-features.ts'
+import { requestNamesOf, validateClaimSpec } from './claim-rules.ts'
+import { type DeviceRequest, ResourceClaimSpec } from './claim-shapes.ts'
+import { dropDisabled } from './features.ts'
+import { inOrder } from './findings.ts'
+
+export const ResourceClaim = defineKind({
+  group: 'resource.{group_domain}',
+  version: 'v1',
+  kind: 'ResourceClaim',
+  scope: 'Namespaced',
+  names: { plural: 'resourceclaims' },
+  doc: 'A request for devices, and the devices given for it.',
+  spec: ResourceClaimSpec,
+  status: ResourceClaimStatus,
+
+  onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
+  onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
+  *transition(o, old, at) {
+    if (!deepEqual(o.spec as never, old.spec as never)) yield invalid(withValue(at.spec, null), 'field is immutable')
+  },
+  *validate({ metadata, spec }, at, ctx) {
+    // What cannot change has been checked.
+    if (ctx.old) return
+    const admin = adminRequestOf(spec.devices.requests ?? [], at as never)
+    if (admin) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
+    yield* inOrder(validateClaimSpec(spec, at.spec, ctx))
+  },
+
+  deletion: { answers: 'object' },
+  subresources: {
+    status: {
+      keepsMetadata: true,
+      onUpdate(o, old, ctx) {
+        dropDisabled(allocationFeatures, o, old, ctx)
+        forgetReturnedDevices(o, old)
+      },
+      *validate({ metadata, spec, status }, at, ctx) {
+        const old = ctx.old?.status ?? {}
+        const admin = administered(old.allocation) === -1 ? administered(status.allocation) : -1
+        const results = at.status.allocation.devices.results
+        if (admin !== -1) yield* validateAdminAccess(results[admin]!.adminAccess, metadata.namespace ?? '', ctx)
+        const change = { old, named: requestNamesOf(spec.devices), isGoing: metadata.deletionTimestamp !== undefined }
+        yield* inOrder(validateClaimStatus(status, at.status, change))
+      },
+      *transition() {},
+    },
+  },
+
+  columns: {
+    State: ['string', o => stateOf(o), 'A summary of the current state (allocated, pending, reserved, etc.).'],
+    Age: age,
+  },
+})
+
+/** Where the first use for administration is asked for; Kubernetes leaves out the step through `exactly`. */
+export function adminRequestOf(requests: readonly DeviceRequest[], at: Ref<any>): Ref<any> | undefined {
+  const index = requests.findIndex(({ exactly }) => exactly?.adminAccess)
+  return index === -1 ? undefined : (at as any).spec.devices.requests[index].adminAccess
+}
+
+const administered = (allocation: AllocationResult | undefined): number =>
+  (allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess)
+
+function stateOf({ metadata, status }: { metadata: { deletionTimestamp?: string }; status: ResourceClaimStatus }): string {
+  const isGoing = metadata.deletionTimestamp !== undefined
+  const words = isGoing ? ['deleted'] : []
+  if (status.allocation) words.push('allocated', ...(status.reservedFor?.length ? ['reserved'] : []))
+  else if (!isGoing) words.push('pending')
+  return words.join(',')
+}
