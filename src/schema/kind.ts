@@ -19,6 +19,8 @@ export type RequestContext = {
   readonly groupDomain: string
   /** Whether a feature gate is on. */
   readonly gate: (name: string) => boolean
+  /** A namespace as it is stored, for rules that ask about its labels. */
+  readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
 }
 
 export type KObject<S, St, F extends Fields = Record<never, never>> = Envelope &
@@ -132,7 +134,7 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly needsResourceVersion?: true
 
   /** Fills what depends on several fields; runs after the types' own defaults. */
-  readonly defaults?: (o: O) => void
+  readonly defaults?: (o: O, moment: { readonly now: Date }) => void
   /** Server-owned changes before validation on create; the status has been cleared already. */
   readonly onCreate?: (o: O, ctx: RequestContext) => void
   readonly onUpdate?: (o: O, old: O, ctx: RequestContext) => void
