@@ -7,6 +7,7 @@ import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Call, Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { User } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
 import { unauthorized } from '../schema/status-error.ts'
 import { compress } from './compress.ts'
 import { decode } from './decode.ts'
@@ -30,6 +31,8 @@ export interface Api {
   readonly log: Log
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
+  /** A namespace as it is stored. */
+  readonly namespace?: (name: string) => AnyObject | undefined
   readonly now: () => Date
 }
 
@@ -69,6 +72,7 @@ async function handleCall(request: Request, call: Call, { user, api }: { user: U
     now,
     groupDomain: api.groupDomain,
     gate: api.gate,
+    namespace: api.namespace,
     userAgent: header(request.headers, 'user-agent') ?? '',
     // Made when asked for: most calls are answered at once and never wait.
     get signal() {
