@@ -141,16 +141,19 @@ export type Sent = Omit<RequestOptions, 'headers'> & { readonly body?: unknown; 
 /** One request over a fresh connection, or over those of `agent`; as the admin unless `cert` and `key` are undefined or others'. */
 export function ask({ url, credentials }: Pick<Target, 'url' | 'credentials'>, path: string, sent: Sent = {}): Promise<Answer> {
   const { body, headers = {}, ...options } = sent
-  const typed = body === undefined ? headers : { 'content-type': 'application/json', ...headers }
+  const bytes = Buffer.from(
+    body === undefined || typeof body === 'string' || body instanceof Uint8Array ? (body ?? '') : JSON.stringify(body),
+  )
+  const framed = body === undefined ? headers : { 'content-type': 'application/json', 'content-length': String(bytes.length), ...headers }
   return new Promise((resolve, reject) => {
-    const outgoing = request(new URL(url), { agent: false, ...credentials, ...options, path, headers: typed }, answer => {
+    const outgoing = request(new URL(url), { agent: false, ...credentials, ...options, path, headers: framed }, answer => {
       let text = ''
       answer.setEncoding('utf8').on('data', chunk => (text += chunk))
       answer.on('error', reject)
       answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, json: parsed(text) }))
     })
     outgoing.on('error', reject)
-    outgoing.end(body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body))
+    outgoing.end(bytes)
   })
 }
 

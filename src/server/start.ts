@@ -157,7 +157,8 @@ async function openPort(config: Config, { catalog, registry, caches, pki, files,
       for (const resource of catalog) yield [resource, caches.of(resource).count]
     },
   })
-  const chain = [new CertificateAuthenticator(Date.now), ...(files.tokens === undefined ? [] : [new TokenAuthenticator(files.tokens)])]
+  // Without a token file every token is a wrong one; it does not make its bearer anonymous.
+  const chain = [new CertificateAuthenticator(Date.now), new TokenAuthenticator(files.tokens ?? new Map())]
   const serve = createServe({
     catalog,
     registry,
@@ -168,6 +169,7 @@ async function openPort(config: Config, { catalog, registry, caches, pki, files,
     log,
     groupDomain: config.groupDomain,
     gate,
+    namespace: namespaceReader(catalog, caches),
     now,
   })
   const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(files, pki), serve, log }).catch(

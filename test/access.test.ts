@@ -1,0 +1,192 @@
+// Who comes in: the admin's certificate and listed tokens; everyone else sees health and version, wherever the server listens.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { issueAuthority, issueClient, issueServer, type KeyPair } from '../src/lib/x509.ts'
+import {
+  type Answer,
+  anonymous,
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  patient,
+  type ServerProcess,
+  startProcess,
+  temporaryDirectory,
+} from './kit.ts'
+
+const TOKEN = 'open-sesame-4f1d'
+const OPEN_PATHS = [
+  '/healthz',
+  '/healthz/ping',
+  '/livez',
+  '/livez/ping',
+  '/readyz',
+  '/readyz/ping',
+  '/readyz?verbose',
+  '/version',
+  '/version/',
+]
+const CLOSED_PATHS = [
+  '/',
+  '/api',
+  '/apis',
+  '/api/v1',
+  '/api/v1/namespaces',
+  CONFIG_MAPS,
+  `${CONFIG_MAPS}?watch=true`,
+  '/apis/apps/v1/daemonsets',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/metrics',
+  '/versions',
+  '/healthzz',
+  '/unheardof',
+  '/apis/unheard.of/v1/things',
+]
+/** Ways to say one path and mean another. */
+const TRICKS = [
+  '/healthz/../api',
+  '/healthz/%2e%2e/metrics',
+  '/healthz/..%2fapi/v1/namespaces',
+  '/%76ersion/../metrics',
+  '//version//../api',
+  '/version;/../api',
+  '/version/..;/metrics',
+  '/healthz\\..\\metrics',
+]
+
+const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) }
+
+function writeFile(t: TestContext, name: string, text: string): string {
+  const file = join(temporaryDirectory(t), name)
+  writeFileSync(file, text)
+  return file
+}
+
+function assertStatus({ status, json, text, headers }: Answer, code: number, reason: string): void {
+  assert.equal(status, code, text)
+  assert.equal(headers['content-type'], 'application/json')
+  assert.deepEqual([json.kind, json.apiVersion, json.status, json.reason, json.code], ['Status', 'v1', 'Failure', reason, code])
+}
+
+async function assertClosed(server: ServerProcess): Promise<void> {
+  for (const path of OPEN_PATHS) assert.equal((await ask(server, path, anonymous)).status, 200, path)
+  for (const path of CLOSED_PATHS) {
+    const answer = await ask(server, path, anonymous)
+    assertStatus(answer, 403, 'Forbidden')
+  }
+  for (const path of TRICKS) {
+    const { status, text } = await ask(server, path, anonymous)
+    assert.ok(status >= 300 && status < 500, `${path}: ${status} ${text}`)
+    assert.doesNotMatch(text, /"items"|"versions"|^# TYPE/m)
+  }
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+    for (const path of ['/healthz', '/version', CONFIG_MAPS, `${CONFIG_MAPS}/x`]) {
+      const { status } = await ask(server, path, { ...anonymous, method, body: configMap('planted') })
+      assert.equal(status, 403, `${method} ${path}`)
+    }
+  assert.deepEqual((await ask(server, CONFIG_MAPS)).json.items, [])
+}
+
+test('without credentials there is health and version, and nothing else', patient, async t => {
+  const server = await startProcess(t)
+  await assertClosed(server)
+  assert.equal((await ask(server, '/healthz', anonymous)).text, 'ok')
+})
+
+test('refusals are worded as kube-apiserver words them', patient, async t => {
+  const server = await startProcess(t)
+  const message = async (path: string, method = 'GET') => (await ask(server, path, { ...anonymous, method })).json.message
+  assert.equal(await message('/metrics'), 'forbidden: User "system:anonymous" cannot get path "/metrics"')
+  assert.equal(
+    await message(`${CONFIG_MAPS}/x`, 'DELETE'),
+    'configmaps "x" is forbidden: User "system:anonymous" cannot delete resource "configmaps" in API group "" in the namespace "default"',
+  )
+  assert.equal(
+    await message('/apis/networking.k8s.io/v1/servicecidrs'),
+    'servicecidrs.networking.k8s.io is forbidden: User "system:anonymous" cannot list resource "servicecidrs" in API group "networking.k8s.io" at the cluster scope',
+  )
+  const refused = await ask(server, '/api', { ...anonymous, headers: { authorization: 'Bearer wrong' } })
+  assertStatus(refused, 401, 'Unauthorized')
+})
+
+test('listed tokens come in; wrong ones are refused even where nothing is needed', patient, async t => {
+  const tokens = writeFile(t, 'tokens.csv', `${TOKEN},jane,u1,"devs,ops"\n# nobody,uses,this\n"other,token",joe,u2\n`)
+  const server = await startProcess(t, { flags: ['--token-auth-file', tokens] })
+  const as = (authorization: string, path = CONFIG_MAPS) => ask(server, path, { ...anonymous, headers: { authorization } })
+  for (const good of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`, 'Bearer other,token']) assert.equal((await as(good)).status, 200, good)
+  for (const bad of ['Bearer wrong', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(0, -1)}`, `Bearer ${TOKEN.toUpperCase()}`]) {
+    const refused = await as(bad)
+    assertStatus(refused, 401, 'Unauthorized')
+    assert.equal(refused.json.message, 'Unauthorized')
+    assert.equal((await as(bad, '/healthz')).status, 401, bad)
+  }
+  // Credentials of a kind that nobody here reads are no credentials.
+  for (const other of [`Basic ${Buffer.from(`jane:${TOKEN}`).toString('base64')}`, 'Bearer', 'Bearer '])
+    assertStatus(await as(other), 403, 'Forbidden')
+  assert.equal(
+    (await ask(server, `${CONFIG_MAPS}?access_token=${TOKEN}`, anonymous)).status,
+    403,
+    'a token in the address is not looked at',
+  )
+  await assertClosed(server)
+})
+
+test('a certificate of another authority is refused, whatever name it bears; the admin comes in', patient, async t => {
+  const server = await startProcess(t)
+  const stranger = issueAuthority('keelson-ca', validity)
+  const forged = issueClient(stranger, { commonName: 'kubernetes-admin', organizations: ['system:masters'] }, validity)
+  for (const path of [CONFIG_MAPS, '/healthz']) assertStatus(await ask(server, path, forged), 401, 'Unauthorized')
+  const { cert, key } = server.credentials
+  assert.equal((await ask(server, CONFIG_MAPS, { cert, key })).status, 200)
+  assert.equal((await ask(server, CONFIG_MAPS, { cert, key, headers: { authorization: 'Bearer wrong' } })).status, 200)
+})
+
+test('further authorities are believed when they are named, their expired certificates are not', patient, async t => {
+  const authority = issueAuthority('ours', validity)
+  const server = await startProcess(t, { flags: ['--client-ca-file', writeFile(t, 'ca.pem', authority.cert)] })
+  const good = issueClient(authority, { commonName: 'jane' }, validity)
+  assert.equal((await ask(server, CONFIG_MAPS, good)).status, 200)
+  const past = { notBefore: new Date(Date.now() - 7_200_000), notAfter: new Date(Date.now() - 3_600_000) }
+  const expired = issueClient(authority, { commonName: 'jane' }, past)
+  assertStatus(await ask(server, CONFIG_MAPS, expired), 401, 'Unauthorized')
+  const asServer = issueServer(authority, 'jane', { names: ['localhost'], ...validity })
+  assertStatus(await ask(server, CONFIG_MAPS, asServer), 401, 'Unauthorized')
+})
+
+test('the server shows the certificate it was given, and its kubeconfig trusts that', patient, async t => {
+  const authority = issueAuthority('corporate', validity)
+  const own: KeyPair = issueServer(authority, 'api', { names: ['127.0.0.1'], ...validity })
+  const flags = [
+    '--tls-cert-file',
+    writeFile(t, 'tls.crt', own.cert + authority.cert),
+    '--tls-private-key-file',
+    writeFile(t, 'tls.key', own.key),
+  ]
+  const server = await startProcess(t, { flags })
+  assert.equal((await ask(server, CONFIG_MAPS)).status, 200)
+  assert.equal((await ask(server, CONFIG_MAPS, { ca: authority.cert })).status, 200)
+})
+
+test('listening everywhere opens nothing more', patient, async t => {
+  const server = await startProcess(t, { flags: ['--bind-address', '0.0.0.0'] })
+  assert.match(server.url, /^https:\/\/127\.0\.0\.1:/)
+  await assertClosed(server)
+  const others = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+  for (const { address, family, internal } of others)
+    if (family === 'IPv4' && !internal) {
+      const elsewhere = { ...anonymous, host: address, checkServerIdentity: () => undefined }
+      assert.equal((await ask(server, '/readyz', elsewhere)).status, 200)
+      assertStatus(await ask(server, CONFIG_MAPS, elsewhere), 403, 'Forbidden')
+    }
+})
+
+test('--anonymous-auth=false refuses everyone who brings nothing, health included', patient, async t => {
+  const server = await startProcess(t, { flags: ['--anonymous-auth=false'] })
+  for (const path of [...OPEN_PATHS, ...CLOSED_PATHS]) assertStatus(await ask(server, path, anonymous), 401, 'Unauthorized')
+  assert.equal((await ask(server, '/healthz')).status, 200)
+  assert.equal((await ask(server, CONFIG_MAPS)).status, 200)
+})
