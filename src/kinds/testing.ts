@@ -107,7 +107,7 @@ function errorsOf(
   const at = refTo(object)
   const errors = [
     ...validateObjectMeta(object.metadata, at.metadata, resource),
-    ...checkType(resource.type, object, at, old),
+    ...checkType(resource.type, object, at, old && { value: old }),
     ...(old ? (transition?.(object, old, at, ctx) ?? []) : []),
     ...(validate?.(object, at, old ? { ...ctx, old } : ctx) ?? []),
   ]

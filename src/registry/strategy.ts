@@ -96,7 +96,7 @@ function* metaErrors({ namespaced, nameRule }: Resource, { metadata }: AnyObject
 function* bodyErrors({ type }: Resource, object: AnyObject, at: Ref<AnyObject>, old: AnyObject | undefined): Iterable<FieldError> {
   if (type.shape.kind !== 'message') return
   for (const [name, [, field]] of Object.entries(type.shape.fields))
-    if (name !== 'metadata') yield* check(field, object[name], at[name]!, old?.[name])
+    if (name !== 'metadata') yield* check(field, object[name], at[name]!, old && { value: old[name] })
 }
 
 function refuse({ group, kind }: Resource, { metadata }: AnyObject, errors: readonly FieldError[]): void {

@@ -3,20 +3,22 @@ import { deepEqual } from '../lib/json-value.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, tooFew, tooLong, tooMany, unsupported } from './refs.ts'
 import type { AnyType, Rules } from './types.ts'
 
-/** Checks a conformed value, and on updates the change from `old`. */
-export function* check(type: AnyType, value: any, at: Ref<any>, old?: any): Iterable<FieldError> {
+/** What was stored, on updates: a field that was not there before has an undefined value. */
+export type Before = { readonly value: any }
+
+/** Checks a conformed value, and on updates the change from what was stored. */
+export function* check(type: AnyType, value: any, at: Ref<any>, before?: Before): Iterable<FieldError> {
   if (!hasRules(type)) return
   const { shape, rules, flags } = type
-  if (isEmpty(value)) {
-    if (flags.required) yield required(at)
-    if (value === undefined || value === null) return
-  } else yield* checkRules(rules, value, at)
-  if (flags.immutable && old !== undefined && !deepEqual(old, value)) yield invalid(at, 'field is immutable')
+  if (!isEmpty(value)) yield* checkRules(rules, value, at)
+  else if (flags.required) yield required(at)
+  if (flags.immutable && before && !deepEqual(before.value ?? null, value ?? null)) yield invalid(at, 'field is immutable')
+  if (value === undefined || value === null) return
   const into = at as Record<string | number, Ref<any>>
   if (shape.kind === 'list' && hasRules(shape.item)) for (const [i, item] of value.entries()) yield* check(shape.item, item, into[i]!)
   if (shape.kind === 'message')
     for (const [name, [, field]] of Object.entries(shape.fields))
-      if (hasRules(field)) yield* check(field, value[name], into[name]!, old?.[name])
+      if (hasRules(field)) yield* check(field, value[name], into[name]!, before && { value: before.value?.[name] })
 }
 
 function* checkRules({ min, max, enum: values, format }: Rules, value: any, at: Ref<any>): Iterable<FieldError> {

@@ -1,0 +1,310 @@
+/**
+ * `npm run bench`: each figure beside its ceiling, measured in the same run, in turns.
+ *
+ *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
+ *   npm run bench -- --quick           short turns, prints only
+ *   npm run bench -- --only get,list   some of it, prints only
+ */
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { fanOut } from './fan-out.ts'
+import { configMap, deployment } from './objects.ts'
+import { type Outcome, requestBytes, run, type Target } from './raw-client.ts'
+import { chart, type Row, rate, table, writeInto } from './report.ts'
+import { bareStore, newFolder, type Running, removeFolders, residentMB, startBare, startKeelson } from './servers.ts'
+
+const args = process.argv.slice(2)
+const quick = args.includes('--quick')
+const only = args.includes('--only') ? args[args.indexOf('--only') + 1]!.split(',') : undefined
+const wants = (name: string) => only === undefined || only.includes(name)
+const seconds = quick ? 1 : 4
+const rounds = quick ? 1 : 3
+const NS = '/api/v1/namespaces/default/configmaps'
+
+const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!
+const say = (text: string) => process.stderr.write(`${text}\n`)
+
+/** Measures both in turns, so that what disturbs the machine disturbs both; medians of the rates. */
+async function pair(name: string, ours: () => Promise<number>, ceiling: () => Promise<number>): Promise<{ ours: number; ceiling: number }> {
+  const measured = { ours: [] as number[], ceiling: [] as number[] }
+  for (let i = 0; i < rounds; i++) {
+    measured.ours.push(await ours())
+    measured.ceiling.push(await ceiling())
+  }
+  const result = { ours: median(measured.ours), ceiling: median(measured.ceiling) }
+  say(`${name}: ${rate(result.ours)} of ${rate(result.ceiling)} (${Math.round((result.ours / result.ceiling) * 100)} %)`)
+  return result
+}
+
+function checked(outcome: Outcome): number {
+  if (outcome.failures > 0) throw new Error(`${outcome.failures} of ${outcome.requests} requests failed`)
+  return outcome.perSecond
+}
+
+async function fill(target: Target, count: number, offset = 0): Promise<void> {
+  const request = (turn: number) => requestBytes('POST', NS, configMap(`cm-${offset + turn}`, turn))
+  const { failures } = await run(target, { request, connections: 64, seconds: 600, requests: count })
+  if (failures > 0) throw new Error(`${failures} objects could not be written`)
+}
+
+async function bodyOf(target: Target, path: string): Promise<Buffer> {
+  const { request } = await import('node:https')
+  return new Promise((resolve, reject) => {
+    request({ ...target, path }, answer => {
+      const parts: Buffer[] = []
+      answer.on('data', part => parts.push(part))
+      answer.on('end', () => resolve(Buffer.concat(parts)))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+async function reads(rows: Row[], keelson: Running, dir: string): Promise<void> {
+  for (const [key, name, path, connections, target] of [
+    ['get', 'GET one object', `${NS}/cm-7`, 32, 0.6],
+    ['list', 'LIST 2,000 objects', NS, 8, 0.7],
+    ['page', 'page of 100', `${NS}?limit=100`, 16, undefined],
+  ] as const) {
+    if (!wants(key)) continue
+    const body = await bodyOf(keelson.target, path)
+    const bare = await startBare(dir, body, keelson.target)
+    const request = () => requestBytes('GET', path)
+    const rates = await pair(
+      name,
+      async () => checked(await run(keelson.target, { request, connections, seconds })),
+      async () => checked(await run(bare.target, { request, connections, seconds })),
+    )
+    await bare.stop()
+    const note = `bare HTTPS server, ${(body.length / 1024).toFixed(0)} KiB`
+    rows.push({
+      name,
+      ours: rate(rates.ours),
+      ceiling: rate(rates.ceiling),
+      share: rates.ours / rates.ceiling,
+      ...(target && { target }),
+      note,
+    })
+  }
+}
+
+async function writes(rows: Row[], keelson: Running): Promise<void> {
+  const value = await bodyOf(keelson.target, `${NS}/cm-7`)
+  const connections = 64
+  let turns = 0
+  const jobs = [
+    ['create', 'create', 'create', () => requestBytes('POST', NS, configMap(`new-${++turns}`))],
+    [
+      'replace',
+      'replace',
+      'replace',
+      (turn: number) => requestBytes('PUT', `${NS}/cm-${turn % 1900}`, configMap(`cm-${turn % 1900}`, ++turns)),
+    ],
+    [
+      'patch',
+      'merge patch',
+      'replace',
+      (turn: number) => requestBytes('PATCH', `${NS}/cm-${turn % 1900}`, `{"data":{"turn":"p${++turns}"}}`, 'application/merge-patch+json'),
+    ],
+  ] as const
+  for (const [key, name, mode, request] of jobs) {
+    if (!wants(key)) continue
+    const rates = await pair(
+      name,
+      async () => checked(await run(keelson.target, { request, connections, seconds })),
+      () => bareStore(value, { writers: connections, seconds, mode }),
+    )
+    rows.push({
+      name: `${name}, durable`,
+      ours: rate(rates.ours),
+      ceiling: rate(rates.ceiling),
+      share: rates.ours / rates.ceiling,
+      ...(key === 'create' && { target: 0.5 }),
+      note: `the store alone, ${connections} writers`,
+    })
+  }
+}
+
+async function applies(rows: Row[], keelson: Running): Promise<void> {
+  if (!wants('apply')) return
+  const path = '/apis/apps/v1/namespaces/default/deployments'
+  const names = Array.from({ length: 64 }, (_, i) => `web-${i}`)
+  const apply = (name: string, manager: string, body: object) =>
+    requestBytes('PATCH', `${path}/${name}?fieldManager=${manager}&force=true`, JSON.stringify(body), 'application/apply-patch+yaml')
+  for (const name of names) {
+    const { apiVersion, kind } = deployment(name)
+    await run(keelson.target, { request: () => apply(name, 'deployer', deployment(name)), connections: 1, seconds: 10, requests: 1 })
+    await run(keelson.target, {
+      request: () => apply(name, 'scaler', { apiVersion, kind, metadata: { name }, spec: { replicas: 5 } }),
+      connections: 1,
+      seconds: 10,
+      requests: 1,
+    })
+    await run(keelson.target, {
+      request: () => apply(name, 'labeler', { apiVersion, kind, metadata: { name, labels: { team: 'blue' } } }),
+      connections: 1,
+      seconds: 10,
+      requests: 1,
+    })
+  }
+  let turns = 0
+  const rates = await pair(
+    'apply of a Deployment',
+    async () =>
+      checked(
+        await run(keelson.target, {
+          request: turn => {
+            const { spec, ...rest } = deployment(names[turn % 64]!, ++turns)
+            const { replicas: _, ...own } = spec
+            return apply(names[turn % 64]!, 'deployer', { ...rest, spec: own })
+          },
+          connections: 16,
+          seconds,
+        }),
+      ),
+    async () =>
+      checked(
+        await run(keelson.target, {
+          request: turn => requestBytes('PUT', `${path}/${names[turn % 64]}`, JSON.stringify(deployment(names[turn % 64]!, ++turns))),
+          connections: 16,
+          seconds,
+        }),
+      ),
+  )
+  rows.push({
+    name: 'apply, 5 KiB Deployment, 3 managers',
+    ours: rate(rates.ours),
+    ceiling: rate(rates.ceiling),
+    share: rates.ours / rates.ceiling,
+    target: 1 / 3,
+    note: 'a replace of the same object',
+  })
+}
+
+async function fans(rows: Row[], keelson: Running, dir: string): Promise<void> {
+  if (!wants('watch')) return
+  const counts = { watchers: 300, writes: quick ? 30 : 150 }
+  const sample = await bodyOf(keelson.target, `${NS}/cm-7`)
+  const line = Buffer.concat([Buffer.from('{"type":"ADDED","object":'), sample, Buffer.from('}\n')])
+  const bare = await startBare(dir, line, keelson.target)
+  let turns = 0
+  // A bookmark-free watch says nothing until something happens: start with an event of its own.
+  const watchPath = `${NS}?watch=true&fieldSelector=metadata.name!=none&labelSelector=app=bench,turn!=x&resourceVersion=0&timeoutSeconds=600`
+  const marker = '"kind":"ConfigMap"'
+  void watchPath
+  const ours = () =>
+    fanOut(
+      {
+        target: keelson.target,
+        pid: keelson.pid,
+        watchPath: `/api/v1/watch/namespaces/kube-public/configmaps?timeoutSeconds=600`,
+        write: () => requestBytes('POST', '/api/v1/namespaces/kube-public/configmaps', configMap(`fan-${++turns}`)),
+        marker,
+      },
+      counts,
+    )
+  const theirs = () =>
+    fanOut({ target: bare.target, pid: bare.pid, watchPath: '/watch', write: () => requestBytes('POST', '/', '{}'), marker }, counts)
+  const cpu = { ours: [] as number[], theirs: [] as number[] }
+  const rates = await pair(
+    'watch fan-out',
+    async () => {
+      await run(keelson.target, {
+        request: () => requestBytes('DELETE', '/api/v1/namespaces/kube-public/configmaps'),
+        connections: 1,
+        seconds: 60,
+        requests: 1,
+      })
+      const { perSecond, cpuMicros } = await ours()
+      cpu.ours.push(cpuMicros)
+      return perSecond
+    },
+    async () => {
+      const { perSecond, cpuMicros } = await theirs()
+      cpu.theirs.push(cpuMicros)
+      return perSecond
+    },
+  )
+  await bare.stop()
+  const note = `bare HTTPS server, ${counts.watchers} watchers; server CPU ${median(cpu.ours).toFixed(0)} against ${median(cpu.theirs).toFixed(0)} µs an event`
+  rows.push({
+    name: 'watch fan-out, events',
+    ours: rate(rates.ours),
+    ceiling: rate(rates.ceiling),
+    share: rates.ours / rates.ceiling,
+    target: 0.5,
+    note,
+  })
+}
+
+async function growth(): Promise<string> {
+  if (!wants('growth')) return ''
+  const keelson = await startKeelson()
+  const lines: string[] = []
+  let have = 0
+  let turns = 0
+  for (const size of quick ? [100, 10_000] : [100, 10_000, 100_000]) {
+    await fill(keelson.target, size - have, have)
+    have = size
+    const measure = async (request: (turn: number) => Buffer, connections: number) =>
+      rate(checked(await run(keelson.target, { request, connections, seconds })))
+    const get = await measure(turn => requestBytes('GET', `${NS}/cm-${turn % size}`), 32)
+    const page = await measure(() => requestBytes('GET', `${NS}?limit=100`), 16)
+    const create = await measure(() => requestBytes('POST', '/api/v1/namespaces/kube-system/configmaps', configMap(`grow-${++turns}`)), 64)
+    const patch = await measure(
+      turn => requestBytes('PATCH', `${NS}/cm-${turn % size}`, `{"data":{"turn":"g${++turns}"}}`, 'application/merge-patch+json'),
+      64,
+    )
+    lines.push(`| ${size.toLocaleString('en-US')} | ${get} | ${page} | ${create} | ${patch} | ${residentMB(keelson.pid).toFixed(0)} MB |`)
+    say(lines.at(-1)!)
+  }
+  await keelson.stop()
+  return ['| objects | GET | page of 100 | create | merge patch | resident |', '|--:|--:|--:|--:|--:|--:|', ...lines].join('\n')
+}
+
+async function starts(): Promise<string> {
+  const times: number[] = []
+  let idle = 0
+  for (let i = 0; i < (quick ? 3 : 7); i++) {
+    const keelson = await startKeelson()
+    times.push(keelson.readyMs)
+    await new Promise(resolve => setTimeout(resolve, 1000))
+    idle = residentMB(keelson.pid)
+    await keelson.stop()
+  }
+  const bare = await Promise.all([bareNodeMs()])
+  const text = `Cold start to ready, empty store: ${median(times).toFixed(0)} ms (bare node: ${bare[0]!.toFixed(0)} ms). Resident when idle: ${idle.toFixed(0)} MB.`
+  say(text)
+  return text
+}
+
+async function bareNodeMs(): Promise<number> {
+  const { spawnSync } = await import('node:child_process')
+  return median(
+    Array.from({ length: 5 }, () => {
+      const began = performance.now()
+      spawnSync(process.execPath, ['-e', '0'])
+      return performance.now() - began
+    }),
+  )
+}
+
+const rows: Row[] = []
+const dir = newFolder()
+const cold = wants('start') ? await starts() : ''
+const keelson = await startKeelson(dir)
+await fill(keelson.target, 2000)
+await reads(rows, keelson, dir)
+await writes(rows, keelson)
+await applies(rows, keelson)
+await fans(rows, keelson, dir)
+await keelson.stop()
+const grown = await growth()
+removeFolders()
+
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}`
+process.stdout.write(`${text}\n`)
+if (!quick && only === undefined) {
+  writeInto('bench/README.md', text)
+  writeFileSync('bench/shares.svg', chart(rows))
+}

@@ -1,0 +1,91 @@
+/** The processes that are measured: Keelson as users run it, and the bare ones beside it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Target } from './raw-client.ts'
+
+export type Running = { readonly target: Target; readonly pid: number; readonly readyMs: number; stop(): Promise<void> }
+
+const folders: string[] = []
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'keelson-bench-'))
+  folders.push(folder)
+  return folder
+}
+export function removeFolders(): void {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+}
+
+/** Starts the built command on a data directory of its own and waits for its ready line. */
+export async function startKeelson(dir = newFolder()): Promise<Running> {
+  const began = performance.now()
+  const child = spawn(process.execPath, ['bin/keelson.js', 'serve', '--data-dir', dir, '--secure-port', '0', '--controllers', 'none'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const line = await firstLine(child)
+  const readyMs = performance.now() - began
+  const kubeconfig = readFileSync(join(dir, 'admin.kubeconfig'), 'utf8')
+  const pem = (name: string) => Buffer.from(new RegExp(`${name}: (\\S+)`).exec(kubeconfig)![1]!, 'base64').toString()
+  const port = Number(/:(\d+) {2}kubeconfig/.exec(line)![1])
+  const target = {
+    host: '127.0.0.1',
+    port,
+    ca: pem('certificate-authority-data'),
+    cert: pem('client-certificate-data'),
+    key: pem('client-key-data'),
+  }
+  return { target, pid: child.pid!, readyMs, stop: () => stop(child) }
+}
+
+/** Starts the bare HTTPS server with a body to send, under Keelson's own kind of certificate. */
+export async function startBare(keelsonDir: string, body: Buffer, like: Target): Promise<Running> {
+  const dir = newFolder()
+  const pem = readFileSync(join(keelsonDir, 'pki', 'server.pem'), 'utf8')
+  const [cert, key, file] = ['cert.pem', 'key.pem', 'body'].map(name => join(dir, name)) as [string, string, string]
+  writeFileSync(cert, pem)
+  writeFileSync(key, pem)
+  writeFileSync(file, body)
+  const child = spawn(process.execPath, ['--import', 'tsx', 'bench/bare-server.ts', cert, key, file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const port = Number(await firstLine(child))
+  return { target: { ...like, port }, pid: child.pid!, readyMs: 0, stop: () => stop(child) }
+}
+
+/** Writes per second of the bare store. */
+export async function bareStore(
+  value: Buffer,
+  { writers, seconds, mode }: { writers: number; seconds: number; mode: 'create' | 'replace' },
+): Promise<number> {
+  const dir = newFolder()
+  const file = join(dir, 'value')
+  writeFileSync(file, value)
+  const args = ['--import', 'tsx', 'bench/bare-store.ts', join(dir, 'store'), file, String(writers), String(seconds), mode]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  return Number(await firstLine(child))
+}
+
+/** Processor seconds a process has used so far. */
+export function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+/** Resident memory of a process, in MB. */
+export const residentMB = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  let text = ''
+  for await (const chunk of child.stdout!) {
+    text += chunk
+    if (text.includes('\n')) return text.slice(0, text.indexOf('\n'))
+  }
+  throw new Error(`the process ended before it said anything: ${text}`)
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const ended = new Promise(resolve => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  await ended
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pathsOf, pathText } from '../patch/field-set.ts'
+import { defineKind } from '../schema/kind.ts'
+import { resourceOf } from '../schema/resource.ts'
+import { message, string } from '../schema/types.ts'
+import { writeOf } from './ownership.ts'
+
+const Part = message('Part', { a: [1, string, ''], b: [2, string, ''] })
+const plain = {
+  group: 'x.com',
+  version: 'v1',
+  kind: 'Thing',
+  scope: 'Cluster',
+  names: { plural: 'things' },
+  spec: Part,
+  status: Part,
+} as const
+const Plain = defineKind({ ...plain, subresources: { status: {}, views: { own: { keepsMetadata: true } } } })
+const Special = defineKind({
+  ...plain,
+  unowned: ['spec', 'status'],
+  subresources: { status: { unowned: ['spec', 'status.a'] } },
+})
+
+const about = {
+  options: { fieldManager: 'm' },
+  ctx: { userAgent: 'u', now: new Date(0) },
+} as unknown as Parameters<typeof writeOf>[1]
+
+const unowned = (kind: typeof Plain, subresource: string) => {
+  const { resetFields } = writeOf({ resource: resourceOf(kind, 'k8s.io'), subresource }, about)
+  return pathsOf(resetFields!).map(pathText).sort()
+}
+
+test('nobody owns the status through a plain write, nor anything else through that of the status', () => {
+  assert.deepEqual(unowned(Plain, ''), ['.status'])
+  assert.deepEqual(unowned(Plain, 'status'), ['.spec'])
+  assert.deepEqual(unowned(Plain, 'own'), ['.metadata', '.spec', '.status'])
+})
+
+test('a kind may say itself what nobody comes to own', () => {
+  assert.deepEqual(unowned(Special, ''), ['.spec', '.status'])
+  assert.deepEqual(unowned(Special, 'status'), ['.spec', '.status.a'])
+})
