@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { readCertificateRequest } from './certificate-request.ts'
 import * as der from './der.ts'
 import { DerError } from './der-reader.ts'
-import { certificateRequest, spkiOf } from './der-testing.ts'
+import { certificateRequest, pssCertificateRequest, spkiOf } from './der-testing.ts'
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -35,6 +35,11 @@ test('a signature of another key is told in the words of its algorithm', () => {
   assert.equal(forged(ed25519, generateKeyPairSync('ed25519')), 'x509: Ed25519 verification failure')
   assert.equal(forged(rsa, generateKeyPairSync('rsa', { modulusLength: 2048 })), 'crypto/rsa: verification error')
   assert.equal(forged(ec, rsa), 'x509: signature algorithm specifies an RSA public key, but have public key of type *ecdsa.PublicKey')
+})
+
+test('RSA may sign with PSS, with a salt as long as the hash', () => {
+  assert.equal(problemOf(pssCertificateRequest(rsa)), undefined)
+  assert.equal(problemOf(pssCertificateRequest(rsa, { salt: 20 })), 'x509: cannot verify signature: algorithm unimplemented')
 })
 
 test('keys of unknown algorithms can be read but not checked, those of unknown curves not even read', () => {

@@ -1,5 +1,5 @@
 /** Makes requests and certificates of every sort, for tests. */
-import { type KeyObject, sign } from 'node:crypto'
+import { constants, type KeyObject, sign } from 'node:crypto'
 import * as der from './der.ts'
 
 export type KeyPair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
@@ -10,8 +10,20 @@ export const spkiOf = (key: KeyObject): Buffer => key.export({ type: 'spki', for
 
 /** A PKCS #10 request for a key, in DER. `signer` signs instead of the key itself. */
 export function certificateRequest({ publicKey, privateKey }: KeyPair, { signer = privateKey } = {}): Buffer {
-  return signed(der.sequence(number(0), name('jane'), spkiOf(publicKey), der.explicit(0, Buffer.alloc(0))), signer)
+  return signed(requestBody(publicKey), signer)
 }
+
+/** The same, signed with RSA-PSS; `salt` is how long its parameters say the salt is. */
+export function pssCertificateRequest({ publicKey, privateKey }: KeyPair, { salt = 32 } = {}): Buffer {
+  const body = requestBody(publicKey)
+  const hash = der.sequence(der.oid('2.16.840.1.101.3.4.2.1'), NULL)
+  const mask = der.sequence(der.oid('1.2.840.113549.1.1.8'), hash)
+  const parameters = der.sequence(der.explicit(0, hash), der.explicit(1, mask), der.explicit(2, number(salt)))
+  const signature = sign('sha256', body, { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 })
+  return der.sequence(body, der.sequence(der.oid('1.2.840.113549.1.1.10'), parameters), der.bits(signature))
+}
+
+const requestBody = (publicKey: KeyObject) => der.sequence(number(0), name('jane'), spkiOf(publicKey), der.explicit(0, Buffer.alloc(0)))
 
 export type CertificateOptions = {
   readonly notBefore?: Date
