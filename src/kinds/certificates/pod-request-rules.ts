@@ -2,10 +2,9 @@
 import { type CertificateRequest, readCertificateRequest } from '../../lib/certificate-request.ts'
 import { DerError } from '../../lib/der-reader.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { isDomainPrefixedKey, nameIsDNSSubdomain } from '../../lib/names.ts'
-import { MAX_ANNOTATIONS_BYTES } from '../../schema/meta-rules.ts'
-import { type FieldError, invalid, invalidEach, invalidUnshown, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
-import { isKubernetesSigner, validateSignerName } from '../shapes/pod/signer-rules.ts'
+import { nameIsDNSSubdomain } from '../../lib/names.ts'
+import { type FieldError, invalid, invalidEach, invalidUnshown, type Ref, tooLong, withValue } from '../../schema/refs.ts'
+import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../shapes/pod/signer-rules.ts'
 import type { PodCertificateRequestSpec } from './podcertificaterequest.ts'
 
 const MAX_UID_BYTES = 128
@@ -73,16 +72,6 @@ function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
 
 const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521']
 const RSA_BITS: readonly number[] = [3072, 4096]
-
-function* validateUserAnnotations(annotations: Record<string, string>, at: Ref<Record<string, string>>): Iterable<FieldError> {
-  let size = 0
-  for (const [key, value] of Object.entries(annotations)) {
-    size += Buffer.byteLength(key) + Buffer.byteLength(value)
-    for (const fault of isDomainPrefixedKey(key.toLowerCase()))
-      yield fault.type === 'required' ? required(at) : invalid(withValue(at, fault.value), fault.message)
-  }
-  if (size > MAX_ANNOTATIONS_BYTES) yield tooLong(at, MAX_ANNOTATIONS_BYTES)
-}
 
 const internalForm = (spec: PodCertificateRequestSpec) => ({
   SignerName: spec.signerName,

@@ -1,13 +1,16 @@
-/** Rules on the files that volumes are made of. */
-import { isDomainPrefixedKey } from '../../../lib/names.ts'
-import { MAX_ANNOTATIONS_BYTES } from '../../../schema/meta-rules.ts'
-import { type FieldError, forbidden, invalid, type Ref, required, tooLong, unsupported, withValue } from '../../../schema/refs.ts'
+import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../../schema/refs.ts'
 import { validateLabelSelector } from '../meta.ts'
 import { VOLUME_FIELDS, validateFieldSelector, validateResourceFieldSelector } from './downward-rules.ts'
 import { CLUSTER_TRUST_BUNDLE_FORM, shownAs, under } from './error-shape-rules.ts'
 import type { PodOptions } from './options-rules.ts'
 import { FILE_MODE_MESSAGE, isFileMode, validateLocalNonReservedPath } from './path-rules.ts'
-import { isKubernetesSigner, signerOfTrustBundle, trustBundleNameFaults, validateSignerName } from './signer-rules.ts'
+import {
+  isKubernetesSigner,
+  signerOfTrustBundle,
+  trustBundleNameFaults,
+  validateSignerName,
+  validateUserAnnotations,
+} from './signer-rules.ts'
 import { validateUser } from './text-rules.ts'
 import type {
   ClusterTrustBundleProjection,
@@ -171,14 +174,4 @@ function* validateCertificate(
     yield* files.add(path)
   }
   if (paths === 0) yield required(at, 'specify at least one of credentialBundlePath, keyPath, and certificateChainPath')
-}
-
-function* validateUserAnnotations(annotations: Record<string, string>, at: Ref<Record<string, string>>): Iterable<FieldError> {
-  let size = 0
-  for (const [key, value] of Object.entries(annotations)) {
-    size += Buffer.byteLength(key) + Buffer.byteLength(value)
-    for (const fault of isDomainPrefixedKey(key.toLowerCase()))
-      yield fault.type === 'required' ? required(at) : invalid(withValue(at, fault.value), fault.message)
-  }
-  if (size > MAX_ANNOTATIONS_BYTES) yield tooLong(at, MAX_ANNOTATIONS_BYTES)
 }

@@ -1,5 +1,6 @@
 /** Rules on the names of certificate signers and of the trust bundles that belong to them. */
-import { isDNS1123Label, isDNS1123Subdomain, type NameRole, nameIsDNSSubdomain } from '../../../lib/names.ts'
+import { isDNS1123Label, isDNS1123Subdomain, isDomainPrefixedKey, type NameRole, nameIsDNSSubdomain } from '../../../lib/names.ts'
+import { MAX_ANNOTATIONS_BYTES } from '../../../schema/meta-rules.ts'
 import { type FieldError, invalid, type Ref, required, tooLong, withValue } from '../../../schema/refs.ts'
 
 const MAX_DOMAIN = 253
@@ -26,6 +27,17 @@ function* validateParts(parts: readonly string[], at: Ref<string>, rule: (part: 
     for (const fault of faults) yield invalid(at, `validating label ${JSON.stringify(part)}: ${fault}`)
     if (faults.length > 0) return
   }
+}
+
+/** What the author of a pod tells the signer: keys have a domain, and the whole has a limit. */
+export function* validateUserAnnotations(annotations: Record<string, string>, at: Ref<Record<string, string>>): Iterable<FieldError> {
+  let size = 0
+  for (const [key, value] of Object.entries(annotations)) {
+    size += Buffer.byteLength(key) + Buffer.byteLength(value)
+    for (const fault of isDomainPrefixedKey(key.toLowerCase()))
+      yield fault.type === 'required' ? required(at) : invalid(withValue(at, fault.value), fault.message)
+  }
+  if (size > MAX_ANNOTATIONS_BYTES) yield tooLong(at, MAX_ANNOTATIONS_BYTES)
 }
 
 /** Whether a signer is one of Kubernetes itself. */
