@@ -44,7 +44,9 @@ export class Authenticators implements Authenticator {
   async authenticate(credentials: Credentials, request: Cancellable): Promise<Authentication> {
     let invalid: Authentication | undefined
     for (const authenticator of this.#chain) {
-      const found = await authenticator.authenticate(credentials, request)
+      const answer = authenticator.authenticate(credentials, request)
+      // Certificates and known tokens are decided at once; waiting all the same would cost every request a turn.
+      const found = answer instanceof Promise ? await answer : answer
       if (found.outcome === 'user') return this.#authenticated(found.user)
       if (found.outcome === 'invalid') invalid ??= found
     }

@@ -10,10 +10,15 @@ const gzipWhole = promisify(gzip)
 const OPTIONS = { level: 1 }
 
 /** The same answer, compressed when that is worth it. */
-export async function compress(request: Request, response: Response): Promise<Response> {
+export function compress(request: Request, response: Response): Response | Promise<Response> {
   const { body } = response
   const size = body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? Number.POSITIVE_INFINITY) : 0
   if (size <= LIMITS.gzipBytes || response.headers['content-encoding'] !== undefined || !acceptsGzip(request)) return response
+  return zipped(response)
+}
+
+async function zipped(response: Response): Promise<Response> {
+  const { body } = response
   const vary = [response.headers['vary'] ?? [], 'Accept-Encoding'].flat().join(', ')
   const headers = { ...response.headers, 'content-encoding': 'gzip', vary }
   if (body instanceof Uint8Array) return { ...response, headers, body: await gzipWhole(body, OPTIONS) }

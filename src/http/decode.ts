@@ -5,9 +5,11 @@ import { LIMITS } from './limits.ts'
 import type { Request } from './message.ts'
 import { bodyType } from './negotiate.ts'
 
-/** What a write was sent; undefined for reads, and for deletes that bring nothing. */
+/** Whether a call takes no body. */
+export const isRead = ({ verb }: Call) => verb === 'get' || verb === 'list' || verb === 'watch'
+
+/** What a write was sent; undefined for deletes that bring nothing. */
 export async function decode(req: Request, call: Call): Promise<Body | undefined> {
-  if (call.verb === 'get' || call.verb === 'list' || call.verb === 'watch') return undefined
   const optional = call.verb === 'delete' || call.verb === 'deletecollection'
   // The type is looked at before the body is waited for, unless there may be none.
   const early = optional ? undefined : bodyType(req, call)

@@ -12,14 +12,6 @@ const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2,
 /** Bytes. */
 const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
 
-/** What one request tells of itself. */
-export interface Observed {
-  answered(status: number, bytes: number, seconds: number): void
-  /** A watch began to flow, and ended. */
-  opened(): void
-  closed(): void
-}
-
 /** How many objects of each resource there are. */
 export type ObjectCounts = () => Iterable<readonly [resource: Resource, objects: number]>
 
@@ -30,18 +22,54 @@ class Series {
   readonly codes = new Map<number, number>()
   readonly durations = new Histogram(DURATIONS)
   readonly sizes = new Histogram(SIZES)
+  readonly isWatch: boolean
+  readonly kind: 'readOnly' | 'mutating'
   open = 0
 
   constructor(labels: Labels, dryRun: string) {
     this.labels = labels
     this.dryRun = dryRun
+    this.isWatch = labels['verb'] === 'WATCH'
+    this.kind = READS.has(labels['verb'] ?? '') ? 'readOnly' : 'mutating'
+  }
+}
+
+type Inflight = { mutating: number; readOnly: number }
+
+/** What one request tells of itself. Watches stay for long and are counted apart. */
+export class Observed {
+  readonly #series: Series
+  readonly #inflight: Inflight
+
+  constructor(series: Series, inflight: Inflight) {
+    this.#series = series
+    this.#inflight = inflight
+    if (!series.isWatch) inflight[series.kind]++
+  }
+
+  answered(status: number, bytes: number, seconds: number): void {
+    const { codes, durations, sizes, isWatch, kind } = this.#series
+    codes.set(status, (codes.get(status) ?? 0) + 1)
+    if (isWatch) return
+    this.#inflight[kind]--
+    durations.observe(seconds)
+    if (kind === 'readOnly') sizes.observe(bytes)
+  }
+
+  /** A watch began to flow, and ended. */
+  opened(): void {
+    this.#series.open++
+  }
+
+  closed(): void {
+    this.#series.open--
   }
 }
 
 export class Metrics {
   // Label values come from what is served, never from what clients send, so there is an end to them.
   readonly #series = new Map<Resource | string, Map<string, Series>>()
-  readonly #inflight = { mutating: 0, readOnly: 0 }
+  readonly #inflight: Inflight = { mutating: 0, readOnly: 0 }
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
 
@@ -51,22 +79,7 @@ export class Metrics {
   }
 
   begin(route: Route): Observed {
-    const series = route.form === 'call' ? this.#ofCall(route.call) : this.#ofPath(route)
-    const isWatch = series.labels['verb'] === 'WATCH'
-    const kind = READS.has(series.labels['verb']!) ? 'readOnly' : 'mutating'
-    // Watches stay for long and are counted apart.
-    if (!isWatch) this.#inflight[kind]++
-    return {
-      answered: (status, bytes, seconds) => {
-        series.codes.set(status, (series.codes.get(status) ?? 0) + 1)
-        if (isWatch) return
-        this.#inflight[kind]--
-        series.durations.observe(seconds)
-        if (kind === 'readOnly') series.sizes.observe(bytes)
-      },
-      opened: () => void series.open++,
-      closed: () => void series.open--,
-    }
+    return new Observed(route.form === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
   }
 
   /** All of it in the text form of Prometheus. */
@@ -96,7 +109,7 @@ export class Metrics {
         name: 'apiserver_longrunning_requests',
         type: 'gauge',
         help: 'Watches that are open now.',
-        samples: all.filter(s => s.labels['verb'] === 'WATCH').map(s => [s.labels, s.open] as const),
+        samples: all.filter(s => s.isWatch).map(s => [s.labels, s.open] as const),
       },
       {
         name: 'apiserver_current_inflight_requests',

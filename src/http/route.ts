@@ -131,10 +131,10 @@ const COLLECTION: readonly Verb[] = ['create', 'deletecollection', 'list', 'watc
 const ITEM: readonly Verb[] = ['delete', 'get', 'patch', 'update']
 
 function resolve(asked: Asked, place: Place, resource: Resource | undefined): Target {
-  const served = resource === undefined || place.gap ? [] : servedAt(asked, place, resource)
-  if (resource === undefined || served.length === 0) return { form: 'refused', error: noSuchResource() }
+  const verbs = resource === undefined || place.gap ? NONE : servedAt(asked, place, resource)
+  if (resource === undefined || verbs.length === 0) return { form: 'refused', error: noSuchResource() }
   const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, place)
-  if (verb === undefined || !served.includes(verb)) return { form: 'refused', error: methodNotAllowed() }
+  if (verb === undefined || !verbs.includes(verb)) return { form: 'refused', error: methodNotAllowed() }
   const { name, subresource } = place
   const namespace = resource.namespaced ? place.namespace : ''
   const call: Call = { verb, resource, namespace, name, subresource, query: asked.query }
@@ -142,17 +142,31 @@ function resolve(asked: Asked, place: Place, resource: Resource | undefined): Ta
 }
 
 /** The verbs that are served at a place by any method; none means that there is no such path. */
-function servedAt({ viaWatch }: Asked, place: Place, resource: Resource): readonly Verb[] {
-  const everywhere = place.scope === 'all'
-  if (resource.namespaced ? everywhere && place.depth > 1 : !everywhere) return []
-  const { verbs } = resource
-  if (viaWatch) return place.depth <= 2 ? verbs.filter(v => v === 'watch') : []
-  if (place.depth === 1)
-    return verbs.filter(v => COLLECTION.includes(v) && (!resource.namespaced || !everywhere || v === 'list' || v === 'watch'))
-  if (place.depth === 2) return verbs.filter(v => ITEM.includes(v))
-  const found = resource.subresources.find(s => s.name === place.subresource)
-  const open = Object.hasOwn(resource.def.subresources?.connect ?? {}, place.subresource)
-  return found === undefined || (place.depth > 3 && !open) ? [] : found.verbs
+function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: Place, resource: Resource): readonly Verb[] {
+  const everywhere = scope === 'all'
+  if (resource.namespaced ? everywhere && depth > 1 : !everywhere) return NONE
+  const served = servedBy(resource)
+  if (viaWatch) return depth <= 2 ? served.watch : NONE
+  if (depth === 1) return resource.namespaced && everywhere ? served.allNamespaces : served.collection
+  if (depth === 2) return served.item
+  const found = resource.subresources.find(s => s.name === subresource)
+  const open = Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
+  return found === undefined || (depth > 3 && !open) ? NONE : found.verbs
+}
+
+const NONE: readonly Verb[] = []
+type Served = { readonly [place in 'collection' | 'allNamespaces' | 'item' | 'watch']: readonly Verb[] }
+const served = new WeakMap<Resource, Served>()
+
+/** A resource's verbs by place, worked out once. */
+function servedBy(resource: Resource): Served {
+  let found = served.get(resource)
+  if (found === undefined) {
+    const of = (verbs: readonly Verb[]) => resource.verbs.filter(v => verbs.includes(v))
+    found = { collection: of(COLLECTION), allNamespaces: of(['list', 'watch']), item: of(ITEM), watch: of(['watch']) }
+    served.set(resource, found)
+  }
+  return found
 }
 
 /** A watch of one name is a watch of the collection with a selector. */

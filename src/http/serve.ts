@@ -10,7 +10,7 @@ import type { User } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { unauthorized } from '../schema/status-error.ts'
 import { compress } from './compress.ts'
-import { decode } from './decode.ts'
+import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, openExchange } from './exchange.ts'
@@ -50,7 +50,8 @@ async function answer(exchange: Exchange, api: Api): Promise<Response> {
   const { request, route } = exchange
   const user = await authenticate(request, api.authenticator)
   exchange.user = user
-  const decision = await api.authorizer.authorize(user, route.attributes, request)
+  const decided = api.authorizer.authorize(user, route.attributes, request)
+  const decision = decided instanceof Promise ? await decided : decided
   if (decision.verdict !== 'allow') throw forbidden(user, route.attributes, decision.reason)
   switch (route.form) {
     case 'refused':
@@ -65,7 +66,7 @@ async function answer(exchange: Exchange, api: Api): Promise<Response> {
 async function handleCall(request: Request, call: Call, { user, api }: { user: User; api: Api }): Promise<Response> {
   const now = api.now()
   const format = negotiate(request, call, `meta.${api.groupDomain}`)
-  const body = await decode(request, call)
+  const body = isRead(call) ? undefined : await decode(request, call)
   const result = await api.registry.handle(call, {
     body,
     user,
