@@ -1,0 +1,103 @@
+// The server as a library: several in one process share nothing, and leave nothing behind.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type RunningServer, start } from '../src/index.ts'
+import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, startInProcess, targetOf, temporaryDirectory } from './kit.ts'
+
+const create = (server: RunningServer, name: string) => server.fetch(CONFIG_MAPS, { method: 'POST', body: JSON.stringify(configMap(name)) })
+const names = async (server: RunningServer) => {
+  const { items } = (await (await server.fetch(CONFIG_MAPS)).json()) as { items: { metadata: { name: string } }[] }
+  return items.map(item => item.metadata.name)
+}
+
+test('ten servers at once share nothing', patient, async t => {
+  const directory = temporaryDirectory(t)
+  const kept = (i: number) => (i % 2 === 0 ? {} : { dataDir: join(directory, String(i)) })
+  const servers = await Promise.all(Array.from({ length: 10 }, (_, i) => startInProcess(t, kept(i))))
+  assert.equal(new Set(servers.map(({ url }) => url)).size, 10)
+  assert.equal(new Set(servers.map(({ kubeconfig }) => kubeconfig)).size, 10)
+  assert.equal(new Set(servers.map(({ credentials }) => credentials.ca)).size, 10)
+  const made = await Promise.all(servers.map((server, i) => create(server, `only-${i}`)))
+  for (const answer of made) assert.equal(answer.status, 201)
+  assert.deepEqual(
+    await Promise.all(servers.map(names)),
+    servers.map((_, i) => [`only-${i}`]),
+  )
+  const [first, second] = servers as [(typeof servers)[0], (typeof servers)[0]]
+  assert.equal((await ask({ ...second, credentials: { ...first.credentials, ca: second.credentials.ca } }, CONFIG_MAPS)).status, 401)
+  await assert.rejects(ask({ ...second, credentials: first.credentials }, CONFIG_MAPS), 'another authority')
+})
+
+test('servers count their own requests and objects', patient, async t => {
+  const busy = await startInProcess(t)
+  const idle = await startInProcess(t)
+  for (let i = 0; i < 5; i++) await create(busy, `counted-${i}`)
+  const lines = async (server: RunningServer) => (await (await server.fetch('/metrics')).text()).split('\n')
+  const counted = (name: string) => async (server: RunningServer) =>
+    (await lines(server))
+      .filter(line => line.startsWith(`${name}{`) && line.includes('resource="configmaps"'))
+      .map(line => line.split('} ')[1])
+  const requests = counted('apiserver_request_total')
+  assert.deepEqual([await requests(busy), await requests(idle)], [['5'], []])
+  const objects = counted('apiserver_resource_objects')
+  assert.deepEqual([await objects(busy), await objects(idle)], [['5'], ['0']])
+})
+
+test('closing one server leaves the others, and closing again is nothing', patient, async t => {
+  const first = await startInProcess(t)
+  const second = await startInProcess(t)
+  await Promise.all([first.close(), first.close()])
+  await first.close()
+  await assert.rejects(first.fetch('/healthz'))
+  assert.equal((await second.fetch('/healthz')).status, 200)
+})
+
+test('a server on a data directory finds again what it wrote, and may be opened once', patient, async t => {
+  const dataDir = temporaryDirectory(t)
+  const first = await startInProcess(t, { dataDir })
+  await create(first, 'kept')
+  await assert.rejects(start({ dataDir }), /has it open/)
+  await first.close()
+  const second = await startInProcess(t, { dataDir })
+  assert.deepEqual(await names(second), ['kept'])
+  assert.deepEqual(targetOf(second.kubeconfig).credentials, first.credentials)
+})
+
+test('fetch takes methods, headers, bodies and signals', patient, async t => {
+  const server = await startInProcess(t)
+  await create(server, 'one')
+  const patch = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' }, body: '{"data":{"a":"1"}}' }
+  assert.deepEqual(((await (await server.fetch(`${CONFIG_MAPS}/one`, patch)).json()) as { data: object }).data, { a: '1' })
+  const table = await server.fetch(CONFIG_MAPS, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } })
+  assert.equal(((await table.json()) as { kind: string }).kind, 'Table')
+  const controller = new AbortController()
+  const watch = await server.fetch(`${CONFIG_MAPS}?watch=true`, { signal: controller.signal })
+  controller.abort()
+  await assert.rejects(watch.text())
+})
+
+test('settings that make no sense reject', patient, async () => {
+  await assert.rejects(start({ port: -1 }), /--secure-port/)
+  await assert.rejects(start({ tokenAuthFile: '/nowhere/tokens' }), /cannot read \/nowhere\/tokens/)
+})
+
+test('after close the process ends by itself, with watches and connections open', patient, async t => {
+  const script = `
+    import { start } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)}
+    const open = []
+    for (const options of [{}, { dataDir: ${JSON.stringify(temporaryDirectory(t))} }]) {
+      await using server = await start(options)
+      for (let i = 0; i < 3; i++) open.push(await server.fetch('${CONFIG_MAPS}?watch=true'))
+      await server.fetch('/api/v1/namespaces')
+    }
+    for (const watch of open) await watch.text()
+    const failing = await start({ port: -1 }).catch(() => 'refused')
+    console.log('closed', open.length, failing)
+  `
+  const file = join(temporaryDirectory(t), 'script.mts')
+  writeFileSync(file, script)
+  const { code, stdout, stderr } = await run(process.execPath, ['--import', 'tsx', file], { cwd: ROOT })
+  assert.deepEqual([code, stdout, stderr], [0, 'closed 6 refused\n', ''])
+})
