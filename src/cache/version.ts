@@ -3,78 +3,99 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Entry, Revision } from '../storage/store.ts'
 
-export interface Version {
+type Texts = Readonly<Record<string, string>>
+type Identity = { readonly key: string; readonly namespace: string; readonly name: string }
+type Content = {
+  readonly json: Buffer | undefined
+  readonly labels: Texts
+  readonly fields: Texts
+  readonly digits: number
+  readonly fault?: string
+}
+
+/** A class rather than a plain object: lists read one field of thousands of these, and all must have the same shape. */
+export class Version {
   readonly key: string
   readonly namespace: string
   readonly name: string
   readonly revision: Revision
-  /** The whole object as JSON, its resourceVersion inside. Of a deletion: the last state, with the revision of the deletion. */
-  readonly json: Buffer
-  readonly deleted: boolean
-  readonly labels: Readonly<Record<string, string>>
+  readonly labels: Texts
   /** The kind's selectable fields. */
-  readonly fields: Readonly<Record<string, string>>
+  readonly fields: Texts
   /** Set when the stored record cannot be trusted; `json` is then empty. */
   readonly fault: string | undefined
+  readonly deleted: boolean
   /** The version before this one, while it is inside the window. */
   previous: Version | undefined
   /** Where the digits of the resourceVersion stand in `json`. */
   readonly digits: number
+  #json: Buffer | undefined
+
+  constructor({ key, namespace, name }: Identity, revision: Revision, content: Content, last?: Version) {
+    this.key = key
+    this.namespace = namespace
+    this.name = name
+    this.revision = revision
+    this.labels = content.labels
+    this.fields = content.fields
+    this.fault = content.fault
+    this.deleted = last !== undefined
+    this.previous = last
+    this.digits = content.digits
+    this.#json = content.json
+  }
+
+  /** The whole object as JSON, its resourceVersion inside. Of a deletion: the last state, with the revision of the deletion. */
+  get json(): Buffer {
+    // Most deletions are never looked at, so their bytes are made when first asked for.
+    this.#json ??= splice(this.previous!.json, this.digits, { length: String(this.previous!.revision).length, revision: this.revision })
+    return this.#json
+  }
 }
 
 /** Stored objects keep this place open; the revision is known only once the write is done. */
 const OPEN = Buffer.from('"resourceVersion":""')
 const DIGITS = OPEN.length - 1
-const NONE: Readonly<Record<string, string>> = Object.freeze({})
+const NONE: Texts = Object.freeze({})
+const NOTHING = Buffer.alloc(0)
 
 /** Makes the version that a stored entry is; `object` saves decoding it when the writer is at hand. */
 export function versionOf(resource: Resource, entry: Entry, object: AnyObject | undefined): Version {
-  const base = { key: entry.key, ...identityOf(resource, entry.key), revision: entry.modified, deleted: false, previous: undefined }
-  if (entry.fault !== undefined) return { ...base, json: Buffer.alloc(0), labels: NONE, fields: NONE, fault: entry.fault, digits: 0 }
-  const value = Buffer.from(entry.value.buffer, entry.value.byteOffset, entry.value.byteLength)
+  const identity = identityOf(resource, entry.key)
+  const broken = (fault: string) => new Version(identity, entry.modified, { json: NOTHING, labels: NONE, fields: NONE, digits: 0, fault })
+  if (entry.fault !== undefined) return broken(entry.fault)
+  const value = bufferOf(entry.value)
   const digits = value.indexOf(OPEN) + DIGITS
+  if (digits < DIGITS) return broken('the record has no place for a resourceVersion')
   let decoded: AnyObject
   try {
-    if (digits < DIGITS) throw new Error('the record has no place for a resourceVersion')
     decoded = object ?? JSON.parse(value.toString())
   } catch (error) {
-    return { ...base, json: Buffer.alloc(0), labels: NONE, fields: NONE, fault: (error as Error).message, digits: 0 }
+    return broken((error as Error).message)
   }
-  return {
-    ...base,
-    json: splice(value, digits, 0, entry.modified),
+  const json = splice(value, digits, { length: 0, revision: entry.modified })
+  return new Version(identity, entry.modified, {
+    json,
     labels: decoded.metadata.labels ?? NONE,
     fields: selectableFields(resource, decoded),
-    fault: undefined,
     digits,
-  }
+  })
 }
 
 /** The deletion of a version: its last state, as watchers see it go. */
 export function tombstoneOf(last: Version, revision: Revision): Version {
-  let json: Buffer | undefined
-  return {
-    key: last.key,
-    namespace: last.namespace,
-    name: last.name,
+  const { labels, fields, digits, fault } = last
+  return new Version(
+    last,
     revision,
-    get json() {
-      // Most deletions are never looked at, so the bytes are made when first asked for.
-      json ??= last.fault === undefined ? splice(last.json, last.digits, String(last.revision).length, revision) : last.json
-      return json
-    },
-    deleted: true,
-    labels: last.labels,
-    fields: last.fields,
-    fault: last.fault,
-    previous: last,
-    digits: last.digits,
-  }
+    { json: fault === undefined ? undefined : NOTHING, labels, fields, digits, ...(fault !== undefined && { fault }) },
+    last,
+  )
 }
 
 /** The bytes of an object that was not stored, as a dry run answers it: without a resourceVersion. */
 export function withoutRevision(value: Uint8Array): Buffer {
-  const text = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  const text = bufferOf(value)
   const at = text.indexOf(OPEN)
   const end = text[at + OPEN.length] === 0x2c ? at + OPEN.length + 1 : at + OPEN.length
   return Buffer.concat([text.subarray(0, at), text.subarray(end)])
@@ -82,11 +103,13 @@ export function withoutRevision(value: Uint8Array): Buffer {
 
 /** The bytes of a stored object with its revision filled in. */
 export function withRevision(value: Uint8Array, revision: Revision): Buffer {
-  const text = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-  return splice(text, text.indexOf(OPEN) + DIGITS, 0, revision)
+  const text = bufferOf(value)
+  return splice(text, text.indexOf(OPEN) + DIGITS, { length: 0, revision })
 }
 
-function splice(text: Buffer, at: number, length: number, revision: Revision): Buffer {
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+function splice(text: Buffer, at: number, { length, revision }: { length: number; revision: Revision }): Buffer {
   const digits = String(revision)
   // Not from the shared pool: cached bytes live long, and a pooled slice would keep its whole 8 KiB alive.
   const out = Buffer.allocUnsafeSlow(text.length - length + digits.length)
@@ -96,16 +119,16 @@ function splice(text: Buffer, at: number, length: number, revision: Revision): B
   return out
 }
 
-function selectableFields(resource: Resource, object: AnyObject): Readonly<Record<string, string>> {
+function selectableFields(resource: Resource, object: AnyObject): Texts {
   const { selectable } = resource.def
   if (!selectable) return NONE
   const fields: Record<string, string> = {}
-  for (const [name, get] of Object.entries(selectable)) fields[name] = String(get(object) ?? '')
+  for (const name of Object.keys(selectable)) fields[name] = String(selectable[name]!(object) ?? '')
   return fields
 }
 
-function identityOf(resource: Resource, key: string): { namespace: string; name: string } {
+function identityOf(resource: Resource, key: string): Identity {
   const rest = key.slice(resource.prefix.length)
   const slash = resource.namespaced ? rest.indexOf('/') : -1
-  return slash < 0 ? { namespace: '', name: rest } : { namespace: rest.slice(0, slash), name: rest.slice(slash + 1) }
+  return slash < 0 ? { key, namespace: '', name: rest } : { key, namespace: rest.slice(0, slash), name: rest.slice(slash + 1) }
 }

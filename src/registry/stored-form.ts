@@ -1,6 +1,6 @@
 /** The one serialisation of a write: the bytes that are stored, sent and watched. */
 import { stringifyJson } from '../codec/json.ts'
-import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
 
 /**
  * Kind, apiVersion and metadata come first, and in metadata a place for the revision, which the cache fills in once the
@@ -8,13 +8,10 @@ import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
  */
 export function storedForm({ kind, apiVersion, metadata, ...rest }: AnyObject): Buffer {
   const { name, generateName, namespace, selfLink: _, uid, resourceVersion: __, ...others } = metadata
-  const placed: ObjectMeta = { ...omitEmpty({ name, generateName, namespace, uid }), resourceVersion: '', ...others }
+  // Undefined fields are not written.
+  const placed = { name, generateName: generateName || undefined, namespace: namespace || undefined, uid, resourceVersion: '', ...others }
   return Buffer.from(stringifyJson({ kind, apiVersion, metadata: placed, ...rest } as never))
 }
 
 /** Reads back an object that `storedForm` wrote. Big integers come back exact. */
 export { parseJson as readStored } from '../codec/json.ts'
-
-function omitEmpty(fields: Record<string, string | undefined>): ObjectMeta {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== '')) as ObjectMeta
-}

@@ -3,7 +3,7 @@ import { deepEqual } from '../lib/json-value.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
-import type { RequestContext, TransitionRule, View } from '../schema/kind.ts'
+import type { Moment, RequestContext, TransitionRule, View } from '../schema/kind.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import { type FieldError, type Ref, refTo } from '../schema/refs.ts'
@@ -25,7 +25,7 @@ export function targetOf(resource: Resource, subresource: string): Target {
 }
 
 /** Fills declared defaults in place. */
-export function setDefaults({ type, def }: Resource, object: AnyObject, moment: { readonly now: Date }): void {
+export function setDefaults({ type, def }: Resource, object: AnyObject, moment: Moment): void {
   fillDefaults(type, object)
   def.defaults?.(object, moment)
 }
