@@ -26,6 +26,10 @@ import { ServiceAccount } from './core/serviceaccount.ts'
 import { Ingress } from './networking/ingress.ts'
 import { IngressClass } from './networking/ingressclass.ts'
 import { ServiceCIDR } from './networking/servicecidr.ts'
+import { ClusterRole } from './rbac/clusterrole.ts'
+import { ClusterRoleBinding } from './rbac/clusterrolebinding.ts'
+import { Role } from './rbac/role.ts'
+import { RoleBinding } from './rbac/rolebinding.ts'
 import { DeviceClass } from './resource/deviceclass.ts'
 import { DeviceTaintRule } from './resource/devicetaintrule.ts'
 import { ResourceClaim } from './resource/resourceclaim.ts'
@@ -36,6 +40,8 @@ import { StorageVersionMigration } from './storagemigration/storageversionmigrat
 
 export const builtinKinds: readonly Kind<any>[] = [
   CertificateSigningRequest,
+  ClusterRole,
+  ClusterRoleBinding,
   ClusterTrustBundle,
   ConfigMap,
   ControllerRevision,
@@ -60,6 +66,8 @@ export const builtinKinds: readonly Kind<any>[] = [
   ResourceClaimTemplate,
   ResourcePoolStatusRequest,
   ResourceSlice,
+  Role,
+  RoleBinding,
   Secret,
   ServiceAccount,
   ServiceCIDR,

@@ -30,7 +30,7 @@ export function withDefaults(kind: Kind<any>, draft: Draft): any {
   const resource = resourceOf(kind, 'k8s.io')
   const object = conform(resource.type, structuredClone(complete(resource, draft)) as never).value
   fillDefaults(resource.type, object)
-  kind.def.defaults?.(object, { now: NOW })
+  kind.def.defaults?.(object, { now: NOW, groupDomain: 'k8s.io' })
   return object
 }
 

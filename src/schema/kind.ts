@@ -23,6 +23,9 @@ export type RequestContext = {
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
 }
 
+/** What defaults may depend on beside the object. */
+export type Moment = Pick<RequestContext, 'now' | 'groupDomain'>
+
 export type KObject<S, St, F extends Fields = Record<never, never>> = Envelope &
   ([S] extends [never] ? unknown : { spec: S }) &
   ([St] extends [never] ? unknown : { status: St }) &
@@ -134,7 +137,7 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly needsResourceVersion?: true
 
   /** Fills what depends on several fields; runs after the types' own defaults. */
-  readonly defaults?: (o: O, moment: { readonly now: Date }) => void
+  readonly defaults?: (o: O, moment: Moment) => void
   /** Server-owned changes before validation on create; the status has been cleared already. */
   readonly onCreate?: (o: O, ctx: RequestContext) => void
   readonly onUpdate?: (o: O, old: O, ctx: RequestContext) => void

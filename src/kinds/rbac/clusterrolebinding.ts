@@ -1,0 +1,21 @@
+/** ClusterRoleBinding gives a cluster role to users, groups and service accounts everywhere. */
+import { nameIsPathSegment } from '../../lib/names.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { bindingColumns, bindingFields, defaultBinding, validateBinding } from './binding.ts'
+
+export const ClusterRoleBinding = defineKind({
+  group: 'rbac.authorization.{group_domain}',
+  version: 'v1',
+  kind: 'ClusterRoleBinding',
+  scope: 'Cluster',
+  names: { plural: 'clusterrolebindings' },
+  doc: 'Who has which role in the whole cluster.',
+  fields: bindingFields,
+  name: nameIsPathSegment,
+  createOnUpdate: true,
+
+  defaults: defaultBinding,
+  validate: (o, at, { groupDomain, old }) => validateBinding(o, at, { scope: 'Cluster', roles: ['ClusterRole'], groupDomain, old }),
+
+  columns: bindingColumns('clusterRoleBinding'),
+})

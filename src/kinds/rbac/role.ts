@@ -1,0 +1,24 @@
+/** Role permits what its rules say in one namespace, to those it is bound to. */
+import { nameIsPathSegment } from '../../lib/names.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { atomic } from '../../schema/types.ts'
+import { PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
+
+export const Role = defineKind({
+  group: 'rbac.authorization.{group_domain}',
+  version: 'v1',
+  kind: 'Role',
+  scope: 'Namespaced',
+  names: { plural: 'roles' },
+  doc: 'What may be done in a namespace.',
+  fields: {
+    rules: [2, atomic(PolicyRule).always(), 'What is permitted.'],
+  },
+  name: nameIsPathSegment,
+  createOnUpdate: true,
+
+  *validate({ rules }, { rules: at }) {
+    yield* validatePolicyRules(rules, at, 'Namespaced')
+    yield* validateVerbs(rules, at)
+  },
+})

@@ -1,0 +1,22 @@
+/** RoleBinding gives a role to users, groups and service accounts in one namespace. */
+import { nameIsPathSegment } from '../../lib/names.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { bindingColumns, bindingFields, defaultBinding, validateBinding } from './binding.ts'
+
+export const RoleBinding = defineKind({
+  group: 'rbac.authorization.{group_domain}',
+  version: 'v1',
+  kind: 'RoleBinding',
+  scope: 'Namespaced',
+  names: { plural: 'rolebindings' },
+  doc: 'Who has which role in a namespace.',
+  fields: bindingFields,
+  name: nameIsPathSegment,
+  createOnUpdate: true,
+
+  defaults: defaultBinding,
+  validate: (o, at, { groupDomain, old }) =>
+    validateBinding(o, at, { scope: 'Namespaced', roles: ['Role', 'ClusterRole'], groupDomain, old }),
+
+  columns: bindingColumns('roleBinding'),
+})
