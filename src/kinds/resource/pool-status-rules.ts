@@ -1,8 +1,8 @@
-/** Rules on questions about pools and their answers. */
+/** Rules on questions about pools and their answers, nearly all of them rules on types. */
 import type { RequestContext } from '../../schema/kind.ts'
 import { duplicate, type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany } from '../../schema/refs.ts'
 import { validateConditions } from '../shapes/meta.ts'
-import type { Finding } from './findings.ts'
+import { type Finding, late } from './findings.ts'
 import { longNameFaults, validateDeclaredDriverName, validateDeclaredPoolName, validateFullyQualifiedName } from './name-rules.ts'
 import type {
   PartitionTypeStatus,
@@ -21,6 +21,20 @@ const MAX_ERROR_BYTES = 256
 
 /** Rules on a question. */
 export function* validateQuestion(
+  spec: ResourcePoolStatusRequestSpec,
+  at: Ref<ResourcePoolStatusRequestSpec>,
+  ctx: RequestContext,
+): Iterable<Finding> {
+  yield* late(validateSpec(spec, at, ctx))
+}
+
+/** Rules on an answer, which is given once. */
+export function* validateAnswer(status: ResourcePoolStatusRequestStatus, at: Ref<ResourcePoolStatusRequestStatus>): Iterable<Finding> {
+  yield* validateConditions(status.conditions, at.conditions)
+  yield* late(validateStatus(status, at))
+}
+
+function* validateSpec(
   { driver, poolName, limit, defaultPartitionTypeAttribute: attribute }: ResourcePoolStatusRequestSpec,
   at: Ref<ResourcePoolStatusRequestSpec>,
   { gate }: RequestContext,
@@ -34,12 +48,10 @@ export function* validateQuestion(
   else yield forbidden(at.defaultPartitionTypeAttribute, '')
 }
 
-/** Rules on an answer, which is given once. */
-export function* validateAnswer(
+function* validateStatus(
   { poolCount, pools, conditions }: ResourcePoolStatusRequestStatus,
   at: Ref<ResourcePoolStatusRequestStatus>,
 ): Iterable<Finding> {
-  yield* validateConditions(conditions, at.conditions)
   yield* validateCount(poolCount, at.poolCount)
   if ((pools?.length ?? 0) > MAX_POOLS) yield tooMany(at.pools, pools!.length, MAX_POOLS)
   else for (const [i, pool] of (pools ?? []).entries()) yield* validatePool(pool, at.pools[i]!)
