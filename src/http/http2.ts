@@ -18,7 +18,7 @@ class Http2Request implements Request {
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, peer: Peer) {
     this.method = headers[':method'] ?? 'GET'
-    this.target = headers[':path'] ?? '/'
+    this.target = headers[':path'] ?? ''
     this.headers = headers as RequestHeaders
     this.peer = peer
     this.#stream = stream

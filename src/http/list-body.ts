@@ -42,7 +42,10 @@ const BRACE = 0x7b
 function whole({ head, items, skip, length }: Measured): Uint8Array {
   const out = Buffer.allocUnsafe(length)
   let at = head.copy(out)
-  for (let i = 0; i < items.length; i++) at = copyItem(items[i]!, skip, { out, at, first: i === 0 })
+  for (let i = 0; i < items.length; i++) {
+    if (i > 0) out[at++] = COMMA
+    at = copyItem(items[i]!, skip, out, at)
+  }
   TAIL.copy(out, at)
   return out
 }
@@ -53,20 +56,25 @@ function whole({ head, items, skip, length }: Measured): Uint8Array {
  */
 function* pieces({ head, items, skip }: Measured): Generator<Uint8Array> {
   const out = spare.pop() ?? Buffer.allocUnsafeSlow(LIMITS.listPieceBytes)
-  let at = 0
-  for (const [i, item] of items.entries()) {
-    const before = i === 0 ? head.length : 1
-    const size = before + item.byteLength - skip
-    if (at > 0 && at + size + TAIL.length > out.length) {
+  const room = out.length - TAIL.length
+  // A long continue token can make the head larger than any item.
+  if (head.length > room) yield head
+  let at = head.length > room ? 0 : head.copy(out)
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]!
+    const size = item.byteLength - skip + 1
+    if (at + size > room && at > 0) {
       yield out.subarray(0, at)
       at = 0
     }
-    if (size + TAIL.length > out.length) {
-      const own = Buffer.allocUnsafe(size)
-      copyItem(item, skip, { out: own, at: i === 0 ? head.copy(own) : 0, first: i === 0 })
+    if (size > room) {
+      const own = Buffer.allocUnsafe(i > 0 ? size : size - 1)
+      if (i > 0) own[0] = COMMA
+      copyItem(item, skip, own, i > 0 ? 1 : 0)
       yield own
     } else {
-      at = copyItem(item, skip, { out, at: i === 0 ? head.copy(out) : at, first: i === 0 })
+      if (i > 0) out[at++] = COMMA
+      at = copyItem(item, skip, out, at)
     }
   }
   at += TAIL.copy(out, at)
@@ -82,10 +90,10 @@ const spare: Buffer[] = []
  * Items of a typed list carry no kind and version. Every stored object begins with `{"kind":"K","apiVersion":"V",`: all but
  * the last byte of that is left out, and the comma that remains becomes the brace.
  */
-function copyItem(item: Uint8Array, skip: number, { out, at, first }: { out: Buffer; at: number; first: boolean }): number {
-  let to = at
-  if (!first) out[to++] = COMMA
-  out.set(item.subarray(skip), to)
-  out[to] = BRACE
-  return to + item.byteLength - skip
+function copyItem(item: Uint8Array, skip: number, out: Buffer, at: number): number {
+  const size = item.byteLength - skip
+  // A plain view: those of Node's buffers cost several times as much.
+  out.set(new Uint8Array(item.buffer, item.byteOffset + skip, size), at)
+  out[at] = BRACE
+  return at + size
 }
