@@ -1,5 +1,5 @@
 /** The command line, declared: what each flag is called, takes and means. Help and parsing both come from this. */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
 
 type Flag = { readonly name: string; readonly takes?: string; readonly doc: string; readonly read: (value: string, config: Draft) => void }
@@ -84,7 +84,7 @@ export function readFlags(args: readonly string[]): Config {
     if (value === undefined) throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
     flag.read(value, config)
   }
-  return { ...config, kubeconfig: config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig') }
+  return { ...config, kubeconfig: resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig')) }
 }
 
 function suggest(name: string): string {
