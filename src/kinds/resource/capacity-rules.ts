@@ -64,7 +64,7 @@ function* validateRange(policy: CapacityRequestPolicy, at: Ref<CapacityRequestPo
   if (!policy.default) return yield required(at.default, 'required when validRange is defined')
   const range = policy.validRange!
   const here = at.validRange
-  if (range.min === undefined) return yield required(here.min, 'required when validRange is defined')
+  if (!range.min) return yield required(here.min, 'required when validRange is defined')
   const [preset, min] = [parseQuantity(policy.default), parseQuantity(range.min)]
   const [max, step] = [range.max, range.step].map(text => (text === undefined ? undefined : parseQuantity(text)))
   yield* validateBounds({ preset, min, max, capacity }, here)

@@ -18,7 +18,7 @@ const DeviceTaintSelector = message('DeviceTaintSelector', {
 
 const DeviceTaintRuleSpec = message('DeviceTaintRuleSpec', {
   deviceSelector: [1, DeviceTaintSelector, 'Which devices get the taint; none when absent, all when empty.'],
-  taint: [2, DeviceTaint.orEmpty(), 'The taint.'],
+  taint: [2, DeviceTaint.orEmpty().required(), 'The taint.'],
 })
 type Spec = Static<typeof DeviceTaintRuleSpec>
 
@@ -35,7 +35,7 @@ export const DeviceTaintRule = defineKind({
   scope: 'Cluster',
   names: { plural: 'devicetaintrules' },
   doc: 'A taint on devices, put there by an administrator.',
-  spec: DeviceTaintRuleSpec,
+  spec: DeviceTaintRuleSpec.required(),
   status: DeviceTaintRuleStatus,
   storedAs: { version: 'v1beta2' },
   generation: true,

@@ -58,8 +58,8 @@ function* validateStatus(
   if ((conditions?.length ?? 0) > MAX_CONDITIONS) yield tooMany(at.conditions, conditions!.length, MAX_CONDITIONS)
 }
 
-function* validateCount(count: number | undefined, at: Ref<number>): Iterable<FieldError> {
-  if (count === undefined) yield required(at)
+function* validateCount(count: number | null | undefined, at: Ref<number>): Iterable<FieldError> {
+  if (count === undefined || count === null) yield required(at)
   else if (count < 0) yield invalid(at, 'must be greater than or equal to 0')
 }
 

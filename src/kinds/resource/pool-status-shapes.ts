@@ -11,31 +11,31 @@ export const ResourcePoolStatusRequestSpec = message('ResourcePoolStatusRequestS
 export type ResourcePoolStatusRequestSpec = Static<typeof ResourcePoolStatusRequestSpec>
 
 export const PartitionTypeStatus = message('PartitionTypeStatus', {
-  attribute: [4, string, 'The attribute that names the kind of partition.'],
-  type: [1, string, 'The kind of partition.'],
-  total: [2, int32.optional(), 'How many there are.'],
-  allocatable: [3, int32.optional(), 'How many could be given out at the same time.'],
+  attribute: [4, string.always(), 'The attribute that names the kind of partition.'],
+  type: [1, string.always(), 'The kind of partition.'],
+  total: [2, int32.optional().always(), 'How many there are.'],
+  allocatable: [3, int32.optional().always(), 'How many could be given out at the same time.'],
 })
 export type PartitionTypeStatus = Static<typeof PartitionTypeStatus>
 
 export const ShareableCapacityStatus = message('ShareableCapacityStatus', {
-  name: [1, string, 'The capacity.'],
-  total: [2, quantity.optional(), 'How much there is.'],
-  consumed: [3, quantity.optional(), 'How much is taken.'],
-  available: [4, quantity.optional(), 'How much is left.'],
+  name: [1, string.always(), 'The capacity.'],
+  total: [2, quantity.optional().always(), 'How much there is.'],
+  consumed: [3, quantity.optional().always(), 'How much is taken.'],
+  available: [4, quantity.optional().always(), 'How much is left.'],
 })
 export type ShareableCapacityStatus = Static<typeof ShareableCapacityStatus>
 
 export const ShareableSummaryStatus = message('ShareableSummaryStatus', {
-  fullyAvailableDevices: [1, int32.optional(), 'Devices of which nothing is taken.'],
-  partiallyAvailableDevices: [2, int32.optional(), 'Devices of which something is taken and something left.'],
+  fullyAvailableDevices: [1, int32.optional().always(), 'Devices of which nothing is taken.'],
+  partiallyAvailableDevices: [2, int32.optional().always(), 'Devices of which something is taken and something left.'],
   capacity: [3, atomic(ShareableCapacityStatus), 'How much of each capacity there is.'],
 })
 export type ShareableSummaryStatus = Static<typeof ShareableSummaryStatus>
 
 export const PoolStatus = message('PoolStatus', {
-  driver: [1, string, 'The driver of the pool.'],
-  poolName: [2, string, 'Its name.'],
+  driver: [1, string.always(), 'The driver of the pool.'],
+  poolName: [2, string.always(), 'Its name.'],
   generation: [9, int64.always(), 'The generation that was looked at.'],
   resourceSliceCount: [8, int32.optional(), 'How many slices it has.'],
   totalDevices: [4, int32.optional(), 'How many devices it has.'],
@@ -50,7 +50,7 @@ export const PoolStatus = message('PoolStatus', {
 export type PoolStatus = Static<typeof PoolStatus>
 
 export const ResourcePoolStatusRequestStatus = message('ResourcePoolStatusRequestStatus', {
-  poolCount: [6, int32.optional(), 'How many pools match, even if not all are listed.'],
+  poolCount: [6, int32.optional().always(), 'How many pools match, even if not all are listed.'],
   pools: [2, atomic(PoolStatus), 'The pools.'],
   conditions: [3, keyed(Condition, 'type').mergedBy('type'), 'Whether the question is answered: Complete or Failed.'],
 })

@@ -30,7 +30,7 @@ export const ResourcePoolStatusRequest = defineKind({
   doc: 'A question about the pools of a driver, and its answer.',
   // No answer differs from an empty one, so the status is a field like any other.
   fields: {
-    spec: [2, ResourcePoolStatusRequestSpec.orEmpty(), 'What is asked. Cannot change.'],
+    spec: [2, ResourcePoolStatusRequestSpec.orEmpty().required(), 'What is asked. Cannot change.'],
     status: [3, ResourcePoolStatusRequestStatus, 'The answer; absent until there is one, and final then.'],
   },
   needsResourceVersion: true,

@@ -15,7 +15,7 @@ export const ResourceSlice = defineKind({
   scope: 'Cluster',
   names: { plural: 'resourceslices' },
   doc: 'Devices that a driver offers, as part of a pool.',
-  spec: ResourceSliceSpec,
+  spec: ResourceSliceSpec.required(),
   generation: true,
 
   defaults({ spec }, { now }) {

@@ -24,7 +24,7 @@ export const DeviceAttribute = message('DeviceAttribute', {
 export type DeviceAttribute = Static<typeof DeviceAttribute>
 
 export const CapacityRequestPolicyRange = message('CapacityRequestPolicyRange', {
-  min: [1, quantity.optional(), 'The least that can be asked for; less is rounded up to it.'],
+  min: [1, quantity.optional().always(), 'The least that can be asked for; less is rounded up to it.'],
   max: [2, quantity.optional(), 'The most that can be asked for.'],
   step: [3, quantity.optional(), 'Amounts above the least are rounded up to multiples of this.'],
 })
@@ -49,7 +49,7 @@ const Counter = message('Counter', {
 
 export const DeviceCounterConsumption = message('DeviceCounterConsumption', {
   counterSet: [1, string.always(), 'The set of counters taken from.'],
-  counters: [2, mapOf(Counter), 'How much the device takes from each counter.'],
+  counters: [2, mapOf(Counter).always(), 'How much the device takes from each counter.'],
   compatibilityGroups: [3, atomic(string), 'Devices that take from the same set at the same time must share one of these.'],
 })
 export type DeviceCounterConsumption = Static<typeof DeviceCounterConsumption>
@@ -92,13 +92,13 @@ export type Device = Static<typeof Device>
 
 export const CounterSet = message('CounterSet', {
   name: [1, string.always(), 'Unique in the pool.'],
-  counters: [2, mapOf(Counter), 'How much there is of what.'],
+  counters: [2, mapOf(Counter).always(), 'How much there is of what.'],
 })
 export type CounterSet = Static<typeof CounterSet>
 
 export const ResourceSliceSpec = message('ResourceSliceSpec', {
   driver: [1, string.always(), 'The driver that offers the devices. Cannot change.'],
-  pool: [2, ResourcePool.orEmpty(), 'The pool the devices belong to. Its name cannot change.'],
+  pool: [2, ResourcePool.orEmpty().required(), 'The pool the devices belong to. Its name cannot change.'],
   nodeName: [3, string.optional(), 'The one node that can use them. Cannot change.'],
   nodeSelector: [4, NodeSelector, 'The nodes that can use them, as a single term.'],
   allNodes: [5, bool.optional(), 'Whether all nodes can use them.'],
