@@ -54,15 +54,24 @@ export async function change(deps: Deps, wish: Change): Promise<Result> {
 
 /** One turn of the loop. Without a result when another write came first. */
 async function attemptChange(deps: Deps, wish: Change, version: Version): Promise<{ result: Result | undefined; isConditional: boolean }> {
-  const { resource, subresource } = wish.call
+  const { call, ctx, dryRun } = wish
+  const { resource, subresource } = call
   const stored = decodeStored(resource, version)
   const { object: sent, isConditional, warnings } = wish.want(stored, version)
   settleVersion(resource, sent, stored)
-  const object = await finish(deps, wish, { target: targetOf(resource, subresource), sent, stored })
-  const json = await swap(deps, wish, { key: version.key, version, object, stored })
-  if (!json) return { result: undefined, isConditional }
-  const all = [...warnings, ...warningsOf(resource, object, stored, wish.ctx)]
-  return { result: { form: 'object', code: 200, resource, json, warnings: all }, isConditional }
+  const about = attributesOf(wish, stored)
+  await admit(deps.plugins, 'mutate', { ...about, object: sent })
+  wish.own(sent, stored)
+  const claiming = { resource, object: sent, old: stored, takes: subresource === '', dryRun }
+  const result = await deps.ledger.run<Result>(claiming, async () => {
+    const object = prepare(targetOf(resource, subresource), sent, stored, ctx)
+    await admit(deps.plugins, 'validate', { ...about, object })
+    const swapped = await swap(deps, wish, { key: version.key, version, object, stored })
+    if (!swapped) return undefined
+    const all = [...warnings, ...warningsOf(resource, object, stored, ctx)]
+    return { answer: { form: 'object', code: 200, resource, json: swapped.json, warnings: all }, stored: swapped.goes ? undefined : object }
+  })
+  return { result, isConditional }
 }
 
 /** The stored object of a version, or an error that says it cannot be read. */
@@ -95,19 +104,13 @@ function settleVersion({ def, ...resource }: Resource, sent: AnyObject, stored: 
   } else if (metadata.resourceVersion !== stored.metadata.resourceVersion) throw conflict(resource, metadata.name ?? '', MODIFIED)
 }
 
-async function finish(
-  deps: Deps,
-  { call, ctx, dryRun, own }: Change,
-  { target, sent, stored }: { target: Target; sent: AnyObject; stored: AnyObject },
-): Promise<AnyObject> {
-  const { resource, namespace, name, subresource } = call
-  const about = { operation: 'UPDATE', resource, subresource, namespace, name, old: stored, dryRun, ctx } as const
-  await admit(deps.plugins, 'mutate', { ...about, object: sent })
-  own(sent, stored)
+const attributesOf = ({ call: { resource, namespace, name, subresource }, dryRun, ctx }: Change, old: AnyObject) =>
+  ({ operation: 'UPDATE', resource, subresource, namespace, name, old, dryRun, ctx }) as const
+
+function prepare(target: Target, sent: AnyObject, stored: AnyObject, ctx: CallContext): AnyObject {
   const prepared = prepareUpdate(target, sent, stored, ctx)
   const object = keepTimesIfUnchanged(stored as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
   validateUpdate(target, object, stored, ctx)
-  await admit(deps.plugins, 'validate', { ...about, object })
   return object
 }
 
@@ -116,10 +119,10 @@ async function swap(
   { store, caches }: Deps,
   { call: { resource }, dryRun }: Change,
   { key, version, object, stored }: { key: string; version: Version; object: AnyObject; stored: AnyObject },
-): Promise<Uint8Array | undefined> {
-  if (deepEqual(object as never, stored as never)) return version.json
+): Promise<{ json: Uint8Array; goes: boolean } | undefined> {
+  if (deepEqual(object as never, stored as never)) return { json: version.json, goes: false }
   const value = storedForm(object)
-  if (dryRun) return withRevision(value, version.revision)
+  if (dryRun) return { json: withRevision(value, version.revision), goes: false }
   const goes = isReleased(resource, object, stored)
   caches.remember(value, object)
   const { ttlSeconds } = resource.def
@@ -131,7 +134,7 @@ async function swap(
   if (!swapped.ok) return undefined
   await caches.reached(swapped.revision)
   const latest = caches.of(resource).get(key)
-  return latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
+  return { json: latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision), goes }
 }
 
 /** Whether an update takes away the last thing that held a deletion back. */

@@ -1,4 +1,4 @@
-/** Create: decode → default → mutate → prepare → own → validate → admit → store. */
+/** Create: decode → default → mutate → own → claim → prepare → validate → admit → store. */
 import { admit } from '../admission/plugin.ts'
 import { withoutRevision, withRevision } from '../cache/version.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
@@ -56,12 +56,16 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
     await admit(deps.plugins, 'mutate', about)
     if (creation.own) creation.own(candidate)
     else ownCreated(resource, candidate, { options, ctx })
-    prepareCreate(resource, candidate, ctx)
-    validateCreate(resource, candidate, ctx)
-    const warnings = [...creation.warnings, ...warningsOf(resource, candidate, undefined, ctx)]
-    await admit(deps.plugins, 'validate', about)
-    const result = await storeNew(deps, { resource, object: candidate, dryRun: options.dryRun })
-    if (result) return { form: 'object', code: 201, resource, json: result, warnings }
+    const claiming = { resource, object: candidate, old: undefined, takes: true, dryRun: options.dryRun }
+    const result = await deps.ledger.run<Result>(claiming, async () => {
+      prepareCreate(resource, candidate, ctx)
+      validateCreate(resource, candidate, ctx)
+      const warnings = [...creation.warnings, ...warningsOf(resource, candidate, undefined, ctx)]
+      await admit(deps.plugins, 'validate', about)
+      const json = await storeNew(deps, { resource, object: candidate, dryRun: options.dryRun })
+      return json && { answer: { form: 'object', code: 201, resource, json, warnings }, stored: candidate }
+    })
+    if (result) return result
     if (given !== '' || attempt === NAME_ATTEMPTS) throw alreadyExists(resource, candidate.metadata.name!)
   }
 }

@@ -178,7 +178,7 @@ async function mark(
 }
 
 async function erase(
-  { store, caches }: Deps,
+  { store, caches, ledger }: Deps,
   { call: { resource }, options }: Removal,
   { version, stored }: { version: Version; stored: AnyObject },
 ): Promise<Result | undefined> {
@@ -187,6 +187,7 @@ async function erase(
     const swapped = await store.swap(version.key, { expect: version.revision, value: null })
     if (!swapped.ok) return undefined
     await caches.reached(swapped.revision)
+    await ledger.release(resource, stored)
     json = withRevision(storedForm(stored), swapped.revision)
   }
   if (resource.def.deletion?.answers === 'object') return { form: 'object', code: 200, resource, json, warnings: [] }

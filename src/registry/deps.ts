@@ -2,6 +2,7 @@
 import type { Plugin } from '../admission/plugin.ts'
 import type { Caches } from '../cache/caches.ts'
 import type { Store } from '../storage/store.ts'
+import type { Ledger } from './ledger.ts'
 import type { Turns } from './turns.ts'
 
 export type Deps = {
@@ -9,6 +10,7 @@ export type Deps = {
   readonly caches: Caches
   readonly turns: Turns
   readonly plugins: readonly Plugin[]
+  readonly ledger: Ledger
   readonly newUid: () => string
   /** A few random characters that end a generated name. */
   readonly randomSuffix: () => string

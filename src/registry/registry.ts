@@ -7,6 +7,7 @@ import { loadYaml } from './decode.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
+import { Ledger } from './ledger.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
 import { read } from './read.ts'
@@ -24,8 +25,9 @@ const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScal
 const ACTIONS: Handlers = { create: act }
 const CONNECT: Handlers = { create: refuse, get: refuse, update: refuse, patch: refuse, delete: refuse }
 
-export function createRegistry(parts: Omit<Deps, 'turns'>): Registry {
-  const deps: Deps = { ...parts, turns: new Turns() }
+/** Without a ledger nothing is taken from stocks: kinds that need any are stored as they were sent. */
+export function createRegistry(parts: Omit<Deps, 'turns' | 'ledger'> & { readonly ledger?: Ledger }): Registry {
+  const deps: Deps = { ledger: new Ledger(), ...parts, turns: new Turns() }
   return {
     async handle(call, ctx) {
       const handler = handlersFor(call)[call.verb]

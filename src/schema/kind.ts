@@ -1,5 +1,6 @@
 /** A kind, declared: its fields, rules, subresources, selectable fields and columns. One file a kind; the server derives the rest. */
 import type { NameCheck, NameRole } from '../lib/names.ts'
+import type { Claims } from './claims.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
 import type { Fields, Message, Type } from './types.ts'
@@ -144,6 +145,9 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly validate?: Rule<O>
   readonly transition?: TransitionRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>
+
+  /** What its objects take from stocks that all of them share. */
+  readonly claims?: Claims<O>
 
   readonly deletion?: {
     /** Seconds of grace when the request names none; undefined deletes at once. May depend on the object. */
