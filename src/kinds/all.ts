@@ -25,7 +25,10 @@ import { Secret } from './core/secret.ts'
 import { ServiceAccount } from './core/serviceaccount.ts'
 import { Ingress } from './networking/ingress.ts'
 import { IngressClass } from './networking/ingressclass.ts'
+import { NetworkPolicy } from './networking/networkpolicy.ts'
 import { ServiceCIDR } from './networking/servicecidr.ts'
+import { RuntimeClass } from './node/runtimeclass.ts'
+import { PodDisruptionBudget } from './policy/poddisruptionbudget.ts'
 import { ClusterRole } from './rbac/clusterrole.ts'
 import { ClusterRoleBinding } from './rbac/clusterrolebinding.ts'
 import { Role } from './rbac/role.ts'
@@ -36,6 +39,7 @@ import { ResourceClaim } from './resource/resourceclaim.ts'
 import { ResourceClaimTemplate } from './resource/resourceclaimtemplate.ts'
 import { ResourcePoolStatusRequest } from './resource/resourcepoolstatusrequest.ts'
 import { ResourceSlice } from './resource/resourceslice.ts'
+import { PriorityClass } from './scheduling/priorityclass.ts'
 import { StorageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export const builtinKinds: readonly Kind<any>[] = [
@@ -57,10 +61,13 @@ export const builtinKinds: readonly Kind<any>[] = [
   MutatingAdmissionPolicyBinding,
   MutatingWebhookConfiguration,
   Namespace,
+  NetworkPolicy,
   Node,
   Pod,
   PodCertificateRequest,
+  PodDisruptionBudget,
   PodTemplate,
+  PriorityClass,
   ReplicaSet,
   ResourceClaim,
   ResourceClaimTemplate,
@@ -68,6 +75,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   ResourceSlice,
   Role,
   RoleBinding,
+  RuntimeClass,
   Secret,
   ServiceAccount,
   ServiceCIDR,

@@ -113,7 +113,8 @@ function mergePart(structure: Structure, merged: JsonObject, key: string, change
   }
   const before = getOwn(merged, key)
   const member = memberOf(structure, key)
-  if (isObject(before) && isObject(change)) {
+  if (isObject(before) && isObject(change) && member?.flags.merge?.replace) setOwn(merged, key, change)
+  else if (isObject(before) && isObject(change)) {
     setOwn(merged, key, mergeMaps(partStructure(structure, member), before, change))
   } else if (Array.isArray(before) && Array.isArray(change)) {
     setOwn(merged, key, member?.flags.merge === undefined ? change : mergeLists(ruleOf(structure, member), before, change))

@@ -1,4 +1,5 @@
-/** What a fresh server has: the namespaces every client counts on, and the range its services get their addresses from. */
+/** What a fresh server has: the namespaces and priority classes every client counts on, and the range of its services' addresses. */
+import { SYSTEM_PRIORITY_CLASSES } from '../kinds/scheduling/priorityclass.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { RequestContext } from '../schema/kind.ts'
@@ -21,6 +22,9 @@ export async function bootstrap(setup: Bootstrap): Promise<void> {
   const { groupDomain, serviceClusterIpRange: cidrs } = setup
   await Promise.all([
     ...NAMESPACES.map(name => ensure(setup, ['', 'v1', 'namespaces'], { metadata: { name } })),
+    ...SYSTEM_PRIORITY_CLASSES.map(({ name, ...fields }) =>
+      ensure(setup, [`scheduling.${groupDomain}`, 'v1', 'priorityclasses'], { metadata: { name }, ...fields }),
+    ),
     ensure(setup, [`networking.${groupDomain}`, 'v1', 'servicecidrs'], { metadata: { name: 'kubernetes' }, spec: { cidrs } }),
   ])
 }

@@ -1,0 +1,98 @@
+/** PodDisruptionBudget limits how many pods of an application may be away at once by somebody's choice. */
+import { deepEqual } from '../../lib/json-value.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { type FieldError, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
+import { int32, int64, intOrString, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
+import { Condition, isEmptySelector, LabelSelector, validateConditions, validateLabelSelector } from '../shapes/meta.ts'
+import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { validateAmount, validateAtMostWhole } from '../shapes/workload.ts'
+
+const PodDisruptionBudgetSpec = message('PodDisruptionBudgetSpec', {
+  minAvailable: [1, intOrString.optional(), 'How many pods must stay available, or which part of them.'],
+  selector: [2, LabelSelector.replacedByPatches(), 'Which pods are counted; all of the namespace when empty, none when absent.'],
+  maxUnavailable: [3, intOrString.optional(), 'How many pods may be away, or which part of them; instead of minAvailable.'],
+  unhealthyPodEvictionPolicy: [4, string.optional(), 'When pods that are not ready may be evicted: IfHealthyBudget or AlwaysAllow.'],
+})
+type Spec = Static<typeof PodDisruptionBudgetSpec>
+
+const PodDisruptionBudgetStatus = message('PodDisruptionBudgetStatus', {
+  observedGeneration: [1, int64, 'The generation this status describes.'],
+  disruptedPods: [2, mapOf(time), 'Pods whose eviction was granted and that have not gone yet, with the time of it.'],
+  disruptionsAllowed: [3, int32.always(), 'How many pods may be evicted now.'],
+  currentHealthy: [4, int32.always(), 'Pods that are healthy.'],
+  desiredHealthy: [5, int32.always(), 'Pods that must stay healthy.'],
+  expectedPods: [6, int32.always(), 'Pods that are counted.'],
+  conditions: [7, keyed(Condition, 'type').mergedBy('type'), 'Latest observations.'],
+})
+
+export const PodDisruptionBudget = defineKind({
+  group: 'policy',
+  version: 'v1',
+  kind: 'PodDisruptionBudget',
+  scope: 'Namespaced',
+  names: { plural: 'poddisruptionbudgets', short: ['pdb'] },
+  doc: 'How many pods of an application may be away at once by choice.',
+  spec: PodDisruptionBudgetSpec,
+  status: PodDisruptionBudgetStatus,
+  generation: true,
+
+  onCreate: ({ spec }) => dropMarker(spec),
+  onUpdate({ spec }, old) {
+    if (!deepEqual(spec.selector, old.spec.selector)) dropMarker(spec)
+  },
+  validate: ({ spec }, { spec: at }, { old }) => validateSpec(spec, at, old?.spec),
+
+  subresources: {
+    status: {
+      *validate({ status }, { status: at }) {
+        yield* validateConditions(status.conditions, at.conditions)
+        for (const field of ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'] as const)
+          yield* validateNonNegative(status[field], at[field])
+      },
+    },
+  },
+
+  columns: {
+    'Min Available': ['string', o => String(o.spec.minAvailable ?? 'N/A'), 'The minimum number of pods that must be available.'],
+    'Max Unavailable': ['string', o => String(o.spec.maxUnavailable ?? 'N/A'), 'The maximum number of pods that may be unavailable.'],
+    'Allowed Disruptions': ['integer', o => o.status.disruptionsAllowed, 'Calculated number of pods that may be disrupted at this time.'],
+    Age: age,
+  },
+})
+
+function* validateSpec(spec: Spec, at: Ref<Spec>, old: Spec | undefined): Iterable<FieldError> {
+  const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec
+  if (minAvailable !== undefined && maxUnavailable !== undefined) {
+    // Clients are shown the spec under the names it has inside a Kubernetes server.
+    const shown = {
+      MinAvailable: minAvailable,
+      Selector: selector ?? null,
+      MaxUnavailable: maxUnavailable,
+      UnhealthyPodEvictionPolicy: policy ?? null,
+    }
+    yield invalid(withValue(at, shown), 'minAvailable and maxUnavailable cannot be both set')
+  }
+  for (const field of ['minAvailable', 'maxUnavailable'] as const) {
+    const amount = spec[field]
+    if (amount === undefined) continue
+    yield* validateAmount(amount, at[field])
+    yield* validateAtMostWhole(amount, at[field])
+  }
+  const allowInvalidValues = old?.selector !== undefined && [...validateLabelSelector(old.selector, refTo(old.selector))].length > 0
+  yield* validateLabelSelector(selector, at.selector, { allowInvalidValues })
+  if (policy !== undefined && policy !== 'AlwaysAllow' && policy !== 'IfHealthyBudget')
+    yield unsupported(at.unhealthyPodEvictionPolicy, 'AlwaysAllow', 'IfHealthyBudget')
+}
+
+/** Stood for selectors that select everything or nothing when an empty one meant the opposite of today. */
+const MARKER = 'pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match'
+const SELECTS_NOTHING: LabelSelector = { matchExpressions: [{ key: MARKER, operator: 'Exists' }] }
+
+/** The marker may stand alone but not among conditions of the user. */
+function dropMarker({ selector }: Spec): void {
+  if (!selector || isEmptySelector(selector) || deepEqual(selector, SELECTS_NOTHING)) return
+  const others = selector.matchExpressions?.filter(({ key }) => key !== MARKER) ?? []
+  if (others.length > 0) selector.matchExpressions = others
+  else delete selector.matchExpressions
+}

@@ -1,0 +1,75 @@
+/** PriorityClass gives pods that name it their place in the queue of the scheduler. */
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { forbidden, invalid, required, unsupported, withValue } from '../../schema/refs.ts'
+import { bool, int32, string } from '../../schema/types.ts'
+
+/** Priorities above this are for the system. */
+const HIGHEST_OF_USERS = 1_000_000_000
+const SYSTEM_PREFIX = 'system-'
+
+/** The classes that every server has; no others may bear the prefix. */
+export const SYSTEM_PRIORITY_CLASSES = [
+  {
+    name: 'system-node-critical',
+    value: 2 * HIGHEST_OF_USERS + 1000,
+    description: 'Used for system critical pods that must not be moved from their current node.',
+  },
+  {
+    name: 'system-cluster-critical',
+    value: 2 * HIGHEST_OF_USERS,
+    description: 'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
+  },
+] as const
+
+export const PriorityClass = defineKind({
+  group: 'scheduling.{group_domain}',
+  version: 'v1',
+  kind: 'PriorityClass',
+  scope: 'Cluster',
+  names: { plural: 'priorityclasses', short: ['pc'] },
+  doc: 'How important pods are compared with others.',
+  fields: {
+    value: [2, int32.always(), 'The priority; higher goes first. Cannot change.'],
+    globalDefault: [3, bool, 'Pods that name no class get this one; at most one class should say so.'],
+    description: [4, string, 'What the class is for.'],
+    preemptionPolicy: [5, string.optional().default('PreemptLowerPriority'), 'PreemptLowerPriority, or Never to wait. Cannot change.'],
+  },
+  // Counted once, at the beginning: nothing that matters can change.
+  generation: () => undefined,
+
+  *transition(o, old, at) {
+    if (o.value !== old.value) yield forbidden(at.value, 'may not be changed in an update.')
+    if (o.preemptionPolicy !== old.preemptionPolicy) yield invalid(at.preemptionPolicy, 'field is immutable')
+  },
+  *validate({ metadata: { name = '' }, value, globalDefault = false, preemptionPolicy }, at, { old }) {
+    if (old) return
+    if (name.startsWith(SYSTEM_PREFIX)) {
+      const fault = systemFault(name, value, globalDefault)
+      if (fault)
+        yield forbidden(
+          at.metadata.name,
+          `priority class names with '${SYSTEM_PREFIX}' prefix are reserved for system use only. error: ${fault}`,
+        )
+    } else if (value > HIGHEST_OF_USERS)
+      yield forbidden(at.value, `maximum allowed value of a user defined priority is ${HIGHEST_OF_USERS}`)
+    if (preemptionPolicy === '') yield required(at.preemptionPolicy)
+    else if (preemptionPolicy !== 'PreemptLowerPriority' && preemptionPolicy !== 'Never')
+      yield unsupported(withValue(at.preemptionPolicy, preemptionPolicy), 'PreemptLowerPriority', 'Never')
+  },
+
+  columns: {
+    Value: ['integer', o => o.value, 'The priority.'],
+    'Global-Default': ['boolean', o => o.globalDefault ?? false, 'Whether pods that name no class get this one.'],
+    Age: age,
+    PreemptionPolicy: ['string', o => o.preemptionPolicy, 'Whether pods of the class take the place of others.'],
+  },
+})
+
+/** Why a class is not one of the system's. */
+function systemFault(name: string, value: number, globalDefault: boolean): string | undefined {
+  const known = SYSTEM_PRIORITY_CLASSES.find(c => c.name === name)
+  if (!known) return `${name} is not a known system priority class`
+  if (known.value !== value) return `value of ${name} PriorityClass must be ${known.value}`
+  return globalDefault ? `globalDefault of ${name} PriorityClass must be false` : undefined
+}
