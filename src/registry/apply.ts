@@ -1,7 +1,7 @@
 /** Apply: a manager's whole configuration merged into the object, created where it is absent. */
 
 import { isObject, type JsonObject } from '../lib/json-value.ts'
-import { applyConfiguration } from '../patch/apply.ts'
+import { type Applied, applyConfiguration } from '../patch/apply.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, notFound, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -61,12 +61,16 @@ function merge({ call, options, ctx }: Application, applied: JsonObject, live: A
     applied,
     force: options.force === true,
   })
-  if (outcome.ok) return { object: outcome.object, managers: outcome.managedFields }
-  if (outcome.reason === 'invalid') throw badRequest(outcome.message)
-  throw new StatusError(409, 'Conflict', outcome.message, { causes: outcome.causes })
+  if (!outcome.ok) throw refusedApply(outcome)
+  return { object: outcome.object, managers: outcome.managedFields }
 }
 
-function readConfiguration(bytes: Uint8Array): { applied: JsonObject; duplicates: string[] } {
+/** How a configuration that was not applied is answered. */
+export const refusedApply = (refused: Exclude<Applied, { ok: true }>): StatusError =>
+  refused.reason === 'invalid' ? badRequest(refused.message) : new StatusError(409, 'Conflict', refused.message, { causes: refused.causes })
+
+/** The configuration of an apply, in YAML or JSON. */
+export function readConfiguration(bytes: Uint8Array): { applied: JsonObject; duplicates: string[] } {
   try {
     const { value, duplicates } = yaml().parseYaml(bytes)
     if (!isObject(value))

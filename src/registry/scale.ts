@@ -1,19 +1,24 @@
 /** The scale subresource: an object's size, read and written as a Scale. */
 import { Scale } from '../kinds/autoscaling/scale.ts'
-import type { Json } from '../lib/json-value.ts'
+import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { applyConfiguration } from '../patch/apply.ts'
+import { withManagedFields } from '../patch/managers.ts'
+import { trackUpdate } from '../patch/ownership.ts'
+import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from '../patch/scale-ownership.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import type { ScaleView } from '../schema/kind.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
+import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, invalidObject, MODIFIED, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
+import { readConfiguration, refusedApply } from './apply.ts'
 import { change, checkIdentity } from './change.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
-import { ownChanged } from './ownership.ts'
+import { setManagers, writeOf } from './ownership.ts'
 import { APPLY_PATCH, PATCH_TYPES, patchValue } from './patch.ts'
 import { conformPatched } from './patched.ts'
 import { read } from './read.ts'
@@ -38,39 +43,65 @@ export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Prom
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   const isApply = body.mediaType === APPLY_PATCH
   const options = writeOptions(call.query, 'PatchOptions', isApply)
-  return resize(deps, { call, ctx, options }, stored => {
-    // A Scale has one field to set, so applying one is merging it.
-    const patch = isApply ? { ...body, mediaType: 'application/merge-patch+json' } : body
-    const { value, problems } = patchValue(SCALE, patch, scaleOf(call, stored) as unknown as Json)
+  const writing: Resize = { call, ctx, options }
+  return resize(deps, writing, live => {
+    const { value, problems, managers } = isApply
+      ? applied(writing, live, body.bytes)
+      : { ...patchValue(SCALE, body, live as unknown as Json), managers: undefined }
     const { object, warnings } = conformPatched(SCALE, value, { problems, validation: options.fieldValidation })
     checkIdentity(call, object)
-    return { scale: object as Scale, warnings }
+    return { scale: object as Scale, warnings, managers }
   })
 }
 
 type Resize = { readonly call: Call; readonly ctx: CallContext; readonly options: WriteOptions }
+/** The scale a write wants, and who owns it then, where the write itself decides that. */
+type Wanted = { readonly scale: Scale; readonly warnings: readonly string[]; readonly managers?: readonly ManagedFieldsEntry[] | undefined }
 
-async function resize(
-  deps: Deps,
-  { call, ctx, options }: Resize,
-  wanted: (stored: AnyObject) => { scale: Scale; warnings: readonly string[] },
-): Promise<Result> {
+async function resize(deps: Deps, { call, ctx, options }: Resize, wanted: (live: Scale) => Wanted): Promise<Result> {
+  let owners: readonly ManagedFieldsEntry[] = []
   const result = await change(deps, {
     call,
     ctx,
     dryRun: options.dryRun,
     want(stored) {
-      const { scale, warnings } = wanted(stored)
+      const live = scaleOf(call, stored)
+      const { scale, warnings, managers } = wanted(live)
       checkScale(call, scale, stored)
+      owners =
+        managers ??
+        trackUpdate({ ...scaleWrite({ call, ctx, options }), live: live as unknown as JsonObject, next: scale as unknown as JsonObject })
       const object = structuredClone(stored)
       viewOf(call).setReplicas(object, scale.spec.replicas ?? 0)
       const isConditional = Boolean(scale.metadata.resourceVersion) && scale.metadata.resourceVersion !== stored.metadata.resourceVersion
       return { object, warnings, isConditional }
     },
-    own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
+    own(sent, stored) {
+      const parent = stored.metadata.managedFields ?? []
+      setManagers(sent, parentManagedFields({ parent, scale: owners, paths: pathsOf(call), apiVersion: call.resource.apiVersion }))
+    },
   })
   return answer(call, result)
 }
+
+function applied({ call, ctx, options }: Resize, live: Scale, bytes: Uint8Array) {
+  const { applied: configuration, duplicates } = readConfiguration(bytes)
+  const outcome = applyConfiguration({
+    ...scaleWrite({ call, ctx, options }),
+    kind: SCALE.kind,
+    live: live as unknown as JsonObject,
+    applied: isObject(configuration['metadata']) ? configuration : { ...configuration, metadata: { name: call.name } },
+    force: options.force === true,
+  })
+  if (!outcome.ok) throw refusedApply(outcome)
+  return { value: outcome.object, problems: duplicates, managers: outcome.managedFields }
+}
+
+/** A write of the scale itself: its owners own a Scale's field, which is the object's in another name. */
+const scaleWrite = ({ call, ctx, options }: Resize) => ({
+  ...writeOf({ resource: SCALE, subresource: '' }, { options, ctx }),
+  writer: writeOf({ resource: SCALE, subresource: call.subresource }, { options, ctx }).writer,
+})
 
 function checkScale(call: Call, scale: Scale, stored: AnyObject): void {
   const errors = [...check(SCALE.type, scale, refTo(scale))]
@@ -82,10 +113,12 @@ function checkScale(call: Call, scale: Scale, stored: AnyObject): void {
 }
 
 const viewOf = ({ resource }: Call): ScaleView<AnyObject> => resource.def.subresources!.scale!
+const pathsOf = (call: Call): ReplicasPaths => new Map([[call.resource.apiVersion, viewOf(call).path ?? 'spec.replicas']])
 
+/** An object as its Scale, with those who own its size. */
 function scaleOf(call: Call, object: AnyObject): Scale {
   const view = viewOf(call)
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const { name, namespace, uid, resourceVersion, creationTimestamp, managedFields = [] } = object.metadata
   const { value } = conform(SCALE.type, {
     kind: SCALE.kind,
     apiVersion: SCALE.apiVersion,
@@ -93,12 +126,13 @@ function scaleOf(call: Call, object: AnyObject): Scale {
     spec: { replicas: view.replicas(object) },
     status: { replicas: view.observed(object), selector: view.selector(object) },
   })
-  return value
+  return withManagedFields(value, scaleManagedFields(managedFields, pathsOf(call))) as unknown as Scale
 }
 
-/** The answer about an object, told as its Scale. */
+/** The answer about an object, told as its Scale; owners are told with the object alone. */
 function answer(call: Call, result: Result): Result {
   if (result.form !== 'object') return result
   const scale = scaleOf(call, readStored(result.json).value as unknown as AnyObject)
+  delete scale.metadata.managedFields
   return { ...result, resource: SCALE, json: Buffer.from(JSON.stringify(scale)) }
 }

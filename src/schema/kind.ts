@@ -77,6 +77,8 @@ export interface Action<O, I = any> {
 
 /** Where a scalable kind keeps its size. */
 export interface ScaleView<O> {
+  /** The field that holds the wanted size, for its owners. Default: `spec.replicas`. */
+  readonly path?: string
   readonly replicas: (o: O) => number
   readonly setReplicas: (o: O, replicas: number) => void
   readonly observed: (o: O) => number
