@@ -1,11 +1,18 @@
 /** Devices may be used for administration, past their other users, only from namespaces that are marked for it. */
 import type { RequestContext } from '../../schema/kind.ts'
-import { type FieldError, forbidden, internal, type Ref } from '../../schema/refs.ts'
+import { type FieldError, forbidden, internal, type Ref, refTo } from '../../schema/refs.ts'
+import type { DeviceRequest } from './claim-shapes.ts'
 
 const LABEL = 'resource.kubernetes.io/admin-access'
 
+/** Where the first use for administration is asked for. Kubernetes names this place, in claims and in templates, a few steps short. */
+export function adminRequestOf(requests: readonly DeviceRequest[]): Ref<boolean> | undefined {
+  const index = requests.findIndex(({ exactly }) => exactly?.adminAccess)
+  return index === -1 ? undefined : refTo(true, `spec.devices.requests[${index}].adminAccess`)
+}
+
 /** Rules on the first use for administration that is asked for at `at`. */
-export function* validateAdminAccess(at: Ref<any>, namespace: string, ctx: RequestContext): Iterable<FieldError> {
+export function* validateAdminAccess(at: Ref<boolean>, namespace: string, ctx: RequestContext): Iterable<FieldError> {
   const found = ctx.namespace?.(namespace)
   if (!found) yield internal(at, `could not retrieve namespace to verify admin access: namespaces ${JSON.stringify(namespace)} not found`)
   else if (found.metadata.labels?.[LABEL] !== 'true')

@@ -4,14 +4,15 @@ import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label } from '../../lib/names.ts'
 import { forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import { validateConditions } from '../shapes/meta.ts'
+import { meansTheSame } from '../shapes/pod/equality-rules.ts'
 import { validateNodeSelector } from '../shapes/pod/node-selector-rules.ts'
-import type {
-  AllocatedDeviceStatus,
+import {
+  type AllocatedDeviceStatus,
   AllocationResult,
-  DeviceRequestAllocationResult,
-  NetworkDeviceData,
-  ResourceClaimConsumerReference,
-  ResourceClaimStatus,
+  type DeviceRequestAllocationResult,
+  type NetworkDeviceData,
+  type ResourceClaimConsumerReference,
+  type ResourceClaimStatus,
 } from './allocation-shapes.ts'
 import { validateBindingConditions, validateSkippedOperations } from './binding-rules.ts'
 import { MAX_CONFIGURATIONS, type RequestNames, validateRequestReference, validateRequestReferences } from './claim-rules.ts'
@@ -58,7 +59,7 @@ export function* validateClaimStatus(
     yield forbidden(at.reservedFor, 'new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set')
   if (!allocation) return
   if (!old.allocation) yield* validateAllocation(allocation, at.allocation, named)
-  else if (!deepEqual(old.allocation as never, allocation as never))
+  else if (!meansTheSame(AllocationResult, old.allocation, allocation))
     yield* late([invalid(withValue(at.allocation, null), 'field cannot be modified once set')])
 }
 
@@ -116,7 +117,7 @@ function* validateAllocatedConfiguration(
   if (!source) yield* late([required(at.source)])
   else if (!SOURCES.includes(source)) yield* late([unsupported(at.source, ...SOURCES)])
   yield* validateRequestReferences(requests, at.requests, named)
-  yield* validateConfiguration(configuration, at as never)
+  yield* validateConfiguration(configuration, at)
 }
 
 function* validateDevice(status: AllocatedDeviceStatus, at: Ref<AllocatedDeviceStatus>, allocated: ReadonlySet<string>): Iterable<Finding> {

@@ -11,6 +11,7 @@ import {
 } from '../../lib/quantity.ts'
 import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
+import { under } from '../shapes/pod/error-shape-rules.ts'
 import { validateCodedList } from './findings.ts'
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity } from './slice-shapes.ts'
 
@@ -90,7 +91,7 @@ function* validateRange(policy: CapacityRequestPolicy, at: Ref<CapacityRequestPo
 type Bounds = { preset: Quantity; min: Quantity; max: Quantity | undefined; capacity: Quantity }
 
 function* validateBounds({ preset, min, max, capacity }: Bounds, at: Ref<CapacityRequestPolicyRange>): Iterable<FieldError> {
-  const atDefault = withValue((at as any).default, preset.text)
+  const atDefault = under(at, 'default', preset.text)
   if (compareQuantity(min, capacity) > 0) yield invalid(at.min, `min is larger than capacity value: ${capacity.text}`)
   if (compareQuantity(preset, min) < 0) yield invalid(atDefault, `default is less than min: ${min.text}`)
   if (!max) return
@@ -107,7 +108,7 @@ function* unsafeParts(
 ): Iterable<FieldError> {
   for (const [name, part] of Object.entries(parts)) {
     const fault = part && faultOf(part)
-    if (fault) yield invalid(withValue((at as any)[name], part.text), fault)
+    if (fault) yield invalid(under(at, name, part.text), fault)
   }
 }
 

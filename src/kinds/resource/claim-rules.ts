@@ -44,7 +44,7 @@ export function* validateClaimSpec(
     max: MAX_CONFIGURATIONS,
     *each(configuration, here) {
       yield* validateRequestReferences(configuration.requests, here.requests, named)
-      yield* validateConfiguration(configuration, here as never)
+      yield* validateConfiguration(configuration, here)
     },
   })
 }

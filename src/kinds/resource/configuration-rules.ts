@@ -15,12 +15,10 @@ export type Storedness = {
   readonly isStored?: boolean
 }
 
+type Configured = { opaque?: OpaqueDeviceConfiguration }
+
 /** Configuration is for exactly one driver. */
-export function* validateConfiguration(
-  { opaque }: { opaque?: OpaqueDeviceConfiguration },
-  at: Ref<{ opaque: OpaqueDeviceConfiguration }>,
-  options: Storedness = {},
-): Iterable<Finding> {
+export function* validateConfiguration({ opaque }: Configured, at: Ref<Configured>, options: Storedness = {}): Iterable<Finding> {
   if (!opaque) return yield required(at.opaque)
   yield* validateDeclaredDriverName(opaque.driver, at.opaque.driver)
   yield* validateRawObject(opaque.parameters, at.opaque.parameters, options)

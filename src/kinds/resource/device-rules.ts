@@ -39,9 +39,9 @@ export function* validateDevice(device: Device, at: Ref<Device>, { old, selectsN
   if (values > MAX_ATTRIBUTE_VALUES)
     yield invalid(withValue(at, values), `the total number of attribute values must not exceed ${MAX_ATTRIBUTE_VALUES}`)
   yield* validateNamed(attributes, at.attributes, validateAttribute)
-  if (!deepEqual(old?.capacity as never, device.capacity as never))
+  if (!deepEqual(old?.capacity, device.capacity))
     yield* validateNamed(capacity, at.capacity, (each, here) => validateCapacity(each, here, { isShared, gate }))
-  if (!deepEqual(old?.taints as never, taints as never))
+  if (!deepEqual(old?.taints, taints))
     yield* validateCodedList(taints, at.taints, { max: MAX_TAINTS, each: (taint, here) => validateTaint(taint, here) })
   yield* validateList(consumesCounters, at.consumesCounters, {
     max: MAX_CONSUMPTIONS,

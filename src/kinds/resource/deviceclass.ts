@@ -27,14 +27,14 @@ export const DeviceClass = defineKind({
 
   *validate({ spec }, { spec: at }, { old }) {
     const { selectors, config, extendedResourceName } = spec
-    const isSelectionStored = old !== undefined && deepEqual(selectors as never, old.spec.selectors as never)
-    const isConfigStored = old !== undefined && deepEqual(config as never, old.spec.config as never)
+    const isSelectionStored = old !== undefined && deepEqual(selectors, old.spec.selectors)
+    const isConfigStored = old !== undefined && deepEqual(config, old.spec.config)
     yield* inOrder(
       all(
         validateSelectors(selectors, at.selectors, { isStored: isSelectionStored }),
         validateList(config, at.config, {
           max: MAX_CONFIGURATIONS,
-          each: (configuration, here) => validateConfiguration(configuration, here as never, { isStored: isConfigStored }),
+          each: (configuration, here) => validateConfiguration(configuration, here, { isStored: isConfigStored }),
         }),
         extendedResourceName === undefined ? [] : validateExtendedResourceName(extendedResourceName, at.extendedResourceName),
       ),

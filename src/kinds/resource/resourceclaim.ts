@@ -1,15 +1,15 @@
 /** ResourceClaim asks for devices, and keeps what it was given. */
-import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { invalid, type Ref, withValue } from '../../schema/refs.ts'
-import { validateAdminAccess } from './admin-access.ts'
+import { invalid, withValue } from '../../schema/refs.ts'
+import { meansTheSame } from '../shapes/pod/equality-rules.ts'
+import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { allocationFeatures, forgetReturnedDevices } from './allocation-features.ts'
 import { validateClaimStatus } from './allocation-rules.ts'
 import { type AllocationResult, ResourceClaimStatus } from './allocation-shapes.ts'
 import { claimFeatures } from './claim-features.ts'
 import { requestNamesOf, validateClaimSpec } from './claim-rules.ts'
-import { type DeviceRequest, ResourceClaimSpec } from './claim-shapes.ts'
+import { ResourceClaimSpec } from './claim-shapes.ts'
 import { dropDisabled } from './features.ts'
 import { inOrder } from './findings.ts'
 
@@ -26,12 +26,12 @@ export const ResourceClaim = defineKind({
   onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
   onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
   *transition(o, old, at) {
-    if (!deepEqual(o.spec as never, old.spec as never)) yield invalid(withValue(at.spec, null), 'field is immutable')
+    if (!meansTheSame(ResourceClaimSpec, o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
   *validate({ metadata, spec }, at, ctx) {
     // What cannot change has been checked.
     if (ctx.old) return
-    const admin = adminRequestOf(spec.devices.requests ?? [], at as never)
+    const admin = adminRequestOf(spec.devices.requests ?? [])
     if (admin) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
     yield* inOrder(validateClaimSpec(spec, at.spec, ctx))
   },
@@ -61,12 +61,6 @@ export const ResourceClaim = defineKind({
     Age: age,
   },
 })
-
-/** Where the first use for administration is asked for; Kubernetes leaves out the step through `exactly`. */
-export function adminRequestOf(requests: readonly DeviceRequest[], at: Ref<any>): Ref<any> | undefined {
-  const index = requests.findIndex(({ exactly }) => exactly?.adminAccess)
-  return index === -1 ? undefined : (at as any).spec.devices.requests[index].adminAccess
-}
 
 const administered = (allocation: AllocationResult | undefined): number =>
   (allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess)

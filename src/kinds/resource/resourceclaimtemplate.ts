@@ -1,19 +1,18 @@
 /** ResourceClaimTemplate is what claims of pods are made from. */
-import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import { message } from '../../schema/types.ts'
+import { meansTheSame } from '../shapes/pod/equality-rules.ts'
 import { validateTemplateMeta } from '../shapes/pod/persistent-volume-claim-rules.ts'
-import { validateAdminAccess } from './admin-access.ts'
+import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { claimFeatures } from './claim-features.ts'
 import { validateClaimSpec } from './claim-rules.ts'
 import { ResourceClaimSpec } from './claim-shapes.ts'
 import { dropDisabled } from './features.ts'
 import { all, inOrder } from './findings.ts'
 import { internalForm } from './internal-form.ts'
-import { adminRequestOf } from './resourceclaim.ts'
 
 const ResourceClaimTemplateSpec = message('ResourceClaimTemplateSpec', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claims.'],
@@ -32,10 +31,10 @@ export const ResourceClaimTemplate = defineKind({
   onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec.spec, undefined, ctx),
   onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec.spec, old.spec.spec, ctx),
   *validate({ metadata, spec }, at, ctx) {
-    const admin = adminRequestOf(spec.spec.devices.requests ?? [], at as never)
+    const admin = adminRequestOf(spec.spec.devices.requests ?? [])
     if (admin && !ctx.old) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
     yield* validateTemplateMeta(spec.metadata, at.spec.metadata)
-    const isChanged = ctx.old !== undefined && !deepEqual(spec as never, ctx.old.spec as never)
+    const isChanged = ctx.old !== undefined && !meansTheSame(ResourceClaimTemplateSpec, spec, ctx.old.spec)
     const shown = isChanged ? internalForm(ResourceClaimTemplateSpec, spec) : null
     yield* inOrder(
       all(validateClaimSpec(spec.spec, at.spec.spec, ctx), isChanged ? [invalid(withValue(at.spec, shown), 'field is immutable')] : []),

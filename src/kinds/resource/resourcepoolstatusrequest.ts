@@ -46,7 +46,7 @@ export const ResourcePoolStatusRequest = defineKind({
     dropDisabled(requestFeatures, o.spec, old.spec, ctx)
   },
   *transition(o, old, at) {
-    if (!deepEqual(o.spec as never, old.spec as never)) yield invalid(withValue(at.spec, null), 'field is immutable')
+    if (!deepEqual(o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
   *validate({ spec }, { spec: at }, ctx) {
     if (!ctx.old) yield* inOrder(validateQuestion(spec, at, ctx))
@@ -57,7 +57,7 @@ export const ResourcePoolStatusRequest = defineKind({
     status: {
       keepsMetadata: true,
       *validate({ status }, { status: at }, { old }) {
-        if (deepEqual(status as never, old?.status as never)) return
+        if (deepEqual(status, old?.status)) return
         if (old?.status) yield invalid(withValue(at, internalForm(ResourcePoolStatusRequestStatus, status)), 'field is immutable')
         else if (status) yield* inOrder(validateAnswer(status, at))
       },

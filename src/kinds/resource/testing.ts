@@ -19,5 +19,5 @@ export const withoutGates: RequestContext = contextWith()
 /** A request to a server on which the namespace `default` has labels. */
 export const withLabels = (labels: Record<string, string>): RequestContext => ({
   ...withGates(),
-  namespace: name => (name === 'default' ? ({ metadata: { name, labels } } as never) : undefined),
+  namespace: name => (name === 'default' ? { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } } : undefined),
 })
