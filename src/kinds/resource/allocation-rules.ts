@@ -1,6 +1,5 @@
 /** Rules on the status of a claim: what it was given, who may use it, and how its devices are doing. */
 import { isValidInterfaceAddress } from '../../lib/ip.ts'
-import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label } from '../../lib/names.ts'
 import { forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import { validateConditions } from '../shapes/meta.ts'
@@ -55,12 +54,17 @@ export function* validateClaimStatus(
   const allocated = new Set((allocation?.devices.results ?? []).map(identityOf))
   yield* validateList(devices, at.devices, { key: identityOf, each: (device, here) => validateDevice(device, here, allocated) })
   if (reservedFor.length > 0 && !allocation) yield forbidden(at.reservedFor, 'may not be specified when `allocated` is not set')
-  else if (isGoing && reservedFor.some(consumer => !(old.reservedFor ?? []).some(known => deepEqual(known, consumer))))
+  else if (isGoing && !isSubset(reservedFor, old.reservedFor))
     yield forbidden(at.reservedFor, 'new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set')
   if (!allocation) return
   if (!old.allocation) yield* validateAllocation(allocation, at.allocation, named)
   else if (!meansTheSame(AllocationResult, old.allocation, allocation))
     yield* late([invalid(withValue(at.allocation, null), 'field cannot be modified once set')])
+}
+
+function isSubset(consumers: readonly ResourceClaimConsumerReference[], of: readonly ResourceClaimConsumerReference[] = []): boolean {
+  const known = new Set(of.map(consumer => JSON.stringify(consumer)))
+  return consumers.every(consumer => known.has(JSON.stringify(consumer)))
 }
 
 type Identified = { driver: string; pool: string; device: string; shareID?: string }

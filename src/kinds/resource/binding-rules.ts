@@ -17,11 +17,12 @@ export function* validateBindingConditions(
   yield* validateList(wanted, atWanted, rules)
   yield* validateList(failures, atFailures, rules)
   yield* repeated(wanted, atWanted)
+  const isWanted = new Set(wanted)
   const seen = new Set<string>()
   for (const [i, name] of failures.entries()) {
     if (seen.has(name)) yield duplicate(atFailures[i]!)
     seen.add(name)
-    if (wanted.includes(name)) yield invalid(atFailures[i]!, 'bindingFailureConditions must not overlap with bindingConditions')
+    if (isWanted.has(name)) yield invalid(atFailures[i]!, 'bindingFailureConditions must not overlap with bindingConditions')
   }
   if (wanted.length === 0 && failures.length > 0)
     yield invalid(withValue(atWanted, null), 'bindingConditions are required to use bindingFailureConditions')

@@ -96,7 +96,12 @@ test('steps are counted in 64 bits', () => {
 test('whatever amounts are given, the rules come to an end and never throw', () => {
   const amount = fc.oneof(
     fc.integer({ min: -1000, max: 1000 }).map(String),
-    fc.tuple(fc.integer({ min: -999, max: 999 }), fc.constantFrom('m', 'u', 'n', 'k', 'Ki', 'E', 'e5', 'e30')).map(([n, s]) => `${n}${s}`),
+    fc
+      .tuple(
+        fc.integer({ min: -999, max: 999 }),
+        fc.constantFrom('m', 'u', 'n', 'k', 'Ki', 'E', 'e5', 'e30', 'e-30', 'e2147483647', 'e-2147483647'),
+      )
+      .map(([n, s]) => `${n}${s}`),
   )
   const policy = fc.record(
     {

@@ -17,6 +17,7 @@ import type { CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity 
 
 const MAX_VALUES = 10
 const MAX_INT64 = 2n ** 63n - 1n
+const MAX_ZEROS = 100
 
 type Gate = RequestContext['gate']
 
@@ -122,8 +123,9 @@ function integerFault(part: Quantity): string | undefined {
 
 const hasFraction = ({ unscaled, scale }: Quantity): boolean => scale < 0 && unscaled % 10n ** BigInt(-scale) !== 0n
 
-/** A quantity as a plain decimal number. */
+/** A quantity as a plain decimal number, as long as that is not beyond measure. */
 function decimalText({ unscaled, scale }: Quantity): string {
+  if (scale > MAX_ZEROS) return `${unscaled}e${scale}`
   if (scale >= 0) return unscaled === 0n ? '0' : `${unscaled}${'0'.repeat(scale)}`
   const [sign, digits] = unscaled < 0n ? ['-', String(-unscaled)] : ['', String(unscaled)]
   const padded = digits.padStart(1 - scale, '0')
