@@ -7,6 +7,7 @@ type Texts = Readonly<Record<string, string>>
 type Identity = { readonly key: string; readonly namespace: string; readonly name: string }
 type Content = {
   readonly json: Buffer | undefined
+  readonly uid: string
   readonly labels: Texts
   readonly fields: Texts
   readonly digits: number
@@ -19,6 +20,7 @@ export class Version {
   readonly namespace: string
   readonly name: string
   readonly revision: Revision
+  readonly uid: string
   readonly labels: Texts
   /** The kind's selectable fields. */
   readonly fields: Texts
@@ -36,6 +38,7 @@ export class Version {
     this.namespace = namespace
     this.name = name
     this.revision = revision
+    this.uid = content.uid
     this.labels = content.labels
     this.fields = content.fields
     this.fault = content.fault
@@ -62,7 +65,8 @@ const NOTHING = Buffer.alloc(0)
 /** Makes the version that a stored entry is; `object` saves decoding it when the writer is at hand. */
 export function versionOf(resource: Resource, entry: Entry, object: AnyObject | undefined): Version {
   const identity = identityOf(resource, entry.key)
-  const broken = (fault: string) => new Version(identity, entry.modified, { json: NOTHING, labels: NONE, fields: NONE, digits: 0, fault })
+  const broken = (fault: string) =>
+    new Version(identity, entry.modified, { json: NOTHING, uid: '', labels: NONE, fields: NONE, digits: 0, fault })
   if (entry.fault !== undefined) return broken(entry.fault)
   const value = bufferOf(entry.value)
   const digits = value.indexOf(OPEN) + DIGITS
@@ -76,6 +80,7 @@ export function versionOf(resource: Resource, entry: Entry, object: AnyObject | 
   const json = splice(value, digits, { length: 0, revision: entry.modified })
   return new Version(identity, entry.modified, {
     json,
+    uid: decoded.metadata.uid ?? '',
     labels: decoded.metadata.labels ?? NONE,
     fields: selectableFields(resource, decoded),
     digits,
@@ -84,11 +89,11 @@ export function versionOf(resource: Resource, entry: Entry, object: AnyObject | 
 
 /** The deletion of a version: its last state, as watchers see it go. */
 export function tombstoneOf(last: Version, revision: Revision): Version {
-  const { labels, fields, digits, fault } = last
+  const { uid, labels, fields, digits, fault } = last
   return new Version(
     last,
     revision,
-    { json: fault === undefined ? undefined : NOTHING, labels, fields, digits, ...(fault !== undefined && { fault }) },
+    { json: fault === undefined ? undefined : NOTHING, uid, labels, fields, digits, ...(fault !== undefined && { fault }) },
     last,
   )
 }

@@ -18,7 +18,7 @@ export function statusOf(error: StatusError): JsonObject {
     metadata: error.continue === undefined ? {} : { continue: error.continue },
     status: 'Failure',
     message: error.message,
-    reason: error.reason,
+    ...(error.reason === '' ? {} : { reason: error.reason }),
     ...(error.details === undefined ? {} : { details: error.details as JsonObject }),
     code: error.code,
   }

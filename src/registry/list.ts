@@ -1,16 +1,15 @@
 /** List: the selected objects of one snapshot, whole or page by page. */
 import type { Listing } from '../cache/resource-cache.ts'
-import type { Selection } from '../cache/selection.ts'
 import type { Version } from '../cache/version.ts'
 import type { Resource } from '../schema/resource.ts'
 import { badRequest, expired, internalError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
-import type { Call, CallContext, Result } from './api.ts'
+import type { Call, CallContext, ListMeta, Result } from './api.ts'
 import { LATEST, readToken, writeToken } from './continue-token.ts'
 import type { Deps } from './deps.ts'
 import { type ListOptions, listOptions } from './options.ts'
 import { parseRevision, tooLargeRevision, waitForRevision } from './revision.ts'
-import { selectionOf } from './selection.ts'
+import { type Selected, selectionOf } from './selection.ts'
 
 export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const options = listOptions(call.query, false)
@@ -23,20 +22,20 @@ export async function listVersions(
   deps: Deps,
   call: Call,
   { options, ctx }: { options: ListOptions; ctx: CallContext },
-): Promise<{ versions: readonly Version[]; meta: Extract<Result, { form: 'list' }>['meta'] }> {
+): Promise<{ versions: readonly Version[]; meta: ListMeta }> {
   const { resource } = call
-  const selection = selectionOf(call, options)
+  const selected = selectionOf(call, options, ctx)
   const snapshot = await snapshotOf(deps, call, { options, signal: ctx.signal })
   const cache = deps.caches.of(resource)
   const listing: Listing = cache.list({
-    selection,
+    selection: selected.selection,
     ...(snapshot.at !== undefined && { at: snapshot.at }),
     ...(snapshot.after !== undefined && { after: snapshot.after }),
     ...(options.limit !== undefined && { limit: options.limit }),
   })
   refuseUnreadable(resource, listing.versions)
   const revision = snapshot.at ?? deps.caches.revision
-  return { versions: listing.versions, meta: metaOf(deps, call, { listing, revision, selection }) }
+  return { versions: listing.versions, meta: metaOf(deps, call, { listing, revision, selected }) }
 }
 
 /** Which snapshot to read (the latest when `at` is undefined) and where in it to begin. */
@@ -75,13 +74,14 @@ const TOKEN_TOO_OLD =
 function metaOf(
   { tokenKey }: Deps,
   { resource, namespace }: Call,
-  { listing, revision, selection }: { listing: Listing; revision: Revision; selection: Selection },
-) {
+  { listing, revision, selected }: { listing: Listing; revision: Revision; selected: Selected },
+): ListMeta {
   const base = { resourceVersion: String(revision) }
-  if (listing.next === undefined) return base
+  const part = selected.shard && { shardInfo: { selector: selected.shard.text } }
+  if (listing.next === undefined) return { ...base, ...part }
   const token = writeToken(tokenKey, { resource, namespace }, { after: listing.next, revision })
-  const counted = listing.remaining !== undefined && selection.test === undefined
-  return { ...base, continue: token, ...(counted && { remainingItemCount: listing.remaining! }) }
+  const counted = listing.remaining !== undefined && selected.selection.test === undefined
+  return { ...base, continue: token, ...(counted && { remainingItemCount: listing.remaining! }), ...part }
 }
 
 /** A list that would leave out objects without saying so would be a lie; it names them instead. */

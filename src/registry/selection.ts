@@ -11,25 +11,41 @@ import {
   parseLabelSelector,
   requiredFieldValue,
 } from '../schema/selectors.ts'
-import type { Call } from './api.ts'
+import { parseShardSelector, type ShardSelector, ShardSelectorError } from '../schema/shard-selector.ts'
+import { StatusError } from '../schema/status-error.ts'
+import type { Call, CallContext } from './api.ts'
 import type { ListOptions } from './options.ts'
 
-export function selectionOf({ resource, namespace, name }: Call, { labelSelector, fieldSelector }: ListOptions): Selection {
-  const labels = parseLabelSelector(labelSelector)
-  const fields = parseFieldSelector(fieldSelector)
+/** What a request selects; `shard` is the part of it that a sharded list says it is. */
+export type Selected = { readonly selection: Selection; readonly shard: ShardSelector | undefined }
+
+export function selectionOf({ resource, namespace, name }: Call, options: ListOptions, { gate }: Pick<CallContext, 'gate'>): Selected {
+  const labels = parseLabelSelector(options.labelSelector)
+  const fields = parseFieldSelector(options.fieldSelector)
   const { selectable } = resource.def
   assertSelectable(fields, { namespaced: resource.namespaced, ...(selectable && { selectable: Object.keys(selectable) }) })
+  const shard = options.shardSelector === '' || !gate('ShardedListAndWatch') ? undefined : shardOf(options.shardSelector)
   const named = requiredFieldValue(fields, 'metadata.name')
   const term = termOf(labels, fields)
-  const tests = labels.length > 0 || fields.some(f => !(f.field === 'metadata.name' && f.operator === '='))
+  const tests = labels.length > 0 || shard !== undefined || fields.some(f => !(f.field === 'metadata.name' && f.operator === '='))
   const conflicting = named !== undefined && name !== '' && named !== name
+  const test = (v: Version) =>
+    !conflicting &&
+    matchesLabelTerms(labels, v.labels) &&
+    matchesFieldTerms(fields, f => fieldOf(v, f)) &&
+    (shard === undefined || shard.has(shard.field === 'object.metadata.uid' ? v.uid : v.namespace))
   return {
-    namespace,
-    name: name || named || '',
-    ...(term && { term }),
-    ...((tests || conflicting) && {
-      test: (v: Version) => !conflicting && matchesLabelTerms(labels, v.labels) && matchesFieldTerms(fields, f => fieldOf(v, f)),
-    }),
+    selection: { namespace, name: name || named || '', ...(term && { term }), ...((tests || conflicting) && { test }) },
+    shard,
+  }
+}
+
+/** The reference answers these as a failure of its own, without a reason; clients that look at the code find the same here. */
+function shardOf(text: string): ShardSelector {
+  try {
+    return parseShardSelector(text)
+  } catch (error) {
+    throw error instanceof ShardSelectorError ? new StatusError(500, '', `invalid shard selector: ${error.message}`) : error
   }
 }
 

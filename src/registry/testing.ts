@@ -31,7 +31,7 @@ let uids = 0
 /** Opens a registry that serves these kinds, each in the namespace `default`. */
 export async function openBench(
   kinds: readonly Kind<any>[],
-  more: { plugins?: readonly Plugin[]; history?: HistoryLimits; suffix?: () => string } = {},
+  more: { plugins?: readonly Plugin[]; history?: HistoryLimits; suffix?: () => string; gates?: readonly string[] } = {},
 ): Promise<Bench> {
   const resources = kinds.map(kind => resourceOf(kind, 'k8s.io'))
   const store = new MemoryStore()
@@ -61,7 +61,7 @@ export async function openBench(
           user: { name: 'tester', groups: [] },
           now: sending.now ?? NOW,
           groupDomain: 'k8s.io',
-          gate: () => false,
+          gate: name => more.gates?.includes(name) ?? false,
           userAgent: sending.userAgent ?? 'test/1',
           signal: new AbortController().signal,
           body: bytes && { mediaType: type, bytes },

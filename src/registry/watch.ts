@@ -13,7 +13,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
   const options = listOptions(call.query, true)
-  const selection = selectionOf(call, options)
+  const { selection } = selectionOf(call, options, ctx)
   const asked = parseRevision(options.resourceVersion)
   const initial = options.sendInitialEvents === true
   if (initial) await waitForRevision(deps.caches, asked, ctx.signal)
