@@ -1,5 +1,6 @@
 /** The command line, declared: what each flag is called, takes and means. Help and parsing both come from this. */
 import { join, resolve } from 'node:path'
+import { parseDuration } from './lib/duration.ts'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
 
 type Flag = { readonly name: string; readonly takes?: string; readonly doc: string; readonly read: (value: string, config: Draft) => void }
@@ -70,6 +71,18 @@ export const FLAGS: readonly Flag[] = [
     doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',
     read: (v, c) => (c.serviceClusterIpRange = v.split(',')),
   },
+  {
+    name: 'history-window',
+    takes: 'DURATION',
+    doc: 'how long changes can be watched from and pages be continued, such as 90s or 1h30m (default 10m)',
+    read: (v, c) => (c.historyMs = readDuration('history-window', v)),
+  },
+  {
+    name: 'bookmark-interval',
+    takes: 'DURATION',
+    doc: 'how often watches that allow bookmarks get one (default 30s)',
+    read: (v, c) => (c.bookmarkMs = readDuration('bookmark-interval', v)),
+  },
   { name: 'log-level', takes: 'LEVEL', doc: 'debug, info, warn (default), error or silent', read: (v, c) => (c.logLevel = readLevel(v)) },
 ]
 
@@ -99,6 +112,13 @@ function readPort(text: string): number {
 function readBool(text: string): boolean {
   if (text !== 'true' && text !== 'false') throw new ConfigError(`--anonymous-auth takes true or false, not "${text}"`)
   return text === 'true'
+}
+function readDuration(flag: string, text: string): number {
+  try {
+    return Number(parseDuration(text)) / 1e6
+  } catch {
+    throw new ConfigError(`--${flag} takes a duration such as 90s or 10m, not "${text}"`)
+  }
 }
 function readStore(text: string): Config['store'] {
   if (text !== 'embedded' && text !== 'memory') throw new ConfigError(`--store takes embedded or memory, not "${text}"`)

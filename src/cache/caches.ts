@@ -11,7 +11,7 @@ import type { WatchEvent } from './watch-stream.ts'
 const PAGE = 1000
 /** How many past writes are read back at start, so that watches opened before a restart can go on. */
 const REPLAYED = 10_000
-const BOOKMARK_EVERY_MS = 30_000
+const BOOKMARK_MS = 30_000
 
 export type CachesOptions = {
   readonly store: Store
@@ -19,6 +19,8 @@ export type CachesOptions = {
   /** Called when following the store fails for good. */
   readonly onFailure: (error: unknown) => void
   readonly history?: HistoryLimits
+  /** How often watches that want bookmarks get one; 30 seconds unless told. */
+  readonly bookmarkMs?: number
   readonly now?: () => number
 }
 
@@ -40,7 +42,7 @@ export class Caches implements AsyncDisposable {
   }
 
   /** Reads what is there, then follows what is written. */
-  static async open({ store, resources, onFailure, history, now }: CachesOptions): Promise<Caches> {
+  static async open({ store, resources, onFailure, history, bookmarkMs = BOOKMARK_MS, now }: CachesOptions): Promise<Caches> {
     const { oldest, newest } = await store.extent()
     const since = Math.max(oldest, newest - REPLAYED)
     const caches = new Caches(store, since)
@@ -51,7 +53,7 @@ export class Caches implements AsyncDisposable {
     }
     caches.#following = caches.#follow().catch(onFailure)
     await caches.reached(newest)
-    caches.#bookmarks = setInterval(() => caches.#sendBookmarks(), BOOKMARK_EVERY_MS)
+    caches.#bookmarks = setInterval(() => caches.#sendBookmarks(), bookmarkMs)
     caches.#bookmarks.unref()
     return caches
   }

@@ -26,6 +26,10 @@ export type Config = {
   readonly logLevel: Level
   /** How long a drain waits for requests under way. */
   readonly drainMs: number
+  /** How long what has happened can be watched from, and a snapshot be read page by page. */
+  readonly historyMs: number
+  /** How often watches that allow bookmarks are told how far they are. */
+  readonly bookmarkMs: number
 }
 
 /** A setting that makes no sense; the message says which and what to write instead. */
@@ -48,17 +52,23 @@ export const DEFAULTS: Config = {
   anonymousAuth: true,
   logLevel: 'warn',
   drainMs: 10_000,
+  historyMs: 600_000,
+  bookmarkMs: 30_000,
 }
+
+const LONGEST_TIMER_MS = 24 * 24 * 3600_000
 
 /** Checks settings against each other; throws ConfigError. */
 export function checkConfig(config: Config): Config {
-  const { port, groupDomain, tlsCertFile, tlsPrivateKeyFile, serviceClusterIpRange: ranges, controllers } = config
+  const { port, groupDomain, tlsCertFile, tlsPrivateKeyFile, serviceClusterIpRange: ranges, controllers, historyMs, bookmarkMs } = config
   if (!Number.isInteger(port) || port < 0 || port > 65535)
     throw new ConfigError(`--secure-port must be a port between 0 and 65535, not ${port}`)
   if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(groupDomain))
     throw new ConfigError(`--group-domain must be a DNS name such as k8s.io, not "${groupDomain}"`)
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     throw new ConfigError('--tls-cert-file and --tls-private-key-file go together: give both or neither')
+  if (!(historyMs >= 1000)) throw new ConfigError('--history-window must be at least 1s: clients that reconnect need a moment')
+  if (!(bookmarkMs >= 100 && bookmarkMs <= LONGEST_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
   const blocks = ranges.map(range => {
     const block = parseCIDR(range)
     if (!block) throw new ConfigError(`--service-cluster-ip-range: "${range}" is not a range such as 10.0.0.0/24 or fd00::/112`)

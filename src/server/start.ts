@@ -9,6 +9,7 @@ import { CertificateAuthenticator } from '../authn/certificate.ts'
 import { TokenAuthenticator } from '../authn/token-file.ts'
 import { authenticatedOnly } from '../authz/authenticated-only.ts'
 import { Caches } from '../cache/caches.ts'
+import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
 import type { Version } from '../cache/version.ts'
 import { documentEndpoints } from '../http/documents.ts'
 import { Endpoints } from '../http/endpoints.ts'
@@ -86,9 +87,12 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   open.push(() => store.close())
   let fail: (reason: unknown) => void = () => {}
   const failed = new Promise<unknown>(resolve => (fail = resolve))
-  const caches = await Caches.open({ store, resources: catalog, onFailure: fail })
+  const { historyMs, bookmarkMs } = config
+  const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
+  const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs })
   open.push(() => caches[Symbol.asyncDispose]())
   const compaction = startCompaction(store, {
+    maxAgeMs: historyMs,
     onError: error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'),
   })
   open.push(async () => compaction[Symbol.asyncDispose]())
