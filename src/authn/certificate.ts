@@ -1,4 +1,4 @@
-/** Users by client certificate: the common name is the user, organisations are groups. */
+/** Users by client certificate: the common name is the user, organisations are groups, and the subject may carry a uid. */
 import type { User } from '../schema/kind.ts'
 import type { Authentication, Authenticator, Credentials } from './authenticator.ts'
 
@@ -8,6 +8,7 @@ export type ClientCertificate = {
   readonly trusted: boolean
   readonly commonName: string
   readonly organizations: readonly string[]
+  readonly uid?: string
   /** Milliseconds since the epoch between which it holds. */
   readonly notBefore: number
   readonly notAfter: number
@@ -29,8 +30,9 @@ export class CertificateAuthenticator implements Authenticator {
     if (now < certificate.notBefore || now > certificate.notAfter)
       return { outcome: 'invalid', reason: 'client certificate has expired or is not yet valid' }
     if (certificate.commonName === '') return { outcome: 'none' }
+    const { commonName: name, organizations: groups, uid } = certificate
     let user = this.#users.get(certificate)
-    if (user === undefined) this.#users.set(certificate, (user = { name: certificate.commonName, groups: certificate.organizations }))
+    if (user === undefined) this.#users.set(certificate, (user = { name, groups, ...(uid !== undefined && { uid }) }))
     return { outcome: 'user', user }
   }
 }

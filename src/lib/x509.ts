@@ -5,7 +5,7 @@ import * as der from './der.ts'
 
 /** A certificate and its key in PEM. */
 export type KeyPair = { readonly cert: string; readonly key: string }
-export type Subject = { readonly commonName: string; readonly organizations?: readonly string[] }
+export type Subject = { readonly commonName: string; readonly organizations?: readonly string[]; readonly uid?: string }
 export type Validity = { readonly notBefore: Date; readonly notAfter: Date }
 
 /** A new authority that signs itself. */
@@ -52,6 +52,9 @@ function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, pur
   return { cert, key: pemOf(privateKey) }
 }
 
+/** The attribute of a subject by which Kubernetes knows a user's uid. */
+export const USER_UID = '1.3.6.1.4.1.57683.2'
+
 const OID = {
   commonName: '2.5.4.3',
   organization: '2.5.4.10',
@@ -93,9 +96,10 @@ function certificate({ subject, issuer, publicKey, validity, extensions }: ToSig
 }
 
 /** Groups first, as other tools write it. */
-function name({ commonName, organizations = [] }: Subject): Buffer {
+function name({ commonName, organizations = [], uid }: Subject): Buffer {
   const attribute = (type: string, value: string) => der.setOf(der.sequence(der.oid(type), der.utf8(value)))
-  return der.sequence(...organizations.map(o => attribute(OID.organization, o)), attribute(OID.commonName, commonName))
+  const parts = [...organizations.map(o => attribute(OID.organization, o)), attribute(OID.commonName, commonName)]
+  return der.sequence(...parts, ...(uid === undefined ? [] : [attribute(USER_UID, uid)]))
 }
 
 /**

@@ -46,7 +46,7 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
     () => issueServer(authority, 'keelson', { names: wanted, ...leafValidity(now, authority) }),
   )
   const admin = keep(folder, 'admin', isOurs, () =>
-    issueClient(authority, { commonName: 'admin', organizations: ['system:masters'] }, leafValidity(now, authority)),
+    issueClient(authority, { commonName: 'admin', organizations: ['system:masters'], uid: 'u-admin' }, leafValidity(now, authority)),
   )
   return { authority, server, admin }
 }
