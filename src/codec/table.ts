@@ -1,7 +1,7 @@
 /** Tables: objects as rows of the columns that their kind declares, for people and kubectl. */
 import type { Json } from '../lib/json-value.ts'
 import { createdAt, NAME_DOC } from '../schema/columns.ts'
-import type { Cell, Column } from '../schema/kind.ts'
+import type { Cell, CellContext, Column } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { parseJson, stringifyJson } from './json.ts'
@@ -14,13 +14,17 @@ export type TableOptions = {
   /** Later tables of a watch leave the columns out. */
   readonly columns: boolean
   readonly now: Date
+  /** Whether the objects are a list, of which cells may look at the whole. */
+  readonly isList?: boolean
 }
 
 /** The JSON of a table of objects, each given as its own JSON; `metadata` is that of the list, or of the one object. */
 export function tableOf(resource: Resource, objects: readonly Uint8Array[], metadata: Json, options: TableOptions): string {
   const columns = columnsOf(resource)
   const head = options.columns ? stringifyJson(columns.map(c => c.definition)) : 'null'
-  const rows = objects.map(json => rowOf(resource, json, options))
+  const parsed = objects.map(readObject)
+  const ctx: CellContext = { now: options.now, ...(options.isList && { list: parsed }) }
+  const rows = objects.map((json, i) => rowOf(resource, json, { ...options, object: parsed[i]!, ctx }))
   return `{"kind":"Table","apiVersion":"${options.apiVersion}","metadata":${stringifyJson(metadata)},"columnDefinitions":${head},"rows":[${rows.join(',')}]}`
 }
 
@@ -57,10 +61,16 @@ function drawnOf(name: string, [type, get, description, options]: Column<AnyObje
   return { definition: { name, type, format, description, priority: wide ? 1 : 0 }, get }
 }
 
-function rowOf(resource: Resource, json: Uint8Array, { includeObject, apiVersion, now }: TableOptions): string {
+function readObject(json: Uint8Array): AnyObject {
   const object = parseJson(json).value as unknown as AnyObject
   object.metadata ??= {}
-  const cells = columnsOf(resource).map(c => cellOf(c, object, now) ?? null)
+  return object
+}
+
+type Row = Pick<TableOptions, 'includeObject' | 'apiVersion'> & { readonly object: AnyObject; readonly ctx: CellContext }
+
+function rowOf(resource: Resource, json: Uint8Array, { includeObject, apiVersion, object, ctx }: Row): string {
+  const cells = columnsOf(resource).map(c => cellOf(c, object, ctx) ?? null)
   const included =
     includeObject === 'None' ? 'null' : includeObject === 'Object' ? utf8(json) : metadataOnly(resource, json, apiVersion).toString('utf8')
   const conditions = resource.def.rowConditions?.(object) ?? []
@@ -68,9 +78,9 @@ function rowOf(resource: Resource, json: Uint8Array, { includeObject, apiVersion
   return `{"cells":${stringifyJson(cells)},${said}"object":${included}}`
 }
 
-function cellOf({ get }: Drawn, object: AnyObject, now: Date): Cell {
+function cellOf({ get }: Drawn, object: AnyObject, ctx: CellContext): Cell {
   try {
-    return get(object, { now })
+    return get(object, ctx)
   } catch {
     // Bookmarks carry a version and nothing else; whatever a column looks for may be absent.
     return '<unknown>'

@@ -48,7 +48,8 @@ function jsonOf(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undef
 }
 
 function shapedList({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape, now: Date): Uint8Array {
-  if (shape.as === 'Table') return Buffer.from(tableOf(resource, items, meta as unknown as Json, tableOptions(shape, now)))
+  if (shape.as === 'Table')
+    return Buffer.from(tableOf(resource, items, meta as unknown as Json, { ...tableOptions(shape, now), isList: true }))
   const parts = items.map(item => metadataOnly(resource, item, shape.apiVersion).toString('utf8'))
   return Buffer.from(`${listHead('PartialObjectMetadataList', shape.apiVersion, meta)}${parts.join(',')}]}`)
 }

@@ -72,7 +72,7 @@ export const capitalize = (word: string) => word.slice(0, 1).toUpperCase() + wor
 export type Naming = {
   /** The full name of a message used in a group version. */
   readonly nameOf: (shape: MessageShape, usedIn: GroupVersion) => string
-  /** Whether apply treats the message as one field wherever it is used. */
+  /** Whether apply treats the message as one field wherever a use of it does not say otherwise. */
   readonly isAtomic: (shape: MessageShape) => boolean
 }
 
@@ -88,7 +88,7 @@ export function namingOf(catalog: Catalog): Naming {
       const groups = users.get(shape) ?? new Map<string, string>()
       users.set(shape, groups)
       if (!groups.has(group)) groups.set(group, version)
-      if (!flags.atomic) loose.add(shape)
+      if (!flags.atomic && !flags.granular) loose.add(shape)
     })
   }
   const metadata = new Set<MessageShape>()

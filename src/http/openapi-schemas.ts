@@ -98,6 +98,7 @@ export class Definitions {
     if (this.#dialect.version === 3 && type.flags.default !== undefined) extra['default'] = type.flags.default as Json
     const saidByDefinition = type.shape.kind === 'message' && this.#naming.isAtomic(type.shape)
     if (type.flags.atomic && type.shape.kind !== 'list' && !saidByDefinition) extra[MAP_TYPE] = 'atomic'
+    if (type.flags.granular) extra[MAP_TYPE] = 'granular'
     Object.assign(extra, mergeExtensions(type))
     if (Object.keys(extra).length === 0) return base
     // In OpenAPI 3 nothing beside a reference counts, so the reference moves one level down.
@@ -160,7 +161,7 @@ const isSameMessage = (a: MessageShape, b: MessageShape) => deepEqual(Object.key
  * whether or not anyone set them, so of these only what is said to be required is.
  */
 function isRequired({ shape, flags }: AnyType): boolean {
-  if (flags.optional || flags.omittable || flags.default !== undefined) return false
+  if (flags.omittable || flags.default !== undefined || (flags.optional && !flags.always)) return false
   const isTime = shape.kind === 'scalar' && (shape.name === 'time' || shape.name === 'microTime')
   return isTime ? flags.required === true : flags.always === true
 }
@@ -173,9 +174,9 @@ function mergeExtensions({ shape, flags }: AnyType): JsonObject {
     if (typeof shape.list !== 'string') found['x-kubernetes-list-map-keys'] = [...shape.list]
   }
   if (flags.merge) {
-    const { key, retainKeys } = flags.merge
+    const { key, retainKeys, replace } = flags.merge
     if (key !== undefined) found['x-kubernetes-patch-merge-key'] = key
-    const strategies = [...(shape.kind === 'list' ? ['merge'] : []), ...(retainKeys ? ['retainKeys'] : [])]
+    const strategies = [...(shape.kind === 'list' ? ['merge'] : []), ...(retainKeys ? ['retainKeys'] : []), ...(replace ? ['replace'] : [])]
     found['x-kubernetes-patch-strategy'] = strategies.join(',')
   }
   return found

@@ -19,6 +19,8 @@ import { ConfigMap } from './core/configmap.ts'
 import { Event } from './core/event.ts'
 import { Namespace } from './core/namespace.ts'
 import { Node } from './core/node.ts'
+import { PersistentVolume } from './core/persistentvolume.ts'
+import { PersistentVolumeClaim } from './core/persistentvolumeclaim.ts'
 import { Pod } from './core/pod.ts'
 import { PodTemplate } from './core/podtemplate.ts'
 import { Secret } from './core/secret.ts'
@@ -40,9 +42,18 @@ import { ResourceClaimTemplate } from './resource/resourceclaimtemplate.ts'
 import { ResourcePoolStatusRequest } from './resource/resourcepoolstatusrequest.ts'
 import { ResourceSlice } from './resource/resourceslice.ts'
 import { PriorityClass } from './scheduling/priorityclass.ts'
+import { CSIDriver } from './storage/csidriver.ts'
+import { CSINode } from './storage/csinode.ts'
+import { CSIStorageCapacity } from './storage/csistoragecapacity.ts'
+import { StorageClass } from './storage/storageclass.ts'
+import { VolumeAttachment } from './storage/volumeattachment.ts'
+import { VolumeAttributesClass } from './storage/volumeattributesclass.ts'
 import { StorageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export const builtinKinds: readonly Kind<any>[] = [
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
   CertificateSigningRequest,
   ClusterRole,
   ClusterRoleBinding,
@@ -63,6 +74,8 @@ export const builtinKinds: readonly Kind<any>[] = [
   Namespace,
   NetworkPolicy,
   Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
   Pod,
   PodCertificateRequest,
   PodDisruptionBudget,
@@ -80,8 +93,11 @@ export const builtinKinds: readonly Kind<any>[] = [
   ServiceAccount,
   ServiceCIDR,
   StatefulSet,
+  StorageClass,
   StorageVersionMigration,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
+  VolumeAttachment,
+  VolumeAttributesClass,
 ]

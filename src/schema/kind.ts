@@ -33,8 +33,8 @@ export type KObject<S, St, F extends Fields = Record<never, never>> = Envelope &
   Message<F>
 
 export type Cell = string | number | bigint | boolean | null | undefined
-/** Beside the request, what a cell may need: the time, for ages. */
-export type CellContext = { readonly now: Date }
+/** Beside the object, what a cell may need: the time, for ages, and of tables of lists all that is listed. */
+export type CellContext = { readonly now: Date; readonly list?: readonly AnyObject[] }
 /** A table column; `format` is the OpenAPI format, `name` for the column that names the object. */
 export type Column<O> = readonly [
   type: 'integer' | 'string' | 'date' | 'boolean' | 'number',
@@ -115,6 +115,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     readonly categories?: readonly string[]
   }
   readonly doc?: string
+  /** What clients of a kind on its way out are told with every answer. */
+  readonly deprecated?: string
   /** The desired state, protobuf field 2, written even when empty. */
   readonly spec?: Type<S, boolean>
   /** The observed state, protobuf field 3, written only through its subresource. */

@@ -33,8 +33,10 @@ export type Flags = {
   readonly default?: unknown
   /** Apply treats the whole value as one field. */
   readonly atomic?: true
+  /** Apply merges the value field by field, here alone: elsewhere its type is one field. */
+  readonly granular?: true
   /** How strategic merge patches treat the list or map; without it they replace it. */
-  readonly merge?: { readonly key?: string; readonly retainKeys?: true }
+  readonly merge?: { readonly key?: string; readonly retainKeys?: true; readonly replace?: true }
 }
 
 export class Type<T, Present extends boolean = false> {
@@ -88,6 +90,11 @@ export class Type<T, Present extends boolean = false> {
   atomic(): Type<T, Present> {
     return this.#flag({ atomic: true })
   }
+  /** Apply merges this one field by field, although its type is one field elsewhere. */
+  granular(): Type<T, Present> {
+    const { atomic: _, ...flags } = this.flags
+    return new Type(this.shape, this.rules, { ...flags, granular: true })
+  }
   /** Strategic merge patches merge this list by a key of its items; without a key, as a set of plain values. */
   mergedBy(key?: string): Type<T, Present> {
     return this.#flag({ merge: { ...this.flags.merge, ...(key === undefined ? {} : { key }) } })
@@ -95,6 +102,10 @@ export class Type<T, Present extends boolean = false> {
   /** Strategic merge patches may name with `$retainKeys` the fields that stay. */
   retainingKeys(): Type<T, Present> {
     return this.#flag({ merge: { ...this.flags.merge, retainKeys: true } })
+  }
+  /** Strategic merge patches put what they name in place of the whole message. */
+  replacedByPatches(): Type<T, Present> {
+    return this.#flag({ merge: { ...this.flags.merge, replace: true } })
   }
 
   #with(rules: Rules): Type<any, any> {

@@ -2,6 +2,7 @@
 import { ObjectMeta } from '../../schema/object-meta.ts'
 import { atomic, keyed, mapOf, message, quantity, type Static, string, time } from '../../schema/types.ts'
 import { PersistentVolumeClaimSpec } from './persistent-volume-claim.ts'
+import { roundAmounts } from './pod/resources.ts'
 
 const PersistentVolumeClaimCondition = message('PersistentVolumeClaimCondition', {
   type: [1, string.always(), 'What the condition is about.'],
@@ -28,17 +29,21 @@ const VolumeHealthStatus = message('VolumeHealthStatus', {
   lastTransitionTime: [2, time, 'When that last changed.'],
 })
 
-export const PersistentVolumeClaimStatus = message('PersistentVolumeClaimStatus', {
-  phase: [1, string.default('Pending'), 'Pending, Bound or Lost.'],
-  accessModes: [2, atomic(string), 'How the bound volume can be mounted.'],
-  capacity: [3, mapOf(quantity), 'What the bound volume holds.'],
-  conditions: [4, keyed(PersistentVolumeClaimCondition, 'type').mergedBy('type'), 'Latest observations.'],
-  allocatedResources: [5, mapOf(quantity), 'What has been allocated, which may be more than asked for.'],
-  allocatedResourceStatuses: [7, mapOf(string), 'How far resizes are, by resource.'],
-  currentVolumeAttributesClassName: [8, string.optional(), 'The class of attributes the volume has.'],
-  modifyVolumeStatus: [9, ModifyVolumeStatus, 'How far a change of that class is.'],
-  healthStatus: [10, VolumeHealthStatus, 'How healthy the volume is.'],
-})
+export const PersistentVolumeClaimStatus = message(
+  'PersistentVolumeClaimStatus',
+  {
+    phase: [1, string.default('Pending'), 'Pending, Bound or Lost.'],
+    accessModes: [2, atomic(string), 'How the bound volume can be mounted.'],
+    capacity: [3, mapOf(quantity), 'What the bound volume holds.'],
+    conditions: [4, keyed(PersistentVolumeClaimCondition, 'type').mergedBy('type'), 'Latest observations.'],
+    allocatedResources: [5, mapOf(quantity), 'What has been allocated, which may be more than asked for.'],
+    allocatedResourceStatuses: [7, mapOf(string), 'How far resizes are, by resource.'],
+    currentVolumeAttributesClassName: [8, string.optional(), 'The class of attributes the volume has.'],
+    modifyVolumeStatus: [9, ModifyVolumeStatus, 'How far a change of that class is.'],
+    healthStatus: [10, VolumeHealthStatus, 'How healthy the volume is.'],
+  },
+  { defaults: ({ capacity, allocatedResources }) => roundAmounts(capacity, allocatedResources) },
+)
 export type PersistentVolumeClaimStatus = Static<typeof PersistentVolumeClaimStatus>
 
 /** A claim inside another object, which always says what it is. */

@@ -32,9 +32,12 @@ export function meansTheSame(type: AnyType, a: any, b: any): boolean {
 
 const CONTEXT = 3
 
-/** What changed between two values, line by line of their indented JSON, in the form of `diff -u`: one block from the first change to the last. */
-export function describeChange(before: unknown, after: unknown): string {
-  const [old, now] = [linesOf(before), linesOf(after)]
+/**
+ * What changed between two values, line by line of their indented JSON, in the form of `diff -u`: one block from the first
+ * change to the last. Keys are sorted unless they come in an order of their own.
+ */
+export function describeChange(before: unknown, after: unknown, { ordered = false }: { readonly ordered?: boolean } = {}): string {
+  const [old, now] = [linesOf(before, ordered), linesOf(after, ordered)]
   let start = 0
   while (start < old.length && old[start] === now[start]) start++
   let end = 0
@@ -52,10 +55,10 @@ export function describeChange(before: unknown, after: unknown): string {
   ].join('\n')
 }
 
-const linesOf = (value: unknown): string[] =>
-  (JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? Number(part) : isObject(part) ? sorted(part) : part), 1) ?? '').split(
-    '\n',
-  )
+function linesOf(value: unknown, ordered: boolean): string[] {
+  const shown = (_: string, part: unknown) => (typeof part === 'bigint' ? Number(part) : isObject(part) && !ordered ? sorted(part) : part)
+  return (JSON.stringify(value, shown, 1) ?? '').split('\n')
+}
 
 /** Keys in order, so that a change of order is no change. */
 const sorted = (object: object): object => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -25,14 +25,14 @@ export const SecretReference = message('SecretReference', {
 export type SecretReference = Static<typeof SecretReference>
 
 export const TypedLocalObjectReference = message('TypedLocalObjectReference', {
-  apiGroup: [1, string.always().omittable(), 'API group of the object; the core group when absent.'],
+  apiGroup: [1, string.optional().always().omittable(), 'API group of the object; the core group when absent.'],
   kind: [2, string.always(), 'Kind of the object.'],
   name: [3, string.always(), 'Name of the object.'],
 }).atomic()
 export type TypedLocalObjectReference = Static<typeof TypedLocalObjectReference>
 
 export const TypedObjectReference = message('TypedObjectReference', {
-  apiGroup: [1, string.always().omittable(), 'API group of the object; the core group when absent.'],
+  apiGroup: [1, string.optional().always().omittable(), 'API group of the object; the core group when absent.'],
   kind: [2, string.always(), 'Kind of the object.'],
   name: [3, string.always(), 'Name of the object.'],
   namespace: [4, string.optional(), 'Namespace of the object; the own one when absent.'],

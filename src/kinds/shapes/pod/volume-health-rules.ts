@@ -1,8 +1,9 @@
 /** Rules on what is told of the health of volumes. */
-import { duplicate, type FieldError, invalidEach, notFoundValue, type Ref, required, tooLong, tooMany } from '../../../schema/refs.ts'
+import { duplicate, type FieldError, invalidEach, notFoundValue, type Ref, required, tooLong, tooMany, unsupported } from '../../../schema/refs.ts'
 import { conditionReasonFaults } from '../meta.ts'
 import type { PodVolumeHealth, VolumeHealthCondition } from './status.ts'
 
+const STATUSES = ['DataLoss', 'Degraded', 'Inaccessible']
 const MAX_CONDITIONS = 16
 const MAX_REASON_BYTES = 256
 const MAX_MESSAGE_BYTES = 1024
@@ -47,6 +48,7 @@ export function* validateHealthConditions(
   }
   for (const [i, { status, reason, message = '' }] of conditions.entries()) {
     if (!status) yield required(at[i]!.status)
+    else if (!STATUSES.includes(status)) yield unsupported(at[i]!.status, ...STATUSES)
     if (!reason) yield required(at[i]!.reason)
     else if (Buffer.byteLength(reason) > MAX_REASON_BYTES) yield tooLong(at[i]!.reason, MAX_REASON_BYTES)
     if (Buffer.byteLength(message) > MAX_MESSAGE_BYTES) yield tooLong(at[i]!.message, MAX_MESSAGE_BYTES)

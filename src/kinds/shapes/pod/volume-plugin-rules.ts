@@ -53,8 +53,9 @@ const needsDriver = needs<{ driver: string }>('driver')
 const needsDisk = needs<AzureDiskVolumeSource>('diskName', 'diskURI')
 
 const PARTITION_MESSAGE = 'must be between 1 and 255, inclusive'
-const LUN_MESSAGE = 'must be between 0 and 255, inclusive'
-const isByte = (value: number): boolean => value >= 0 && value <= 255
+export const LUN_MESSAGE = 'must be between 0 and 255, inclusive'
+/** Whether a number of a logical unit or partition fits a byte. */
+export const isByte = (value: number): boolean => value >= 0 && value <= 255
 
 export function* validateNFS(source: NFSVolumeSource, at: Ref<NFSVolumeSource>): Iterable<FieldError> {
   yield* needsServerAndPath(source, at)
@@ -117,6 +118,9 @@ const IQN_AUTHORITY = /[a-zA-Z0-9\-.]+/y
 const NOT_IN_IQN = /[,;*&$|\t\n\f\r ]/
 const EUI = /^eui.[a-zA-Z0-9]{16}$/u
 const NAA = /^naa.[a-zA-Z0-9]{32}$/u
+
+/** Whether the text names a target or an initiator of iSCSI. */
+export const isISCSIName = (name: string): boolean => iscsiNameFaults(name).length === 0
 
 function iscsiNameFaults(name: string): string[] {
   if (name.startsWith('iqn')) return isIQN(name) ? [] : ['must be valid format']

@@ -1,0 +1,127 @@
+/** PersistentVolume is a piece of storage that outlives the pods which use it. */
+import { getOwn } from '../../lib/json-value.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { type FieldError, forbidden, type Ref, refTo } from '../../schema/refs.ts'
+import { message, string, time } from '../../schema/types.ts'
+import { type PersistentVolumeSource, PersistentVolumeSpec } from '../shapes/persistent-volume.ts'
+import { validatePersistentVolumeChange, validatePersistentVolumeSpec } from '../shapes/persistent-volume-rules.ts'
+import { deprecatedNodeLabel } from '../shapes/pod/node-labels.ts'
+import { hasInvalidNodeValues } from '../shapes/pod/node-selector-rules.ts'
+import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
+
+const PersistentVolumeStatus = message('PersistentVolumeStatus', {
+  phase: [1, string.default('Pending'), 'Pending, Available, Bound, Released or Failed.'],
+  message: [2, string, 'For people: why it is in this phase.'],
+  reason: [3, string, 'A short word for why it failed.'],
+  lastPhaseTransitionTime: [4, time, 'When the phase last changed.'],
+})
+
+const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options'
+
+export const PersistentVolume = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolume',
+  scope: 'Cluster',
+  names: { plural: 'persistentvolumes', short: ['pv'] },
+  doc: 'A piece of storage that outlives the pods which use it.',
+  spec: PersistentVolumeSpec,
+  status: PersistentVolumeStatus,
+
+  defaults({ spec }) {
+    spec.persistentVolumeReclaimPolicy ??= 'Retain'
+    spec.volumeMode ??= 'Filesystem'
+  },
+  onCreate({ status }, { now }) {
+    status.lastPhaseTransitionTime = formatTime(instantOf(now.getTime()))
+  },
+  *validate({ metadata, spec }, at, { old, gate }) {
+    const name = metadata.name ?? ''
+    const allowInvalidNodeValues = hasInvalidNodeValues(old?.spec.nodeAffinity?.required)
+    yield* validatePersistentVolumeSpec(spec, at.spec, { name, allowInvalidNodeValues })
+    yield* validateMountOptions(metadata.annotations, spec)
+    if (old) yield* validatePersistentVolumeChange(spec, old.spec, at.spec, { mutableNodeAffinity: gate('MutablePVNodeAffinity') })
+  },
+  *warn({ metadata, spec }) {
+    const { annotations } = metadata
+    if (annotations && Object.hasOwn(annotations, CLASS_ANNOTATION)) yield `metadata.annotations[${CLASS_ANNOTATION}]: ${OLD_CLASS_ADVICE}`
+    if (annotations && Object.hasOwn(annotations, MOUNT_OPTIONS_ANNOTATION))
+      yield `metadata.annotations[${MOUNT_OPTIONS_ANNOTATION}]: deprecated since v1.31; use "mountOptions" attribute instead`
+    if (spec.persistentVolumeReclaimPolicy === 'Recycle')
+      yield 'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.'
+    for (const [i, { matchExpressions }] of (spec.nodeAffinity?.required?.nodeSelectorTerms ?? []).entries())
+      for (const [j, { key }] of (matchExpressions ?? []).entries()) {
+        const advice = deprecatedNodeLabel(key)
+        const at = `spec.nodeAffinity.required.nodeSelectorTerms[${i}].matchExpressions[${j}].key`
+        if (advice !== undefined) yield `${at}: ${key} is ${advice}`
+      }
+    for (const [source, advice, shown = source] of OUTDATED) if (spec[source]) yield `spec.${shown}: ${advice}`
+  },
+
+  deletion: { answers: 'object' },
+
+  subresources: {
+    status: {
+      onUpdate({ status }, old, { now }) {
+        const { phase, lastPhaseTransitionTime: before } = old.status
+        if (status.phase === phase) {
+          if (before !== undefined) status.lastPhaseTransitionTime ??= before
+        } else if (status.lastPhaseTransitionTime === undefined || status.lastPhaseTransitionTime === before)
+          status.lastPhaseTransitionTime = formatTime(instantOf(now.getTime()))
+      },
+      *validate() {},
+    },
+  },
+
+  columns: {
+    Capacity: ['string', o => getOwn(o.spec.capacity ?? {}, 'storage') ?? '0', 'How much the volume holds.'],
+    'Access Modes': ['string', o => formatAccessModes(o.spec.accessModes), 'How the volume can be mounted.'],
+    'Reclaim Policy': ['string', o => o.spec.persistentVolumeReclaimPolicy, 'What happens when its claim is gone.'],
+    Status: ['string', o => (o.metadata.deletionTimestamp ? 'Terminating' : o.status.phase), 'Whether the volume is free, bound or gone.'],
+    Claim: [
+      'string',
+      ({ spec: { claimRef: c } }) => (c ? `${c.namespace ?? ''}/${c.name ?? ''}` : ''),
+      'The claim the volume is bound to.',
+    ],
+    StorageClass: ['string', o => classOf(o) ?? '', 'StorageClass of the pv'],
+    VolumeAttributesClass: ['string', o => o.spec.volumeAttributesClassName ?? '<unset>', 'VolumeAttributesClass of the pv'],
+    Reason: ['string', o => o.status.reason ?? '', 'Why the volume failed.'],
+    Age: age,
+    VolumeMode: ['string', o => o.spec.volumeMode ?? '<unset>', 'Whether the volume is a file system or a raw device.', 'wide'],
+  },
+})
+
+const OUTDATED: readonly (readonly [source: keyof PersistentVolumeSource, advice: string, shown?: string])[] = [
+  ['cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
+  ['photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
+  ['scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
+  ['storageos', 'deprecated in v1.22, non-functional in v1.25+', 'storageOS'],
+  ['glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
+  ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
+]
+
+/** Storage that knows the options of mounting by annotation, which came before the field. */
+const TAKES_MOUNT_OPTIONS: readonly (keyof PersistentVolumeSource)[] = [
+  'gcePersistentDisk',
+  'awsElasticBlockStore',
+  'glusterfs',
+  'nfs',
+  'rbd',
+  'quobyte',
+  'iscsi',
+  'cinder',
+  'cephfs',
+  'azureFile',
+  'vsphereVolume',
+  'azureDisk',
+  'photonPersistentDisk',
+]
+
+function* validateMountOptions(annotations: Record<string, string> | undefined, spec: PersistentVolumeSpec): Iterable<FieldError> {
+  if (TAKES_MOUNT_OPTIONS.some(source => spec[source])) return
+  const at: Ref<unknown> = refTo(undefined, `metadata.annotations.${MOUNT_OPTIONS_ANNOTATION}`)
+  if (annotations && Object.hasOwn(annotations, MOUNT_OPTIONS_ANNOTATION))
+    yield forbidden(at, 'may not specify mount options for this volume type')
+}

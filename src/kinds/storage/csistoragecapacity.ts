@@ -1,0 +1,48 @@
+/** CSIStorageCapacity tells how much room a driver has left for a class of storage in one part of the cluster. */
+import { deepEqual } from '../../lib/json-value.ts'
+import { nameIsDNSSubdomain } from '../../lib/names.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { invalid, invalidEach, refTo } from '../../schema/refs.ts'
+import { quantity, string } from '../../schema/types.ts'
+import { LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
+import { deprecatedNodeLabel } from '../shapes/pod/node-labels.ts'
+import { validateNonNegativeQuantity } from '../shapes/pod/resource-rules.ts'
+
+export const CSIStorageCapacity = defineKind({
+  group: 'storage.{group_domain}',
+  version: 'v1',
+  kind: 'CSIStorageCapacity',
+  scope: 'Namespaced',
+  names: { plural: 'csistoragecapacities' },
+  doc: 'How much room a driver has left for a class of storage.',
+  fields: {
+    nodeTopology: [2, LabelSelector, 'From which nodes the storage can be reached; none when absent. Cannot change.'],
+    storageClassName: [3, string.always(), 'The class of storage. Cannot change.'],
+    capacity: [4, quantity.optional(), 'How much room there is.'],
+    maximumVolumeSize: [5, quantity.optional(), 'The largest volume that can be made.'],
+  },
+  needsResourceVersion: true,
+
+  *validate(o, at, { old }) {
+    const { nodeTopology, storageClassName, capacity } = o
+    const before = old?.nodeTopology
+    const allowInvalidValues = before !== undefined && [...validateLabelSelector(before, refTo(before))].length > 0
+    yield* validateLabelSelector(nodeTopology, at.nodeTopology, { allowInvalidValues })
+    yield* invalidEach(at.storageClassName, nameIsDNSSubdomain(storageClassName))
+    if (capacity !== undefined) yield* validateNonNegativeQuantity(capacity, at.capacity)
+    if (!old) return
+    if (!deepEqual(nodeTopology as never, old.nodeTopology as never))
+      yield invalid(refTo(nodeTopology ?? null, 'nodeTopology'), 'field is immutable')
+    if (storageClassName !== old.storageClassName) yield invalid(at.storageClassName, 'field is immutable')
+  },
+  *warn({ nodeTopology }) {
+    for (const [i, { key }] of (nodeTopology?.matchExpressions ?? []).entries()) {
+      const advice = deprecatedNodeLabel(key)
+      if (advice !== undefined) yield `nodeTopology.matchExpressions[${i}].key: ${key} is ${advice}`
+    }
+    for (const label of Object.keys(nodeTopology?.matchLabels ?? {})) {
+      const advice = deprecatedNodeLabel(label)
+      if (advice !== undefined) yield `nodeTopology.matchLabels.${label}: ${advice}`
+    }
+  },
+})
