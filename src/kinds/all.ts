@@ -17,12 +17,15 @@ import { PodCertificateRequest } from './certificates/podcertificaterequest.ts'
 import { Lease } from './coordination/lease.ts'
 import { ConfigMap } from './core/configmap.ts'
 import { Event } from './core/event.ts'
+import { LimitRange } from './core/limitrange.ts'
 import { Namespace } from './core/namespace.ts'
 import { Node } from './core/node.ts'
 import { PersistentVolume } from './core/persistentvolume.ts'
 import { PersistentVolumeClaim } from './core/persistentvolumeclaim.ts'
 import { Pod } from './core/pod.ts'
 import { PodTemplate } from './core/podtemplate.ts'
+import { ReplicationController } from './core/replicationcontroller.ts'
+import { ResourceQuota } from './core/resourcequota.ts'
 import { Secret } from './core/secret.ts'
 import { ServiceAccount } from './core/serviceaccount.ts'
 import { Ingress } from './networking/ingress.ts'
@@ -68,6 +71,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   Ingress,
   IngressClass,
   Lease,
+  LimitRange,
   MutatingAdmissionPolicy,
   MutatingAdmissionPolicyBinding,
   MutatingWebhookConfiguration,
@@ -82,9 +86,11 @@ export const builtinKinds: readonly Kind<any>[] = [
   PodTemplate,
   PriorityClass,
   ReplicaSet,
+  ReplicationController,
   ResourceClaim,
   ResourceClaimTemplate,
   ResourcePoolStatusRequest,
+  ResourceQuota,
   ResourceSlice,
   Role,
   RoleBinding,

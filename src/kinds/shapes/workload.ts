@@ -54,10 +54,19 @@ export function* validateTemplate(
   const { labels } = template.metadata
   if (labelTermsOf(selector) !== undefined && !matchesLabels(selector, labels))
     yield invalid(withValue(at.template.metadata.labels, labels ?? null), '`selector` does not match template `labels`')
-  yield* validatePodTemplateSpec(template, at.template, podOptionsFor(old, gatedPodOptions(gate)))
-  if (template.spec.restartPolicy !== 'Always') yield unsupported(at.template.spec.restartPolicy, 'Always')
+  yield* validateLastingTemplate(template, at.template, { owner, old, gate })
+}
+
+/** Rules on a template whose pods always run again: nothing may end them. */
+export function* validateLastingTemplate(
+  template: PodTemplateSpec,
+  at: Ref<PodTemplateSpec>,
+  { owner, old, gate }: Stored & { readonly owner: string },
+): Iterable<FieldError> {
+  yield* validatePodTemplateSpec(template, at, podOptionsFor(old, gatedPodOptions(gate)))
+  if (template.spec.restartPolicy !== 'Always') yield unsupported(at.spec.restartPolicy, 'Always')
   if (template.spec.activeDeadlineSeconds !== undefined)
-    yield forbidden(at.template.spec.activeDeadlineSeconds, `activeDeadlineSeconds in ${owner} is not Supported`)
+    yield forbidden(at.spec.activeDeadlineSeconds, `activeDeadlineSeconds in ${owner} is not Supported`)
 }
 
 /** A selector that selects everything would make a workload take all pods for its own. */
