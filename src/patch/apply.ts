@@ -1,4 +1,6 @@
 // Server-side apply: a configuration merged into the object, with every field's owner kept and conflicts told.
+
+import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { StatusCause } from '../schema/status-error.ts'
@@ -17,7 +19,6 @@ import {
   sharing,
   union,
 } from './field-set.ts'
-import { compareText } from './go-text.ts'
 import { KUBECTL, lastAppliedFields, withLastApplied } from './last-applied.ts'
 import {
   identifierOf,

@@ -1,10 +1,10 @@
 // Objects that kubectl applied from the client's side carry their last configuration in an annotation; a server-side apply takes over from it.
 import { parseJson } from '../codec/json.ts'
+import { goJson } from '../lib/go-text.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType } from '../schema/types.ts'
 import { compare } from './compare.ts'
 import { difference, type FieldSet } from './field-set.ts'
-import { goJson } from './go-text.ts'
 import { typedErrors } from './typed-errors.ts'
 import { fieldSetOf } from './typed-sets.ts'
 

@@ -1,10 +1,11 @@
 // The managers of an object: managedFields read into field sets, and written back in the order the API keeps.
+
+import { compareText, goJson, goQuote, isPrintable } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, targetValue, tooLong } from '../schema/refs.ts'
 import type { FieldSet } from './field-set.ts'
 import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
-import { compareText, goJson, goQuote, isPrintable } from './go-text.ts'
 
 export type Operation = 'Apply' | 'Update'
 

@@ -1,10 +1,11 @@
 // Who owns which field after a plain write: what changed belongs to the writer and to no one else.
+
+import { compareText } from '../lib/go-text.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
 import { type Comparison, compare, withoutFields } from './compare.ts'
 import { difference, EMPTY_SET, type FieldSet, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
-import { compareText } from './go-text.ts'
 import {
   asksForReset,
   identifierOf,

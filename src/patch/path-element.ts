@@ -7,8 +7,8 @@
 //
 // The text is canonical (keys sorted, numbers and strings written one way), so equal steps are equal strings.
 import { parseJson } from '../codec/json.ts'
+import { compareText, goJson, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
-import { compareText, goJson, goQuote } from './go-text.ts'
 
 export type PathElement = string
 

@@ -1,6 +1,7 @@
 // How strategic merge patches treat lists: items found by their merge key, plain values as a set, and the order of both.
+
+import { goJson, goPrint, goType } from '../lib/go-text.ts'
 import { copyObject, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
-import { goJson, goPrint, goType } from './go-text.ts'
 
 /** A patch that cannot be applied; `code` is 400 for one that is malformed and 422 for one that does not fit the object. */
 export class StrategicMergeError extends Error {

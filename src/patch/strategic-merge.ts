@@ -5,9 +5,10 @@
 //   {"$setElementOrder/containers": [{"name": "b"}, …]}        orders them
 //   {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]} removes a plain value
 //   {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}} removes every other field of the strategy
+
+import { goType } from '../lib/go-text.ts'
 import { copyObject, getOwn, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import type { AnyType } from '../schema/types.ts'
-import { goType } from './go-text.ts'
 import {
   applyOrder,
   badDirective,

@@ -1,8 +1,9 @@
 // What apply and strategic merge need to know of a type: its parts by name, how lists tell items apart, what is atomic.
+
+import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { conform } from '../schema/conform.ts'
 import type { AnyType, Field, Flags, ScalarName } from '../schema/types.ts'
-import { compareText } from './go-text.ts'
 import { fieldElement, keyElement, type PathElement, singleKeyElement, valueElement } from './path-element.ts'
 
 export type Structure = ScalarStructure | MessageStructure | MapStructure | ListStructure

@@ -1,8 +1,9 @@
 // What is wrong with an applied configuration: fields the type does not know, values of another kind, repeated keys.
+
+import { goPrint, goSyntax, goType } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType, ScalarName } from '../schema/types.ts'
 import { pathText } from './field-set.ts'
-import { goPrint, goSyntax, goType } from './go-text.ts'
 import { elementText, type PathElement } from './path-element.ts'
 import {
   elementOf,

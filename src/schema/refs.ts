@@ -1,5 +1,7 @@
 /** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
 
+import { goQuote } from '../lib/go-text.ts'
+
 const TARGET = Symbol('target')
 type Target = { readonly path: string; readonly value: unknown }
 
@@ -88,9 +90,8 @@ const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): 
 const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError =>
   about(reason, `${title}: ${show(targetOf(ref).value)}`, ref, detail)
 /** Absent shows as the empty text: most fields are text, and for them absent and empty are the same. */
-const show = (value: unknown): string =>
-  value === undefined
-    ? '""'
-    : typeof value === 'bigint'
-      ? String(value)
-      : JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))
+function show(value: unknown): string {
+  if (value === undefined) return '""'
+  if (typeof value === 'string') return goQuote(value)
+  return typeof value === 'bigint' ? String(value) : JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))
+}

@@ -1,5 +1,5 @@
 // Values and quotes as Go's formatter prints them, for the messages clients read.
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { isObject, type Json, type JsonObject } from './json-value.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '\x07': '\\a',
