@@ -76,7 +76,7 @@ test('field ownership names an operation, a printable manager and the one format
     'metadata.managedFields[0].operation: Required value: must not be empty',
     'metadata.managedFields[1].operation: Unsupported value: "Merge": supported values: "Apply", "Update"',
     'metadata.managedFields[1].fieldsType: Invalid value: "V2": must be `FieldsV1`',
-    'metadata.managedFields[2].manager: Invalid value: "é\\u0007": invalid character U+0007 (at position 2)',
+    'metadata.managedFields[2].manager: Invalid value: "é\\a": invalid character U+0007 (at position 2)',
   ])
   assert.deepEqual(onCreate({ ...fine, managedFields: [{ operation: 'Apply', manager: 'm'.repeat(129), subresource: 's'.repeat(257) }] }), [
     'metadata.managedFields[0].manager: Too long: may not be more than 128 bytes',
