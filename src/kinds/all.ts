@@ -6,6 +6,7 @@ import { MutatingWebhookConfiguration } from './admissionregistration/mutatingwe
 import { ValidatingAdmissionPolicy } from './admissionregistration/validatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicyBinding } from './admissionregistration/validatingadmissionpolicybinding.ts'
 import { ValidatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
+import { APIService } from './apiregistration/apiservice.ts'
 import { ControllerRevision } from './apps/controllerrevision.ts'
 import { DaemonSet } from './apps/daemonset.ts'
 import { Deployment } from './apps/deployment.ts'
@@ -28,6 +29,8 @@ import { ReplicationController } from './core/replicationcontroller.ts'
 import { ResourceQuota } from './core/resourcequota.ts'
 import { Secret } from './core/secret.ts'
 import { ServiceAccount } from './core/serviceaccount.ts'
+import { FlowSchema } from './flowcontrol/flowschema.ts'
+import { PriorityLevelConfiguration } from './flowcontrol/prioritylevelconfiguration.ts'
 import { Ingress } from './networking/ingress.ts'
 import { IngressClass } from './networking/ingressclass.ts'
 import { NetworkPolicy } from './networking/networkpolicy.ts'
@@ -54,6 +57,7 @@ import { VolumeAttributesClass } from './storage/volumeattributesclass.ts'
 import { StorageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export const builtinKinds: readonly Kind<any>[] = [
+  APIService,
   CSIDriver,
   CSINode,
   CSIStorageCapacity,
@@ -68,6 +72,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   DeviceClass,
   DeviceTaintRule,
   Event,
+  FlowSchema,
   Ingress,
   IngressClass,
   Lease,
@@ -85,6 +90,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   PodDisruptionBudget,
   PodTemplate,
   PriorityClass,
+  PriorityLevelConfiguration,
   ReplicaSet,
   ReplicationController,
   ResourceClaim,

@@ -6,8 +6,8 @@ import type { Json } from '../../lib/json-value.ts'
 import { setOwn } from '../../lib/json-value.ts'
 import type { AnyType } from '../../schema/types.ts'
 
-const GO_NAMES: Readonly<Record<string, string>> = { cel: 'CEL' }
-const SHOWN_AS_USUAL = new Set(['Condition', 'ObjectMeta'])
+const GO_NAMES: Readonly<Record<string, string>> = { apiGroups: 'APIGroups', apiVersion: 'APIVersion', cel: 'CEL' }
+const SHOWN_AS_USUAL = new Set(['Condition', 'LabelSelector', 'ObjectMeta'])
 
 /** The value of a type as Kubernetes holds it. */
 export function internalForm(type: AnyType, value: any): Json {

@@ -1,0 +1,157 @@
+/** PriorityLevelConfiguration says how much of the server the requests of one level get, and what happens to those beyond. */
+import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { int32, message, type Static, string } from '../../schema/types.ts'
+import { internalForm } from '../resource/internal-form.ts'
+import { looseConditions, validateLooseConditions } from './conditions.ts'
+
+const QueuingConfiguration = message('QueuingConfiguration', {
+  queues: [1, int32.default(64), 'How many queues there are.'],
+  handSize: [2, int32.default(8), 'Among how many queues each flow may choose.'],
+  queueLengthLimit: [3, int32.default(50), 'How many requests wait in a queue before others are refused.'],
+})
+type Queuing = Static<typeof QueuingConfiguration>
+
+const LimitResponse = message('LimitResponse', {
+  type: [1, string.always(), 'What happens to requests beyond the limit: Queue or Reject.'],
+  queuing: [2, QueuingConfiguration, 'How they are queued; only with Queue.'],
+})
+type LimitResponse = Static<typeof LimitResponse>
+
+const LimitedPriorityLevelConfiguration = message('LimitedPriorityLevelConfiguration', {
+  nominalConcurrencyShares: [1, int32.optional().default(30), 'Its share of the server, compared with the shares of other levels.'],
+  limitResponse: [2, LimitResponse.orEmpty(), 'What happens to requests beyond the limit.'],
+  lendablePercent: [3, int32.optional().default(0), 'How much of its share other levels may borrow.'],
+  borrowingLimitPercent: [4, int32.optional(), 'How much it may borrow, compared with its share; without end when absent.'],
+})
+type Limited = Static<typeof LimitedPriorityLevelConfiguration>
+
+const ExemptPriorityLevelConfiguration = message('ExemptPriorityLevelConfiguration', {
+  nominalConcurrencyShares: [1, int32.optional().default(0), 'What is set aside for it of the server.'],
+  lendablePercent: [2, int32.optional().default(0), 'How much of that other levels may borrow.'],
+})
+type Exempt = Static<typeof ExemptPriorityLevelConfiguration>
+
+const PriorityLevelConfigurationSpec = message('PriorityLevelConfigurationSpec', {
+  type: [1, string.always(), 'Whether requests are limited: Limited or Exempt.'],
+  limited: [2, LimitedPriorityLevelConfiguration, 'The limits; only with Limited.'],
+  exempt: [3, ExemptPriorityLevelConfiguration, 'What is set aside; only with Exempt.'],
+})
+type Spec = Static<typeof PriorityLevelConfigurationSpec>
+
+const PriorityLevelConfigurationStatus = message('PriorityLevelConfigurationStatus', {
+  conditions: [1, looseConditions('PriorityLevelConfigurationCondition'), 'Latest observations.'],
+})
+
+export const PriorityLevelConfiguration = defineKind({
+  group: 'flowcontrol.apiserver.{group_domain}',
+  version: 'v1',
+  kind: 'PriorityLevelConfiguration',
+  scope: 'Cluster',
+  names: { plural: 'prioritylevelconfigurations' },
+  doc: 'How much of the server the requests of one level get.',
+  spec: PriorityLevelConfigurationSpec,
+  status: PriorityLevelConfigurationStatus,
+  generation: true,
+
+  *validate({ metadata: { name = '', annotations = {} }, spec }, at, { groupDomain }) {
+    const key = `flowcontrol.${groupDomain}/v1beta3-preserve-zero-concurrency-shares`
+    if (Object.hasOwn(annotations, key)) yield forbidden(at.metadata.annotations, `annotation '${key}' is forbidden`)
+    yield* validateSpec(spec, at.spec, name)
+    yield* validateFixed(spec, at.spec, name)
+    yield* validateParts(spec, at.spec)
+  },
+
+  subresources: {
+    status: { keepsMetadata: true, validate: ({ status }, { status: at }) => validateLooseConditions(status.conditions, at.conditions) },
+  },
+
+  columns: {
+    Type: ['string', o => o.spec.type, 'Whether requests are limited.'],
+    NominalConcurrencyShares: ['string', o => o.spec.limited?.nominalConcurrencyShares ?? '<none>', 'Its share of the server.'],
+    Queues: ['string', o => o.spec.limited?.limitResponse.queuing?.queues ?? '<none>', 'How many queues there are.'],
+    HandSize: ['string', o => o.spec.limited?.limitResponse.queuing?.handSize ?? '<none>', 'Among how many each flow may choose.'],
+    QueueLengthLimit: ['string', o => o.spec.limited?.limitResponse.queuing?.queueLengthLimit ?? '<none>', 'How many requests wait.'],
+    Age: age,
+  },
+})
+
+function* validateSpec({ type, limited, exempt }: Spec, at: Ref<Spec>, name: string): Iterable<FieldError> {
+  if ((name === 'exempt') !== (type === 'Exempt')) yield invalid(at.type, "must be 'Exempt' if and only if `name` is 'exempt'")
+  if (type === 'Exempt') {
+    if (exempt) yield* validateExempt(exempt, at.exempt)
+  } else if (type === 'Limited') {
+    if (limited) yield* validateLimited(limited, at.limited)
+  } else if (type) yield unsupported(at.type, 'Exempt', 'Limited')
+}
+
+/** Each type comes with the part of its name and no other. Told after everything else. */
+function* validateParts({ type, limited, exempt }: Spec, at: Ref<Spec>): Iterable<FieldError> {
+  if (type !== 'Exempt' && exempt) yield forbidden(at.exempt, '')
+  if (type !== 'Limited' && limited) yield forbidden(at.limited, '')
+  if (type === 'Limited' && !limited) yield required(at.limited)
+  if (!type) yield required(at.type)
+  if (!limited) return
+  const { type: response, queuing } = limited.limitResponse
+  const here = at.limited.limitResponse
+  if (response !== 'Queue' && queuing) yield forbidden(here.queuing, '')
+  if (response === 'Queue' && !queuing) yield required(here.queuing)
+  if (!response) yield required(here.type)
+}
+
+function* validateExempt({ nominalConcurrencyShares: shares, lendablePercent }: Exempt, at: Ref<Exempt>): Iterable<FieldError> {
+  if (shares < 0) yield invalid(at.nominalConcurrencyShares, 'must be a non-negative integer')
+  yield* validatePercent(lendablePercent, at.lendablePercent)
+}
+
+function* validateLimited(limited: Limited, at: Ref<Limited>): Iterable<FieldError> {
+  const { nominalConcurrencyShares, limitResponse, lendablePercent, borrowingLimitPercent = 0 } = limited
+  if (nominalConcurrencyShares < 0) yield invalid(at.nominalConcurrencyShares, 'must be a non-negative integer')
+  yield* validateResponse(limitResponse, at.limitResponse)
+  yield* validatePercent(lendablePercent, at.lendablePercent)
+  if (borrowingLimitPercent < 0) yield invalid(at.borrowingLimitPercent, 'if specified, must be a non-negative integer')
+}
+
+function* validatePercent(percent: number, at: Ref<number>): Iterable<FieldError> {
+  if (percent < 0 || percent > 100) yield invalid(at, 'must be between 0 and 100, inclusive')
+}
+
+function* validateResponse({ type, queuing }: LimitResponse, at: Ref<LimitResponse>): Iterable<FieldError> {
+  if (type === 'Queue') {
+    if (queuing) yield* validateQueuing(queuing, at.queuing)
+  } else if (type && type !== 'Reject') yield unsupported(at.type, 'Queue', 'Reject')
+}
+
+const MOST_QUEUES = 10_000_000
+/** Hands are dealt from a hash of 64 bits, of which so many are even enough. */
+const HASH_BITS = 60
+
+function* validateQueuing({ queues, handSize, queueLengthLimit }: Queuing, at: Ref<Queuing>): Iterable<FieldError> {
+  if (queueLengthLimit <= 0) yield invalid(at.queueLengthLimit, 'must be positive')
+  if (queues <= 0) yield invalid(at.queues, 'must be positive')
+  else if (queues > MOST_QUEUES) yield invalid(at.queues, `must not be greater than ${MOST_QUEUES}`)
+  if (handSize <= 0) yield invalid(at.handSize, 'must be positive')
+  else if (handSize > queues) yield invalid(at.handSize, `should not be greater than queues (${queues})`)
+  else if (Math.ceil(Math.log2(queues) * handSize) > HASH_BITS)
+    yield invalid(
+      at.handSize,
+      `required entropy bits of deckSize ${queues} and handSize ${handSize} should not be greater than ${HASH_BITS}`,
+    )
+}
+
+/** The last level: no server could work without it. */
+const CATCH_ALL: Spec = {
+  type: 'Limited',
+  limited: { nominalConcurrencyShares: 5, limitResponse: { type: 'Reject' }, lendablePercent: 0 },
+}
+
+/** Two levels are what they are. */
+function* validateFixed(spec: Spec, at: Ref<Spec>, name: string): Iterable<FieldError> {
+  const shown = withValue(at, internalForm(PriorityLevelConfigurationSpec, spec))
+  if (name === 'exempt' && (spec.type !== 'Exempt' || spec.limited))
+    yield invalid(shown, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`)
+  if (name === 'catch-all' && !deepEqual(spec as unknown as Json, CATCH_ALL as unknown as Json))
+    yield invalid(shown, `spec of '${name}' must equal the fixed value`)
+}
