@@ -63,9 +63,9 @@ export type ProcessOptions = {
   readonly dataDir?: string
   readonly port?: number
   readonly flags?: readonly string[]
-  /** The Node to run it with. */
-  readonly node?: string
-  readonly script?: string
+  /** What to run instead of the built command with this Node. */
+  readonly command?: readonly [program: string, ...args: string[]]
+  readonly cwd?: string
 }
 
 /** Starts the built command with a data directory of its own on a free port, and waits until it says that it is ready. */
@@ -89,8 +89,13 @@ export async function startProcess(t: Scope, options: ProcessOptions = {}): Prom
 }
 
 /** Starts the built command and does not wait. It is killed with the test. */
-export function launch(t: Scope, { dataDir = '', port = 0, flags = [], node = process.execPath, script = KEELSON }: ProcessOptions) {
-  const child = spawn(node, [script, 'serve', '--data-dir', dataDir, '--secure-port', String(port), ...flags], {
+export function launch(
+  t: Scope,
+  { dataDir = '', port = 0, flags = [], command = [process.execPath, KEELSON], cwd = ROOT }: ProcessOptions,
+) {
+  const [program, ...args] = command
+  const child = spawn(program, [...args, 'serve', '--data-dir', dataDir, '--secure-port', String(port), ...flags], {
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let errors = ''
@@ -101,9 +106,11 @@ export function launch(t: Scope, { dataDir = '', port = 0, flags = [], node = pr
   })
   exited.catch(() => {})
   const firstLine = new Promise<string>(resolve => createInterface(child.stdout).once('line', resolve))
+  // A process of its own making might hold on to its output, so only its own end is waited for.
+  const gone = new Promise<void>(resolve => child.once('exit', () => resolve()).once('error', () => resolve()))
   t.after(() => {
     child.kill('SIGKILL')
-    return exited.catch(() => {})
+    return gone
   })
   return { child, exited, firstLine, stderr: () => errors }
 }

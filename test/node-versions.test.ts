@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { delimiter } from 'node:path'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, patient, run, startProcess, Watching } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, KEELSON, patient, run, startProcess, Watching } from './kit.ts'
 
 const nodes = (process.env['KEELSON_NODES'] ?? '').split(delimiter).filter(path => path !== '')
 const tried = nodes.length === 0 ? [process.execPath] : nodes
@@ -10,7 +10,7 @@ const tried = nodes.length === 0 ? [process.execPath] : nodes
 for (const node of tried)
   test(`${node} starts, serves, stops and finds its data again`, patient, async t => {
     const { stdout: version } = await run(node, ['--version'])
-    const first = await startProcess(t, { node })
+    const first = await startProcess(t, { command: [node, KEELSON] })
     const watch = await Watching.open(t, first, `${CONFIG_MAPS}?watch=true`)
     const { status, json } = await ask(first, CONFIG_MAPS, { method: 'POST', body: configMap('kept', { on: version.trim() }) })
     assert.equal(status, 201)
@@ -25,7 +25,7 @@ for (const node of tried)
     assert.deepEqual(await first.stop(), { code: 0, signal: null })
     assert.equal(await watch.end(), 'clean')
     assert.equal(first.stderr(), '')
-    const second = await startProcess(t, { node, dataDir: first.dataDir })
+    const second = await startProcess(t, { command: [node, KEELSON], dataDir: first.dataDir })
     assert.deepEqual((await ask(second, `${CONFIG_MAPS}/kept`)).json, json)
     t.diagnostic(`ran on ${version.trim()}`)
   })

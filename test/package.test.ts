@@ -31,9 +31,9 @@ test('the packed package installs into an empty folder and works there', { timeo
     assert.ok(!text.includes(ROOT) && !text.includes(folder), `${file} names a path of this machine`)
   }
 
-  await t.test('npx keelson serves from there', async t => {
+  await t.test('npx finds it, and what npx runs serves', async t => {
     assert.match(await succeed('npx', ['--no-install', 'keelson', 'version'], folder), /^keelson \d/)
-    const server = await startProcess(t, { script: join(installed, 'bin/keelson.js') })
+    const server = await startProcess(t, { command: [process.execPath, join(folder, 'node_modules/.bin/keelson')], cwd: folder })
     assert.equal((await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('installed') })).status, 201)
     const yaml = await ask(server, `${CONFIG_MAPS}/installed`, { headers: { accept: 'application/yaml' } })
     assert.match(yaml.text, /^ {2}name: installed$/m)
