@@ -10,6 +10,7 @@ export type Place = { readonly block: number; readonly offset: number }
 type Block<T> = { readonly items: T[]; live: number }
 
 const BLOCK_LIMIT = 128
+const UNEVEN = /[\ud800-\uffff]/
 
 /**
  * A sorted list cut into blocks of at most 128 items, each with the number of its live ones: `[a b c|3] [d e f|2] [g|1]`.
