@@ -31,7 +31,7 @@ export class Caches implements AsyncDisposable {
   /** Objects of writes under way, by their bytes, so that they need not be decoded again. */
   readonly #decoded = new WeakMap<Uint8Array, AnyObject>()
   readonly #stop = new AbortController()
-  readonly #waiters: { revision: Revision; resolve: () => void }[] = []
+  readonly #waiters = new Set<{ readonly revision: Revision; readonly resolve: () => void }>()
   #revision: Revision
   #following: Promise<void> = Promise.resolve()
   #bookmarks: NodeJS.Timeout | undefined
@@ -69,10 +69,14 @@ export class Caches implements AsyncDisposable {
     return cache
   }
 
-  /** Resolves once everything up to a revision can be read. */
-  reached(revision: Revision): Promise<void> {
+  /** Resolves once everything up to a revision can be read, or nobody waits for it any more. */
+  reached(revision: Revision, signal?: AbortSignal): Promise<void> {
     if (this.#revision >= revision) return Promise.resolve()
-    return new Promise(resolve => this.#waiters.push({ revision, resolve }))
+    return new Promise(resolve => {
+      const waiter = { revision, resolve }
+      this.#waiters.add(waiter)
+      signal?.addEventListener('abort', () => this.#waiters.delete(waiter) && resolve(), { once: true })
+    })
   }
 
   /** Tells which object these bytes are, for when they come back as an event. */
@@ -111,7 +115,7 @@ export class Caches implements AsyncDisposable {
       cache?.apply(event, event.after && this.#decoded.get(event.after.value))
     }
     this.#revision = revision
-    for (let i = this.#waiters.length - 1; i >= 0; i--) if (this.#waiters[i]!.revision <= revision) this.#waiters.splice(i, 1)[0]!.resolve()
+    for (const waiter of this.#waiters) if (waiter.revision <= revision && this.#waiters.delete(waiter)) waiter.resolve()
   }
 
   #sendBookmarks(): void {

@@ -1,23 +1,28 @@
 /** Delete collection: each selected object by the rules of a single delete. */
 import type { Version } from '../cache/version.ts'
-import { StatusError } from '../schema/status-error.ts'
+import { invalid, refTo } from '../schema/refs.ts'
+import { invalidObject, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readOptions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { listVersions } from './list.ts'
-import { listOptions } from './options.ts'
+import { type DeleteOptions, listOptions } from './options.ts'
 
 /** Deletions under way at once: enough to share commits, few enough not to crowd out others. */
 const WORKERS = 32
 
 export async function removeCollection(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const selected = listOptions(call.query)
   const options = readOptions(call, ctx)
-  const { versions, meta } = await listVersions(deps, call, { options: listOptions(call.query, false), ctx })
+  refuseUnsafe(options)
+  const { versions, meta } = await listVersions(deps, call, { options: selected, ctx })
   const queue = versions.values()
-  await Promise.all(Array.from({ length: WORKERS }, () => work(queue)))
+  // An object that cannot be deleted keeps its worker from going on, not the others; the answer comes when all are done.
+  const work = await Promise.allSettled(Array.from({ length: Math.min(WORKERS, versions.length) }, () => workOn(queue)))
+  for (const outcome of work) if (outcome.status === 'rejected') throw outcome.reason
   return { form: 'list', resource: call.resource, items: versions.map(v => v.json), meta }
 
-  async function work(rest: Iterator<Version>): Promise<void> {
+  async function workOn(rest: Iterator<Version>): Promise<void> {
     for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {
       if (ctx.signal.aborted) return
       const { namespace, name } = value as Version
@@ -29,4 +34,12 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
       }
     }
   }
+}
+
+/** Objects that cannot be read are deleted one by one, by somebody who names them. */
+function refuseUnsafe({ ignoreReadErrors }: DeleteOptions): void {
+  if (!ignoreReadErrors) return
+  const at = refTo({ ignoreStoreReadErrorWithClusterBreakingPotential: true }).ignoreStoreReadErrorWithClusterBreakingPotential
+  const error = invalid(at, 'is not allowed with DELETECOLLECTION, try again after removing the option')
+  throw invalidObject({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [error])
 }

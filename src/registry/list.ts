@@ -8,11 +8,11 @@ import type { Call, CallContext, ListMeta, Result } from './api.ts'
 import { LATEST, readToken, writeToken } from './continue-token.ts'
 import type { Deps } from './deps.ts'
 import { type ListOptions, listOptions } from './options.ts'
-import { parseRevision, tooLargeRevision, waitForRevision } from './revision.ts'
+import { parseRevision, waitForRevision } from './revision.ts'
 import { type Selected, selectionOf } from './selection.ts'
 
 export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const options = listOptions(call.query, false)
+  const options = listOptions(call.query)
   const { versions, meta } = await listVersions(deps, call, { options, ctx })
   return { form: 'list', resource: call.resource, items: versions.map(v => v.json), meta }
 }
@@ -26,12 +26,13 @@ export async function listVersions(
   const { resource } = call
   const selected = selectionOf(call, options, ctx)
   const snapshot = await snapshotOf(deps, call, { options, signal: ctx.signal })
-  const cache = deps.caches.of(resource)
-  const listing: Listing = cache.list({
+  // Version 0 asks for whatever is at hand, and that is the whole of it.
+  const limit = options.resourceVersion === '0' ? undefined : options.limit
+  const listing: Listing = deps.caches.of(resource).list({
     selection: selected.selection,
     ...(snapshot.at !== undefined && { at: snapshot.at }),
     ...(snapshot.after !== undefined && { after: snapshot.after }),
-    ...(options.limit !== undefined && { limit: options.limit }),
+    ...(limit !== undefined && { limit }),
   })
   refuseUnreadable(resource, listing.versions)
   const revision = snapshot.at ?? deps.caches.revision
@@ -41,31 +42,39 @@ export async function listVersions(
 /** Which snapshot to read (the latest when `at` is undefined) and where in it to begin. */
 type Snapshot = { readonly at?: Revision; readonly after?: string }
 
-async function snapshotOf(
-  { caches, tokenKey }: Deps,
+async function snapshotOf(deps: Deps, call: Call, { options, signal }: { options: ListOptions; signal: AbortSignal }): Promise<Snapshot> {
+  if (options.continue !== '') return nextPage(deps, call, { options, signal })
+  const { caches } = deps
+  const asked = parseRevision(options.resourceVersion)
+  if (asked === 0) return {}
+  await reach(deps, asked, signal)
+  // A page of a named version is a page of exactly that version, also when the request does not say so.
+  const isExact = options.match === 'Exact' || (options.match === '' && options.limit !== undefined)
+  if (!isExact) return {}
+  if (asked < caches.of(call.resource).oldest) throw expired('The resourceVersion for the provided list is too old.')
+  return asked < caches.revision ? { at: asked } : {}
+}
+
+async function nextPage(
+  deps: Deps,
   { resource, namespace }: Call,
   { options, signal }: { options: ListOptions; signal: AbortSignal },
 ): Promise<Snapshot> {
+  const { caches, tokenKey } = deps
   const scope = { resource, namespace }
-  const asked = parseRevision(options.resourceVersion)
-  if (options.continue !== '') {
-    if (asked !== 0) throw badRequest('specifying resource version is not allowed when using continue')
-    const { after, revision } = readToken(tokenKey, scope, options.continue)
-    if (revision === LATEST) return { after }
-    if (revision < caches.of(resource).oldest)
-      throw expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
-    return { after, ...(revision < caches.revision && { at: revision }) }
-  }
-  if (asked === 0) return {}
-  // A page of a named version is a page of exactly that version, also when the request does not say so.
-  const isExact = options.match === 'Exact' || (options.match === '' && options.limit !== undefined)
-  if (!isExact) {
-    await waitForRevision(caches, asked, signal)
-    return {}
-  }
-  if (asked > caches.revision) throw tooLargeRevision(asked, caches.revision)
-  if (asked < caches.of(resource).oldest) throw expired('The resourceVersion for the provided list is too old.')
-  return asked < caches.revision ? { at: asked } : {}
+  const { after, revision } = readToken(tokenKey, scope, options.continue)
+  if (options.resourceVersion !== '' && options.resourceVersion !== '0')
+    throw badRequest('specifying resource version is not allowed when using continue')
+  if (revision === LATEST) return { after }
+  await reach(deps, revision, signal)
+  if (revision < caches.of(resource).oldest)
+    throw expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
+  return { after, ...(revision < caches.revision && { at: revision }) }
+}
+
+async function reach({ caches }: Deps, revision: Revision, signal: AbortSignal): Promise<void> {
+  const failure = await waitForRevision(caches, revision, signal)
+  if (failure) throw failure
 }
 
 const TOKEN_TOO_OLD =

@@ -114,8 +114,12 @@ export type ListOptions = {
   readonly sendInitialEvents: boolean | undefined
 }
 
-/** Options of list, watch and delete collection. */
-export function listOptions(query: URLSearchParams, isWatch: boolean): ListOptions {
+/**
+ * Options of list, watch and delete collection. What may go together depends on the parameter `watch` alone: a watch by its
+ * path is checked as a list, and sends the objects that are there without being asked for initial events.
+ */
+export function listOptions(query: URLSearchParams): ListOptions {
+  const isWatch = flag(query, 'watch') === true
   const resourceVersion = query.get('resourceVersion') ?? ''
   const token = query.get('continue') ?? ''
   const limit = integer(query, 'limit') ?? 0
@@ -183,20 +187,26 @@ function refuse(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
 }
 
-/** Absent is undefined; anything but `false` and `0` is true, as Kubernetes reads booleans in queries. */
+/** Absent is undefined; anything but `false` and `0` is true, also nothing: so Kubernetes reads booleans in queries. */
 function flag(query: URLSearchParams, name: string): boolean | undefined {
   const text = query.get(name)
   if (text === null) return undefined
-  return text !== '' && text !== '0' && text.toLowerCase() !== 'false'
+  return text !== '0' && text.toLowerCase() !== 'false'
 }
+
+const INT64 = 2n ** 63n
 
 function integer(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name)
-  if (text === null || text === '') return undefined
-  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  if (text === null) return undefined
+  const refused = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`)
+  if (!/^[+-]?\d+$/.test(text)) throw refused('invalid syntax')
   const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`)
-  return value
+  if (Number.isSafeInteger(value)) return value
+  const exact = BigInt(text.replace('+', ''))
+  if (exact >= INT64 || exact < -INT64) throw refused('value out of range')
+  // Nothing here counts that far.
+  return exact > 0 ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER
 }
 
 const present = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>

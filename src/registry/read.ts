@@ -9,7 +9,8 @@ import { parseRevision, waitForRevision } from './revision.ts'
 export async function read(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource, namespace, name, query } = call
   const asked = parseRevision(query.get('resourceVersion') ?? '')
-  if (asked > deps.caches.revision) await waitForRevision(deps.caches, asked, ctx.signal)
+  const failure = asked > deps.caches.revision ? await waitForRevision(deps.caches, asked, ctx.signal) : undefined
+  if (failure) throw failure
   const version = deps.caches.of(resource).get(keyOf(resource, namespace, name))
   if (!version) throw notFound(resource, name)
   if (version.fault !== undefined) decodeStored(resource, version)

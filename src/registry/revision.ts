@@ -18,17 +18,17 @@ export function parseRevision(text: string): Revision {
   throw badRequest(`invalid resource version: ${field}: ${message}`)
 }
 
-/** Waits a little for a revision that other replicas may have seen already; answers 504 when it does not come. */
-export async function waitForRevision(caches: Caches, revision: Revision, signal: AbortSignal): Promise<void> {
-  if (caches.revision >= revision) return
-  let timer: NodeJS.Timeout | undefined
-  const patience = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, PATIENCE_MS)
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-  await Promise.race([caches.reached(revision), patience])
+/** Waits a little for a revision that may come yet; returns the 504 to answer when it does not. */
+export async function waitForRevision(caches: Caches, revision: Revision, signal: AbortSignal): Promise<StatusError | undefined> {
+  if (caches.revision >= revision) return undefined
+  const patience = new AbortController()
+  const stop = () => patience.abort()
+  const timer = setTimeout(stop, PATIENCE_MS)
+  signal.addEventListener('abort', stop, { once: true })
+  await caches.reached(revision, patience.signal)
   clearTimeout(timer)
-  if (caches.revision < revision) throw tooLargeRevision(revision, caches.revision)
+  signal.removeEventListener('abort', stop)
+  return caches.revision < revision ? tooLargeRevision(revision, caches.revision) : undefined
 }
 
 export const tooLargeRevision = (asked: Revision, current: Revision) =>

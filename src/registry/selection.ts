@@ -26,6 +26,7 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
   assertSelectable(fields, { namespaced: resource.namespaced, ...(selectable && { selectable: Object.keys(selectable) }) })
   const shard = options.shardSelector === '' || !gate('ShardedListAndWatch') ? undefined : shardOf(options.shardSelector)
   const named = requiredFieldValue(fields, 'metadata.name')
+  const within = (resource.namespaced && requiredFieldValue(fields, 'metadata.namespace')) || ''
   const term = termOf(labels, fields)
   const tests = labels.length > 0 || shard !== undefined || fields.some(f => !(f.field === 'metadata.name' && f.operator === '='))
   const conflicting = named !== undefined && name !== '' && named !== name
@@ -35,7 +36,12 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
     matchesFieldTerms(fields, f => fieldOf(v, f)) &&
     (shard === undefined || shard.has(shard.field === 'object.metadata.uid' ? v.uid : v.namespace))
   return {
-    selection: { namespace, name: name || named || '', ...(term && { term }), ...((tests || conflicting) && { test }) },
+    selection: {
+      namespace: namespace || within,
+      name: name || named || '',
+      ...(term && { term }),
+      ...((tests || conflicting) && { test }),
+    },
     shard,
   }
 }

@@ -8,7 +8,9 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { MemoryStore } from '../storage/memory.ts'
+import type { Store } from '../storage/store.ts'
 import type { Call, Registry, Result } from './api.ts'
+import type { Ledger } from './ledger.ts'
 import { createRegistry } from './registry.ts'
 import { readStored } from './stored-form.ts'
 
@@ -19,22 +21,36 @@ export type Answer = { readonly code: number; readonly body: any; readonly warni
 export type Bench = {
   readonly registry: Registry
   readonly caches: Caches
-  readonly store: MemoryStore
+  readonly store: Store
   /** Sends a request such as `POST widgets?dryRun=All`, `PATCH widgets/a/status`; answers and failures alike come back as an answer. */
   readonly send: (request: string, body?: unknown, more?: Sending) => Promise<Answer>
   readonly close: () => Promise<void>
 }
-export type Sending = { readonly type?: string; readonly now?: Date; readonly namespace?: string; readonly userAgent?: string }
+export type Sending = {
+  readonly type?: string
+  readonly now?: Date
+  readonly namespace?: string
+  readonly userAgent?: string
+  readonly verb?: 'watch'
+}
 
 let uids = 0
 
+export type BenchOptions = {
+  plugins?: readonly Plugin[]
+  history?: HistoryLimits
+  suffix?: () => string
+  gates?: readonly string[]
+  /** Another store than a fresh one in memory; closing the bench closes it. */
+  store?: Store
+  /** Makes the ledger out of the other parts; the registry is there once the bench is open. */
+  ledger?: (parts: { store: Store; caches: Caches; resources: readonly Resource[]; registry: () => Registry }) => Promise<Ledger>
+}
+
 /** Opens a registry that serves these kinds, each in the namespace `default`. */
-export async function openBench(
-  kinds: readonly Kind<any>[],
-  more: { plugins?: readonly Plugin[]; history?: HistoryLimits; suffix?: () => string; gates?: readonly string[] } = {},
-): Promise<Bench> {
+export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions = {}): Promise<Bench> {
   const resources = kinds.map(kind => resourceOf(kind, 'k8s.io'))
-  const store = new MemoryStore()
+  const store = more.store ?? new MemoryStore()
   const caches = await Caches.open({
     store,
     resources,
@@ -43,7 +59,9 @@ export async function openBench(
     },
     ...(more.history && { history: more.history }),
   })
-  const registry = createRegistry({
+  const ledger = await more.ledger?.({ store, caches, resources, registry: () => registry })
+  const registry: Registry = createRegistry({
+    ...(ledger && { ledger }),
     store,
     caches,
     plugins: more.plugins ?? [],
@@ -52,7 +70,8 @@ export async function openBench(
     tokenKey: Buffer.from('test'),
   })
   const send: Bench['send'] = async (request, body, sending = {}) => {
-    const call = readCall(request, resources, sending.namespace ?? 'default')
+    const read = readCall(request, resources, sending.namespace ?? 'default')
+    const call = sending.verb ? { ...read, verb: sending.verb } : read
     const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
     const type = sending.type ?? (call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json')
     try {

@@ -1,5 +1,7 @@
 /** Watch: the changes of the selected objects, from where the client says. */
 import { bookmarkOf } from '../cache/bookmark.ts'
+import type { WatchStream } from '../cache/watch-stream.ts'
+import type { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import { listOptions } from './options.ts'
@@ -12,25 +14,32 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
-  const options = listOptions(call.query, true)
+  const options = listOptions(call.query)
   const { selection } = selectionOf(call, options, ctx)
   const asked = parseRevision(options.resourceVersion)
-  const initial = options.sendInitialEvents === true
-  if (initial) await waitForRevision(deps.caches, asked, ctx.signal)
+  const { bookmarks, sendInitialEvents } = options
+  const initial = sendInitialEvents ?? asked === 0
+  if (initial) {
+    // Once a watch is understood, what goes wrong is an event of it.
+    const failure = await waitForRevision(deps.caches, asked, ctx.signal)
+    if (failure) return { form: 'watch', resource, stream: failed(failure) }
+  }
   const from = initial || asked === 0 ? deps.caches.revision : asked
   const stream = deps.caches.watch(resource, {
     selection,
     from,
     initial,
-    bookmarks: options.bookmarks,
+    bookmarks,
     timeoutMs: timeoutOf(options.timeoutSeconds),
-    ...(initial &&
-      options.bookmarks && {
+    ...(sendInitialEvents &&
+      bookmarks && {
         afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
       }),
   })
   return { form: 'watch', resource, stream }
 }
+
+const failed = (error: StatusError): WatchStream => ({ open: sink => sink.end(error), close() {} })
 
 function timeoutOf(seconds: number | undefined): number {
   if (seconds !== undefined && seconds > 0) return Math.min(seconds * 1000, LONGEST_TIMER_MS)

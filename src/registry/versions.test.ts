@@ -1,0 +1,281 @@
+/** Every combination of resourceVersion, resourceVersionMatch, limit, continue and the parameters of watches, as a table. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { Recorder, Widget } from '../cache/testing.ts'
+import { type Answer, type Bench, openBench } from './testing.ts'
+
+/**
+ * Four objects are written at 2 to 5, then `a` and `b` are changed at 6 and 7. The window of the past is two writes long, so
+ * that 5 and later can be read and 4 cannot. In requests, FUTURE is a version that never comes and PAGE a token of a first page.
+ */
+async function history(): Promise<Bench & { token: string }> {
+  const bench = await openBench([Widget], { history: { bytes: 1 << 20, versions: 2, ageMs: 3_600_000 } })
+  const { send } = bench
+  for (const name of ['a', 'b', 'c', 'd']) await send('POST widgets', { metadata: { name }, spec: { color: 'red' } })
+  const early = await send('GET widgets?limit=1')
+  await send('PATCH widgets/a', { spec: { color: 'blue' } })
+  const middle = await send('GET widgets?limit=2')
+  await send('PATCH widgets/b', { spec: { color: 'blue' } })
+  const late = await send('GET widgets?limit=1')
+  assert.deepEqual(
+    [early, middle, late].map(a => a.body.metadata.resourceVersion),
+    ['5', '6', '7'],
+  )
+  return { ...bench, token: middle.body.metadata.continue }
+}
+
+/** What an answer says: its objects with their colors and the version of the list, or the code and reason of the failure. */
+function told({ code, body }: Answer): string {
+  if (code !== 200) return `${code} ${body.reason}`
+  const { resourceVersion, continue: next, remainingItemCount } = body.metadata
+  const names = body.items.map((o: any) => o.metadata.name + o.spec.color[0])
+  const rest = next === undefined ? '' : remainingItemCount === undefined ? ' more' : ` more ${remainingItemCount}`
+  return `${names.join(' ')} @${resourceVersion}${rest}`
+}
+
+const LISTS: readonly (readonly [query: string, answer: string])[] = [
+  ['', 'ab bb cr dr @7'],
+  ['resourceVersion=0', 'ab bb cr dr @7'],
+  ['resourceVersion=7', 'ab bb cr dr @7'],
+  ['resourceVersion=6', 'ab bb cr dr @7'],
+  ['resourceVersion=2', 'ab bb cr dr @7'],
+  ['resourceVersion=FUTURE', '504 Timeout'],
+  ['resourceVersion=abc', '400 BadRequest'],
+  ['resourceVersion=-1', '400 BadRequest'],
+
+  ['resourceVersion=0&resourceVersionMatch=NotOlderThan', 'ab bb cr dr @7'],
+  ['resourceVersion=4&resourceVersionMatch=NotOlderThan', 'ab bb cr dr @7'],
+  ['resourceVersion=FUTURE&resourceVersionMatch=NotOlderThan', '504 Timeout'],
+  ['resourceVersionMatch=NotOlderThan', '422 Invalid'],
+
+  ['resourceVersion=7&resourceVersionMatch=Exact', 'ab bb cr dr @7'],
+  ['resourceVersion=6&resourceVersionMatch=Exact', 'ab br cr dr @6'],
+  ['resourceVersion=5&resourceVersionMatch=Exact', 'ar br cr dr @5'],
+  ['resourceVersion=4&resourceVersionMatch=Exact', '410 Expired'],
+  ['resourceVersion=FUTURE&resourceVersionMatch=Exact', '504 Timeout'],
+  ['resourceVersion=0&resourceVersionMatch=Exact', '422 Invalid'],
+  ['resourceVersionMatch=Exact', '422 Invalid'],
+  ['resourceVersion=2&resourceVersionMatch=exact', '422 Invalid'],
+
+  ['limit=3', 'ab bb cr @7 more 1'],
+  ['limit=4', 'ab bb cr dr @7'],
+  ['limit=0', 'ab bb cr dr @7'],
+  ['limit=-1', 'ab bb cr dr @7'],
+  ['limit=9223372036854775807', 'ab bb cr dr @7'],
+  ['limit=9223372036854775808', '400 BadRequest'],
+  ['limit=', '400 BadRequest'],
+  ['limit=x', '400 BadRequest'],
+  ['limit=2&resourceVersion=0', 'ab bb cr dr @7'],
+  ['limit=2&resourceVersion=0&resourceVersionMatch=NotOlderThan', 'ab bb cr dr @7'],
+  ['limit=2&resourceVersion=6&resourceVersionMatch=NotOlderThan', 'ab bb @7 more 2'],
+  ['limit=2&resourceVersion=6', 'ab br @6 more 2'],
+  ['limit=2&resourceVersion=6&resourceVersionMatch=Exact', 'ab br @6 more 2'],
+  ['limit=2&resourceVersion=4', '410 Expired'],
+  ['limit=2&resourceVersion=FUTURE', '504 Timeout'],
+  ['limit=1&fieldSelector=spec.color%3Dred', 'cr @7 more'],
+  ['limit=1&fieldSelector=spec.color%3Dred&resourceVersion=6', 'br @6 more'],
+  ['limit=1&fieldSelector=metadata.name%3Dc', 'cr @7'],
+
+  ['continue=PAGE', 'cr dr @6'],
+  ['continue=PAGE&limit=1', 'cr @6 more 1'],
+  ['continue=PAGE&resourceVersion=0', 'cr dr @6'],
+  ['continue=PAGE&limit=1&resourceVersion=0', 'cr dr @6'],
+  ['continue=PAGE&resourceVersion=6', '400 BadRequest'],
+  ['continue=PAGE&resourceVersion=abc', '400 BadRequest'],
+  ['continue=PAGE&resourceVersion=6&resourceVersionMatch=Exact', '422 Invalid'],
+  ['continue=PAGE&resourceVersion=0&resourceVersionMatch=NotOlderThan', '422 Invalid'],
+  ['continue=PAGE&resourceVersionMatch=NotOlderThan', '422 Invalid'],
+  ['continue=nonsense', '400 BadRequest'],
+  ['continue=nonsense&resourceVersion=6', '400 BadRequest'],
+
+  ['sendInitialEvents=true', '422 Invalid'],
+  ['sendInitialEvents=false&resourceVersion=2&resourceVersionMatch=NotOlderThan', '422 Invalid'],
+  ['allowWatchBookmarks=true&timeoutSeconds=1', 'ab bb cr dr @7'],
+  ['timeoutSeconds=soon', '400 BadRequest'],
+  ['fieldSelector=spec.size%3D1', '400 BadRequest'],
+  ['shardSelector=anything', 'ab bb cr dr @7'],
+]
+
+test('lists answer every combination of versions, matches, limits and tokens', async t => {
+  const { send, token, close } = await history()
+  t.after(close)
+  await Promise.all(
+    LISTS.map(async ([query, answer]) => {
+      const written = query.replace('FUTURE', '1000000').replace('PAGE', encodeURIComponent(token))
+      assert.equal(told(await send(`GET widgets?${written}`)), answer, query)
+    }),
+  )
+})
+
+const READS: readonly (readonly [query: string, answer: string])[] = [
+  ['', '200 blue'],
+  ['resourceVersion=0', '200 blue'],
+  ['resourceVersion=2', '200 blue'],
+  ['resourceVersion=7', '200 blue'],
+  ['resourceVersion=1000000', '504 Timeout'],
+  ['resourceVersion=abc', '400 BadRequest'],
+]
+
+test('reads answer every kind of version', async t => {
+  const { send, close } = await history()
+  t.after(close)
+  await Promise.all(
+    READS.map(async ([query, answer]) => {
+      const { code, body } = await send(`GET widgets/a?${query}`)
+      assert.equal(`${code} ${body.spec?.color ?? body.reason}`, answer, query)
+    }),
+  )
+})
+
+/** What a watch has sent once `c` was changed at 8 and `d` deleted at 9; `!` is the bookmark after the initial objects. */
+const WATCHES: readonly (readonly [query: string, answer: string])[] = [
+  ['watch=true', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&resourceVersion=0', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&resourceVersion=7', '~c8 -d9'],
+  ['watch=true&resourceVersion=5', '~a6 ~b7 ~c8 -d9'],
+  ['watch=true&resourceVersion=8', '-d9'],
+  ['watch=true&resourceVersion=4', '410 Expired'],
+  ['watch=true&resourceVersion=1000000', ''],
+  ['watch=true&resourceVersion=abc', '400 BadRequest'],
+  ['watch=true&limit=1', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&limit=1&resourceVersion=7', '~c8 -d9'],
+  ['watch=true&continue=PAGE&resourceVersion=7', '~c8 -d9'],
+  ['watch=true&allowWatchBookmarks=true', '+a6 +b7 +c4 +d5 !7 ~c8 -d9'],
+  ['watch=true&allowWatchBookmarks=true&resourceVersion=0', '+a6 +b7 +c4 +d5 !7 ~c8 -d9'],
+  ['watch=true&allowWatchBookmarks=true&resourceVersion=7', '~c8 -d9'],
+  ['watch=true&resourceVersion=2&resourceVersionMatch=NotOlderThan', '422 Invalid'],
+  ['watch=true&resourceVersion=2&resourceVersionMatch=Exact', '422 Invalid'],
+  ['watch=true&resourceVersionMatch=NotOlderThan', '422 Invalid'],
+
+  ['watch=true&sendInitialEvents=true', '422 Invalid'],
+  ['watch=true&sendInitialEvents=false', '422 Invalid'],
+  ['watch=true&sendInitialEvents=true&resourceVersionMatch=Exact', '422 Invalid'],
+  ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=PAGE', '422 Invalid'],
+  ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&sendInitialEvents=&resourceVersionMatch=NotOlderThan', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=4', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  [
+    'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=7',
+    '+a6 +b7 +c4 +d5 !7 ~c8 -d9',
+  ],
+  ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1000000', '504 Timeout'],
+  ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=abc', '400 BadRequest'],
+  ['watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan', '~c8 -d9'],
+  ['watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0', '~c8 -d9'],
+  ['watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=6', '~b7 ~c8 -d9'],
+  ['watch=true&sendInitialEvents=0&resourceVersionMatch=NotOlderThan&resourceVersion=4', '410 Expired'],
+
+  ['watch=true&fieldSelector=metadata.name%3Dd', '+d5 -d9'],
+  ['watch=true&fieldSelector=spec.color%3Dred&resourceVersion=7', '-c8 -d9'],
+  ['watch=true&fieldSelector=spec.color%3Dblue&resourceVersion=5', '+a6 +b7 +c8'],
+  ['watch=true&fieldSelector=spec.color!%3Dblue&resourceVersion=5', '-a6 -b7 -c8 -d9'],
+  ['watch=true&fieldSelector=metadata.namespace%3Delsewhere', ''],
+  ['watch=true&fieldSelector=spec.size%3D1', '400 BadRequest'],
+  ['watch=true&timeoutSeconds=x', '400 BadRequest'],
+]
+
+const SIGNS = { ADDED: '+', MODIFIED: '~', DELETED: '-', BOOKMARK: '!' }
+
+function seen({ events, ended }: Recorder): string {
+  if (ended?.error) return `${ended.error.code} ${ended.error.reason}`
+  return events.map(e => `${SIGNS[e.type]}${e.type === 'BOOKMARK' ? '' : e.path.split('/')[1]}${e.revision}`).join(' ')
+}
+
+test('watches begin where every combination of versions, matches and initial events says', async t => {
+  const { send, token, close } = await history()
+  t.after(close)
+  const open = await Promise.all(
+    WATCHES.map(async ([query, answer]) => {
+      const { code, body } = await send(`GET widgets?${query.replace('PAGE', encodeURIComponent(token))}`, undefined, { verb: 'watch' })
+      if (code !== 200) return { query, answer, failure: `${code} ${body.reason}` }
+      const sink = new Recorder()
+      body.open(sink)
+      return { query, answer, sink, close: () => body.close() }
+    }),
+  )
+  await send('PATCH widgets/c', { spec: { color: 'blue' } })
+  await send('DELETE widgets/d')
+  for (const { query, answer, sink, failure } of open) assert.equal(sink ? seen(sink) : failure, answer, query)
+  for (const { close } of open) close?.()
+})
+
+test('a watch by its path is checked as the list it looks like, and marks no end of initial events', async t => {
+  const { send, close } = await history()
+  t.after(close)
+  const refused = await send('GET widgets?sendInitialEvents=true&resourceVersionMatch=NotOlderThan', undefined, { verb: 'watch' })
+  assert.equal(refused.code, 422)
+  const { body } = await send('GET widgets?allowWatchBookmarks=true', undefined, { verb: 'watch' })
+  const sink = new Recorder()
+  body.open(sink)
+  assert.equal(seen(sink), '+a6 +b7 +c4 +d5')
+  body.close()
+})
+
+test('a version that comes while it is waited for is answered', async t => {
+  const { send, close } = await history()
+  t.after(close)
+  const list = send('GET widgets?resourceVersion=8')
+  const exact = send('GET widgets?resourceVersion=8&resourceVersionMatch=Exact')
+  const read = send('GET widgets/a?resourceVersion=8')
+  const watch = send('GET widgets?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=8')
+  await send('PATCH widgets/c', { spec: { color: 'blue' } })
+  assert.equal(told(await list), 'ab bb cb dr @8')
+  assert.equal(told(await exact), 'ab bb cb dr @8')
+  assert.equal((await read).code, 200)
+  const sink = new Recorder()
+  const { body } = await watch
+  body.open(sink)
+  assert.equal(seen(sink), '+a6 +b7 +c8 +d5')
+  body.close()
+})
+
+const DELETIONS: readonly (readonly [query: string, answer: string, left: string])[] = [
+  ['', 'ab bb cr dr @7', ''],
+  ['dryRun=All', 'ab bb cr dr @7', 'a b c d'],
+  ['dryRun=Some', '422 Invalid', 'a b c d'],
+  ['limit=2', 'ab bb @7 more 2', 'c d'],
+  ['continue=PAGE', 'cr dr @6', 'a b'],
+  ['continue=PAGE&limit=1', 'cr @6 more 1', 'a b d'],
+  ['fieldSelector=spec.color%3Dred', 'cr dr @7', 'a b'],
+  ['fieldSelector=spec.size%3D1', '400 BadRequest', 'a b c d'],
+  ['labelSelector=none', ' @7', 'a b c d'],
+  ['labelSelector=(', '400 BadRequest', 'a b c d'],
+  ['resourceVersion=6&resourceVersionMatch=Exact', 'ab br cr dr @6', ''],
+  ['resourceVersion=4&resourceVersionMatch=Exact', '410 Expired', 'a b c d'],
+  ['resourceVersionMatch=Exact', '422 Invalid', 'a b c d'],
+  ['sendInitialEvents=true', '422 Invalid', 'a b c d'],
+  ['gracePeriodSeconds=0&timeoutSeconds=5', 'ab bb cr dr @7', ''],
+  ['gracePeriodSeconds=x', '400 BadRequest', 'a b c d'],
+  ['propagationPolicy=Background', 'ab bb cr dr @7', ''],
+  ['propagationPolicy=Foreground', 'ab bb cr dr @7', 'a b c d'],
+  ['propagationPolicy=Sideways', '422 Invalid', 'a b c d'],
+  ['orphanDependents=true', 'ab bb cr dr @7', 'a b c d'],
+  ['orphanDependents=true&propagationPolicy=Orphan', '422 Invalid', 'a b c d'],
+  ['ignoreStoreReadErrorWithClusterBreakingPotential=true', '422 Invalid', 'a b c d'],
+]
+
+test('delete collection takes the parameters of a list and of a delete', async () => {
+  for (const [query, answer, left] of DELETIONS) {
+    const { send, token, close } = await history()
+    assert.equal(told(await send(`DELETE widgets?${query.replace('PAGE', encodeURIComponent(token))}`)), answer, query)
+    const { body } = await send('GET widgets')
+    assert.equal(body.items.map((o: any) => o.metadata.name).join(' '), left, query)
+    await close()
+  }
+})
+
+test('tokens belong to one resource and namespace, and changed ones to none', async t => {
+  const { send, token, close } = await history()
+  t.after(close)
+  const elsewhere = await send(`GET widgets?continue=${encodeURIComponent(token)}`, undefined, { namespace: 'elsewhere' })
+  assert.equal(elsewhere.code, 400)
+  const everywhere = await send(`GET widgets?continue=${encodeURIComponent(token)}`, undefined, { namespace: '' })
+  assert.equal(everywhere.code, 400)
+  const bytes = Buffer.from(token, 'base64url')
+  for (let i = 0; i < bytes.length; i++) {
+    const changed = Buffer.from(bytes)
+    changed[i]! ^= 1
+    assert.equal((await send(`GET widgets?continue=${changed.toString('base64url')}`)).code, 400)
+  }
+})
