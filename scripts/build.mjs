@@ -28,7 +28,14 @@ const shared = {
 rmSync('dist', { recursive: true, force: true })
 await Promise.all([
   // CommonJS starts faster, can use V8's compile cache, and loads its packages without the module loader's detour.
-  build({ ...shared, entryPoints: ['src/cli.ts'], outfile: 'dist/cli.cjs', format: 'cjs', minify: true, supported: { 'dynamic-import': false } }),
+  build({
+    ...shared,
+    entryPoints: ['src/cli.ts'],
+    outfile: 'dist/cli.cjs',
+    format: 'cjs',
+    minify: true,
+    supported: { 'dynamic-import': false },
+  }),
   build({ ...shared, entryPoints: ['src/index.ts'], outfile: 'dist/keelson.js', format: 'esm', banner: { js: ESM_REQUIRE() } }),
 ])
 if (!process.argv.includes('--if-stale')) {

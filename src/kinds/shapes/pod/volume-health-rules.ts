@@ -1,5 +1,15 @@
 /** Rules on what is told of the health of volumes. */
-import { duplicate, type FieldError, invalidEach, notFoundValue, type Ref, required, tooLong, tooMany, unsupported } from '../../../schema/refs.ts'
+import {
+  duplicate,
+  type FieldError,
+  invalidEach,
+  notFoundValue,
+  type Ref,
+  required,
+  tooLong,
+  tooMany,
+  unsupported,
+} from '../../../schema/refs.ts'
 import { conditionReasonFaults } from '../meta.ts'
 import type { PodVolumeHealth, VolumeHealthCondition } from './status.ts'
 
