@@ -14,6 +14,11 @@ export function defaultService({ spec, status }: { spec: ServiceSpec; status: Se
   for (const point of status.loadBalancer.ingress ?? []) if (point.ip) point.ipMode ??= 'VIP'
 }
 
+/** A name in DNS has no traffic inside. Values that are not known are left for the rules to refuse. */
+export function dropInternalPolicy(spec: ServiceSpec): void {
+  if (spec.type === 'ExternalName' && ['Cluster', 'Local'].includes(spec.internalTrafficPolicy ?? '')) delete spec.internalTrafficPolicy
+}
+
 /** Old clients know only one address; it stands for the list. */
 export function listClusterIP(spec: ServiceSpec): void {
   if (spec.clusterIP && !spec.clusterIPs) spec.clusterIPs = [spec.clusterIP]

@@ -1,14 +1,5 @@
 /** The rules of Services. */
-import {
-  type IPAddress,
-  isLinkLocalMulticast,
-  isLinkLocalUnicast,
-  isLoopback,
-  isUnspecified,
-  isValidCIDRForLegacyField,
-  isValidIPForLegacyField,
-  parseIPSloppy,
-} from '../../lib/ip.ts'
+import { isValidCIDRForLegacyField, isValidIPForLegacyField, parseIPSloppy } from '../../lib/ip.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidPortNum } from '../../lib/names.ts'
 import { validateLabels } from '../../schema/meta-rules.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
@@ -25,6 +16,7 @@ import {
   unsupported,
   withValue,
 } from '../../schema/refs.ts'
+import { validateEndpointIP } from '../shapes/endpoint-ip-rules.ts'
 import { validatePortNumOrName } from '../shapes/pod/port-rules.ts'
 import { isExternal, isHeadless, type LoadBalancerStatus, needsHealthCheck, type ServicePort, type ServiceSpec } from './service-shapes.ts'
 
@@ -145,7 +137,8 @@ function* validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSp
   } else if (sessionAffinity !== 'None') yield unsupported(at.sessionAffinity, 'ClientIP', 'None')
 }
 
-function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old?: ServiceSpec): Iterable<FieldError> {
+/** Rules on addresses, families and their policy, alone and against each other. */
+export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old?: ServiceSpec): Iterable<FieldError> {
   const { clusterIP, clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec
   if (clusterIP && clusterIPs.length === 0) yield required(at.clusterIPs)
   else if (clusterIP && clusterIPs[0] !== clusterIP) yield invalid(at.clusterIPs, 'first value must match `clusterIP`')
@@ -172,19 +165,10 @@ function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old?: Serv
   }
 }
 
-const SPECIAL: readonly (readonly [test: (ip: IPAddress) => boolean, message: string])[] = [
-  [isLoopback, 'may not be in the loopback range (127.0.0.0/8, ::1/128)'],
-  [isLinkLocalUnicast, 'may not be in the link-local range (169.254.0.0/16, fe80::/10)'],
-  [isLinkLocalMulticast, 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
-]
-
 function* validateExternalIP(text: string, at: Ref<string>, stored: readonly string[] = []): Iterable<FieldError> {
   const faults = isValidIPForLegacyField(text, stored)
   yield* invalidEach(at, faults)
-  const ip = faults.length === 0 ? parseIPSloppy(text) : undefined
-  if (!ip) return
-  if (isUnspecified(ip)) yield invalid(at, `may not be unspecified (${text})`)
-  for (const [test, message] of SPECIAL) if (test(ip)) yield invalid(at, message)
+  if (faults.length === 0) yield* validateEndpointIP(text, at)
 }
 
 /** Spaces around blocks are allowed, and the path is in the wrong case: both have always been so. */

@@ -76,6 +76,8 @@ export const ServiceStatus = message('ServiceStatus', {
 })
 export type ServiceStatus = Static<typeof ServiceStatus>
 
+/** Whether the type is one that has addresses at all. */
+export const hasAddresses = ({ type }: ServiceSpec): boolean => type === 'ClusterIP' || type === 'NodePort' || type === 'LoadBalancer'
 export const isHeadless = ({ clusterIPs }: ServiceSpec): boolean => clusterIPs?.length === 1 && clusterIPs[0] === 'None'
 /** Whether traffic from outside the cluster can reach the service. */
 export const isExternal = ({ type, externalIPs }: ServiceSpec): boolean =>

@@ -1,10 +1,11 @@
-/** Service gives a set of pods one address and name. Its addresses and node ports are allocated by the server that registers it. */
+/** Service gives a set of pods one address and name. */
 import { warningsForCIDR, warningsForIP } from '../../lib/ip.ts'
 import { nameIsDNSLabel } from '../../lib/names.ts'
 import { age, formatLabels } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { validateServiceChange } from './service-change-rules.ts'
-import { defaultService, dropTypeDependent, keepAllocated, listClusterIP } from './service-preparation.ts'
+import { serviceClaims } from './service-claims.ts'
+import { defaultService, dropInternalPolicy, dropTypeDependent, keepAllocated, listClusterIP } from './service-preparation.ts'
 import { TOPOLOGY_HINTS, validateService, validateServiceStatus } from './service-rules.ts'
 import { isHeadless, type LoadBalancerStatus, type ServicePort, ServiceSpec, ServiceStatus } from './service-shapes.ts'
 
@@ -21,10 +22,15 @@ export const Service = defineKind({
   createOnUpdate: true,
 
   defaults: defaultService,
-  onCreate: ({ spec }) => listClusterIP(spec),
+  claims: serviceClaims,
+  onCreate({ spec }) {
+    listClusterIP(spec)
+    dropInternalPolicy(spec)
+  },
   onUpdate(o, old) {
     keepAllocated(o.spec, old.spec)
     dropTypeDependent(o.spec, old.spec)
+    dropInternalPolicy(o.spec)
     if (o.spec.type !== 'LoadBalancer') o.status = { ...o.status, loadBalancer: {} }
   },
   validate: (o, at, { old }) => validateService(o, at, old),
@@ -35,6 +41,7 @@ export const Service = defineKind({
     yield* warnAboutSpec(spec)
   },
 
+  deletion: { answers: 'object' },
   subresources: {
     status: {
       validate: ({ spec, status }, { status: at }, { old }) =>

@@ -1,0 +1,101 @@
+/** The stocks that services take from, put together: addresses of each family and ports of nodes, and their repair. */
+import { randomBytes } from 'node:crypto'
+import { SERVICE_STOCKS } from '../kinds/core/service-claims.ts'
+import { IPAddress } from '../kinds/networking/ipaddress.ts'
+import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
+import { parseCIDR } from '../lib/ip.ts'
+import { Ledger, type Stock } from '../registry/ledger.ts'
+import type { LocalClient } from '../registry/local-client.ts'
+import type { Kind } from '../schema/kind.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { Store } from '../storage/store.ts'
+import type { Random } from './address-block.ts'
+import { Addresses } from './addresses.ts'
+import { NodePorts, type PortRange } from './node-ports.ts'
+
+export type AllocationParts = {
+  readonly store: Store
+  readonly resources: Iterable<Resource>
+  /** Reads and writes records; asked for when first needed, since the registry behind it needs the ledger. */
+  readonly client: () => LocalClient
+  /** Ranges of addresses, at most one of each family; the first is the family of services that name none. */
+  readonly ranges: readonly string[]
+  readonly nodePorts: PortRange
+  readonly groupDomain: string
+  readonly now: () => Date
+  readonly random?: Random
+}
+
+/** Records younger than this may belong to writes that other servers have under way. */
+const GRACE_MS = 60_000
+const REPAIR_EVERY_MS = 180_000
+
+export class Allocation {
+  readonly ledger: Ledger
+  readonly #parts: AllocationParts
+  readonly #addresses: readonly Addresses[]
+  readonly #holders: readonly Resource[]
+  readonly #records: Resource
+
+  private constructor(parts: AllocationParts, nodePorts: NodePorts) {
+    const all = [...parts.resources]
+    const served = ({ name }: Kind<any>) => all.find(r => `${r.kind}.${r.version}.${r.def.group}` === name)!
+    const [blocks, records] = [served(ServiceCIDR), served(IPAddress)]
+    const holders = all.filter(r => r.def.claims)
+    const random = parts.random ?? systemRandom
+    const { client, groupDomain } = parts
+    const families = parts.ranges.map(range => (parseCIDR(range)!.network.family === 4 ? SERVICE_STOCKS.IPv4 : SERVICE_STOCKS.IPv6))
+    this.#parts = parts
+    this.#holders = holders
+    this.#records = records
+    this.#addresses = families.map(family => new Addresses({ family, client, blocks, records, holders, groupDomain, random }))
+    this.ledger = new Ledger(
+      new Map<string, Stock>([
+        ...families.map((family, i) => [family, this.#addresses[i]!] as const),
+        [SERVICE_STOCKS.nodePorts, nodePorts],
+      ]),
+    )
+  }
+
+  static async open(parts: AllocationParts): Promise<Allocation> {
+    const { store, nodePorts: range, now, random = systemRandom } = parts
+    return new Allocation(parts, await NodePorts.open(store, { range, random, now }))
+  }
+
+  /** Puts right what a crash left. `isAlone` when no other server writes to the store: then nothing can be under way. */
+  async start({ isAlone, onError, signal }: { isAlone: boolean; onError: (error: unknown) => void; signal: AbortSignal }): Promise<void> {
+    const { now, client } = this.#parts
+    await this.repair(new Date(now().getTime() - (isAlone ? -1000 : GRACE_MS)))
+    const timer = setInterval(() => this.repair(new Date(now().getTime() - GRACE_MS)).catch(onError), REPAIR_EVERY_MS)
+    timer.unref()
+    signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+    client().follow(
+      this.#records,
+      change => {
+        if (change?.type !== 'DELETED') return
+        const record = change.object()
+        for (const addresses of this.#addresses) addresses.restore(record).catch(onError)
+      },
+      signal,
+    )
+  }
+
+  /** Makes records and services agree, but for records younger than `before`. */
+  repair(before: Date): Promise<void> {
+    const client = this.#parts.client()
+    const holders = this.#holders
+    return this.ledger.repair(function* () {
+      for (const resource of holders) for (const object of client.list(resource)) yield [resource, object] as const
+    }, before)
+  }
+}
+
+/** Uniform: numbers past the last whole multiple of the bound are drawn again. */
+const systemRandom: Random = bound => {
+  const bytes = 16
+  const limit = (1n << 128n) - ((1n << 128n) % bound)
+  for (;;) {
+    const drawn = BigInt(`0x${randomBytes(bytes).toString('hex')}`)
+    if (drawn < limit) return drawn % bound
+  }
+}

@@ -1,0 +1,50 @@
+/** A registry of services with stocks to take from, for tests. */
+import { Service } from '../kinds/core/service.ts'
+import { IPAddress } from '../kinds/networking/ipaddress.ts'
+import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
+import { LocalClient } from '../registry/local-client.ts'
+import { type Answer, type Bench, NOW, openBench } from '../registry/testing.ts'
+import type { Store } from '../storage/store.ts'
+import type { Random } from './address-block.ts'
+import { Allocation } from './allocation.ts'
+import type { PortRange } from './node-ports.ts'
+
+export type ServiceBench = Bench & {
+  readonly allocation: Allocation
+  readonly client: LocalClient
+  /** Creates a service with one port. */
+  readonly serve: (name: string, spec?: object, query?: string) => Promise<Answer>
+  /** The recorded addresses and whose they are. */
+  readonly addresses: () => Promise<Record<string, string>>
+}
+export type ServiceBenchOptions = { ranges?: readonly string[]; nodePorts?: PortRange; store?: Store; random?: Random; now?: () => Date }
+
+/** Opens it as a server does that is alone with its store: what a crash left is put right first. */
+export async function openServiceBench(options: ServiceBenchOptions = {}): Promise<ServiceBench> {
+  const { ranges = ['10.0.0.0/24'], nodePorts = { from: 30000, to: 32767 }, store, random, now = () => NOW } = options
+  let allocation: Allocation | undefined
+  let client: LocalClient | undefined
+  const bench = await openBench([Service, IPAddress, ServiceCIDR], {
+    ...(store && { store }),
+    async ledger({ store, caches, resources, registry }) {
+      const user = { name: 'system:apiserver', groups: [] }
+      const about = { groupDomain: 'k8s.io', gate: () => false, now }
+      const local = () => (client ??= new LocalClient({ registry: registry(), caches, user, manager: 'test', ...about }))
+      allocation = await Allocation.open({ store, resources, client: local, ranges, nodePorts, ...about, ...(random && { random }) })
+      return allocation.ledger
+    },
+  })
+  await allocation!.repair(new Date(now().getTime() + 1000))
+  if (ranges.length > 0) await bench.send('POST servicecidrs', { metadata: { name: 'kubernetes' }, spec: { cidrs: ranges } })
+  return {
+    ...bench,
+    allocation: allocation!,
+    client: client!,
+    serve: (name, spec = {}, query = '') =>
+      bench.send(`POST services${query}`, { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } }),
+    async addresses() {
+      const { body } = await bench.send('GET ipaddresses')
+      return Object.fromEntries(body.items.map((item: any) => [item.metadata.name, item.spec.parentRef.name]))
+    },
+  }
+}

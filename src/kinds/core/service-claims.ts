@@ -1,0 +1,137 @@
+/** What a Service takes from what all services share: addresses of each family, and ports of nodes. */
+import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
+import type { Claim, Claims, Stocks, Taken } from '../../schema/claims.ts'
+import type { ObjectMeta } from '../../schema/object-meta.ts'
+import { invalid, type Ref, refTo, withValue } from '../../schema/refs.ts'
+import { internalError, invalidObject, type StatusError } from '../../schema/status-error.ts'
+import { type Family, familyOf, isSettled, settleFamilies } from './service-families.ts'
+import { keepAllocated, listClusterIP } from './service-preparation.ts'
+import { allocatesNodePorts, isHeadless, needsHealthCheck, needsNodePort, type ServiceSpec } from './service-shapes.ts'
+
+type Service = { metadata: ObjectMeta; spec: ServiceSpec }
+const FAMILIES: readonly string[] = ['IPv4', 'IPv6']
+const NODE_PORTS = 'node ports'
+
+/** The stocks of services: one of addresses for each family, called by its name, and one of ports. */
+export const SERVICE_STOCKS = { IPv4: 'IPv4', IPv6: 'IPv6', nodePorts: NODE_PORTS } as const
+
+export const serviceClaims: Claims<Service> = {
+  held: ({ spec }) => [
+    ...addressesOf(spec),
+    ...nodePortsOf(spec).map(port => ({ stock: NODE_PORTS, item: String(port) })),
+    ...(needsHealthCheck(spec) && spec.healthCheckNodePort ? [{ stock: NODE_PORTS, item: String(spec.healthCheckNodePort) }] : []),
+  ],
+  async take({ metadata, spec }, old, stocks) {
+    // A service without a name is refused in any case; nothing could say whose an address is.
+    if (!metadata.name) return
+    // What the client left out and has already is not taken anew.
+    if (old) keepAllocated(spec, old.spec)
+    else listClusterIP(spec)
+    const taking = { name: metadata.name, spec, old: old?.spec, at: refTo(spec, 'spec'), stocks }
+    const families = stocks.names.filter(name => FAMILIES.includes(name)) as Family[]
+    const errors = [...settleFamilies(spec, old?.spec, taking.at, families)]
+    if (errors.length > 0) throw invalidObject(SUBJECT, metadata.name, errors)
+    await takeAddresses(taking)
+    await takeNodePorts(taking)
+  },
+}
+
+const SUBJECT = { group: '', kind: 'Service' }
+type Taking = {
+  readonly name: string
+  readonly spec: ServiceSpec
+  readonly old: ServiceSpec | undefined
+  readonly at: Ref<ServiceSpec>
+  readonly stocks: Stocks
+}
+
+function addressesOf(spec: ServiceSpec): Claim[] {
+  if (spec.type === 'ExternalName' || isHeadless(spec)) return []
+  return (spec.clusterIPs ?? []).flatMap(text => {
+    const ip = parseIPSloppy(text)
+    return ip ? { stock: familyOf(text), item: formatIP(ip) } : []
+  })
+}
+
+const nodePortsOf = ({ ports = [] }: ServiceSpec) => [...new Set(ports.flatMap(({ nodePort }) => nodePort || []))]
+
+/** A new service, or one that was only a name, takes an address of each family; others at most come to have a second one. */
+async function takeAddresses({ name, spec, old, at, stocks }: Taking): Promise<void> {
+  if (spec.type === 'ExternalName' || isHeadless(spec)) return
+  const isNew = old === undefined || old.type === 'ExternalName'
+  if (!isNew && (isSettled(spec, old) || isHeadless(old))) return
+  const { ipFamilies = [] } = spec
+  const isUpgraded = old?.ipFamilies?.length === 1 && ipFamilies.length === 2
+  const lacking = isNew ? [0, 1] : isUpgraded ? [1] : []
+  // Clients that are refused are shown the list with gaps for the addresses they left open.
+  const shown = ipFamilies.map((_, i) => spec.clusterIPs?.[i] ?? '')
+  const ips = [...shown]
+  for (const i of lacking) {
+    const family = ipFamilies[i]
+    if (family === undefined) continue
+    const asked = spec.clusterIPs?.[i]
+    const ip = asked ? parseIPSloppy(asked) : undefined
+    const taken = await stocks.take(family, ip && formatIP(ip))
+    if (!taken.ok) throw refusedAddress(taken, { name, asked, at: withValue(at.clusterIPs, shown) })
+    ips[i] = asked || taken.item
+  }
+  if (lacking.length === 0) return
+  spec.clusterIPs = ips
+  spec.clusterIP = ips[0]!
+}
+
+type Refused = Extract<Taken, { ok: false }>
+
+function refusedAddress(
+  { why, isFull }: Refused,
+  { name, asked, at }: { name: string; asked: string | undefined; at: Ref<unknown> },
+): StatusError {
+  if (asked) return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP ${asked}: ${why}`)])
+  if (isFull) return internalError(`failed to allocate a serviceIP for Service ${JSON.stringify(name)}: ${why}`)
+  return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP: ${why}`)])
+}
+
+async function takeNodePorts(taking: Taking): Promise<void> {
+  const { spec, old } = taking
+  if (needsNodePort(spec)) await (old ? takeMissingNodePorts(taking, new Set(nodePortsOf(old))) : takeFirstNodePorts(taking))
+  if (needsHealthCheck(spec) && !(old && needsHealthCheck(old))) await takeHealthCheckPort(taking)
+}
+
+/** In a new service, ports that have the same number share the port of nodes, as a DNS server's TCP and UDP do. */
+async function takeFirstNodePorts(taking: Taking): Promise<void> {
+  const { ports = [] } = taking.spec
+  const byNumber = new Map<number, number>()
+  for (const [i, port] of ports.entries()) {
+    if (!port.nodePort && !allocatesNodePorts(taking.spec)) continue
+    const shared = byNumber.get(port.port)
+    if (shared === undefined) {
+      const asked = ports.find(other => other.port === port.port && other.nodePort)?.nodePort
+      port.nodePort = await takeNodePort(taking, i, asked)
+      byNumber.set(port.port, port.nodePort)
+    } else if (!port.nodePort) port.nodePort = shared
+    else if (port.nodePort !== shared) await takeNodePort(taking, i, port.nodePort)
+  }
+}
+
+async function takeMissingNodePorts(taking: Taking, had: Set<number>): Promise<void> {
+  for (const [i, port] of (taking.spec.ports ?? []).entries()) {
+    if (port.nodePort ? had.has(port.nodePort) : !allocatesNodePorts(taking.spec)) continue
+    port.nodePort = await takeNodePort(taking, i, port.nodePort)
+    had.add(port.nodePort)
+  }
+}
+
+async function takeNodePort({ name, at, stocks }: Taking, i: number, asked: number | undefined): Promise<number> {
+  const taken = await stocks.take(NODE_PORTS, asked ? String(asked) : undefined)
+  if (taken.ok) return Number(taken.item)
+  if (asked) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, asked), taken.why)])
+  throw internalError(`failed to allocate a nodePort: ${taken.why}`)
+}
+
+async function takeHealthCheckPort({ spec, stocks }: Taking): Promise<void> {
+  const asked = spec.healthCheckNodePort
+  const taken = await stocks.take(NODE_PORTS, asked ? String(asked) : undefined)
+  if (taken.ok) spec.healthCheckNodePort = Number(taken.item)
+  else if (asked) throw internalError(`failed to allocate requested HealthCheck NodePort ${asked}: ${taken.why}`)
+  else throw internalError(`failed to allocate a HealthCheck NodePort 0: ${taken.why}`)
+}

@@ -1,0 +1,59 @@
+/** IPAddress says which object an address belongs to; its name is the address. Services get theirs by having one created. */
+import { isValidIP } from '../../lib/ip.ts'
+import { deepEqual } from '../../lib/json-value.ts'
+import { isDNS1123Subdomain, nameIsPathSegment } from '../../lib/names.ts'
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
+import { message, type Static, string } from '../../schema/types.ts'
+
+const ParentReference = message('ParentReference', {
+  group: [1, string, 'API group of the object; empty for the core group.'],
+  resource: [2, string.always(), 'The plural name of its kind, such as services.'],
+  namespace: [3, string, 'Its namespace, if it has one.'],
+  name: [4, string.always(), 'Its name.'],
+})
+type ParentReference = Static<typeof ParentReference>
+
+const IPAddressSpec = message('IPAddressSpec', {
+  parentRef: [1, ParentReference.always(), 'The object that the address belongs to. Cannot change.'],
+})
+
+export const IPAddress = defineKind({
+  group: 'networking.{group_domain}',
+  version: 'v1',
+  kind: 'IPAddress',
+  scope: 'Cluster',
+  names: { plural: 'ipaddresses', short: ['ip'] },
+  doc: 'An address that is in use.',
+  spec: IPAddressSpec,
+  name: name => isValidIP(name),
+
+  *validate({ spec: { parentRef } }, { spec: at }, { old }) {
+    if (parentRef) yield* validateReference(parentRef, at.parentRef)
+    else return yield required(at.parentRef)
+    if (old && !deepEqual(parentRef, old.spec.parentRef)) return yield invalid(withValue(at.parentRef, null), 'field is immutable')
+    for (const field of ['resource', 'name'] as const) if (!parentRef[field]) yield required(at.parentRef[field])
+  },
+
+  columns: {
+    ParentRef: [
+      'string',
+      o => formatReference(o.spec.parentRef),
+      'parentRef references the resource that an IPAddress is attached to. An IPAddress must reference a parent object.',
+    ],
+    Age: age,
+  },
+})
+
+function* validateReference(reference: ParentReference, at: Ref<ParentReference>): Iterable<FieldError> {
+  if (reference.group) yield* invalidEach(at.group, isDNS1123Subdomain(reference.group))
+  for (const field of ['resource', 'name', 'namespace'] as const)
+    if (reference[field]) yield* invalidEach(at[field], nameIsPathSegment(reference[field]))
+}
+
+function formatReference(reference: ParentReference | undefined): string {
+  if (!reference) return '<none>'
+  const { group, resource = '', namespace, name = '' } = reference
+  return [(group ? `${resource}.${group}` : resource).toLowerCase(), ...(namespace ? [namespace] : []), name].join('/')
+}

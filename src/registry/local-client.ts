@@ -1,0 +1,133 @@
+/** The API as the server's own parts use it: reads from the cache, writes through the registry, no socket. */
+import type { Caches } from '../cache/caches.ts'
+import type { Version } from '../cache/version.ts'
+import type { WatchEvent } from '../cache/watch-stream.ts'
+import type { RequestContext, User, Verb } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
+import { StatusError } from '../schema/status-error.ts'
+import type { Registry, Result } from './api.ts'
+import { readStored } from './stored-form.ts'
+
+export type LocalClientParts = {
+  readonly registry: Registry
+  readonly caches: Caches
+  readonly user: User
+  /** Who comes to own what is written. */
+  readonly manager: string
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+}
+export type Name = { readonly namespace?: string; readonly name: string }
+export type LocalChange = { readonly type: WatchEvent['type']; readonly object: () => AnyObject }
+export type Patching = { readonly type: string; readonly subresource?: string; readonly query?: string }
+
+export class LocalClient {
+  readonly #parts: LocalClientParts
+  /** Most of what is asked for again and again has not changed since. */
+  readonly #decoded = new WeakMap<Version, AnyObject>()
+
+  constructor(parts: LocalClientParts) {
+    this.#parts = parts
+  }
+
+  get now(): Date {
+    return this.#parts.now()
+  }
+
+  /** An object as it is stored; not to be changed. Undefined when there is none, or none that can be read. */
+  get(resource: Resource, { namespace = '', name }: Name): AnyObject | undefined {
+    const version = this.#parts.caches.of(resource).get(keyOf(resource, namespace, name))
+    return version && this.#objectOf(version)
+  }
+
+  /** All objects that can be read, not to be changed. */
+  *list(resource: Resource): Iterable<AnyObject> {
+    for (const version of this.#parts.caches.of(resource).current()) {
+      const object = this.#objectOf(version)
+      if (object) yield object
+    }
+  }
+
+  /** False when there is one of that name already. */
+  async create(resource: Resource, object: object, namespace = ''): Promise<boolean> {
+    return (await this.#unless('AlreadyExists', this.#call('create', resource, { namespace, name: '', body: object }))) !== undefined
+  }
+
+  /** Deletes exactly this object. False when it is gone already, also when another took its name. */
+  async remove(resource: Resource, { metadata: { namespace = '', name = '', uid } }: AnyObject): Promise<boolean> {
+    const body = { preconditions: { uid } }
+    const result = this.#unless('NotFound', this.#call('delete', resource, { namespace, name, body }))
+    return (await this.#unless('Conflict', result)) !== undefined
+  }
+
+  /** False when there is no such object. */
+  async patch(resource: Resource, { namespace = '', name }: Name, body: object, { type, subresource, query }: Patching): Promise<boolean> {
+    const sent = { namespace, name, body, mediaType: type, ...(subresource && { subresource }), ...(query && { query }) }
+    return (await this.#unless('NotFound', this.#call('patch', resource, sent))) !== undefined
+  }
+
+  /** Tells of every change until the signal ends it. Without a change after a gap: then anything may have changed. */
+  follow(resource: Resource, onChange: (change?: LocalChange) => void, signal: AbortSignal): void {
+    const { caches } = this.#parts
+    const request = { selection: { namespace: '', name: '' }, initial: false, bookmarks: false, timeoutMs: LONG_MS }
+    const open = () => {
+      if (signal.aborted) return
+      const watch = caches.watch(resource, { ...request, from: caches.revision })
+      const close = () => watch.close()
+      signal.addEventListener('abort', close, { once: true })
+      watch.open({
+        event: ({ type, json }) => onChange({ type, object: () => readStored(json).value as unknown as AnyObject }),
+        end() {
+          signal.removeEventListener('abort', close)
+          setImmediate(() => {
+            open()
+            if (!signal.aborted) onChange()
+          })
+        },
+        backlog: 0,
+        onDrain: resume => resume(),
+      })
+    }
+    open()
+  }
+
+  #objectOf(version: Version): AnyObject | undefined {
+    if (version.fault !== undefined) return undefined
+    let object = this.#decoded.get(version)
+    if (!object) this.#decoded.set(version, (object = readStored(version.json).value as unknown as AnyObject))
+    return object
+  }
+
+  #call(
+    verb: Verb,
+    resource: Resource,
+    sent: { namespace: string; name: string; body: object; mediaType?: string; subresource?: string; query?: string },
+  ): Promise<Result> {
+    const { registry, user, groupDomain, gate, now, manager } = this.#parts
+    const context: RequestContext = { user, now: now(), groupDomain, gate }
+    const { namespace, name, body, mediaType = 'application/json', subresource = '', query = '' } = sent
+    return registry.handle(
+      { verb, resource, namespace, name, subresource, query: new URLSearchParams(query) },
+      {
+        ...context,
+        body: { mediaType, bytes: Buffer.from(JSON.stringify(body)) },
+        userAgent: manager,
+        signal: NEVER,
+      },
+    )
+  }
+
+  async #unless<R>(reason: string, result: Promise<R>): Promise<R | undefined> {
+    try {
+      return await result
+    } catch (error) {
+      if (error instanceof StatusError && error.reason === reason) return undefined
+      throw error
+    }
+  }
+}
+
+const NEVER = new AbortController().signal
+const LONG_MS = 2 ** 31 - 1
