@@ -35,6 +35,7 @@ import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
 import { bootstrap } from './bootstrap.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
+import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
@@ -85,6 +86,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const catalog = new Catalog(kinds.map(kind => resourceOf(kind, config.groupDomain)))
   const store = await openStore(config)
   open.push(() => store.close())
+  await claimData(store, config)
   let fail: (reason: unknown) => void = () => {}
   const failed = new Promise<unknown>(resolve => (fail = resolve))
   const { historyMs, bookmarkMs } = config
