@@ -143,7 +143,7 @@ test('bombs of aliases, depth and length are refused', () => {
   refuses(bomb.join('\n'), 'yaml: document contains excessive aliasing')
   assert.doesNotThrow(() => value('['.repeat(MAX_YAML_DEPTH) + ']'.repeat(MAX_YAML_DEPTH)))
   refuses('['.repeat(MAX_YAML_DEPTH + 1) + ']'.repeat(MAX_YAML_DEPTH + 1), `yaml: exceeded max depth of ${MAX_YAML_DEPTH}`)
-  for (const text of ['['.repeat(200_000), '- '.repeat(50_000), '{a: '.repeat(50_000)]) refuses(text, /max depth/)
+  for (const text of ['['.repeat(200_000), '- '.repeat(50_000), '{a: '.repeat(50_000), '{"a":'.repeat(200_000)]) refuses(text, /max depth/)
   refuses(`a: ${'x'.repeat(MAX_YAML_BYTES)}`, /longer than/)
 })
 

@@ -2,12 +2,14 @@
 
 import {
   Composer,
+  type CST,
   type Document,
   isAlias,
   isMap,
   isPair,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
   Parser,
@@ -205,18 +207,28 @@ function compose(text: string, lines: LineCounter): Document.Parsed | undefined 
     resolveKnownTags: false,
     logLevel: 'silent',
   })
-  let document: Document.Parsed | undefined
-  try {
-    document = composer.compose(new Parser(lines.addNewLine).parse(text)).next().value as Document.Parsed | undefined
-  } catch (error) {
-    // The composer recurses: nesting beyond its stack is nesting beyond the limit.
-    if (error instanceof RangeError) throw tooDeep()
-    throw error
-  }
+  const document = composer.compose(tokens(text, lines)).next().value as Document.Parsed | undefined
   const fault = document?.errors[0]
   if (fault?.code === 'RESOURCE_EXHAUSTION') throw tooDeep()
   if (fault !== undefined) throw new YamlError(`yaml: line ${lines.linePos(fault.pos[0]).line}: ${fault.message}`)
   return document
+}
+
+/** A document and a scalar surround what nests. */
+const MAX_OPEN_TOKENS = MAX_YAML_DEPTH + 2
+
+/**
+ * The tokens of a text. The parser keeps its own stack, but the composer after it recurses, and where a stack nearly ends V8
+ * may end the process. So nesting past the limit is found here.
+ */
+function* tokens(text: string, lines: LineCounter): Generator<CST.Token, void> {
+  const parser = new Parser(lines.addNewLine)
+  lines.addNewLine(0)
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme)
+    if (parser.stack.length > MAX_OPEN_TOKENS) throw tooDeep()
+  }
+  yield* parser.end()
 }
 
 function tooDeep(): YamlError {

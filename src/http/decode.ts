@@ -2,7 +2,7 @@
 import type { Body, Call } from '../registry/api.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import { LIMITS } from './limits.ts'
-import type { Request } from './message.ts'
+import { header, type Request } from './message.ts'
 import { bodyType } from './negotiate.ts'
 
 /** Whether a call takes no body. */
@@ -13,7 +13,9 @@ export async function decode(req: Request, call: Call): Promise<Body | undefined
   const optional = call.verb === 'delete' || call.verb === 'deletecollection'
   // The type is looked at before the body is waited for, unless there may be none.
   const early = optional ? undefined : bodyType(req, call)
-  const bytes = await req.readBody(LIMITS.bodyBytes)
+  // What announces itself as too large is not waited for.
+  const isAnnounced = Number(header(req.headers, 'content-length')) > LIMITS.bodyBytes
+  const bytes = isAnnounced ? undefined : await req.readBody(LIMITS.bodyBytes)
   if (bytes === undefined) throw tooLarge(`Request entity is too large: limit is ${LIMITS.bodyBytes}`)
   return optional && bytes.byteLength === 0 ? undefined : { mediaType: early ?? bodyType(req, call), bytes }
 }
