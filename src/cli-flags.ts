@@ -64,12 +64,23 @@ export const FLAGS: readonly Flag[] = [
     read: (v, c) => (c.groupDomain = v),
   },
   { name: 'feature-gates', takes: 'A=BOOL,…', doc: 'turn Kubernetes features on or off', read: (v, c) => (c.featureGates = v) },
-  { name: 'controllers', takes: 'LIST', doc: 'controllers to run: * (default) or none', read: (v, c) => (c.controllers = v.split(',')) },
+  {
+    name: 'controllers',
+    takes: 'LIST',
+    doc: 'controllers to run: * (default) for all, their names, -NAME for all but one with *, or none',
+    read: (v, c) => (c.controllers = v.split(',')),
+  },
   {
     name: 'service-cluster-ip-range',
     takes: 'CIDR[,CIDR]',
     doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',
     read: (v, c) => (c.serviceClusterIpRange = v.split(',')),
+  },
+  {
+    name: 'service-node-port-range',
+    takes: 'FROM-TO',
+    doc: 'ports of nodes that services get, both ends included (default 30000-32767)',
+    read: (v, c) => (c.serviceNodePortRange = readPortRange(v)),
   },
   {
     name: 'history-window',
@@ -108,6 +119,11 @@ function suggest(name: string): string {
 function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new ConfigError(`--secure-port takes a number, not "${text}"`)
   return Number(text)
+}
+function readPortRange(text: string): Config['serviceNodePortRange'] {
+  const [, from = '', to = ''] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? []
+  if (from === '') throw new ConfigError(`--service-node-port-range takes two ports such as 30000-32767, not "${text}"`)
+  return { from: Number(from), to: Number(to) }
 }
 function readBool(text: string): boolean {
   if (text !== 'true' && text !== 'false') throw new ConfigError(`--anonymous-auth takes true or false, not "${text}"`)

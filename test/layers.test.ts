@@ -17,6 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   authz: 'kinds schema lib',
   admission: 'cel kinds schema lib',
   registry: 'admission cache storage patch codec cel kinds schema lib',
+  allocation: 'registry storage kinds schema lib', // stocks that the ledger of the registry is made of
   http: 'registry cache authn authz admission codec kinds schema lib',
   client: 'codec kinds schema lib', // never the server
   controllers: 'client kinds schema lib',

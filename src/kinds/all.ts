@@ -17,6 +17,7 @@ import { ClusterTrustBundle } from './certificates/clustertrustbundle.ts'
 import { PodCertificateRequest } from './certificates/podcertificaterequest.ts'
 import { Lease } from './coordination/lease.ts'
 import { ConfigMap } from './core/configmap.ts'
+import { Endpoints } from './core/endpoints.ts'
 import { Event } from './core/event.ts'
 import { LimitRange } from './core/limitrange.ts'
 import { Namespace } from './core/namespace.ts'
@@ -28,11 +29,14 @@ import { PodTemplate } from './core/podtemplate.ts'
 import { ReplicationController } from './core/replicationcontroller.ts'
 import { ResourceQuota } from './core/resourcequota.ts'
 import { Secret } from './core/secret.ts'
+import { Service } from './core/service.ts'
 import { ServiceAccount } from './core/serviceaccount.ts'
+import { EndpointSlice } from './discovery/endpointslice.ts'
 import { FlowSchema } from './flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from './flowcontrol/prioritylevelconfiguration.ts'
 import { Ingress } from './networking/ingress.ts'
 import { IngressClass } from './networking/ingressclass.ts'
+import { IPAddress } from './networking/ipaddress.ts'
 import { NetworkPolicy } from './networking/networkpolicy.ts'
 import { ServiceCIDR } from './networking/servicecidr.ts'
 import { RuntimeClass } from './node/runtimeclass.ts'
@@ -71,8 +75,11 @@ export const builtinKinds: readonly Kind<any>[] = [
   Deployment,
   DeviceClass,
   DeviceTaintRule,
+  EndpointSlice,
+  Endpoints,
   Event,
   FlowSchema,
+  IPAddress,
   Ingress,
   IngressClass,
   Lease,
@@ -102,6 +109,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   RoleBinding,
   RuntimeClass,
   Secret,
+  Service,
   ServiceAccount,
   ServiceCIDR,
   StatefulSet,

@@ -1,47 +1,53 @@
-/** What a fresh server has: the namespaces and priority classes every client counts on, and the range of its services' addresses. */
-import { SYSTEM_PRIORITY_CLASSES } from '../kinds/scheduling/priorityclass.ts'
-import type { Registry } from '../registry/api.ts'
+/** What a fresh server has: the namespaces every client counts on, and the range its services get their addresses from. */
+
+import { deepEqual } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import type { RequestContext } from '../schema/kind.ts'
-import { StatusError } from '../schema/status-error.ts'
+import type { LocalClient } from '../registry/local-client.ts'
+import type { Resource } from '../schema/resource.ts'
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
-const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
+/** The range named in the configuration. */
+const RANGE = { name: 'kubernetes' }
 
 export type Bootstrap = {
-  readonly registry: Registry
+  readonly client: LocalClient
   readonly catalog: Catalog
   readonly groupDomain: string
-  readonly serviceClusterIpRange: readonly string[]
-  readonly now: () => Date
-  readonly gate: (name: string) => boolean
+  /** Ranges of service addresses, at most one of each family. */
+  readonly ranges: readonly string[]
 }
 
-/** Creates what is not there yet; what is there stays as it is. */
+/** Creates what is not there yet; what is there stays as it is, but that a range may get its second family. */
 export async function bootstrap(setup: Bootstrap): Promise<void> {
-  const { groupDomain, serviceClusterIpRange: cidrs } = setup
-  await Promise.all([
-    ...NAMESPACES.map(name => ensure(setup, ['', 'v1', 'namespaces'], { metadata: { name } })),
-    ...SYSTEM_PRIORITY_CLASSES.map(({ name, ...fields }) =>
-      ensure(setup, [`scheduling.${groupDomain}`, 'v1', 'priorityclasses'], { metadata: { name }, ...fields }),
-    ),
-    ensure(setup, [`networking.${groupDomain}`, 'v1', 'servicecidrs'], { metadata: { name: 'kubernetes' }, spec: { cidrs } }),
-  ])
+  await Promise.all([...NAMESPACES.map(name => ensureNamespace(setup, name)), ensureRange(setup)])
 }
 
-async function ensure(
-  { registry, catalog, now, gate, groupDomain }: Bootstrap,
-  [group, version, plural]: [string, string, string],
-  object: object,
-): Promise<void> {
-  const resource = catalog.find(group, version, plural)
+async function ensureNamespace({ client, catalog }: Bootstrap, name: string): Promise<void> {
+  const resource = catalog.find('', 'v1', 'namespaces')
+  if (resource && !client.get(resource, { name })) await client.create(resource, { metadata: { name } })
+}
+
+/** Also called while the server runs, in case the range was deleted. */
+export async function ensureRange({ client, catalog, groupDomain, ranges: cidrs }: Bootstrap): Promise<void> {
+  const resource = catalog.find(`networking.${groupDomain}`, 'v1', 'servicecidrs')
   if (!resource) return
-  const ctx: RequestContext = { user: SERVER, now: now(), groupDomain, gate }
-  const call = { verb: 'create', resource, namespace: '', name: '', subresource: '', query: new URLSearchParams() } as const
-  const body = { mediaType: 'application/json', bytes: Buffer.from(JSON.stringify(object)) }
-  try {
-    await registry.handle(call, { ...ctx, body, userAgent: 'keelson', signal: new AbortController().signal })
-  } catch (error) {
-    if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error
-  }
+  const stored = client.get(resource, RANGE)
+  const has: readonly string[] = stored?.['spec'].cidrs ?? []
+  if (!stored) await client.create(resource, { metadata: RANGE, spec: { cidrs } })
+  else if (has.length === 1 && cidrs.length === 2 && has[0] === cidrs[0])
+    await client.patch(resource, RANGE, { spec: { cidrs } }, { type: 'application/merge-patch+json' })
+  await reportReady(client, resource, cidrs)
+}
+
+/** The server itself vouches for its own range until a controller says something about it. */
+async function reportReady(client: LocalClient, resource: Resource, cidrs: readonly string[]): Promise<void> {
+  const stored = client.get(resource, RANGE)
+  const { conditions = [] } = stored?.['status'] ?? {}
+  const isSaid = (conditions as { type: string }[]).some(({ type }) => type === 'Ready')
+  if (!stored || stored.metadata.deletionTimestamp || isSaid || !deepEqual(stored['spec'].cidrs, [...cidrs])) return
+  const lastTransitionTime = client.now.toISOString().replace(/\.\d+Z$/, 'Z')
+  const message = 'Kubernetes default Service CIDR is ready'
+  const patch = { status: { conditions: [{ type: 'Ready', status: 'True', reason: '', message, lastTransitionTime }] } }
+  const query = 'fieldManager=kubernetes-service-cidr-controller'
+  await client.patch(resource, RANGE, patch, { type: 'application/merge-patch+json', subresource: 'status', query })
 }

@@ -22,6 +22,8 @@ export type Config = {
   readonly controllers: readonly string[]
   /** One range, or one of each family. */
   readonly serviceClusterIpRange: readonly string[]
+  /** Ports of nodes that services get, both ends included. */
+  readonly serviceNodePortRange: { readonly from: number; readonly to: number }
   readonly anonymousAuth: boolean
   readonly logLevel: Level
   /** How long a drain waits for requests under way. */
@@ -30,6 +32,15 @@ export type Config = {
   readonly historyMs: number
   /** How often watches that allow bookmarks are told how far they are. */
   readonly bookmarkMs: number
+}
+
+/** The controllers there are. */
+export const CONTROLLERS = ['service-cidr-controller'] as const
+
+/** Whether a controller runs: named, or not taken out of all. */
+export function runsController({ controllers }: Config, name: (typeof CONTROLLERS)[number]): boolean {
+  if (controllers.includes('none') || controllers.includes(`-${name}`)) return false
+  return controllers.includes(name) || controllers.includes('*')
 }
 
 /** A setting that makes no sense; the message says which and what to write instead. */
@@ -49,6 +60,7 @@ export const DEFAULTS: Config = {
   featureGates: '',
   controllers: ['*'],
   serviceClusterIpRange: ['10.0.0.0/24'],
+  serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,
   logLevel: 'warn',
   drainMs: 10_000,
@@ -76,8 +88,13 @@ export function checkConfig(config: Config): Config {
   })
   if (blocks.length > 2 || (blocks.length === 2 && blocks[0]!.network.family === blocks[1]!.network.family))
     throw new ConfigError('--service-cluster-ip-range takes one range, or one IPv4 and one IPv6 range')
+  const { from, to } = config.serviceNodePortRange
+  if (!(from >= 1 && from <= to && to <= 65535))
+    throw new ConfigError(`--service-node-port-range takes ports such as 30000-32767, not ${from}-${to}`)
   for (const name of controllers)
-    if (name !== '*' && name !== 'none')
-      throw new ConfigError(`--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes * and none`)
+    if (name !== '*' && name !== 'none' && !(CONTROLLERS as readonly string[]).includes(name.replace(/^-/, '')))
+      throw new ConfigError(
+        `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${CONTROLLERS.join(', ')}`,
+      )
   return { ...config, dataDir: resolve(config.dataDir) }
 }

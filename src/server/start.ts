@@ -33,12 +33,12 @@ import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
-import { bootstrap } from './bootstrap.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
+import { openServiceNetwork } from './service-network.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -100,17 +100,22 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   open.push(async () => compaction[Symbol.asyncDispose]())
 
   const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now: now() })
-  const registry = createRegistry({
+  const ending = new AbortController()
+  open.push(async () => ending.abort())
+  const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
+  const network = await openServiceNetwork(config, beside)
+  const registry: Registry = createRegistry({
     store,
     caches,
+    ledger: network.ledger,
     plugins: [namespaceLifecycle(namespaceReader(catalog, caches))],
     newUid: randomUUID,
     randomSuffix,
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
-  await bootstrap({ ...config, registry, catalog, now, gate })
-  const ending = new AbortController()
+  await network.prepare()
   const listener = await openPort(config, { catalog, registry, caches, pki, files, log, gate, now, ending, open })
+  await network.start(listener.address)
   const { address, port } = listener.address
   const url = `https://${reachable(address)}:${port}`
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
