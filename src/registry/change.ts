@@ -60,8 +60,8 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const { object: sent, isConditional, warnings } = wish.want(stored, version)
   settleVersion(resource, sent, stored)
   const about = attributesOf(wish, stored)
-  await admit(deps.plugins, 'mutate', { ...about, object: sent })
   wish.own(sent, stored)
+  await admit(deps.plugins, 'mutate', { ...about, object: sent })
   const claiming = { resource, object: sent, old: stored, takes: subresource === '', dryRun }
   const result = await deps.ledger.run<Result>(claiming, async () => {
     const object = prepare(targetOf(resource, subresource), sent, stored, ctx)

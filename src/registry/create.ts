@@ -53,9 +53,10 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
       name: candidate.metadata.name ?? '',
     } as const
     const about = { ...attributes, object: candidate, old: undefined, dryRun: options.dryRun, ctx }
-    await admit(deps.plugins, 'mutate', about)
+    // What plugins add is nobody's: the creator owns what it sent.
     if (creation.own) creation.own(candidate)
     else ownCreated(resource, candidate, { options, ctx })
+    await admit(deps.plugins, 'mutate', about)
     const claiming = { resource, object: candidate, old: undefined, takes: true, dryRun: options.dryRun }
     const result = await deps.ledger.run<Result>(claiming, async () => {
       prepareCreate(resource, candidate, ctx)

@@ -3,14 +3,12 @@ import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
-import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
 import { Authenticators } from '../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../authn/certificate.ts'
 import { TokenAuthenticator } from '../authn/token-file.ts'
 import { authenticatedOnly } from '../authz/authenticated-only.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
-import type { Version } from '../cache/version.ts'
 import { documentEndpoints } from '../http/documents.ts'
 import { Endpoints } from '../http/endpoints.ts'
 import { healthEndpoints } from '../http/health.ts'
@@ -24,10 +22,9 @@ import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
-import { readStored } from '../registry/stored-form.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { keyOf, resourceOf } from '../schema/resource.ts'
+import { resourceOf } from '../schema/resource.ts'
 import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
@@ -36,6 +33,7 @@ import { VERSION } from '../version.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
+import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
@@ -108,7 +106,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     store,
     caches,
     ledger: network.ledger,
-    plugins: [namespaceLifecycle(namespaceReader(catalog, caches))],
+    plugins: admissionPlugins({ reader, namespace, groupDomain: config.groupDomain }),
     newUid: randomUUID,
     randomSuffix,
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
@@ -145,13 +143,14 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'open'> & {
   readonly catalog: Catalog
   readonly registry: Registry
   readonly caches: Caches
+  readonly namespace: (name: string) => AnyObject | undefined
   readonly pki: Pki
   readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
 }
 
-async function openPort(config: Config, { catalog, registry, caches, pki, files, log, gate, now, ending, open }: Port): Promise<Listener> {
+async function openPort(config: Config, { catalog, registry, caches, namespace, pki, files, log, gate, now, ending, open }: Port): Promise<Listener> {
   let address = ''
   const endpoints = [
     ...healthEndpoints(
@@ -180,7 +179,7 @@ async function openPort(config: Config, { catalog, registry, caches, pki, files,
     log,
     groupDomain: config.groupDomain,
     gate,
-    namespace: namespaceReader(catalog, caches),
+    namespace,
     now,
   })
   const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(files, pki), serve, log }).catch(
@@ -230,18 +229,7 @@ function reachable(address: string): string {
   return address.includes(':') ? `[${address}]` : address
 }
 
-function namespaceReader(catalog: Catalog, caches: Caches): (name: string) => AnyObject | undefined {
-  const resource = catalog.find('', 'v1', 'namespaces')
-  // Every create asks for its namespace, which seldom changes.
-  const decoded = new WeakMap<Version, AnyObject>()
-  return name => {
-    const version = resource && caches.of(resource).get(keyOf(resource, '', name))
-    if (!version) return undefined
-    let object = decoded.get(version)
-    if (!object) decoded.set(version, (object = readStored(version.json).value as unknown as AnyObject))
-    return object
-  }
-}
+const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces' }
 
 /** Letters and digits that spell no words and are not mistaken for each other. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'

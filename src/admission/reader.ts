@@ -1,0 +1,12 @@
+/** What plugins may look up: objects as they are stored. */
+import type { AnyObject } from '../schema/object-meta.ts'
+
+/** Names a resource; groups are those that are served, with their domain. */
+export type ResourceName = { readonly group: string; readonly version: string; readonly plural: string }
+
+export interface Reader {
+  /** One object that is of the cluster, not of a namespace. */
+  get(resource: ResourceName, name: string): AnyObject | undefined
+  /** All objects of a resource; none when it is not served. */
+  list(resource: ResourceName): readonly AnyObject[]
+}
