@@ -5,7 +5,8 @@ import { claimData } from './data-identity.ts'
 
 test('data is opened again under its own domain and refused under another', async () => {
   const store = new MemoryStore()
-  await claimData(store, { groupDomain: 'k8s.io', dataDir: '/data' })
+  const { claimed } = await claimData(store, { groupDomain: 'k8s.io', dataDir: '/data' })
+  await claimed
   await claimData(store, { groupDomain: 'k8s.io', dataDir: '/data' })
   await assert.rejects(claimData(store, { groupDomain: 'example.org', dataDir: '/data' }), /was written with --group-domain k8s\.io/)
   await store.close()

@@ -4,16 +4,20 @@ import { ConfigError } from './config.ts'
 
 const KEY = '/keelson/identity'
 
-/** Remembers the group domain with the data; throws ConfigError when the data belongs to another one. */
-export async function claimData(store: Store, { groupDomain, dataDir }: { groupDomain: string; dataDir: string }): Promise<void> {
+/**
+ * Refuses data that belongs to another group domain with a ConfigError; data of nobody yet is claimed. The claim is a write
+ * like any other and the result resolves when it is durable, so that it can share a commit with what else a fresh server writes.
+ */
+export async function claimData(
+  store: Store,
+  { groupDomain, dataDir }: { groupDomain: string; dataDir: string },
+): Promise<{ claimed: Promise<unknown> }> {
   const { entry } = await store.get(KEY)
-  if (!entry) {
-    await store.swap(KEY, { expect: 0, value: Buffer.from(JSON.stringify({ groupDomain })) })
-    return
-  }
+  if (!entry) return { claimed: store.swap(KEY, { expect: 0, value: Buffer.from(JSON.stringify({ groupDomain })) }) }
   const written = JSON.parse(Buffer.from(entry.value).toString()) as { groupDomain: string }
   if (written.groupDomain !== groupDomain)
     throw new ConfigError(
       `the data in ${dataDir} was written with --group-domain ${written.groupDomain}; start with that, or with another --data-dir for ${groupDomain}`,
     )
+  return { claimed: Promise.resolve() }
 }

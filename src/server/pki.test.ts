@@ -11,19 +11,26 @@ const DAY = 24 * 3_600_000
 const now = new Date('2026-01-01T00:00:00Z')
 const after = (days: number) => new Date(now.getTime() + days * DAY)
 
-function inFolder(run: (directory: string) => void): void {
+async function inFolder(run: (directory: string) => Promise<void>): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'keelson-pki-'))
   try {
-    run(directory)
+    await run(directory)
   } finally {
     rmSync(directory, { recursive: true })
   }
 }
 
+/** Loads and waits for the disk. */
+async function load(options: Parameters<typeof loadPki>[0]) {
+  const { saved, ...pki } = loadPki(options)
+  await saved
+  return pki
+}
+
 test('what was made once is found again, for its owner alone', () =>
-  inFolder(directory => {
-    const first = loadPki({ directory, names: ['10.0.0.1'], now })
-    assert.deepEqual(loadPki({ directory, names: ['10.0.0.1'], now: after(30) }), first)
+  inFolder(async directory => {
+    const first = await load({ directory, names: ['10.0.0.1'], now })
+    assert.deepEqual(await load({ directory, names: ['10.0.0.1'], now: after(30) }), first)
     for (const file of readdirSync(join(directory, 'pki'))) assert.equal(statSync(join(directory, 'pki', file)).mode & 0o777, 0o600)
     assert.equal(statSync(join(directory, 'pki')).mode & 0o777, 0o700)
   }))
@@ -36,30 +43,30 @@ test('the server can be reached by all of its names', () => {
 })
 
 test('a new name makes a new server certificate and nothing else', () =>
-  inFolder(directory => {
-    const first = loadPki({ directory, names: [], now })
-    const second = loadPki({ directory, names: ['other.local'], now })
+  inFolder(async directory => {
+    const first = await load({ directory, names: [], now })
+    const second = await load({ directory, names: ['other.local'], now })
     assert.deepEqual([second.authority, second.admin], [first.authority, first.admin])
     assert.notDeepEqual(second.server, first.server)
   }))
 
 test('certificates are renewed well before they end, the authority too', () =>
-  inFolder(directory => {
-    const first = loadPki({ directory, names: [], now })
+  inFolder(async directory => {
+    const first = await load({ directory, names: [], now })
     const renewal = new Date(renewalTime(first) + 1000)
     assert.ok(renewal > after(200) && renewal < after(300))
-    const second = loadPki({ directory, names: [], now: renewal })
+    const second = await load({ directory, names: [], now: renewal })
     assert.deepEqual(second.authority, first.authority)
     assert.notDeepEqual(second.server, first.server)
     assert.notDeepEqual(second.admin, first.admin)
-    const third = loadPki({ directory, names: [], now: after(2800) })
+    const third = await load({ directory, names: [], now: after(2800) })
     assert.notDeepEqual(third.authority, first.authority)
     assert.ok(new X509Certificate(third.server.cert).verify(new X509Certificate(third.authority.cert).publicKey))
   }))
 
 test('a damaged file is named, not replaced', () =>
-  inFolder(directory => {
-    loadPki({ directory, names: [], now })
+  inFolder(async directory => {
+    await load({ directory, names: [], now })
     writeFileSync(join(directory, 'pki', 'ca.pem'), 'garbage')
     assert.throws(
       () => loadPki({ directory, names: [], now }),
@@ -77,10 +84,10 @@ test('the kubeconfig is one that clients read', () => {
 })
 
 test('a private file is replaced whole and leaves nothing behind', () =>
-  inFolder(directory => {
+  inFolder(async directory => {
     const file = join(directory, 'admin.kubeconfig')
     writeFileSync(file, 'old', { mode: 0o644 })
-    writePrivateFile(file, 'new')
+    await writePrivateFile(file, 'new')
     assert.equal(statSync(file).mode & 0o777, 0o600)
     assert.deepEqual(readdirSync(directory), ['admin.kubeconfig'])
   }))

@@ -1,11 +1,18 @@
 /** The server's own authority and certificates: made at first start, kept in the data directory, renewed before they end. */
 import { X509Certificate } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509.ts'
 
-export type Pki = { readonly authority: KeyPair; readonly server: KeyPair; readonly admin: KeyPair }
+export type Pki = {
+  readonly authority: KeyPair
+  readonly server: KeyPair
+  readonly admin: KeyPair
+  /** Resolves when everything new is on disk. */
+  readonly saved: Promise<unknown>
+}
 
 export type PkiOptions = {
   /** Where keys and certificates are kept; undefined keeps them in memory alone. */
@@ -30,9 +37,10 @@ const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
 export function loadPki({ directory, names, now }: PkiOptions): Pki {
   const folder = directory === undefined ? undefined : join(directory, 'pki')
   if (folder !== undefined) mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const saves: Promise<void>[] = []
+  const keep = keeper(folder, saves)
   const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
   const authority = keep(
-    folder,
     'ca',
     pair => isFresh(pair, now),
     // A name of its own: a leaf of the same name would pass for self-signed.
@@ -40,19 +48,18 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
   )
   const isOurs = (pair: KeyPair) => isFresh(pair, now) && isIssuedBy(pair, authority)
   const server = keep(
-    folder,
     'server',
     pair => isOurs(pair) && covers(pair, wanted),
     () => issueServer(authority, 'keelson', { names: wanted, ...leafValidity(now, authority) }),
   )
-  const admin = keep(folder, 'admin', isOurs, () =>
+  const admin = keep('admin', isOurs, () =>
     issueClient(authority, { commonName: 'admin', organizations: ['system:masters'], uid: 'u-admin' }, leafValidity(now, authority)),
   )
-  return { authority, server, admin }
+  return { authority, server, admin, saved: Promise.all(saves) }
 }
 
 /** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
-export function renewalTime({ authority, server, admin }: Pki): number {
+export function renewalTime({ authority, server, admin }: Omit<Pki, 'saved'>): number {
   return Math.min(...[authority, server, admin].map(pair => lifeOf(pair).renew))
 }
 
@@ -81,26 +88,34 @@ users:
 }
 
 /** Replaces a file as a whole, readable by its owner alone: it is never seen half written or open to others. */
-export function writePrivateFile(file: string, text: string): void {
+export async function writePrivateFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}.tmp`
   try {
-    writeFileSync(draft, text, { mode: 0o600, flush: true } as { mode: number })
-    chmodSync(draft, 0o600)
-    renameSync(draft, file)
+    const handle = await open(draft, 'w', 0o600)
+    try {
+      await handle.chmod(0o600)
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(draft, file)
   } catch (error) {
-    rmSync(draft, { force: true })
+    await rm(draft, { force: true })
     throw error
   }
 }
 
-/** One key pair: the kept one if it will do, a new one otherwise. Key and certificate share a file, so they always match. */
-function keep(folder: string | undefined, name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair {
-  const file = folder === undefined ? undefined : join(folder, `${name}.pem`)
-  const kept = file === undefined ? undefined : readPair(file)
-  if (kept !== undefined && isGood(kept)) return kept
-  const made = issue()
-  if (file !== undefined) writePrivateFile(file, made.cert + made.key)
-  return made
+/** Keeps key pairs in a folder: the kept one if it will do, a new one otherwise. Key and certificate share a file, so they always match. */
+function keeper(folder: string | undefined, saves: Promise<void>[]) {
+  return (name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
+    const file = folder === undefined ? undefined : join(folder, `${name}.pem`)
+    const kept = file === undefined ? undefined : readPair(file)
+    if (kept !== undefined && isGood(kept)) return kept
+    const made = issue()
+    if (file !== undefined) saves.push(writePrivateFile(file, made.cert + made.key))
+    return made
+  }
 }
 
 function readPair(file: string): KeyPair | undefined {
