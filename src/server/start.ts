@@ -85,7 +85,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const catalog = new Catalog(kinds.map(kind => resourceOf(kind, config.groupDomain)))
   const store = await openStore(config)
   open.push(() => store.close())
-  await claimData(store, config)
+  const { claimed } = await claimData(store, config)
   let fail: (reason: unknown) => void = () => {}
   const failed = new Promise<unknown>(resolve => (fail = resolve))
   const { historyMs, bookmarkMs } = config
@@ -114,7 +114,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     randomSuffix,
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
-  await network.prepare()
+  await Promise.all([claimed, pki.saved, network.prepare()])
   const listener = await openPort(config, { catalog, registry, caches, namespace, pki, files, log, gate, now, ending, open })
   await network.start(listener.address)
   const { address, port } = listener.address
@@ -123,7 +123,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
   if (config.kubeconfig !== undefined) {
     mkdirSync(dirname(config.kubeconfig), { recursive: true })
-    writePrivateFile(config.kubeconfig, kubeconfig)
+    await writePrivateFile(config.kubeconfig, kubeconfig)
   }
 
   let closing: Promise<void> | undefined
@@ -207,15 +207,19 @@ type Renewing = { readonly pki: Pki; readonly files: OwnFiles; readonly listener
 /** Looks once a day whether certificates near their end; new ones serve new connections, and the kubeconfig is written again. */
 function keepRenewing(config: Config, { pki, files, listener, url, log }: Renewing): () => void {
   let current = pki
+  const renew = async (now: Date) => {
+    current = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
+    await current.saved
+    listener.reload(tlsMaterial(files, current))
+    const ca = files.server?.cert ?? current.authority.cert
+    const { cert, key } = current.admin
+    if (config.kubeconfig !== undefined) await writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert, key }))
+    log.info({}, 'certificates renewed')
+  }
   const timer = setInterval(() => {
     const now = new Date()
     if (now.getTime() < renewalTime(current)) return
-    current = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
-    listener.reload(tlsMaterial(files, current))
-    const ca = files.server?.cert ?? current.authority.cert
-    if (config.kubeconfig !== undefined)
-      writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert: current.admin.cert, key: current.admin.key }))
-    log.info({}, 'certificates renewed')
+    renew(now).catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
   }, DAY_MS)
   timer.unref()
   return () => clearInterval(timer)
