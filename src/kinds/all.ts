@@ -12,6 +12,8 @@ import { DaemonSet } from './apps/daemonset.ts'
 import { Deployment } from './apps/deployment.ts'
 import { ReplicaSet } from './apps/replicaset.ts'
 import { StatefulSet } from './apps/statefulset.ts'
+import { CronJob } from './batch/cronjob.ts'
+import { Job } from './batch/job.ts'
 import { CertificateSigningRequest } from './certificates/certificatesigningrequest.ts'
 import { ClusterTrustBundle } from './certificates/clustertrustbundle.ts'
 import { PodCertificateRequest } from './certificates/podcertificaterequest.ts'
@@ -71,6 +73,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   ClusterTrustBundle,
   ConfigMap,
   ControllerRevision,
+  CronJob,
   DaemonSet,
   Deployment,
   DeviceClass,
@@ -82,6 +85,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   IPAddress,
   Ingress,
   IngressClass,
+  Job,
   Lease,
   LimitRange,
   MutatingAdmissionPolicy,

@@ -1,0 +1,131 @@
+/** CronJob makes a Job at the times of a schedule. */
+import { cronFault } from '../../lib/cron.ts'
+import { timeZoneFault } from '../../lib/time-zone.ts'
+import { age, since } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { ObjectMeta } from '../../schema/object-meta.ts'
+import { type FieldError, invalid, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
+import { atomic, bool, int32, int64, message, type Static, string, time } from '../../schema/types.ts'
+import { formatLabelSelector } from '../shapes/meta.ts'
+import { ObjectReference } from '../shapes/pod/references.ts'
+import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { warnAboutName } from '../shapes/workload.ts'
+import { dropDisabledJobFields, warnAboutJob } from './job.ts'
+import { type JobWrite, validateJobTemplate } from './job-rules.ts'
+import { JobSpec } from './job-shapes.ts'
+
+const JobTemplateSpec = message('JobTemplateSpec', {
+  metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the jobs.'],
+  spec: [2, JobSpec.orEmpty(), 'What the jobs are to do.'],
+})
+
+const CronJobSpec = message('CronJobSpec', {
+  schedule: [1, string.always(), 'When jobs are made, in the form of cron: 0 3 * * *.'],
+  timeZone: [8, string.optional(), 'The time zone of the schedule, such as Europe/Berlin; that of the controller when absent.'],
+  startingDeadlineSeconds: [2, int64.optional(), 'Seconds by which a job may be late; later ones are missed.'],
+  concurrencyPolicy: [3, string.default('Allow'), 'What happens while a job still runs: Allow, Forbid or Replace.'],
+  suspend: [4, bool.optional().default(false), 'No jobs are made while this is set.'],
+  jobTemplate: [5, JobTemplateSpec.orEmpty(), 'What the jobs are made from.'],
+  successfulJobsHistoryLimit: [6, int32.optional().default(3), 'How many jobs that succeeded are kept.'],
+  failedJobsHistoryLimit: [7, int32.optional().default(1), 'How many jobs that failed are kept.'],
+})
+type Spec = Static<typeof CronJobSpec>
+
+const CronJobStatus = message('CronJobStatus', {
+  active: [1, atomic(ObjectReference), 'Jobs that run.'],
+  lastScheduleTime: [4, time.optional(), 'When a job was last made.'],
+  lastSuccessfulTime: [5, time.optional(), 'When a job last succeeded.'],
+})
+
+/** Names of jobs are eleven characters longer, and must still be labels. */
+const LONGEST_NAME = 52
+
+export const CronJob = defineKind({
+  group: 'batch',
+  version: 'v1',
+  kind: 'CronJob',
+  scope: 'Namespaced',
+  names: { plural: 'cronjobs', short: ['cj'], categories: ['all'] },
+  doc: 'Makes a job at the times of a schedule.',
+  spec: CronJobSpec,
+  status: CronJobStatus,
+  generation: true,
+
+  onCreate: ({ spec }, ctx) => dropDisabledJobFields(spec.jobTemplate.spec, undefined, ctx),
+  onUpdate: ({ spec }, old, ctx) => dropDisabledJobFields(spec.jobTemplate.spec, old.spec.jobTemplate.spec, ctx),
+  *validate({ metadata: { name = '' }, spec }, at, { old, gate }) {
+    yield* validateSpec(spec, at.spec, { old: old?.spec, gate })
+    if (!old && Buffer.byteLength(name) > LONGEST_NAME) yield invalid(at.metadata.name, `must be no more than ${LONGEST_NAME} characters`)
+    if (!spec.schedule) yield required(at.spec.schedule)
+  },
+  *warn({ metadata, spec }, old) {
+    if (old === undefined) yield* warnAboutName(metadata)
+    const path = 'spec.jobTemplate.spec'
+    if (old === undefined || metadata.generation !== old.metadata.generation)
+      yield* warnAboutJob(spec.jobTemplate.spec, refTo(spec.jobTemplate.spec, path), path)
+    if (old && spec.schedule.includes('TZ')) yield ZONE_IN_SCHEDULE
+  },
+
+  subresources: {
+    status: { *validate() {}, *transition() {} },
+  },
+
+  columns: {
+    Schedule: ['string', o => o.spec.schedule, 'When jobs are made.'],
+    Timezone: ['string', o => o.spec.timeZone ?? '<none>', 'The time zone of the schedule.'],
+    Suspend: ['boolean', o => (o.spec.suspend ? 'True' : 'False'), 'Whether no jobs are made for now.'],
+    Active: ['integer', o => o.status.active?.length ?? 0, 'How many jobs run.'],
+    'Last Schedule': [
+      'string',
+      (o, ctx) => (o.status.lastScheduleTime ? since(o.status.lastScheduleTime, ctx) : '<none>'),
+      'When a job was last made.',
+    ],
+    Age: age,
+    Containers: ['string', o => containers(o.spec, 'name'), 'Names of each container in the template.', 'wide'],
+    Images: ['string', o => containers(o.spec, 'image'), 'Images referenced by each container in the template.', 'wide'],
+    Selector: ['string', o => formatLabelSelector(o.spec.jobTemplate.spec.selector), 'Which pods belong to the jobs.', 'wide'],
+  },
+})
+
+const ZONE_IN_SCHEDULE =
+  'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details'
+
+type Write = { readonly old: Spec | undefined; readonly gate: JobWrite['gate'] }
+const POLICIES = ['Allow', 'Forbid', 'Replace']
+
+function* validateSpec(spec: Spec, at: Ref<Spec>, { old, gate }: Write): Iterable<FieldError> {
+  if (spec.schedule) yield* validateSchedule(spec, at.schedule, old)
+  yield* validateNonNegative(spec.startingDeadlineSeconds, at.startingDeadlineSeconds)
+  if (spec.timeZone !== undefined && spec.timeZone !== old?.timeZone) yield* validateTimeZone(spec.timeZone, at.timeZone)
+  if (!POLICIES.includes(spec.concurrencyPolicy)) yield unsupported(at.concurrencyPolicy, ...POLICIES)
+  const { spec: job } = spec.jobTemplate
+  yield* validateJobTemplate(job, at.jobTemplate.spec, { old: old?.jobTemplate.spec, gate })
+  if (job.selector) yield invalid(at.jobTemplate.spec.selector, '`selector` will be auto-generated')
+  if (job.manualSelector) yield unsupported(at.jobTemplate.spec.manualSelector, 'nil', 'false')
+  yield* validateNonNegative(spec.successfulJobsHistoryLimit, at.successfulJobsHistoryLimit)
+  yield* validateNonNegative(spec.failedJobsHistoryLimit, at.failedJobsHistoryLimit)
+}
+
+/** A zone inside the schedule is let pass only where one is stored already. */
+function* validateSchedule({ schedule, timeZone }: Spec, at: Ref<string>, old: Spec | undefined): Iterable<FieldError> {
+  const fault = cronFault(schedule)
+  if (fault !== undefined) yield invalid(at, fault)
+  if (!schedule.includes('TZ')) return
+  if (!old?.schedule.includes('TZ')) yield invalid(at, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')
+  else if (timeZone !== undefined) yield invalid(at, 'cannot use both timeZone field and TZ or CRON_TZ in schedule')
+}
+
+const ZONE_PART = /^[A-Za-z._0-9+][A-Za-z.\-_0-9+]{0,13}$/
+
+function* validateTimeZone(zone: string, at: Ref<string>): Iterable<FieldError> {
+  if (zone === '') return yield invalid(at, 'timeZone must be nil or non-empty string')
+  if (zone.split('/').some(part => part === '.' || part === '..' || !ZONE_PART.test(part)))
+    return yield invalid(at, `unknown time zone ${zone}`)
+  if (zone.toLowerCase() === 'local')
+    yield invalid(at, 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones')
+  const fault = timeZoneFault(zone)
+  if (fault !== undefined) yield invalid(at, fault)
+}
+
+const containers = ({ jobTemplate }: Spec, part: 'name' | 'image') =>
+  jobTemplate.spec.template.spec.containers?.map(c => c[part] ?? '').join(',') ?? ''

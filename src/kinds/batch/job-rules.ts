@@ -1,0 +1,209 @@
+/** Rules on jobs and on templates of jobs. */
+import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { isDNS1123Label, isDomainPrefixedPath } from '../../lib/names.ts'
+import type { ObjectMeta } from '../../schema/object-meta.ts'
+import { entry, type FieldError, invalid, type Ref, required, tooLong, unsupported, withValue } from '../../schema/refs.ts'
+import type { AnyType } from '../../schema/types.ts'
+import { internalForm } from '../resource/internal-form.ts'
+import { hasInvalidValues, labelTermsOf, matchesLabels, validateLabelSelector } from '../shapes/meta.ts'
+import { gatedPodOptions, podOptionsFor } from '../shapes/pod/ratchet-rules.ts'
+import { PodSpec, PodTemplateSpec } from '../shapes/pod/spec.ts'
+import { validatePodTemplateSpec } from '../shapes/pod/spec-rules.ts'
+import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { validateScheduling } from './job-scheduling.ts'
+import { type JobSpec, type JobStatus, PodFailurePolicy, SuccessPolicy } from './job-shapes.ts'
+import { validateFailurePolicy, validateSuccessPolicy } from './policy-rules.ts'
+
+export type Job = { metadata: ObjectMeta; spec: JobSpec; status: JobStatus }
+type Gate = (name: string) => boolean
+export type JobWrite = { readonly old: JobSpec | undefined; readonly gate: Gate }
+
+const MOST_PARALLEL = 100_000
+const MOST_FAILED_INDEXES = 100_000
+/** Beyond so many completions, jobs with limits for each index are held to lower bounds. */
+const MANY_COMPLETIONS = 100_000
+const FEW = 10_000
+const LONGEST_MANAGER = 63
+
+/** Rules on what a job is to do, wherever it stands. */
+export function* validateJobTemplate(spec: JobSpec, at: Ref<JobSpec>, { old, gate }: JobWrite): Iterable<FieldError> {
+  for (const field of COUNTS) yield* validateNonNegative(spec[field], at[field])
+  if (spec.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined)
+    yield required(at.backoffLimitPerIndex, 'when maxFailedIndexes is specified')
+  if (spec.managedBy !== undefined) yield* validateManager(spec.managedBy, at.managedBy)
+  yield* validateCompletionMode(spec, at)
+  if (spec.podFailurePolicy) yield* validateFailurePolicy(spec, at)
+  if (spec.successPolicy && spec.completionMode !== 'Indexed')
+    yield invalid(shown(at.successPolicy, SuccessPolicy, spec.successPolicy), 'requires indexed completion mode')
+  else if (spec.successPolicy) yield* validateSuccessPolicy(spec, at)
+  const replacements = spec.podFailurePolicy ? ['Failed'] : ['Failed', 'TerminatingOrFailed']
+  if (spec.podReplacementPolicy !== undefined && !replacements.includes(spec.podReplacementPolicy))
+    yield unsupported(at.podReplacementPolicy, ...replacements)
+  yield* validateScheduling(spec, at.scheduling, old)
+  yield* validatePodTemplateSpec(spec.template, at.template, podOptionsFor(old?.template, gatedPodOptions(gate)))
+  yield* validateRestartPolicy(spec, at)
+}
+
+const COUNTS = [
+  'parallelism',
+  'completions',
+  'activeDeadlineSeconds',
+  'backoffLimit',
+  'ttlSecondsAfterFinished',
+  'backoffLimitPerIndex',
+  'maxFailedIndexes',
+] as const
+
+function* validateManager(managedBy: string, at: Ref<string>): Iterable<FieldError> {
+  for (const fault of isDomainPrefixedPath(managedBy))
+    yield fault.type === 'required' ? required(at) : invalid(withValue(at, fault.value), fault.message)
+  if (Buffer.byteLength(managedBy) > LONGEST_MANAGER) yield tooLong(at, LONGEST_MANAGER)
+}
+
+function* validateCompletionMode(spec: JobSpec, at: Ref<JobSpec>): Iterable<FieldError> {
+  const { completionMode: mode } = spec
+  if (mode === 'Indexed') yield* validateIndexed(spec, at)
+  else if (mode !== undefined && mode !== 'NonIndexed') yield unsupported(at.completionMode, 'NonIndexed', 'Indexed')
+  if (mode !== undefined && mode !== 'NonIndexed') return
+  for (const field of ['backoffLimitPerIndex', 'maxFailedIndexes'] as const)
+    if (spec[field] !== undefined) yield invalid(at[field], 'requires indexed completion mode')
+}
+
+function* validateIndexed(spec: JobSpec, at: Ref<JobSpec>): Iterable<FieldError> {
+  const { completions, parallelism = 0, maxFailedIndexes, backoffLimitPerIndex } = spec
+  if (completions === undefined) yield required(at.completions, 'when completion mode is Indexed')
+  if (parallelism > MOST_PARALLEL)
+    yield invalid(at.parallelism, `must be less than or equal to ${MOST_PARALLEL} when completion mode is Indexed`)
+  if (completions !== undefined && maxFailedIndexes !== undefined && maxFailedIndexes > completions)
+    yield invalid(at.maxFailedIndexes, 'must be less than or equal to completions')
+  if ((maxFailedIndexes ?? 0) > MOST_FAILED_INDEXES)
+    yield invalid(at.maxFailedIndexes, `must be less than or equal to ${MOST_FAILED_INDEXES}`)
+  if (completions === undefined || completions <= MANY_COMPLETIONS || backoffLimitPerIndex === undefined) return
+  if (maxFailedIndexes === undefined) yield required(at.maxFailedIndexes, `must be specified when completions is above ${MANY_COMPLETIONS}`)
+  const bound = `must be less than or equal to ${FEW} when completions are above ${MANY_COMPLETIONS} and used with backoff limit per index`
+  if (parallelism > FEW) yield invalid(at.parallelism, bound)
+  if ((maxFailedIndexes ?? 0) > FEW) yield invalid(at.maxFailedIndexes, bound)
+}
+
+/** Pods of a job end at some time. */
+function* validateRestartPolicy({ template, podFailurePolicy }: JobSpec, { template: at }: Ref<JobSpec>): Iterable<FieldError> {
+  const { restartPolicy } = template.spec
+  const here = at.spec.restartPolicy
+  if (!restartPolicy || restartPolicy === 'Always') yield required(here, 'valid values: "OnFailure", "Never"')
+  else if (restartPolicy !== 'OnFailure' && restartPolicy !== 'Never') yield unsupported(here, 'OnFailure', 'Never')
+  else if (podFailurePolicy && restartPolicy !== 'Never')
+    yield invalid(here, 'only "Never" is supported when podFailurePolicy is specified')
+}
+
+/** Rules on a job; on updates also on what of it changes. */
+export function* validateJob(
+  job: Job,
+  at: Ref<Job>,
+  { old, gate }: { readonly old: Job | undefined; readonly gate: Gate },
+): Iterable<FieldError> {
+  const { metadata, spec } = job
+  if (!old) yield* validateGeneratedSelector(job, at)
+  yield* validateJobTemplate(spec, at.spec, { old: old?.spec, gate })
+  if (!spec.selector) yield required(at.spec.selector)
+  const allowInvalidValues = hasInvalidValues(old?.spec.selector)
+  yield* validateLabelSelector(spec.selector, at.spec.selector, { allowInvalidValues })
+  const { labels } = spec.template.metadata
+  if (labelTermsOf(spec.selector) !== undefined && !matchesLabels(spec.selector, labels))
+    yield invalid(withValue(at.spec.template.metadata.labels, labels ?? null), '`selector` does not match template `labels`')
+  if (old) yield* validateChange(job, at.spec, { old, gate })
+  if (spec.completionMode === 'Indexed' && (spec.completions ?? 0) > 0) {
+    const host = `${metadata.name}-${spec.completions! - 1}`
+    if (isDNS1123Label(host).length > 0) yield invalid(at.metadata.name, `will not able to create pod with invalid DNS label: ${host}`)
+  }
+}
+
+/** Labels by which the pods of a job are found, under their old names and their new ones. */
+export const JOB_NAME_LABELS = ['job-name', 'batch.kubernetes.io/job-name'] as const
+export const CONTROLLER_UID_LABELS = ['controller-uid', 'batch.kubernetes.io/controller-uid'] as const
+
+function* validateGeneratedSelector({ metadata: { name = '', uid = '' }, spec }: Job, at: Ref<Job>): Iterable<FieldError> {
+  if (spec.manualSelector || !spec.selector) return
+  if (!uid) yield required(at.metadata.uid)
+  const labels = spec.template.metadata.labels ?? {}
+  const expected = [0, 1].flatMap(i => [[CONTROLLER_UID_LABELS[i]!, uid] as const, [JOB_NAME_LABELS[i]!, name] as const])
+  for (const [key, value] of expected) {
+    const here = entry(at.spec.template.metadata.labels, key)
+    if (!Object.hasOwn(labels, key)) yield required(here, `must be '${value}'`)
+    else if (labels[key] !== value) yield invalid(withValue(here, labels), `must be '${value}'`)
+  }
+  if (labelTermsOf(spec.selector) !== undefined && !matchesLabels(spec.selector, Object.fromEntries(expected)))
+    yield invalid(at.spec.selector, '`selector` not auto-generated')
+}
+
+function* validateChange({ spec }: Job, at: Ref<JobSpec>, { old, gate }: { readonly old: Job; readonly gate: Gate }): Iterable<FieldError> {
+  yield* validateCompletionsChange(spec, old.spec, at)
+  if (!same(spec.selector, old.spec.selector)) yield invalid(at.selector, 'field is immutable')
+  yield* validateTemplateChange(spec.template, at.template, { old, gate })
+  if (spec.completionMode !== old.spec.completionMode) yield invalid(at.completionMode, 'field is immutable')
+  if (!same(spec.podFailurePolicy, old.spec.podFailurePolicy))
+    yield invalid(shown(at.podFailurePolicy, PodFailurePolicy, spec.podFailurePolicy), 'field is immutable')
+  for (const field of ['backoffLimitPerIndex', 'managedBy'] as const)
+    if (spec[field] !== old.spec[field]) yield invalid(withValue(at[field], spec[field] ?? null), 'field is immutable')
+  if (!same(spec.successPolicy, old.spec.successPolicy))
+    yield invalid(shown(at.successPolicy, SuccessPolicy, spec.successPolicy), 'field is immutable')
+}
+
+function* validateCompletionsChange(spec: JobSpec, old: JobSpec, at: Ref<JobSpec>): Iterable<FieldError> {
+  const { completions } = spec
+  if (completions === old.completions) return
+  if (spec.completionMode !== 'Indexed') yield invalid(withValue(at.completions, completions ?? null), 'field is immutable')
+  else if (completions !== undefined && completions !== spec.parallelism)
+    yield invalid(at.completions, 'can only be modified in tandem with spec.parallelism')
+}
+
+/** The template stays, but while a job is suspended and has no pods, where they run and what they ask for may still change. */
+function* validateTemplateChange(
+  template: PodTemplateSpec,
+  at: Ref<PodTemplateSpec>,
+  { old, gate }: { readonly old: Job; readonly gate: Gate },
+): Iterable<FieldError> {
+  const { spec, status } = old
+  const isSuspended = spec.suspend === true
+  const isIdle = isSuspended && (!status.startTime || hasCondition(status, 'Suspended')) && !status.active
+  const mayMove = gate('MutableSchedulingDirectivesForSuspendedJobs') ? isIdle : isSuspended && !status.startTime
+  const mayResize = isSuspended && isIdle && gate('MutablePodResourcesForSuspendedJobs')
+  const expected = structuredClone(spec.template)
+  if (mayMove) takePlacement(expected, template)
+  if (mayResize) {
+    takeResources(expected, template)
+    if (!same(template.spec, expected.spec)) yield invalid(shown(at.spec, PodSpec, template.spec), 'field is immutable')
+  } else if (!same(template, expected)) yield invalid(shown(at, PodTemplateSpec, template), 'field is immutable')
+}
+
+function takePlacement(to: PodTemplateSpec, from: PodTemplateSpec): void {
+  const affinity = { ...to.spec.affinity }
+  take(affinity, { nodeAffinity: from.spec.affinity?.nodeAffinity })
+  take(to.spec, { affinity: from.spec.affinity || Object.keys(affinity).length > 0 ? affinity : undefined })
+  const { nodeSelector, tolerations, schedulingGates } = from.spec
+  take(to.spec, { nodeSelector, tolerations, schedulingGates })
+  take(to.metadata, { labels: from.metadata.labels, annotations: from.metadata.annotations })
+}
+
+function takeResources(to: PodTemplateSpec, from: PodTemplateSpec): void {
+  for (const part of ['containers', 'initContainers'] as const) {
+    const [mine, theirs] = [to.spec[part] ?? [], from.spec[part] ?? []]
+    if (mine.length !== theirs.length) continue
+    for (const [i, container] of mine.entries())
+      if (container.name === theirs[i]!.name) take(container, { resources: theirs[i]!.resources })
+  }
+}
+
+/** Sets fields to what they are elsewhere, also when that is nothing. */
+function take(to: object, fields: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(fields))
+    if (value === undefined) delete (to as Record<string, unknown>)[name]
+    else (to as Record<string, unknown>)[name] = value
+}
+
+/** Whether a condition holds. */
+export const hasCondition = ({ conditions = [] }: JobStatus, type: string, status = 'True'): boolean =>
+  conditions.some(c => c.type === type && c.status === status)
+
+const same = (a: unknown, b: unknown) => deepEqual(a as Json | undefined, b as Json | undefined)
+/** Clients are shown such values under the names they have inside a Kubernetes server. */
+const shown = (at: Ref<any>, type: AnyType, value: unknown) => withValue(at, value === undefined ? null : internalForm(type, value))
