@@ -94,6 +94,8 @@ function finish(stream: ServerHttp2Stream): void {
   const { session } = stream
   const leave = () => {
     if (!stream.closed) stream.close(constants.NGHTTP2_NO_ERROR)
+    // A stream with something unread never ends, nor does its session.
+    stream.resume()
     if (session !== undefined && !session.closed) session.close()
   }
   if (stream.writableFinished) leave()
