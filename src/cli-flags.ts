@@ -94,6 +94,18 @@ export const FLAGS: readonly Flag[] = [
     doc: 'how often watches that allow bookmarks get one (default 30s)',
     read: (v, c) => (c.bookmarkMs = readDuration('bookmark-interval', v)),
   },
+  {
+    name: 'max-requests-inflight',
+    takes: 'N',
+    doc: 'reads answered at once; others wait for their turn; 0 for any number (default 400)',
+    read: (v, c) => (c.maxRequestsInflight = readCount('max-requests-inflight', v)),
+  },
+  {
+    name: 'max-mutating-requests-inflight',
+    takes: 'N',
+    doc: 'writes answered at once; others wait for their turn; 0 for any number (default 200)',
+    read: (v, c) => (c.maxMutatingRequestsInflight = readCount('max-mutating-requests-inflight', v)),
+  },
   { name: 'log-level', takes: 'LEVEL', doc: 'debug, info, warn (default), error or silent', read: (v, c) => (c.logLevel = readLevel(v)) },
 ]
 
@@ -118,6 +130,10 @@ function suggest(name: string): string {
 
 function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new ConfigError(`--secure-port takes a number, not "${text}"`)
+  return Number(text)
+}
+function readCount(flag: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new ConfigError(`--${flag} takes a number, not "${text}"`)
   return Number(text)
 }
 function readPortRange(text: string): Config['serviceNodePortRange'] {

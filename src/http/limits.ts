@@ -34,6 +34,13 @@ export const LIMITS = {
   smallBytes: 64 * KIB,
   /** Requests other than watches are answered within this. */
   deadlineMs: 60 * SECOND,
+  /** Watches open at once, and of one user. */
+  watches: 16_384,
+  watchesPerUser: 8_192,
+  /** Requests that wait for their turn, of reads and of writes each; of one user; and how long. */
+  waiting: 8_192,
+  waitingPerUser: 1_024,
+  waitMs: 15 * SECOND,
   /** Answers larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
   /** Lists up to this size are sent as one buffer, larger ones piece by piece; those that are encoded anew are whole for longer. */

@@ -72,10 +72,12 @@ export class Metrics {
   readonly #inflight: Inflight = { mutating: 0, readOnly: 0 }
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
+  readonly #waiting: () => Readonly<Inflight>
 
-  constructor(options: { paths: Iterable<string>; objects: ObjectCounts }) {
+  constructor(options: { paths: Iterable<string>; objects: ObjectCounts; waiting?: () => Readonly<Inflight> }) {
     this.#paths = new Set(options.paths)
     this.#objects = options.objects
+    this.#waiting = options.waiting ?? (() => ({ mutating: 0, readOnly: 0 }))
   }
 
   begin(route: Route): Observed {
@@ -86,6 +88,8 @@ export class Metrics {
   scrape(): string {
     const all = [...this.#series.values()].flatMap(bySub => [...bySub.values()])
     const objects = [...this.#objects()]
+    const waiting = this.#waiting()
+    const kinds = ['mutating', 'readOnly'] as const
     return exposition([
       {
         name: 'apiserver_request_total',
@@ -115,7 +119,13 @@ export class Metrics {
         name: 'apiserver_current_inflight_requests',
         type: 'gauge',
         help: 'Requests being answered now.',
-        samples: Object.entries(this.#inflight).map(([request_kind, n]) => [{ request_kind }, n] as const),
+        samples: kinds.map(kind => [{ request_kind: kind }, Math.max(0, this.#inflight[kind] - waiting[kind])] as const),
+      },
+      {
+        name: 'apiserver_current_inqueue_requests',
+        type: 'gauge',
+        help: 'Requests that wait for their turn.',
+        samples: kinds.map(kind => [{ request_kind: kind }, waiting[kind]] as const),
       },
       {
         name: 'apiserver_storage_objects',

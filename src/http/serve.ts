@@ -14,11 +14,13 @@ import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, openExchange } from './exchange.ts'
+import { type Fairness, takeTurns } from './fairness.ts'
 import type { Log } from './log.ts'
 import { header, type Request, type Response } from './message.ts'
 import type { Metrics } from './metrics.ts'
 import { negotiate } from './negotiate.ts'
 import { deadline, recover, trace } from './surround.ts'
+import { warned } from './warning.ts'
 
 /** All that answering a request needs. */
 export interface Api {
@@ -28,6 +30,8 @@ export interface Api {
   readonly authorizer: Authorizer
   readonly endpoints: Endpoints
   readonly metrics: Metrics
+  /** Without it, nobody waits. */
+  readonly fairness?: Fairness
   readonly log: Log
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
@@ -36,9 +40,9 @@ export interface Api {
   readonly now: () => Date
 }
 
-/** The server as a function. Audit will stand inside `trace`, fairness before `deadline`: what waits its turn has no time to lose. */
+/** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its turn. */
 export function createServe(api: Api): (request: Request) => Promise<Response> {
-  const around = [trace, recover, deadline]
+  const around = [trace, recover, identify, takeTurns, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
@@ -46,10 +50,21 @@ export function createServe(api: Api): (request: Request) => Promise<Response> {
   return request => handle(openExchange(request, api.catalog))
 }
 
+/** Finds out who asks; everything after it depends on that. */
+const identify =
+  (next: Handler, { authenticator }: Api): Handler =>
+  async exchange => {
+    const { request } = exchange
+    const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate }
+    const found = await authenticator.authenticate(credentials, request)
+    if (found.outcome !== 'user') throw unauthorized()
+    exchange.user = found.user
+    return next(exchange)
+  }
+
 async function answer(exchange: Exchange, api: Api): Promise<Response> {
   const { request, route } = exchange
-  const user = await authenticate(request, api.authenticator)
-  exchange.user = user
+  const user = exchange.user!
   const decided = api.authorizer.authorize(user, route.attributes, request)
   const decision = decided instanceof Promise ? await decided : decided
   if (decision.verdict !== 'allow') throw forbidden(user, route.attributes, decision.reason)
@@ -80,12 +95,5 @@ async function handleCall(request: Request, call: Call, { user, api }: { user: U
       return request.signal
     },
   })
-  return encode(result, format, now)
-}
-
-async function authenticate(request: Request, authenticator: Authenticator): Promise<User> {
-  const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate }
-  const found = await authenticator.authenticate(credentials, request)
-  if (found.outcome !== 'user') throw unauthorized()
-  return found.user
+  return warned(await encode(result, format, now), call.resource.def.deprecated)
 }

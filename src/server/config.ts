@@ -32,6 +32,9 @@ export type Config = {
   readonly historyMs: number
   /** How often watches that allow bookmarks are told how far they are. */
   readonly bookmarkMs: number
+  /** Reads and writes answered at once; 0 for any number. */
+  readonly maxRequestsInflight: number
+  readonly maxMutatingRequestsInflight: number
 }
 
 /** The controllers there are. */
@@ -66,6 +69,8 @@ export const DEFAULTS: Config = {
   drainMs: 10_000,
   historyMs: 600_000,
   bookmarkMs: 30_000,
+  maxRequestsInflight: 400,
+  maxMutatingRequestsInflight: 200,
 }
 
 const LONGEST_TIMER_MS = 24 * 24 * 3600_000

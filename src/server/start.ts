@@ -11,6 +11,7 @@ import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
 import { documentEndpoints } from '../http/documents.ts'
 import { Endpoints } from '../http/endpoints.ts'
+import { Fairness } from '../http/fairness.ts'
 import { healthEndpoints } from '../http/health.ts'
 import { type Listener, listen, type TlsMaterial } from '../http/listen.ts'
 import { createLog, type Log } from '../http/log.ts'
@@ -88,6 +89,8 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const { claimed } = await claimData(store, config)
   let fail: (reason: unknown) => void = () => {}
   const failed = new Promise<unknown>(resolve => (fail = resolve))
+  let problem: string | undefined
+  failed.then(reason => (problem = String(reason)))
   const { historyMs, bookmarkMs } = config
   const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
   const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs })
@@ -112,6 +115,8 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     plugins: admissionPlugins({ reader, namespace, groupDomain: config.groupDomain }),
     newUid: randomUUID,
     randomSuffix,
+    find: (group, version, plural) => catalog.find(group, version, plural),
+    parts: () => [{ name: 'store', problem }],
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
   await Promise.all([claimed, pki.saved, network.prepare()])
@@ -167,8 +172,10 @@ async function openPort(
     metricsEndpoint(() => metrics),
     ...documentEndpoints({ catalog, serverAddress: () => address, now }),
   ]
+  const fairness = new Fairness({ reads: config.maxRequestsInflight, writes: config.maxMutatingRequestsInflight })
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
+    waiting: () => fairness.waiting,
     *objects() {
       for (const resource of catalog) yield [resource, caches.of(resource).count]
     },
@@ -182,6 +189,7 @@ async function openPort(
     authorizer: authenticatedOnly,
     endpoints: new Endpoints(catalog, endpoints),
     metrics,
+    fairness,
     log,
     groupDomain: config.groupDomain,
     gate,
@@ -191,7 +199,10 @@ async function openPort(
   const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(files, pki), serve, log }).catch(
     explainListen(config),
   )
-  open.push(() => listener.drain(0))
+  open.push(
+    () => listener.drain(0),
+    async () => fairness[Symbol.dispose](),
+  )
   address = `${reachable(listener.address.address)}:${listener.address.port}`
   const stopRenewing = keepRenewing(config, { pki, files, listener, url: `https://${address}`, log })
   open.push(async () => stopRenewing())

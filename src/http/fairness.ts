@@ -1,0 +1,131 @@
+/** Fair shares: reads, writes and watches have seats of their own, and users take turns when there are not enough. */
+import { tooManyRequests } from '../schema/status-error.ts'
+import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
+import { FairQueues, type Lane, type LaneLimits } from './fair-queues.ts'
+import { LIMITS } from './limits.ts'
+import type { Outlet, Response } from './message.ts'
+
+export type FairnessLimits = {
+  /** Reads and writes under way at once; 0 for any number. */
+  readonly reads: number
+  readonly writes: number
+}
+/** Requests that have not been started. */
+export type Waiting = { readonly mutating: number; readonly readOnly: number }
+
+const ADMINS = 'system:masters'
+const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options'])
+const HEALTH = /^\/(healthz|livez|readyz)(\/|$)/
+
+export class Fairness implements Disposable {
+  readonly #queues = new FairQueues({
+    waiting: LIMITS.waiting,
+    waitingPerUser: LIMITS.waitingPerUser,
+    waitMs: LIMITS.waitMs,
+  })
+  readonly #reads: Lane
+  readonly #writes: Lane
+  readonly #watches: Lane
+
+  constructor({ reads, writes }: FairnessLimits) {
+    this.#reads = this.#queues.lane(shared(reads))
+    this.#writes = this.#queues.lane(shared(writes))
+    this.#watches = this.#queues.lane({ seats: LIMITS.watches, seatsPerUser: LIMITS.watchesPerUser, waits: false })
+  }
+
+  get waiting(): Waiting {
+    return { mutating: this.#writes.waiting, readOnly: this.#reads.waiting }
+  }
+
+  /** Where a request belongs; undefined for those that never wait: admins, who must get in when nobody else does, and probes. */
+  laneOf(exchange: Exchange): Lane | undefined {
+    const { route, user } = exchange
+    if (user?.groups.includes(ADMINS)) return undefined
+    if (isLongRunning(exchange)) return this.#watches
+    if (route.form === 'path' && HEALTH.test(route.path)) return undefined
+    return READS.has(route.attributes.verb) ? this.#reads : this.#writes
+  }
+
+  [Symbol.dispose](): void {
+    this.#queues[Symbol.dispose]()
+  }
+}
+
+/** A quarter of the seats is for others than the busiest user. */
+const shared = (seats: number): LaneLimits => ({
+  seats: seats || Number.POSITIVE_INFINITY,
+  seatsPerUser: seats ? Math.ceil(seats * 0.75) : Number.POSITIVE_INFINITY,
+  waits: true,
+})
+
+/** Lets a request in when it is its turn, and answers 429 when there is no room to wait or the turn does not come. */
+export const takeTurns = (next: Handler, { fairness }: { readonly fairness?: Fairness }): Handler => {
+  if (fairness === undefined) return next
+  return exchange => {
+    const lane = fairness.laneOf(exchange)
+    if (lane === undefined) return next(exchange)
+    const user = exchange.user?.name ?? ''
+    switch (lane.enter(user)) {
+      case 'seated':
+        return run(next, exchange, () => lane.leave(user))
+      case 'full':
+        return wait(next, exchange, { lane, user })
+      case 'refused':
+        return Promise.reject(refusal())
+    }
+  }
+}
+
+const refusal = () => tooManyRequests('Too many requests, please try again later.', 1)
+
+const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; user: string }): Promise<Response> =>
+  new Promise((resolve, reject) => {
+    const refuse = () => reject(refusal())
+    const start = () => resolve(run(next, exchange, () => lane.leave(user)))
+    if (!lane.wait({ user, isGone: () => exchange.request.signal.aborted, start, refuse })) refuse()
+  })
+
+/** The seat is free once the answer is made; of an answer that is made while it is sent, once that has ended. */
+async function run(next: Handler, exchange: Exchange, leave: () => void): Promise<Response> {
+  let response: Response
+  try {
+    response = await next(exchange)
+  } catch (error) {
+    leave()
+    throw error
+  }
+  const { body } = response
+  if (body instanceof Uint8Array) {
+    leave()
+    return response
+  }
+  if (body.form === 'stream') {
+    const start = (outlet: Outlet) => {
+      outlet.once('close', leave)
+      body.start(outlet)
+    }
+    return { ...response, body: { form: 'stream', start } }
+  }
+  const leaveOnce = once(leave)
+  // A client that goes away before the first piece is asked for ends nothing that was begun.
+  const { signal } = exchange.request
+  if (signal.aborted) leaveOnce()
+  else signal.addEventListener('abort', leaveOnce, { once: true })
+  return { ...response, body: { ...body, pieces: withEnd(body.pieces, leaveOnce) } }
+}
+
+async function* withEnd(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, end: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pieces
+  } finally {
+    end()
+  }
+}
+
+function once(act: () => void): () => void {
+  let done = false
+  return () => {
+    if (!done) act()
+    done = true
+  }
+}
