@@ -11,7 +11,7 @@ import { fanOut } from './fan-out.ts'
 import { configMap, deployment } from './objects.ts'
 import { type Outcome, requestBytes, run, type Target } from './raw-client.ts'
 import { chart, type Row, rate, table, writeInto } from './report.ts'
-import { bareStore, newFolder, type Running, removeFolders, residentMB, startBare, startKeelson } from './servers.ts'
+import { bareStore, newFolder, type Running, removeFolders, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
@@ -88,41 +88,61 @@ async function reads(rows: Row[], keelson: Running, dir: string): Promise<void> 
   }
 }
 
-async function writes(rows: Row[], keelson: Running): Promise<void> {
+async function writes(rows: Row[], keelson: Running, dir: string): Promise<void> {
   const value = await bodyOf(keelson.target, `${NS}/cm-7`)
-  const connections = 64
   let turns = 0
+  const create = () => requestBytes('POST', NS, configMap(`new-${++turns}`))
   const jobs = [
-    ['create', 'create', 'create', () => requestBytes('POST', NS, configMap(`new-${++turns}`))],
+    ['create', 'create', 64, 'create', create],
+    ['create', 'create', 1, 'create', create],
     [
       'replace',
       'replace',
+      64,
       'replace',
       (turn: number) => requestBytes('PUT', `${NS}/cm-${turn % 1900}`, configMap(`cm-${turn % 1900}`, ++turns)),
     ],
     [
       'patch',
       'merge patch',
+      64,
       'replace',
       (turn: number) => requestBytes('PATCH', `${NS}/cm-${turn % 1900}`, `{"data":{"turn":"p${++turns}"}}`, 'application/merge-patch+json'),
     ],
   ] as const
-  for (const [key, name, mode, request] of jobs) {
+  for (const [key, name, connections, mode, request] of jobs) {
     if (!wants(key)) continue
+    const label = `${name}, ${connections === 1 ? 'one writer' : `${connections} writers`}`
     const rates = await pair(
-      name,
+      label,
       async () => checked(await run(keelson.target, { request, connections, seconds })),
       () => bareStore(value, { writers: connections, seconds, mode }),
     )
     rows.push({
-      name: `${name}, durable`,
+      name: label,
       ours: rate(rates.ours),
       ceiling: rate(rates.ceiling),
       share: rates.ours / rates.ceiling,
       ...(key === 'create' && { target: 0.5 }),
-      note: `the store alone, ${connections} writers`,
+      note: 'the store alone, no HTTP',
     })
   }
+  if (!wants('create')) return
+  const bare = await startBareWrites(dir, keelson.target)
+  const load = { connections: 64, seconds }
+  const rates = await pair(
+    'create against bare HTTPS with the store',
+    async () => checked(await run(keelson.target, { ...load, request: create })),
+    async () => checked(await run(bare.target, { ...load, request: () => requestBytes('POST', '/', value) })),
+  )
+  await bare.stop()
+  rows.push({
+    name: 'create, 64 writers, over HTTPS',
+    ours: rate(rates.ours),
+    ceiling: rate(rates.ceiling),
+    share: rates.ours / rates.ceiling,
+    note: 'bare HTTPS server that stores the body as it is',
+  })
 }
 
 async function applies(rows: Row[], keelson: Running): Promise<void> {
@@ -188,10 +208,7 @@ async function fans(rows: Row[], keelson: Running, dir: string): Promise<void> {
   const line = Buffer.concat([Buffer.from('{"type":"ADDED","object":'), sample, Buffer.from('}\n')])
   const bare = await startBare(dir, line, keelson.target)
   let turns = 0
-  // A bookmark-free watch says nothing until something happens: start with an event of its own.
-  const watchPath = `${NS}?watch=true&fieldSelector=metadata.name!=none&labelSelector=app=bench,turn!=x&resourceVersion=0&timeoutSeconds=600`
   const marker = '"kind":"ConfigMap"'
-  void watchPath
   const ours = () =>
     fanOut(
       {
@@ -295,7 +312,7 @@ const cold = wants('start') ? await starts() : ''
 const keelson = await startKeelson(dir)
 await fill(keelson.target, 2000)
 await reads(rows, keelson, dir)
-await writes(rows, keelson)
+await writes(rows, keelson, dir)
 await applies(rows, keelson)
 await fans(rows, keelson, dir)
 await keelson.stop()

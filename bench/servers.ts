@@ -39,16 +39,21 @@ export async function startKeelson(dir = newFolder()): Promise<Running> {
 }
 
 /** Starts the bare HTTPS server with a body to send, under Keelson's own kind of certificate. */
-export async function startBare(keelsonDir: string, body: Buffer, like: Target): Promise<Running> {
+export const startBare = (keelsonDir: string, body: Buffer, like: Target): Promise<Running> =>
+  startBeside('bare-server.ts', keelsonDir, { body, like })
+
+/** Starts the bare HTTPS server that stores what it is sent. */
+export const startBareWrites = (keelsonDir: string, like: Target): Promise<Running> =>
+  startBeside('bare-write-server.ts', keelsonDir, { like })
+
+async function startBeside(script: string, keelsonDir: string, { body, like }: { body?: Buffer; like: Target }): Promise<Running> {
   const dir = newFolder()
   const pem = readFileSync(join(keelsonDir, 'pki', 'server.pem'), 'utf8')
-  const [cert, key, file] = ['cert.pem', 'key.pem', 'body'].map(name => join(dir, name)) as [string, string, string]
+  const [cert, key, third] = ['cert.pem', 'key.pem', 'third'].map(name => join(dir, name)) as [string, string, string]
   writeFileSync(cert, pem)
   writeFileSync(key, pem)
-  writeFileSync(file, body)
-  const child = spawn(process.execPath, ['--import', 'tsx', 'bench/bare-server.ts', cert, key, file], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  if (body) writeFileSync(third, body)
+  const child = spawn(process.execPath, ['--import', 'tsx', `bench/${script}`, cert, key, third], { stdio: ['ignore', 'pipe', 'inherit'] })
   const port = Number(await firstLine(child))
   return { target: { ...like, port }, pid: child.pid!, readyMs: 0, stop: () => stop(child) }
 }

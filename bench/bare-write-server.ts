@@ -1,0 +1,21 @@
+/** The ceiling of writes over HTTPS: a bare server that puts each body into the store as it is and sends it back. */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
+
+const [, , certFile, keyFile, dir] = process.argv
+const store = await openEmbeddedStore({ dir: dir! })
+let count = 0
+const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(keyFile!) }, (request, response) => {
+  const parts: Buffer[] = []
+  request.on('data', part => parts.push(part))
+  request.on('end', async () => {
+    const value = Buffer.concat(parts)
+    await store.swap(`/bench/${count++}`, { expect: 0, value })
+    response.writeHead(201, { 'content-type': 'application/json', 'content-length': value.length })
+    response.end(value)
+  })
+})
+server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))
+process.on('SIGTERM', () => process.exit(0))
