@@ -18,6 +18,8 @@ import { CertificateSigningRequest } from './certificates/certificatesigningrequ
 import { ClusterTrustBundle } from './certificates/clustertrustbundle.ts'
 import { PodCertificateRequest } from './certificates/podcertificaterequest.ts'
 import { Lease } from './coordination/lease.ts'
+import { Binding } from './core/binding.ts'
+import { ComponentStatus } from './core/componentstatus.ts'
 import { ConfigMap } from './core/configmap.ts'
 import { Endpoints } from './core/endpoints.ts'
 import { Event } from './core/event.ts'
@@ -64,6 +66,7 @@ import { StorageVersionMigration } from './storagemigration/storageversionmigrat
 
 export const builtinKinds: readonly Kind<any>[] = [
   APIService,
+  Binding,
   CSIDriver,
   CSINode,
   CSIStorageCapacity,
@@ -71,6 +74,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   ClusterRole,
   ClusterRoleBinding,
   ClusterTrustBundle,
+  ComponentStatus,
   ConfigMap,
   ControllerRevision,
   CronJob,

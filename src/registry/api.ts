@@ -25,7 +25,8 @@ export type CallContext = RequestContext & {
 }
 
 export type ListMeta = {
-  readonly resourceVersion: string
+  /** Absent of lists that are no snapshot of the store. */
+  readonly resourceVersion?: string
   readonly continue?: string
   readonly remainingItemCount?: number
   readonly shardInfo?: { readonly selector: string }

@@ -1,6 +1,8 @@
 /** What every verb of the registry works with. */
 import type { Plugin } from '../admission/plugin.ts'
 import type { Caches } from '../cache/caches.ts'
+import type { ServerPart } from '../schema/kind.ts'
+import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import type { Ledger } from './ledger.ts'
 import type { Turns } from './turns.ts'
@@ -11,6 +13,10 @@ export type Deps = {
   readonly turns: Turns
   readonly plugins: readonly Plugin[]
   readonly ledger: Ledger
+  /** A resource that is served, for kinds whose objects are messages to others. */
+  readonly find?: ((group: string, version: string, plural: string) => Resource | undefined) | undefined
+  /** The parts of the server and how they are. */
+  readonly parts?: (() => readonly ServerPart[]) | undefined
   readonly newUid: () => string
   /** A few random characters that end a generated name. */
   readonly randomSuffix: () => string

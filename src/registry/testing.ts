@@ -3,7 +3,7 @@ import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
 import type { Plugin } from '../admission/plugin.ts'
 import { Caches } from '../cache/caches.ts'
 import type { HistoryLimits } from '../cache/resource-cache.ts'
-import type { Kind } from '../schema/kind.ts'
+import type { Kind, ServerPart } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
@@ -41,6 +41,8 @@ export type BenchOptions = {
   history?: HistoryLimits
   suffix?: () => string
   gates?: readonly string[]
+  /** The parts that the server says it has. */
+  parts?: () => readonly ServerPart[]
   /** Another store than a fresh one in memory; closing the bench closes it. */
   store?: Store
   /** Makes the ledger out of the other parts; the registry is there once the bench is open. */
@@ -65,6 +67,8 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     store,
     caches,
     plugins: more.plugins ?? [],
+    find: (group, version, plural) => resources.find(r => r.group === group && r.version === version && r.plural === plural),
+    parts: more.parts,
     newUid: () => `00000000-0000-0000-0000-${String(++uids).padStart(12, '0')}`,
     randomSuffix: more.suffix ?? (() => Math.random().toString(36).slice(2, 7)),
     tokenKey: Buffer.from('test'),

@@ -97,10 +97,39 @@ export interface Subresources<O> {
   readonly connect?: Readonly<Record<string, { readonly kind: string; readonly verbs: readonly Verb[] }>>
 }
 
+/** A part of the running server and what is wrong with it, if anything. */
+export type ServerPart = { readonly name: string; readonly problem?: string | undefined }
+
+/** What answers for a kind whose objects are never stored. */
+export interface Unstored<O> {
+  /** A create is a message to the object of the same name and namespace in another resource. */
+  readonly sentTo?: { readonly group: string; readonly version: string; readonly plural: string; readonly action: string }
+  /** Gets and lists tell of the server as it is at the moment. */
+  readonly tells?: (parts: readonly ServerPart[]) => readonly O[]
+}
+
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch'
 export type Propagation = 'Orphan' | 'Background' | 'Foreground'
 /** What is wrong with a name, or with the prefix of one to be generated. */
 export type NameRule = (name: string, role?: NameRole) => readonly string[]
+
+/**
+ * Another kind whose objects these are, told in another form, such as an older version of it. One set of objects is stored,
+ * in the form of the hub; this kind shows them in its own and takes writes in it. Hooks, rules, subresources, deletion,
+ * columns and the rest are the hub's and see its form; a kind with a hub declares its names, its fields and its defaults.
+ */
+export interface Hub<O, H = any> {
+  readonly kind: Kind<H>
+  /** The object in the form of the hub. Whatever can be said in this form must come back from there; apiVersion and kind are taken care of. */
+  readonly toHub: (o: O) => Omit<H, 'apiVersion' | 'kind'>
+  /** The object in this form. What it has no fields for has to go into annotations, or is lost to whoever reads, changes and writes it. */
+  readonly fromHub: (h: H) => Omit<O, 'apiVersion' | 'kind'>
+  /** The names that fieldSelector has for fields here, each with the name that the hub has for it. Default: those of the hub. */
+  readonly selectable?: Readonly<Record<string, string>>
+  /** Replace the hub's rules, over its form, for writes through this kind. */
+  readonly validate?: Rule<H>
+  readonly transition?: TransitionRule<H>
+}
 
 export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   /** With the spec's placeholder: `networking.{group_domain}`; empty for the core group. */
@@ -124,10 +153,15 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   /** Top-level fields of kinds that are not spec and status. */
   readonly fields?: F
 
+  /** The kind whose objects these are, in another form. */
+  readonly hub?: Hub<O>
+
   /** What names are valid. Default: a DNS subdomain. */
   readonly name?: NameCheck
   /** Verbs served. Default: all. */
   readonly verbs?: readonly Verb[]
+  /** Nothing of the kind is stored: what it is for is done, or found out, at once. */
+  readonly unstored?: Unstored<O>
   /** Where discovery says its objects are stored, when not in this group's preferred version of it. */
   readonly storedAs?: { readonly group?: string; readonly version: string }
   /** Fields that nobody comes to own through plain writes, as dotted paths. Default: the status. */

@@ -1,0 +1,17 @@
+/** Binding assigns a pod to a node: the older way of sending a pod its binding. */
+import { defineKind } from '../../schema/kind.ts'
+import { ObjectReference } from '../shapes/pod/references.ts'
+
+export const Binding = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Binding',
+  scope: 'Namespaced',
+  names: { plural: 'bindings' },
+  doc: 'Assigns the pod of the same name to a node.',
+  verbs: ['create'],
+  fields: {
+    target: [2, ObjectReference.orEmpty(), 'The node to bind to.'],
+  },
+  unstored: { sentTo: { group: '', version: 'v1', plural: 'pods', action: 'binding' } },
+})
