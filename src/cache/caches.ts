@@ -35,6 +35,7 @@ export class Caches implements AsyncDisposable {
   #revision: Revision
   #following: Promise<void> = Promise.resolve()
   #bookmarks: NodeJS.Timeout | undefined
+  #watchesEnded = false
 
   private constructor(store: Store, revision: Revision) {
     this.#store = store
@@ -47,6 +48,8 @@ export class Caches implements AsyncDisposable {
     const since = Math.max(oldest, newest - REPLAYED)
     const caches = new Caches(store, since)
     for (const resource of resources) {
+      // Other forms of the same objects are read from the cache of their hub.
+      if (resource.hub) continue
       const cache = new ResourceCache(resource, { since, ...(history && { limits: history }), ...(now && { now }) })
       caches.#byPrefix.set(resource.prefix, cache)
       await load(cache, store, since)
@@ -90,11 +93,14 @@ export class Caches implements AsyncDisposable {
       onEnd: () => this.#watches.delete(watch),
     })
     this.#watches.add(watch)
+    // A request that was on its way when the server began to leave.
+    if (this.#watchesEnded) watch.end()
     return watch
   }
 
-  /** Ends every watch, cleanly or with an error the clients see. */
+  /** Ends every watch, cleanly or with an error the clients see; those that are opened later end at once. */
   endWatches(error?: StatusError): void {
+    this.#watchesEnded = true
     for (const watch of this.#watches) watch.end(error)
   }
 

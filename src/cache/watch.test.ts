@@ -48,6 +48,16 @@ test('objects that enter and leave a selection are added and deleted, shown as t
   watch.close()
 })
 
+test('a watch that was ended before it was opened ends when it is', () => {
+  const { cache, newest } = writable()
+  const request = { selection: ANY, from: newest(), initial: false, bookmarks: false, timeoutMs: 60_000 }
+  const watch = new Watch(cache, request, { newest, onEnd() {} })
+  const sink = new Recorder()
+  watch.end()
+  watch.open(sink)
+  assert.deepEqual(sink.ended, { error: undefined })
+})
+
 test('a watch from a past revision replays what followed, then goes on live', async () => {
   const { put, open } = writable()
   put('a/x')

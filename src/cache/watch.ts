@@ -6,7 +6,7 @@
  *
  * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
  */
-import { expired } from '../schema/status-error.ts'
+import { expired, type StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import type { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
@@ -44,6 +44,7 @@ export class Watch implements WatchStream, Watcher {
   #position: Revision
   #state: 'new' | 'snapshot' | 'replay' | 'live' | 'ended' = 'new'
   #waiting = false
+  #error: StatusError | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(cache: ResourceCache, request: WatchRequest, owner: { newest: () => Revision; onEnd: () => void }) {
@@ -59,6 +60,8 @@ export class Watch implements WatchStream, Watcher {
   }
 
   open(sink: WatchSink): void {
+    // Whoever ended it before it was opened is heard now.
+    if (this.#state === 'ended') sink.end(this.#error)
     if (this.#state !== 'new') return
     this.#sink = sink
     this.#state = this.#initial ? 'snapshot' : 'replay'
@@ -72,9 +75,10 @@ export class Watch implements WatchStream, Watcher {
   }
 
   /** Ends the stream, cleanly or with an error the client sees. */
-  end(error?: Parameters<WatchSink['end']>[0]): void {
+  end(error?: StatusError): void {
     if (this.#state === 'ended') return
     this.#leave()
+    this.#error = error
     this.#sink?.end(error)
   }
 

@@ -1,0 +1,127 @@
+/** Clients of the server over HTTP/1.1 and HTTP/2: calls that are answered or cut, and streams of lines that can be held up. */
+import { type ClientHttp2Session, connect } from 'node:http2'
+import { Agent, request } from 'node:https'
+import type { Readable } from 'node:stream'
+import type { Target } from '../kit.ts'
+
+export type Protocol = 'http/1.1' | 'http/2'
+export type Answer = { readonly status: number; readonly json: any }
+export type Request = { readonly method: string; readonly path: string; readonly body?: unknown; readonly type?: string }
+/** A stream under way. `read` stops and goes on reading it. */
+export type Stream = { readonly ended: Promise<'ended' | 'cut'>; read(on: boolean): void; close(): void }
+export type StreamAnswer = { readonly status: number; readonly stream: Stream }
+
+export interface Connection {
+  /** Rejects when no answer comes. */
+  call(sent: Request): Promise<Answer>
+  /** Resolves when the answer begins; `onLine` then gets each line as it comes. */
+  stream(path: string, onLine: (line: string) => void): Promise<StreamAnswer>
+  close(): void
+}
+
+/** A connection of its own that comes back by itself when it is lost. */
+export const openConnection = (protocol: Protocol, target: Target): Connection =>
+  protocol === 'http/2' ? new Http2Connection(target) : new Http1Connection(target)
+
+type Head = { readonly status: number; readonly body: Readable }
+
+async function answerOf({ status, body }: Head): Promise<Answer> {
+  const text = await new Promise<string>((resolve, reject) => {
+    let got = ''
+    body.setEncoding('utf8').on('data', chunk => (got += chunk))
+    body.on('error', reject).on('end', () => resolve(got))
+    body.on('close', () => reject(new Error('cut')))
+  })
+  return { status, json: text === '' ? undefined : JSON.parse(text) }
+}
+
+function streamOf({ status, body }: Head, onLine: (line: string) => void, close: () => void): StreamAnswer {
+  let rest = ''
+  body.setEncoding('utf8').on('data', chunk => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop()!
+    for (const line of lines) onLine(line)
+  })
+  const ended = new Promise<'ended' | 'cut'>(resolve => {
+    body.on('end', () => resolve('ended'))
+    body.on('error', () => resolve('cut')).on('close', () => resolve('cut'))
+  })
+  return { status, stream: { ended, close, read: on => (on ? body.resume() : body.pause()) } }
+}
+
+class Http1Connection implements Connection {
+  readonly #target: Target
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+  constructor(target: Target) {
+    this.#target = target
+  }
+
+  async call(sent: Request): Promise<Answer> {
+    return answerOf((await this.#begin(sent, this.#agent)).head)
+  }
+
+  async stream(path: string, onLine: (line: string) => void): Promise<StreamAnswer> {
+    const { head, destroy } = await this.#begin({ method: 'GET', path }, false)
+    return streamOf(head, onLine, destroy)
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  #begin({ method, path, body, type = 'application/json' }: Request, agent: Agent | false): Promise<{ head: Head; destroy: () => void }> {
+    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+    const headers = bytes ? { 'content-type': type, 'content-length': String(bytes.length) } : {}
+    return new Promise((resolve, reject) => {
+      const outgoing = request(new URL(this.#target.url), { method, path, headers, agent, ...this.#target.credentials }, incoming =>
+        resolve({ head: { status: incoming.statusCode!, body: incoming }, destroy: () => outgoing.destroy() }),
+      )
+      outgoing.on('error', reject)
+      outgoing.end(bytes)
+    })
+  }
+}
+
+class Http2Connection implements Connection {
+  readonly #target: Target
+  #session: ClientHttp2Session | undefined
+
+  constructor(target: Target) {
+    this.#target = target
+  }
+
+  async call(sent: Request): Promise<Answer> {
+    return answerOf((await this.#begin(sent)).head)
+  }
+
+  async stream(path: string, onLine: (line: string) => void): Promise<StreamAnswer> {
+    const { head, destroy } = await this.#begin({ method: 'GET', path })
+    return streamOf(head, onLine, destroy)
+  }
+
+  close(): void {
+    this.#session?.destroy()
+  }
+
+  #begin({ method, path, body, type = 'application/json' }: Request): Promise<{ head: Head; destroy: () => void }> {
+    const headers = { ':method': method, ':path': path, ...(body !== undefined && { 'content-type': type }) }
+    return new Promise((resolve, reject) => {
+      const stream = this.#open().request(headers, { endStream: body === undefined })
+      stream.on('response', ({ ':status': status }) => resolve({ head: { status: status!, body: stream }, destroy: () => stream.close() }))
+      stream.on('error', reject).on('close', () => reject(new Error('cut')))
+      if (body !== undefined) stream.end(JSON.stringify(body))
+    })
+  }
+
+  #open(): ClientHttp2Session {
+    if (this.#session && !this.#session.closed && !this.#session.destroyed) return this.#session
+    const session = connect(this.#target.url, this.#target.credentials)
+    const forget = () => {
+      if (this.#session === session) this.#session = undefined
+    }
+    // Errors reach the streams, each of which tells its caller.
+    session.on('error', forget).on('close', forget).on('goaway', forget)
+    return (this.#session = session)
+  }
+}

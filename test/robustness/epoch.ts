@@ -1,0 +1,163 @@
+/** A stretch of a run: clients at work on a server that is stopped and killed under them, then quiet, then the record of it all. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ProcessOptions, Scope, ServerProcess } from '../kit.ts'
+import { startProcess } from '../kit.ts'
+import type { Protocol } from './connection.ts'
+import type { Act, History, Key, Seen } from './history.ts'
+import { keyOf, NAMESPACES } from './objects.ts'
+import type { Random } from './random.ts'
+import { list, read } from './reader.ts'
+import { type Client, clientOf, type Run, SELECTIONS, WINDOW_MS } from './run.ts'
+import type { Selection } from './selection.ts'
+import { Watcher } from './watcher.ts'
+import { put, write } from './writer.ts'
+
+const WRITERS = 6
+const READERS = 4
+const WATCHERS = 12
+const PATIENCE_MS = 30_000
+const FLAGS = ['--history-window', `${WINDOW_MS}ms`, '--bookmark-interval', '400ms']
+const EVERYTHING: readonly Selection[] = [{ resource: 'configmaps' }, { resource: 'deviceclasses' }]
+
+/** A server that can be brought down and up again where it was. */
+export class Subject {
+  readonly #scope: Scope
+  readonly #command: ProcessOptions['command']
+  server!: ServerProcess
+  stops = 0
+  kills = 0
+
+  constructor(scope: Scope, command?: ProcessOptions['command']) {
+    this.#scope = scope
+    this.#command = command
+  }
+
+  async start(): Promise<void> {
+    const again = this.server && { dataDir: this.server.dataDir, port: this.server.port }
+    this.server = await startProcess(this.#scope, { ...again, flags: FLAGS, ...(this.#command && { command: this.#command }) })
+  }
+
+  async restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const { code } = await this.server.stop(signal)
+    if (signal === 'SIGTERM' && code !== 0) throw new Error(`the server ended with ${code} when asked to stop: ${this.server.stderr()}`)
+    if (signal === 'SIGTERM') this.stops++
+    else this.kills++
+    await this.start()
+  }
+}
+
+export type EpochOptions = { readonly ms: number; readonly random: Random; readonly base?: History['base'] }
+export type Epoch = { readonly history: History; readonly failures: readonly string[]; readonly end: History['base'] }
+
+/** Runs one stretch. What it returns is whole: nothing is under way any more, and every watch has been told everything. */
+export async function runEpoch(subject: Subject, { ms, random, base }: EpochOptions): Promise<Epoch> {
+  const stop = new AbortController()
+  const acts: Act[] = []
+  const run: Run = { target: subject.server, acts, failures: [], known: new Map(), newest: 0, stop: stop.signal }
+  const keeper = clientOf(run, 'keeper', 'http/1.1', random)
+  await makeNamespaces(keeper)
+  const begin = base ?? (await wholeState(run, keeper))
+  const clients = (name: string, count: number) =>
+    Array.from({ length: count }, (_, i) => clientOf(run, `${name} ${i}`, protocolOf(i), random))
+  const watchers = openWatchers(run, random)
+  const working = [
+    ...clients('writer', WRITERS).map(client => write(run, client).finally(() => client.connection.close())),
+    ...clients('reader', READERS).map(client => read(run, client).finally(() => client.connection.close())),
+  ]
+  try {
+    await disturb(subject, { ms, random })
+  } finally {
+    stop.abort()
+    await Promise.all(working)
+    if (subject.server.child.exitCode === null) await settle(run, keeper, watchers).catch(error => run.failures.push(error.message))
+    await Promise.all(watchers.map(watcher => watcher.close()))
+  }
+  const end = await wholeState(run, keeper)
+  keeper.connection.close()
+  return { history: { base: begin, windowMs: WINDOW_MS, acts }, failures: run.failures, end }
+}
+
+const protocolOf = (i: number): Protocol => (i % 2 === 0 ? 'http/2' : 'http/1.1')
+
+async function makeNamespaces({ connection }: Client): Promise<void> {
+  for (const name of NAMESPACES) await connection.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } })
+}
+
+function openWatchers(run: Run, random: Random): Watcher[] {
+  const observers = EVERYTHING.flatMap(selection => (['http/1.1', 'http/2'] as const).map(protocol => ({ selection, protocol })))
+  return [
+    ...observers.map(
+      ({ selection, protocol }) =>
+        new Watcher(run, clientOf(run, 'observer', protocol, random), { selection, isObserver: true, isSlow: false }),
+    ),
+    ...Array.from({ length: WATCHERS }, (_, i) => {
+      const client = clientOf(run, `watcher ${i}`, protocolOf(i), random)
+      return new Watcher(run, client, { selection: random.pick(SELECTIONS), isObserver: false, isSlow: i % 4 === 0 })
+    }),
+  ]
+}
+
+/** Stops and kills the server now and then, and starts it again. */
+async function disturb(subject: Subject, { ms, random }: { ms: number; random: Random }): Promise<void> {
+  const end = performance.now() + ms
+  for (;;) {
+    const wait = 2_000 + random.below(4_000)
+    if (performance.now() + wait > end) break
+    await sleep(wait)
+    await subject.restart(subject.kills < subject.stops ? 'SIGKILL' : 'SIGTERM')
+  }
+  await sleep(Math.max(0, end - performance.now()))
+}
+
+/** Writes something last that each watch must be told of, and waits until it has been. */
+async function settle(run: Run, keeper: Client, watchers: readonly Watcher[]): Promise<void> {
+  for (const watcher of watchers) watcher.settle()
+  const waiting = new Map<Watcher, number>()
+  for (const watcher of watchers) waiting.set(watcher, await writeLast(run, keeper, watcher.selection))
+  const giveUp = performance.now() + PATIENCE_MS
+  while (waiting.size > 0) {
+    for (const [watcher, revision] of waiting) if (watcher.position >= revision) waiting.delete(watcher)
+    if (performance.now() > giveUp) {
+      const stuck = [...waiting].map(([watcher, revision]) => `${watcher.name} is at ${watcher.position}, not at ${revision}`)
+      throw new Error(`watches are stuck: ${stuck.join('; ')}`)
+    }
+    await sleep(20)
+  }
+}
+
+/** Writes an object that a selection selects; its revision. */
+async function writeLast(run: Run, keeper: Client, selection: Selection): Promise<number> {
+  const key = keyFor(selection)
+  const labels = { ...labelsFor(selection) }
+  for (const verb of ['replace', 'create', 'replace'] as const) {
+    await put(run, keeper, { verb, key, labels, heavy: false })
+    const act = run.acts.at(-1)
+    if (act?.form === 'put' && act.outcome.is === 'done') return act.outcome.object.revision
+  }
+  throw new Error(`${key} could not be written at the end`)
+}
+
+function keyFor({ resource, namespace, name = 'last' }: Selection): Key {
+  return keyOf(resource, resource === 'configmaps' ? (namespace ?? NAMESPACES[0]) : '', name)
+}
+
+function labelsFor({ labels }: Selection): Record<string, string> {
+  if (!labels) return { color: 'green' }
+  const { label, operator, values = [] } = labels
+  if (operator === 'in') return { [label]: values[0]! }
+  return operator === 'exists' ? { [label]: 'back' } : {}
+}
+
+/** Everything that is there, of all resources, while nobody writes. */
+async function wholeState(run: Run, keeper: Client): Promise<History['base']> {
+  const objects: Seen[] = []
+  let revision = 0
+  for (const selection of EVERYTHING) {
+    const answer = await list(run, keeper, { selection })
+    const page = run.acts.at(-1)
+    if (answer?.status !== 200 || page?.form !== 'page') throw new Error(`the ${selection.resource} could not be listed`)
+    objects.push(...page.items)
+    revision = Math.max(revision, page.revision)
+  }
+  return { revision, objects }
+}

@@ -1,0 +1,117 @@
+/** What a run records: every call with its times and answer, every watch with its events. The checker sees nothing else. */
+import type { Selection } from './selection.ts'
+
+export type Revision = number
+/** Milliseconds of one clock that all clients share. */
+export type Time = number
+/** `configmaps/east/k-1`; the namespace of cluster kinds is empty. Keys compare as the server orders them. */
+export type Key = string
+export type Labels = Readonly<Record<string, string>>
+
+/** One version of an object as a client saw it. Every write sends a value of its own, so a value names the write. */
+export type Seen = {
+  readonly key: Key
+  readonly revision: Revision
+  readonly uid: string
+  readonly value: string
+  readonly labels: Labels
+}
+
+/** What was asked and when; `end` is when the answer was there, or when it was clear that none comes. */
+type Call = { readonly client: string; readonly start: Time; readonly end: Time }
+
+/** What a write may come to. Unknown: no answer came, so it may or may not have happened. */
+export type WriteOutcome =
+  | { readonly is: 'done'; readonly object: Seen }
+  | { readonly is: 'refused'; readonly code: number }
+  | { readonly is: 'unknown' }
+
+export type Put = Call & {
+  readonly form: 'put'
+  readonly verb: 'create' | 'replace' | 'patch'
+  readonly key: Key
+  readonly value: string
+  /** The labels sent; null in a patch takes one away. */
+  readonly labels: Readonly<Record<string, string | null>>
+  /** The only version that the write may replace. */
+  readonly expects?: Revision
+  readonly outcome: WriteOutcome
+}
+
+export type Delete = Call & {
+  readonly form: 'delete'
+  readonly key: Key
+  readonly expects?: Revision
+  /** Not every kind tells at which revision an object went, but all tell which object it was. */
+  readonly outcome: { readonly is: 'done'; readonly uid: string; readonly revision?: Revision } | Exclude<WriteOutcome, { is: 'done' }>
+}
+
+/** Delete collection: each selected object on its own, not all at once. */
+export type Sweep = Call & {
+  readonly form: 'sweep'
+  readonly selection: Selection
+  readonly outcome:
+    | { readonly is: 'done'; readonly revision: Revision; readonly items: readonly Seen[] }
+    | Exclude<WriteOutcome, { is: 'done' }>
+}
+
+export type Get = Call & { readonly form: 'get'; readonly key: Key; readonly found: Seen | undefined }
+
+/** One page of a list; a whole list is one page without a limit. */
+export type Page = Call & {
+  readonly form: 'page'
+  readonly selection: Selection
+  /** Where the page begins: after this key, the last of the page before. */
+  readonly after?: Key
+  /** The snapshot that was asked for: by the client, or by the page before. */
+  readonly exactly?: Revision
+  readonly atLeast?: Revision
+  readonly revision: Revision
+  readonly items: readonly Seen[]
+  readonly more: boolean
+  readonly remaining?: number
+}
+
+export type WatchEvent =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly time: Time; readonly object: Seen }
+  | { readonly type: 'BOOKMARK'; readonly time: Time; readonly revision: Revision; readonly endsInitial: boolean }
+
+/** One watch, from its request to its end. */
+export type Session = Call & {
+  readonly form: 'watch'
+  readonly selection: Selection
+  /** Everything after this was asked for; undefined when the objects of the moment were asked for first. */
+  readonly from?: Revision
+  /** Whether a bookmark will tell where the initial objects end. */
+  readonly isMarked: boolean
+  readonly events: readonly WatchEvent[]
+  /** Expired: the server said that it has forgotten what the client needs. */
+  readonly how: 'closed' | 'ended' | 'cut' | 'expired'
+}
+
+export type Act = Put | Delete | Sweep | Get | Page | Session
+
+export type History = {
+  /** What was there before, whole. */
+  readonly base: { readonly revision: Revision; readonly objects: readonly Seen[] }
+  /** How long the server promises to remember, at least. */
+  readonly windowMs: number
+  readonly acts: readonly Act[]
+}
+
+/** A promise that was broken, and where in the history to look. */
+export type Violation = {
+  readonly promise: string
+  readonly what: string
+  readonly key?: Key
+  readonly revision?: Revision
+  readonly time?: Time
+}
+
+export const sameObject = (a: Seen, b: Seen): boolean =>
+  a.key === b.key && a.uid === b.uid && a.value === b.value && sameLabels(a.labels, b.labels)
+
+export function sameLabels(a: Labels, b: Labels): boolean {
+  const keys = Object.keys(a)
+  return keys.length === Object.keys(b).length && keys.every(key => a[key] === b[key])
+}

@@ -1,0 +1,50 @@
+/** The objects a run writes and reads back: what is in them, and what is kept of them. */
+import type { Key, Labels, Seen } from './history.ts'
+import { collectionPath, type Plural, RESOURCES } from './selection.ts'
+
+export const NAMESPACES = ['east', 'west'] as const
+
+export const keyOf = (resource: Plural, namespace: string, name: string): Key => `${resource}/${namespace}/${name}`
+
+export function partsOf(key: Key): { resource: Plural; namespace: string; name: string } {
+  const [resource, namespace, name] = key.split('/') as [Plural, string, string]
+  return { resource, namespace, name }
+}
+
+/** Where the object of a key is. */
+export function objectPath(key: Key): string {
+  return `${homePath(key)}/${partsOf(key).name}`
+}
+
+/** The collection that the object of a key is created in. */
+export function homePath(key: Key): string {
+  const { resource, namespace } = partsOf(key)
+  return collectionPath({ resource, ...(namespace !== '' && { namespace }) })
+}
+
+/** Some objects are heavy, so that slow readers fall behind. How heavy is part of the value, so that nothing can be lost unseen. */
+export const valueWith = (id: string, bytes: number): string => `${id}+${bytes}`
+
+const paddingOf = (value: string): string => value.slice(-1).repeat(Number(value.slice(value.indexOf('+') + 1)))
+
+/** The annotations that carry a value. */
+export const annotationsOf = (value: string) => ({ value, padding: paddingOf(value) })
+
+export function objectOf(key: Key, { value, labels, expects }: { value: string; labels: object; expects?: number }) {
+  const { resource, name } = partsOf(key)
+  const { kind, apiVersion } = RESOURCES[resource]
+  const metadata = { name, labels, annotations: annotationsOf(value), ...(expects !== undefined && { resourceVersion: String(expects) }) }
+  return { kind, apiVersion, metadata, ...(resource === 'deviceclasses' && { spec: {} }) }
+}
+
+/** What is kept of an object that the server sent. */
+export function seen(resource: Plural, { metadata }: any): Seen {
+  const { value = 'nothing', padding } = metadata.annotations ?? {}
+  return {
+    key: keyOf(resource, metadata.namespace ?? '', metadata.name),
+    revision: Number(metadata.resourceVersion),
+    uid: metadata.uid,
+    value: padding === paddingOf(value) ? value : `${value} with ${padding?.length} bytes of padding`,
+    labels: (metadata.labels ?? {}) as Labels,
+  }
+}

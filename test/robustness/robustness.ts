@@ -1,0 +1,40 @@
+/** The whole test: stretches of work and disturbance one after another on one server, each checked when it is over. */
+import type { ProcessOptions, Scope } from '../kit.ts'
+import { check } from './check.ts'
+import { runEpoch, Subject } from './epoch.ts'
+import type { History } from './history.ts'
+import { Random } from './random.ts'
+import { describe, summary } from './report.ts'
+
+/** A stretch is short enough to hold all of it in memory, and long enough for several restarts. */
+const EPOCH_MS = 30_000
+const MOST_SHOWN = 3
+
+export type RobustnessOptions = {
+  readonly ms: number
+  readonly seed: number
+  readonly log: (text: string) => void
+  readonly command?: ProcessOptions['command']
+}
+
+/** Runs for as long as asked. Returns what went wrong, for people; undefined when nothing did. */
+export async function robustness(scope: Scope, { ms, seed, log, command }: RobustnessOptions): Promise<string | undefined> {
+  const random = new Random(seed)
+  const subject = new Subject(scope, command)
+  await subject.start()
+  let base: History['base'] | undefined
+  for (let left = ms; left > 0; left -= EPOCH_MS) {
+    const { history, failures, end } = await runEpoch(subject, { ms: Math.min(left, EPOCH_MS), random, ...(base && { base }) })
+    const violations = check(history)
+    log(`${summary(history)}; ${subject.stops} stops and ${subject.kills} kills so far`)
+    if (failures.length + violations.length > 0)
+      return [
+        `${failures.length} failures and ${violations.length} broken promises with --seed ${seed}`,
+        ...failures.slice(0, MOST_SHOWN).map(failure => `✗ ${failure}`),
+        ...violations.slice(0, MOST_SHOWN).map(violation => describe(history, violation)),
+        '',
+      ].join('\n')
+    base = end
+  }
+  return undefined
+}

@@ -1,0 +1,77 @@
+/** What the clients of one run share: where the server is, what is recorded, when to stop. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Target } from '../kit.ts'
+import { type Connection, openConnection, type Protocol } from './connection.ts'
+import type { Act, Key, Revision, Seen } from './history.ts'
+import { keyOf, NAMESPACES } from './objects.ts'
+import type { Random } from './random.ts'
+import type { Selection } from './selection.ts'
+
+/** How long the server is told to remember; short, so that forgetting is part of the run. */
+export const WINDOW_MS = 3_000
+
+const NAMES = Array.from({ length: 16 }, (_, i) => `k-${String(i).padStart(2, '0')}`)
+export const COLORS = ['red', 'green', 'blue'] as const
+export const TIERS = ['front', 'back'] as const
+export const KEYS: readonly Key[] = [
+  ...NAMESPACES.flatMap(namespace => NAMES.map(name => keyOf('configmaps', namespace, name))),
+  ...NAMES.map(name => keyOf('deviceclasses', '', name)),
+]
+export const SELECTIONS: readonly Selection[] = [
+  { resource: 'configmaps' },
+  { resource: 'configmaps', namespace: 'east' },
+  { resource: 'configmaps', labels: { label: 'color', operator: 'in', values: ['red'] } },
+  { resource: 'configmaps', namespace: 'west', labels: { label: 'color', operator: 'in', values: ['red', 'blue'] } },
+  { resource: 'configmaps', labels: { label: 'color', operator: 'notin', values: ['green'] } },
+  { resource: 'configmaps', namespace: 'east', labels: { label: 'tier', operator: 'exists' } },
+  { resource: 'configmaps', namespace: 'west', name: 'k-03' },
+  { resource: 'configmaps', name: 'k-07' },
+  { resource: 'configmaps', name: 'k-05', labels: { label: 'color', operator: 'in', values: ['green'] } },
+  { resource: 'deviceclasses' },
+  { resource: 'deviceclasses', labels: { label: 'tier', operator: 'absent' } },
+  { resource: 'deviceclasses', labels: { label: 'color', operator: 'notin', values: ['red', 'blue'] } },
+  { resource: 'deviceclasses', name: 'k-02' },
+]
+
+export type Run = {
+  readonly target: Target
+  readonly acts: Act[]
+  /** Answers that no state of the server explains. */
+  readonly failures: string[]
+  /** The last version of each key that any client was told of. */
+  readonly known: Map<Key, Seen>
+  /** The newest revision that any client was told of. */
+  newest: Revision
+  /** Ends writers and readers. */
+  readonly stop: AbortSignal
+}
+
+/** One client: a name, a connection and chance of its own. */
+export type Client = { readonly name: string; readonly connection: Connection; readonly random: Random }
+
+export const clientOf = ({ target }: Run, name: string, protocol: Protocol, random: Random): Client => ({
+  name: `${name} (${protocol})`,
+  connection: openConnection(protocol, target),
+  random: random.fork(),
+})
+
+/** Notes an act and what it taught. */
+export function record(run: Run, act: Act): void {
+  run.acts.push(act)
+  if (act.form === 'put' && act.outcome.is === 'done') learn(run, act.outcome.object)
+  if (act.form === 'get' && act.found) learn(run, act.found)
+  if (act.form === 'page') {
+    run.newest = Math.max(run.newest, act.revision)
+    for (const item of act.items) learn(run, item)
+  }
+}
+
+function learn(run: Run, object: Seen): void {
+  run.newest = Math.max(run.newest, object.revision)
+  if ((run.known.get(object.key)?.revision ?? 0) < object.revision) run.known.set(object.key, object)
+}
+
+export const now = (): number => performance.now()
+
+/** Waits about so long; ends early and quietly when the run stops. */
+export const pause = (run: Run, ms: number): Promise<void> => sleep(ms, undefined, { signal: run.stop }).catch(() => {})

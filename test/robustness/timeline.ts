@@ -1,0 +1,236 @@
+/** The order of all writes, put together from everything any client was told. */
+import {
+  type Delete,
+  type History,
+  type Key,
+  type Put,
+  type Revision,
+  type Seen,
+  type Session,
+  type Sweep,
+  sameObject,
+  type Time,
+  type Violation,
+} from './history.ts'
+import { matches, type Selection } from './selection.ts'
+
+/** One write that took effect. */
+export type Entry = {
+  readonly revision: Revision
+  readonly key: Key
+  /** What it left behind; undefined for a deletion. */
+  readonly after: Seen | undefined
+  /** When a client first heard of it. */
+  heard: Time
+  /** Before this it cannot have happened. */
+  begun: Time
+}
+
+/** No client was told everything between these: what is not known to have happened may have. */
+type Hole = { readonly after: Revision; readonly upTo: Revision }
+
+export const UNKNOWN = Symbol('unknown')
+export type State = Seen | undefined | typeof UNKNOWN
+
+export class Timeline {
+  readonly violations: Violation[] = []
+  readonly base: Revision
+  readonly puts = new Map<string, Put>()
+  /** Deletions that were asked for and not refused, by key. */
+  readonly deletes = new Map<Key, Delete[]>()
+  readonly sweeps: Sweep[] = []
+  readonly #entries = new Map<Revision, Entry>()
+  #ordered = new Map<string, Entry[]>()
+  #byKey = new Map<Key, Entry[]>()
+  readonly #holes = new Map<string, Hole[]>()
+
+  constructor(history: History) {
+    this.base = history.base.revision
+    for (const object of history.base.objects) this.#put(object, Number.NEGATIVE_INFINITY)
+    for (const act of history.acts) {
+      if (act.form === 'put') this.puts.set(act.value, act)
+      if (act.form === 'delete' && act.outcome.is !== 'refused') pushTo(this.deletes, act.key, act)
+      if (act.form === 'sweep') this.sweeps.push(act)
+    }
+    for (const act of history.acts) this.#learn(act)
+    this.#arrange()
+    for (const resource of new Set([
+      ...this.#ordered.keys(),
+      ...history.acts.flatMap(a => (a.form === 'watch' ? [a.selection.resource] : [])),
+    ]))
+      this.#holes.set(resource, holesOf(this.base, coverage(history, resource)))
+  }
+
+  /** The writes of a resource in order. */
+  entries(resource: string): readonly Entry[] {
+    return this.#ordered.get(resource) ?? []
+  }
+
+  *all(): Iterable<Entry> {
+    for (const entries of this.#ordered.values()) yield* entries
+  }
+
+  /** The writes of one key in order. */
+  of(key: Key): readonly Entry[] {
+    return this.#byKey.get(key) ?? []
+  }
+
+  keys(): Iterable<Key> {
+    return this.#byKey.keys()
+  }
+
+  at(revision: Revision): Entry | undefined {
+    return this.#entries.get(revision)
+  }
+
+  /** Whether something unknown may have happened to a resource after one revision and up to another. */
+  isUncertain(resource: string, after: Revision, upTo: Revision): boolean {
+    return after < this.base || (this.#holes.get(resource) ?? []).some(hole => hole.after < upTo && after < hole.upTo)
+  }
+
+  /** What a key held at a revision. */
+  state(key: Key, revision: Revision): State {
+    const entry = lastUpTo(this.of(key), revision)
+    const since = Math.max(entry?.revision ?? 0, this.base)
+    if (revision < this.base || this.isUncertain(resourceOf(key), since, revision)) return UNKNOWN
+    return entry?.after
+  }
+
+  /** What a selection held at a revision, in the order of keys; `isUncertain` when some keys are not known. */
+  snapshot(selection: Selection, revision: Revision): { objects: Seen[]; isUncertain: boolean } {
+    const objects: Seen[] = []
+    let isUncertain = revision < this.base
+    for (const key of this.#byKey.keys()) {
+      if (resourceOf(key) !== selection.resource) continue
+      const state = this.state(key, revision)
+      if (state === UNKNOWN) isUncertain = true
+      else if (state !== undefined && matches(selection, key, state.labels)) objects.push(state)
+    }
+    return { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)), isUncertain }
+  }
+
+  /** Whether a key was, at some moment between a revision and a time, in a state that fits. True when that is not known. */
+  sometime(key: Key, { from, until }: { from: Revision; until: Time }, fits: (state: Seen | undefined) => boolean): boolean {
+    const first = this.state(key, Math.max(from, this.base))
+    if (first === UNKNOWN || fits(first)) return true
+    const entries = this.of(key)
+    for (let i = firstAfter(entries, from); i < entries.length; i++) {
+      const { begun, after } = entries[i]!
+      if (begun <= until && fits(after)) return true
+    }
+    return this.isUncertain(resourceOf(key), from, Number.POSITIVE_INFINITY)
+  }
+
+  #learn(act: History['acts'][number]): void {
+    switch (act.form) {
+      case 'put':
+        if (act.outcome.is === 'done') this.#put(act.outcome.object, act.end)
+        break
+      case 'delete':
+        if (act.outcome.is === 'done' && act.outcome.revision !== undefined) this.#deletion(act.key, act.outcome.revision, act.end)
+        break
+      case 'sweep':
+        if (act.outcome.is === 'done') for (const item of act.outcome.items) this.#put(item, act.end)
+        break
+      case 'get':
+        if (act.found) this.#put(act.found, act.end)
+        break
+      case 'page':
+        for (const item of act.items) this.#put(item, act.end)
+        break
+      case 'watch':
+        this.#learnFromWatch(act)
+    }
+  }
+
+  #learnFromWatch({ selection, events }: Session): void {
+    for (const event of events) {
+      if (event.type === 'BOOKMARK') continue
+      const { key, revision } = event.object
+      if (event.type !== 'DELETED') this.#put(event.object, event.time)
+      // Whoever selects by labels is told of objects that leave the selection as if they had been deleted.
+      else if (selection.labels === undefined) this.#deletion(key, revision, event.time)
+    }
+  }
+
+  #put(object: Seen, heard: Time): void {
+    const { revision, key, value } = object
+    const known = this.#entries.get(revision)
+    if (known === undefined)
+      this.#entries.set(revision, { revision, key, after: object, heard, begun: this.puts.get(value)?.start ?? Number.NEGATIVE_INFINITY })
+    else if (known.after !== undefined && sameObject(known.after, object)) known.heard = Math.min(known.heard, heard)
+    else this.#contradiction(known, `${key} = ${value}`, heard)
+  }
+
+  #deletion(key: Key, revision: Revision, heard: Time): void {
+    const known = this.#entries.get(revision)
+    if (known === undefined) this.#entries.set(revision, { revision, key, after: undefined, heard, begun: this.#earliestDelete(key) })
+    else if (known.key === key && known.after === undefined) known.heard = Math.min(known.heard, heard)
+    else this.#contradiction(known, `a deletion of ${key}`, heard)
+  }
+
+  #earliestDelete(key: Key): Time {
+    const starts = this.deletes.get(key)?.map(act => act.start) ?? []
+    return this.sweeps.length > 0 ? Number.NEGATIVE_INFINITY : Math.min(Number.POSITIVE_INFINITY, ...starts)
+  }
+
+  #contradiction(known: Entry, other: string, time: Time): void {
+    const first = known.after ? `${known.key} = ${known.after.value}` : `a deletion of ${known.key}`
+    const what = `revision ${known.revision} is ${first} to one client and ${other} to another`
+    this.violations.push({ promise: 'one revision is one write', what, key: known.key, revision: known.revision, time })
+  }
+
+  #arrange(): void {
+    for (const entry of [...this.#entries.values()].sort((a, b) => a.revision - b.revision)) {
+      pushTo(this.#ordered, resourceOf(entry.key), entry)
+      pushTo(this.#byKey, entry.key, entry)
+    }
+  }
+}
+
+export const resourceOf = (key: Key): string => key.slice(0, key.indexOf('/'))
+
+/** The index of the first entry after a revision. */
+export function firstAfter(entries: readonly Entry[], revision: Revision): number {
+  let low = 0
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (entries[middle]!.revision > revision) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+const lastUpTo = (entries: readonly Entry[], revision: Revision): Entry | undefined => entries[firstAfter(entries, revision) - 1]
+
+/** The stretches over which some client was told everything that happened to a resource. */
+function coverage({ acts }: History, resource: string): Hole[] {
+  return acts.flatMap(act => {
+    if (act.form !== 'watch' || act.selection.resource !== resource) return []
+    const { namespace, name, labels } = act.selection
+    if (namespace !== undefined || name !== undefined || labels !== undefined) return []
+    const begin = act.from ?? act.events.find(e => e.type === 'BOOKMARK' && e.endsInitial)
+    const after = typeof begin === 'number' ? begin : begin?.type === 'BOOKMARK' ? begin.revision : undefined
+    const last = act.events.at(-1)
+    if (after === undefined || last === undefined) return []
+    return [{ after, upTo: last.type === 'BOOKMARK' ? last.revision : last.object.revision }]
+  })
+}
+
+/** The end of a history is never a hole: a run ends when nothing is under way and every watch has been told of a last write. */
+function holesOf(base: Revision, covered: Hole[]): Hole[] {
+  const holes: Hole[] = []
+  let reached = base
+  for (const { after, upTo } of covered.sort((a, b) => a.after - b.after)) {
+    if (after > reached) holes.push({ after: reached, upTo: after })
+    reached = Math.max(reached, upTo)
+  }
+  return holes
+}
+
+function pushTo<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const values = map.get(key)
+  if (values) values.push(value)
+  else map.set(key, [value])
+}

@@ -1,0 +1,171 @@
+/** Watchers: clients that keep up with a selection for as long as a run lasts, through cuts, restarts, dawdling and forgotten pasts. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Stream } from './connection.ts'
+import type { Revision, Session, WatchEvent } from './history.ts'
+import { seen } from './objects.ts'
+import { list } from './reader.ts'
+import { type Client, now, type Run, record } from './run.ts'
+import { collectionPath, type Selection, selectorQuery, showSelection } from './selection.ts'
+
+const RETRY_MS = 30
+const LONGEST_MS = 8_000
+/** The ways to ask for the objects of the moment first. */
+const BEGINNINGS: readonly Readonly<Record<string, string>>[] = [
+  { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
+  { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', resourceVersion: '1' },
+  { resourceVersion: '0' },
+  {},
+]
+const INITIAL_END = 'k8s.io/initial-events-end'
+
+export type Habits = {
+  /** Stops reading now and then, for longer than the server's buffers last. */
+  readonly isSlow: boolean
+  /** Asks for everything it can, and never leaves by itself: others are held against what it hears. */
+  readonly isObserver: boolean
+}
+
+export class Watcher {
+  readonly selection: Selection
+  readonly #run: Run
+  readonly #client: Client
+  readonly #habits: Habits
+  readonly #stop = new AbortController()
+  readonly #running: Promise<void>
+  /** From where to go on; undefined when that must be found out first. */
+  #position: Revision | undefined
+  #stream: Stream | undefined
+  #settling = false
+
+  constructor(run: Run, client: Client, { selection, ...habits }: Habits & { selection: Selection; from?: Revision }) {
+    this.selection = selection
+    this.#run = run
+    this.#client = client
+    this.#habits = habits
+    this.#running = this.#follow()
+  }
+
+  get name(): string {
+    return `${this.#client.name} watching ${showSelection(this.selection)}`
+  }
+
+  /** How far it has got. */
+  get position(): Revision {
+    return this.#position ?? 0
+  }
+
+  /** From now on it keeps up as well as it can. */
+  settle(): void {
+    this.#settling = true
+    this.#stream?.read(true)
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    this.#stream?.close()
+    await this.#running
+    this.#client.connection.close()
+  }
+
+  async #follow(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      const wasOpen = await this.#watchOnce().catch(() => false)
+      if (!wasOpen) await sleep(RETRY_MS, undefined, { signal: this.#stop.signal }).catch(() => {})
+    }
+  }
+
+  /** One watch from its beginning to its end; false when it did not come to be. */
+  async #watchOnce(): Promise<boolean> {
+    const { random, connection, name } = this.#client
+    const { isObserver } = this.#habits
+    if (this.#position === undefined && (isObserver || random.oneIn(2))) await this.#list()
+    const from = this.#position
+    const bookmarks = isObserver || random.oneIn(2)
+    const session: Opening = { from, isMarked: bookmarks, start: now(), events: [], isBeginning: from === undefined && bookmarks }
+    const { status, stream } = await connection.stream(this.#path(from, bookmarks), line => this.#take(session, line))
+    this.#stream = stream
+    if (status === 410) this.#position = undefined
+    if (status !== 200) {
+      if (![410, 429, 503].includes(status)) this.#run.failures.push(`${this.name} was answered with ${status}`)
+      return false
+    }
+    if (this.#stop.signal.aborted) stream.close()
+    const dawdling = this.#habits.isSlow && !this.#settling ? this.#dawdle(stream) : undefined
+    const leaving = isObserver ? undefined : setTimeout(() => this.#leave(session, stream), random.below(2 * LONGEST_MS))
+    const how = await stream.ended
+    clearTimeout(leaving)
+    await dawdling
+    const { isMarked, start, events, how: noted = how, end = now() } = session
+    const asked = { selection: this.selection, isMarked, ...(from !== undefined && { from }) }
+    record(this.#run, { form: 'watch', client: name, ...asked, start, end, events, how: noted })
+    if (noted === 'expired') this.#position = undefined
+    return true
+  }
+
+  async #list(): Promise<void> {
+    const answer = await list(this.#run, this.#client, { selection: this.selection })
+    if (answer?.status === 200) this.#position = Number(answer.json.metadata.resourceVersion)
+  }
+
+  #path(from: Revision | undefined, bookmarks: boolean): string {
+    const { random } = this.#client
+    const query = new URLSearchParams({ watch: 'true', ...selectorQuery(this.selection) })
+    if (bookmarks) query.set('allowWatchBookmarks', 'true')
+    if (random.oneIn(5)) query.set('timeoutSeconds', String(1 + random.below(5)))
+    if (from !== undefined) query.set('resourceVersion', String(from))
+    else for (const [name, value] of Object.entries(random.pick(BEGINNINGS))) query.set(name, value)
+    return `${collectionPath(this.selection)}?${query}`
+  }
+
+  #take(session: Opening, line: string): void {
+    if (session.how !== undefined) return
+    const { type, object } = JSON.parse(line)
+    const time = now()
+    // The body of a refusal is no event.
+    if (object === undefined) return
+    if (type === 'ERROR') {
+      session.how = 'expired'
+      session.end = time
+      if (object.code !== 410 || object.reason !== 'Expired') this.#run.failures.push(`${this.name} was told ${line}`)
+      return
+    }
+    const revision = Number(object.metadata.resourceVersion)
+    if (type === 'BOOKMARK') {
+      const endsInitial = object.metadata.annotations?.[INITIAL_END] === 'true'
+      session.events.push({ type, time, revision, endsInitial })
+      if (endsInitial) session.isBeginning = false
+    } else session.events.push({ type, time, object: seen(this.selection.resource, object) })
+    if (!session.isBeginning) this.#position = Math.max(this.#position ?? 0, revision)
+  }
+
+  #leave(session: Opening, stream: Stream): void {
+    if (this.#settling || session.how !== undefined) return
+    session.how = 'closed'
+    session.end = now()
+    stream.close()
+  }
+
+  async #dawdle(stream: Stream): Promise<void> {
+    const { random } = this.#client
+    let isOver = false
+    const over = stream.ended.then(() => (isOver = true))
+    while (!isOver && !this.#settling) {
+      stream.read(false)
+      await Promise.race([over, sleep(random.below(4_000))])
+      stream.read(true)
+      await Promise.race([over, sleep(random.below(1_000))])
+    }
+  }
+}
+
+/** A session while it is open. */
+type Opening = {
+  readonly from: Revision | undefined
+  readonly isMarked: boolean
+  readonly start: number
+  readonly events: WatchEvent[]
+  /** While initial objects come, in the order of their keys, there is no version to go on from. */
+  isBeginning: boolean
+  how?: Session['how']
+  end?: number
+}
