@@ -9,6 +9,7 @@ import { keyOf, type Resource } from '../schema/resource.ts'
 import { badRequest, conflict, internalError, invalidObject, MODIFIED, notFound } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
+import { servedJson, storedResource, toServed, toStored } from './forms.ts'
 import { readStored, storedForm } from './stored-form.ts'
 import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
 
@@ -18,7 +19,7 @@ export type Change = {
   readonly call: Call
   readonly ctx: CallContext
   readonly dryRun: boolean
-  /** Computes the wanted object. Runs again whenever another write came first. */
+  /** Computes the wanted object from what there is, both in the form of the call. Runs again whenever another write came first. */
   readonly want: (stored: AnyObject, version: Version) => Wanted
   /** Stamps ownership on the prepared object. */
   readonly own: (object: AnyObject, stored: AnyObject) => void
@@ -57,19 +58,23 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const { call, ctx, dryRun } = wish
   const { resource, subresource } = call
   const stored = decodeStored(resource, version)
-  const { object: sent, isConditional, warnings } = wish.want(stored, version)
+  const live = toServed(resource, stored)
+  const { object: sent, isConditional, warnings } = wish.want(live, version)
   settleVersion(resource, sent, stored)
-  const about = attributesOf(wish, stored)
-  wish.own(sent, stored)
+  const about = attributesOf(wish, live)
+  wish.own(sent, live)
   await admit(deps.plugins, 'mutate', { ...about, object: sent })
-  const claiming = { resource, object: sent, old: stored, takes: subresource === '', dryRun }
+  const home = storedResource(resource)
+  const next = toStored(resource, sent, ctx)
+  const claiming = { resource: home, object: next, old: stored, takes: subresource === '', dryRun }
   const result = await deps.ledger.run<Result>(claiming, async () => {
-    const object = prepare(targetOf(resource, subresource), sent, stored, ctx)
-    await admit(deps.plugins, 'validate', { ...about, object })
-    const swapped = await swap(deps, wish, { key: version.key, version, object, stored })
+    const object = prepare(targetOf(home, subresource), next, stored, ctx)
+    await admit(deps.plugins, 'validate', { ...about, object: toServed(resource, object) })
+    const swapped = await swap(deps, { resource: home, dryRun }, { key: version.key, version, object, stored })
     if (!swapped) return undefined
-    const all = [...warnings, ...warningsOf(resource, object, stored, ctx)]
-    return { answer: { form: 'object', code: 200, resource, json: swapped.json, warnings: all }, stored: swapped.goes ? undefined : object }
+    const all = [...warnings, ...warningsOf(home, object, stored, ctx)]
+    const json = servedJson(resource, swapped.json)
+    return { answer: { form: 'object', code: 200, resource, json, warnings: all }, stored: swapped.goes ? undefined : object }
   })
   return { result, isConditional }
 }
@@ -117,7 +122,7 @@ function prepare(target: Target, sent: AnyObject, stored: AnyObject, ctx: CallCo
 /** Stores the object if it differs, or removes it when nothing holds its deletion back any more. Undefined when another write came first. */
 async function swap(
   { store, caches }: Deps,
-  { call: { resource }, dryRun }: Change,
+  { resource, dryRun }: { resource: Resource; dryRun: boolean },
   { key, version, object, stored }: { key: string; version: Version; object: AnyObject; stored: AnyObject },
 ): Promise<{ json: Uint8Array; goes: boolean } | undefined> {
   if (deepEqual(object as never, stored as never)) return { json: version.json, goes: false }

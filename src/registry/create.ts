@@ -8,6 +8,7 @@ import { alreadyExists, badRequest } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
+import { servedJson, storedResource, toServed, toStored } from './forms.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
 import { storedForm } from './stored-form.ts'
@@ -57,14 +58,16 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
     if (creation.own) creation.own(candidate)
     else ownCreated(resource, candidate, { options, ctx })
     await admit(deps.plugins, 'mutate', about)
-    const claiming = { resource, object: candidate, old: undefined, takes: true, dryRun: options.dryRun }
+    const home = storedResource(resource)
+    const stored = toStored(resource, candidate, ctx)
+    const claiming = { resource: home, object: stored, old: undefined, takes: true, dryRun: options.dryRun }
     const result = await deps.ledger.run<Result>(claiming, async () => {
-      prepareCreate(resource, candidate, ctx)
-      validateCreate(resource, candidate, ctx)
-      const warnings = [...creation.warnings, ...warningsOf(resource, candidate, undefined, ctx)]
-      await admit(deps.plugins, 'validate', about)
-      const json = await storeNew(deps, { resource, object: candidate, dryRun: options.dryRun })
-      return json && { answer: { form: 'object', code: 201, resource, json, warnings }, stored: candidate }
+      prepareCreate(home, stored, ctx)
+      validateCreate(home, stored, ctx)
+      const warnings = [...creation.warnings, ...warningsOf(home, stored, undefined, ctx)]
+      await admit(deps.plugins, 'validate', { ...about, object: toServed(resource, stored) })
+      const json = await storeNew(deps, { resource: home, object: stored, dryRun: options.dryRun })
+      return json && { answer: { form: 'object', code: 201, resource, json: servedJson(resource, json), warnings }, stored }
     })
     if (result) return result
     if (given !== '' || attempt === NAME_ATTEMPTS) throw alreadyExists(resource, candidate.metadata.name!)

@@ -12,6 +12,7 @@ import type { Call, CallContext, Result } from './api.ts'
 import { decodeStored } from './change.ts'
 import { claimedVersion, decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
+import { servedJson, storedResource, toServed } from './forms.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
 import { storedForm } from './stored-form.ts'
 import { next } from './strategy.ts'
@@ -66,12 +67,21 @@ async function attemptRemoval(deps: Deps, removal: Removal, version: Version): P
   if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, resource, version)
   const stored = decodeStored(resource, version)
   checkPreconditions(resource, stored, options)
-  const about = { operation: 'DELETE', resource, subresource: '', namespace, name, object: undefined, old: stored } as const
+  const about = {
+    operation: 'DELETE',
+    resource,
+    subresource: '',
+    namespace,
+    name,
+    object: undefined,
+    old: toServed(resource, stored),
+  } as const
   await admit(deps.plugins, 'mutate', { ...about, dryRun: options.dryRun, ctx })
   checkDeletable(resource, stored, ctx)
   await admit(deps.plugins, 'validate', { ...about, dryRun: options.dryRun, ctx })
   const plan = planDeletion(resource, stored, { options, ctx })
-  if (plan.step === 'wait') return { form: 'object', code: codeOf(options), resource, json: version.json, warnings: [] }
+  if (plan.step === 'wait')
+    return { form: 'object', code: codeOf(options), resource, json: servedJson(resource, version.json), warnings: [] }
   if (plan.step === 'mark') return mark(deps, removal, { version, marked: plan.object })
   return erase(deps, removal, { version, stored })
 }
@@ -168,7 +178,13 @@ async function mark(
   { version, marked }: { version: Version; marked: AnyObject },
 ): Promise<Result | undefined> {
   const value = storedForm(marked)
-  const answer = (json: Uint8Array): Result => ({ form: 'object', code: codeOf(options), resource, json, warnings: [] })
+  const answer = (json: Uint8Array): Result => ({
+    form: 'object',
+    code: codeOf(options),
+    resource,
+    json: servedJson(resource, json),
+    warnings: [],
+  })
   if (options.dryRun) return answer(withRevision(value, version.revision))
   caches.remember(value, marked)
   const swapped = await store.swap(version.key, { expect: version.revision, value })
@@ -187,10 +203,11 @@ async function erase(
     const swapped = await store.swap(version.key, { expect: version.revision, value: null })
     if (!swapped.ok) return undefined
     await caches.reached(swapped.revision)
-    await ledger.release(resource, stored)
+    await ledger.release(storedResource(resource), stored)
     json = withRevision(storedForm(stored), swapped.revision)
   }
-  if (resource.def.deletion?.answers === 'object') return { form: 'object', code: 200, resource, json, warnings: [] }
+  if (resource.def.deletion?.answers === 'object')
+    return { form: 'object', code: 200, resource, json: servedJson(resource, json), warnings: [] }
   return { form: 'status', code: 200, status: deleted(resource, version.name, stored.metadata.uid), warnings: [] }
 }
 

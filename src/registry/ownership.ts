@@ -7,6 +7,7 @@ import { trackUpdate, type Write } from '../patch/ownership.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Call, CallContext } from './api.ts'
+import { conversions } from './forms.ts'
 import type { WriteOptions } from './options.ts'
 
 type About = { readonly options: WriteOptions; readonly ctx: CallContext }
@@ -25,8 +26,10 @@ export function ownChanged(call: Call, { sent, stored, ...about }: About & { sen
 
 /** What the patch layer needs to know of a write through one of a kind's paths. */
 export function writeOf({ resource, subresource }: Pick<Call, 'resource' | 'subresource'>, { options, ctx }: About): Write {
+  const convert = conversions(resource)
   return {
     type: resource.type,
+    ...(convert && { convert }),
     resetFields: resetFields(resource, subresource),
     writer: {
       name: managerOf(options.fieldManager, ctx.userAgent),

@@ -4,6 +4,7 @@ import { notFound } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeStored } from './change.ts'
 import type { Deps } from './deps.ts'
+import { servedJson } from './forms.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 
 export async function read(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
@@ -14,5 +15,5 @@ export async function read(deps: Deps, call: Call, ctx: CallContext): Promise<Re
   const version = deps.caches.of(resource).get(keyOf(resource, namespace, name))
   if (!version) throw notFound(resource, name)
   if (version.fault !== undefined) decodeStored(resource, version)
-  return { form: 'object', code: 200, resource, json: version.json, warnings: [] }
+  return { form: 'object', code: 200, resource, json: servedJson(resource, version.json), warnings: [] }
 }

@@ -21,10 +21,11 @@ export type Selected = { readonly selection: Selection; readonly shard: ShardSel
 
 export function selectionOf({ resource, namespace, name }: Call, options: ListOptions, { gate }: Pick<CallContext, 'gate'>): Selected {
   const labels = parseLabelSelector(options.labelSelector)
-  const fields = parseFieldSelector(options.fieldSelector)
+  const asked = parseFieldSelector(options.fieldSelector)
   const { selectable } = resource.def
-  assertSelectable(fields, { namespaced: resource.namespaced, ...(selectable && { selectable: Object.keys(selectable) }) })
+  assertSelectable(asked, { namespaced: resource.namespaced, ...(selectable && { selectable: Object.keys(selectable) }) })
   const shard = options.shardSelector === '' || !gate('ShardedListAndWatch') ? undefined : shardOf(options.shardSelector)
+  const fields = resource.hub ? asked.map(f => ({ ...f, field: resource.hub!.fieldName(f.field) })) : asked
   const named = requiredFieldValue(fields, 'metadata.name')
   const within = (resource.namespaced && requiredFieldValue(fields, 'metadata.namespace')) || ''
   const term = termOf(labels, fields)

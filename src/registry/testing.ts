@@ -5,7 +5,7 @@ import { Caches } from '../cache/caches.ts'
 import type { HistoryLimits } from '../cache/resource-cache.ts'
 import type { Kind, ServerPart } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
+import { keyOf, type Resource, resourcesOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
@@ -51,7 +51,7 @@ export type BenchOptions = {
 
 /** Opens a registry that serves these kinds, each in the namespace `default`. */
 export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions = {}): Promise<Bench> {
-  const resources = kinds.map(kind => resourceOf(kind, 'k8s.io'))
+  const resources = resourcesOf(kinds, 'k8s.io')
   const store = more.store ?? new MemoryStore()
   const caches = await Caches.open({
     store,

@@ -4,6 +4,7 @@ import type { WatchStream } from '../cache/watch-stream.ts'
 import type { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
+import { servedStream } from './forms.ts'
 import { listOptions } from './options.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
@@ -36,7 +37,7 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
         afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
       }),
   })
-  return { form: 'watch', resource, stream }
+  return { form: 'watch', resource, stream: servedStream(resource, stream) }
 }
 
 const failed = (error: StatusError): WatchStream => ({ open: sink => sink.end(error), close() {} })

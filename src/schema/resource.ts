@@ -1,6 +1,6 @@
 /** A kind as it is served: its group resolved, its whole type assembled, its paths and verbs known. */
 import { type NameCheck, nameIsDNSSubdomain } from '../lib/names.ts'
-import type { Kind, KindSpec, Verb } from './kind.ts'
+import type { CellContext, Kind, KindSpec, Verb } from './kind.ts'
 import { type AnyObject, ObjectMeta } from './object-meta.ts'
 import { type AnyType, type Fields, message, string } from './types.ts'
 
@@ -25,6 +25,20 @@ export interface Resource {
   /** The declaration, for what is derived elsewhere. */
   readonly def: KindSpec<any, any, any, AnyObject>
   readonly subresources: readonly Subresource[]
+  /** For a kind that is a form of another: that other, and how to get there and back. */
+  readonly hub?: HubForm
+  /** Every form in which these objects are served, this one among them. */
+  readonly forms: readonly Resource[]
+}
+
+/** How a resource is a form of its hub. */
+export type HubForm = {
+  /** The hub, with the rules that hold for writes through this form. */
+  readonly resource: Resource
+  readonly toHub: (o: AnyObject) => AnyObject
+  readonly fromHub: (h: AnyObject) => AnyObject
+  /** What the hub calls a selectable field. */
+  readonly fieldName: (name: string) => string
 }
 
 /** A path below an object, with what it speaks. */
@@ -38,29 +52,80 @@ export type Subresource = {
 const ALL: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 const VIEW: readonly Verb[] = ['get', 'patch', 'update']
 
-/** Resolves the group domain and assembles the type of a declared kind. */
-export function resourceOf(kind: Kind<any>, groupDomain: string): Resource {
-  const { def } = kind
-  const resolve = (declared: string) => declared.replace('{group_domain}', groupDomain)
-  const group = resolve(def.group)
+/** The kinds of one server: those that are forms of another are told of it, and it of them. */
+export function resourcesOf(kinds: readonly Kind<any>[], groupDomain: string): Resource[] {
+  const families = new Map<Kind<any>, Resource[]>()
+  return kinds.map(kind => {
+    const hub = kind.def.hub?.kind ?? kind
+    const family = families.get(hub) ?? []
+    families.set(hub, family)
+    return assemble(kind, groupDomain, family)
+  })
+}
+
+/** One kind as it is served by itself. */
+export const resourceOf = (kind: Kind<any>, groupDomain: string): Resource => assemble(kind, groupDomain, [])
+
+/** Resolves the group domain and assembles the type of a declared kind, and adds it to its family. */
+function assemble(kind: Kind<any>, groupDomain: string, forms: Resource[]): Resource {
+  const { def: declared } = kind
+  const resolve = (text: string) => text.replace('{group_domain}', groupDomain)
+  const group = resolve(declared.group)
+  const apiVersion = group === '' ? declared.version : `${group}/${declared.version}`
+  const hub = declared.hub && hubFormOf(declared, apiVersion, assemble(declared.hub.kind, groupDomain, []))
+  const def = hub ? formDefinition(declared, hub) : declared
   const { plural, singular = def.kind.toLowerCase() } = def.names
-  return Object.freeze({
+  const resource: Resource = Object.freeze({
     kind: def.kind,
     group,
     version: def.version,
     plural,
     singular,
     listKind: `${def.kind}List`,
-    apiVersion: group === '' ? def.version : `${group}/${def.version}`,
+    apiVersion,
     qualified: group === '' ? plural : `${plural}.${group}`,
     namespaced: def.scope === 'Namespaced',
     verbs: def.verbs ?? ALL,
     type: objectType(def),
-    prefix: `/${group === '' ? 'core' : group}/${plural}/`,
+    prefix: hub?.resource.prefix ?? `/${group === '' ? 'core' : group}/${plural}/`,
     nameRule: def.name ?? nameIsDNSSubdomain,
     def,
     subresources: subresourcesOf(def, resolve),
+    ...(hub && { hub }),
+    forms,
   })
+  forms.push(resource)
+  return resource
+}
+
+type Definition = KindSpec<any, any, any, AnyObject>
+
+function hubFormOf({ hub, kind }: Definition, apiVersion: string, resource: Resource): HubForm {
+  const { toHub, fromHub, selectable = {}, validate = resource.def.validate, transition = resource.def.transition } = hub!
+  return {
+    resource: { ...resource, def: { ...resource.def, ...(validate && { validate }), ...(transition && { transition }) } },
+    toHub: o => ({ ...toHub(o), kind: resource.kind, apiVersion: resource.apiVersion }) as AnyObject,
+    fromHub: h => ({ ...fromHub(h), kind, apiVersion }) as AnyObject,
+    fieldName: name => (Object.hasOwn(selectable, name) ? selectable[name]! : name),
+  }
+}
+
+/** What a form takes over from its hub: all that is not about how the object is written down. */
+function formDefinition(form: Definition, { resource, toHub }: HubForm): Definition {
+  const { spec: _, status: __, fields: ___, defaults: ____, storedAs, ...inherited } = resource.def
+  const { selectable } = form.hub!
+  const columns = Object.entries(inherited.columns ?? {}).map(([name, [type, get, ...rest]]) => [
+    name,
+    [type, (o: AnyObject, ctx: CellContext) => get(toHub(o), ctx.list ? { ...ctx, list: ctx.list.map(toHub) } : ctx), ...rest],
+  ])
+  return {
+    ...inherited,
+    ...(selectable && { selectable: Object.fromEntries(Object.keys(selectable).map(name => [name, () => undefined])) }),
+    ...(inherited.columns && { columns: Object.fromEntries(columns) }),
+    ...(inherited.rowConditions && { rowConditions: (o: AnyObject) => inherited.rowConditions!(toHub(o)) }),
+    ...form,
+    storedAs: { group: resource.group, version: resource.version, ...storedAs },
+  }
 }
 
 function objectType(def: KindSpec<any, any, Fields, any>): AnyType {

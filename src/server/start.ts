@@ -1,6 +1,5 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Authenticators } from '../authn/authenticator.ts'
@@ -19,13 +18,14 @@ import { Metrics, metricsEndpoint } from '../http/metrics.ts'
 import { createServe } from '../http/serve.ts'
 import { versionEndpoint } from '../http/version.ts'
 import { builtinKinds } from '../kinds/all.ts'
+import { makeFolders } from '../lib/folders.ts'
 import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { resourceOf } from '../schema/resource.ts'
+import { resourcesOf } from '../schema/resource.ts'
 import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
@@ -83,7 +83,7 @@ type Assembly = {
 async function assemble(config: Config, { gate, log, kinds, open, closeAll }: Assembly): Promise<Server> {
   const now = () => new Date()
   const files = readOwnFiles(config)
-  const catalog = new Catalog(kinds.map(kind => resourceOf(kind, config.groupDomain)))
+  const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const store = await openStore(config)
   open.push(() => store.close())
   const { claimed } = await claimData(store, config)
@@ -127,7 +127,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
   if (config.kubeconfig !== undefined) {
-    mkdirSync(dirname(config.kubeconfig), { recursive: true })
+    makeFolders(dirname(config.kubeconfig))
     await writePrivateFile(config.kubeconfig, kubeconfig)
   }
 
@@ -177,7 +177,7 @@ async function openPort(
     paths: endpoints.map(({ path }) => path),
     waiting: () => fairness.waiting,
     *objects() {
-      for (const resource of catalog) yield [resource, caches.of(resource).count]
+      for (const resource of catalog) if (!resource.hub) yield [resource, caches.of(resource).count]
     },
   })
   // Without a token file every token is a wrong one; it does not make its bearer anonymous.
