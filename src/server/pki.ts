@@ -1,9 +1,10 @@
 /** The server's own authority and certificates: made at first start, kept in the data directory, renewed before they end. */
 import { X509Certificate } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { makeFolders } from '../lib/folders.ts'
 import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509.ts'
 
 export type Pki = {
@@ -36,7 +37,7 @@ const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
 /** Loads what is there and still good, and makes the rest. Called again later, it renews what is about to end. */
 export function loadPki({ directory, names, now }: PkiOptions): Pki {
   const folder = directory === undefined ? undefined : join(directory, 'pki')
-  if (folder !== undefined) mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (folder !== undefined) makeFolders(folder, 0o700)
   const saves: Promise<void>[] = []
   const keep = keeper(folder, saves)
   const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]

@@ -1,7 +1,8 @@
 /** The lmdb database under the embedded store: records in revision order, a little metadata, durable commits. */
-import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Database, RootDatabase, RootDatabaseOptionsWithPath, Transaction } from 'lmdb'
+import { makeFolders } from '../../lib/folders.ts'
 import { type Revision, StoreUnavailable } from '../store.ts'
 import { checkAccess, checkDatabaseFile, checkRoom } from './database-file.ts'
 import { explain } from './failure.ts'
@@ -35,7 +36,7 @@ export async function openEngine(dir: string): Promise<Engine> {
   const path = join(dir, 'keelson.lmdb')
   let root: RootDatabase | undefined
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    makeFolders(dir, 0o700)
     refuseIfOwned(lockFile, dir)
     checkRoom(dir)
     for (const file of [path, `${path}-lock`]) checkAccess(file)

@@ -1,0 +1,27 @@
+/** Folders made with all that leads to them. */
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Makes a folder and its parents; one that is there stays as it is. Node's own `recursive` tries for ever where a file system
+ * says of every new name that its parent is missing, as /proc does.
+ */
+export function makeFolders(path: string, mode = 0o777): void {
+  const missing: string[] = []
+  for (let at = path; !isFolder(at); at = dirname(at)) {
+    missing.push(at)
+    if (dirname(at) === at) break
+  }
+  for (const folder of missing.reverse()) makeFolder(folder, mode)
+}
+
+function makeFolder(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode })
+  } catch (error) {
+    // Somebody else may have made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !isFolder(path)) throw error
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
