@@ -27,7 +27,7 @@ export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Res
       const copy = structuredClone(stored)
       const outcome = action.act(copy, input as Envelope, ctx)
       deletes = outcome === 'delete'
-      return { object: outcome === 'delete' ? copy : outcome, isConditional: false, warnings }
+      return { object: outcome === 'delete' ? copy : outcome, warnings }
     },
     own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
   })

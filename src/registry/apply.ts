@@ -35,14 +35,10 @@ export async function applyPatch(deps: Deps, application: Application): Promise<
     call,
     ctx,
     dryRun: options.dryRun,
-    want(stored, version) {
+    want(stored) {
       const { object, managers, warnings } = merged(stored)
       latest = managers
-      return {
-        object,
-        warnings,
-        isConditional: (object.metadata.resourceVersion ?? '') !== '' && object.metadata.resourceVersion !== String(version.revision),
-      }
+      return { object, warnings }
     },
     own: object => own(latest)(object),
     async whenAbsent() {

@@ -13,14 +13,14 @@ import { servedJson, storedResource, toServed, toStored } from './forms.ts'
 import { readStored, storedForm } from './stored-form.ts'
 import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
 
-/** What a change wants the object to be, given what it is. `isConditional` when the client named the version it saw. */
-export type Wanted = { readonly object: AnyObject; readonly isConditional: boolean; readonly warnings: readonly string[] }
+/** What a change wants the object to be, given what it is. */
+export type Wanted = { readonly object: AnyObject; readonly warnings: readonly string[] }
 export type Change = {
   readonly call: Call
   readonly ctx: CallContext
   readonly dryRun: boolean
   /** Computes the wanted object from what there is, both in the form of the call. Runs again whenever another write came first. */
-  readonly want: (stored: AnyObject, version: Version) => Wanted
+  readonly want: (stored: AnyObject) => Wanted
   /** Stamps ownership on the prepared object. */
   readonly own: (object: AnyObject, stored: AnyObject) => void
   /** What to do when there is no such object. Default: 404. */
@@ -40,9 +40,9 @@ export async function change(deps: Deps, wish: Change): Promise<Result> {
         if (wish.whenAbsent) return await wish.whenAbsent()
         throw notFound(resource, name)
       }
-      const { result, isConditional } = await attemptChange(deps, wish, version)
+      const result = await attemptChange(deps, wish, version)
       if (result) return result
-      if (isConditional) break
+      // Whoever named a version tries again, too: to be told that the object is gone if it is, and not merely changed.
       endTurn ??= await deps.turns.take(key)
       // The store is ahead of the cache while others' writes are on their way.
       await deps.caches.reached((await deps.store.get(key)).revision)
@@ -54,12 +54,12 @@ export async function change(deps: Deps, wish: Change): Promise<Result> {
 }
 
 /** One turn of the loop. Without a result when another write came first. */
-async function attemptChange(deps: Deps, wish: Change, version: Version): Promise<{ result: Result | undefined; isConditional: boolean }> {
+async function attemptChange(deps: Deps, wish: Change, version: Version): Promise<Result | undefined> {
   const { call, ctx, dryRun } = wish
   const { resource, subresource } = call
   const stored = decodeStored(resource, version)
   const live = toServed(resource, stored)
-  const { object: sent, isConditional, warnings } = wish.want(live, version)
+  const { object: sent, warnings } = wish.want(live)
   settleVersion(resource, sent, stored)
   const about = attributesOf(wish, live)
   wish.own(sent, live)
@@ -67,7 +67,7 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const home = storedResource(resource)
   const next = toStored(resource, sent, ctx)
   const claiming = { resource: home, object: next, old: stored, takes: subresource === '', dryRun }
-  const result = await deps.ledger.run<Result>(claiming, async () => {
+  return deps.ledger.run<Result>(claiming, async () => {
     const object = prepare(targetOf(home, subresource), next, stored, ctx)
     await admit(deps.plugins, 'validate', { ...about, object: toServed(resource, object) })
     const swapped = await swap(deps, { resource: home, dryRun }, { key: version.key, version, object, stored })
@@ -76,7 +76,6 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
     const json = servedJson(resource, swapped.json)
     return { answer: { form: 'object', code: 200, resource, json, warnings: all }, stored: swapped.goes ? undefined : object }
   })
-  return { result, isConditional }
 }
 
 /** The stored object of a version, or an error that says it cannot be read. */

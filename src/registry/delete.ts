@@ -50,7 +50,6 @@ export async function removeObject(deps: Deps, removal: Removal): Promise<Result
       if (!version) throw notFound(resource, name)
       const result = await attemptRemoval(deps, removal, version)
       if (result) return result
-      if (removal.options.preconditions.resourceVersion !== undefined) break
       endTurn ??= await deps.turns.take(key)
       await deps.caches.reached((await deps.store.get(key)).revision)
     }

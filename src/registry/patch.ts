@@ -1,5 +1,4 @@
 /** Patch: the stored object with the sent changes made to it. Apply has its own file. */
-import type { Version } from '../cache/version.ts'
 import { JsonError, parseJson } from '../codec/json.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
@@ -33,21 +32,20 @@ export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<R
     call,
     ctx,
     dryRun: options.dryRun,
-    want: (stored: AnyObject, version: Version) => patchedObject(call, { body, options, stored, version, ctx }),
+    want: stored => patchedObject(call, { body, options, stored, ctx }),
     own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
   })
 }
 
 function patchedObject(
   call: Call,
-  { body, options, stored, version, ctx }: { body: Body; options: WriteOptions; stored: AnyObject; version: Version; ctx: CallContext },
+  { body, options, stored, ctx }: { body: Body; options: WriteOptions; stored: AnyObject; ctx: CallContext },
 ) {
   const { value, problems } = patchValue(call.resource, body, stored as unknown as Json)
   const { object, warnings } = conformPatched(call.resource, value, { problems, validation: options.fieldValidation })
   checkIdentity(call, object)
   setDefaults(call.resource, object, ctx)
-  const isConditional = object.metadata.resourceVersion !== String(version.revision)
-  return { object, warnings, isConditional }
+  return { object, warnings }
 }
 
 /** The patched JSON, and what was odd about the patch itself. */

@@ -68,6 +68,22 @@ test('a create fills what the server owns and the defaults, and clears what it d
   assert.deepEqual([body.kind, body.apiVersion, body.spec, body.status], ['Widget', 'test.example/v1', { color: 'grey', size: 3 }, {}])
 })
 
+test('who names a version and loses a race to a deletion is told that the object is gone', async t => {
+  const { send } = await bench(t)
+  const race = async (...requests: [request: string, body: (resourceVersion: string) => object][]) => {
+    const { resourceVersion } = (await send('POST widgets', named('a'))).body.metadata
+    const answers = await Promise.all(requests.map(([request, body]) => send(request, body(resourceVersion))))
+    return answers.map(({ code }) => code)
+  }
+  const remove = (resourceVersion: string) => ({ kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { resourceVersion } })
+  const replace = (resourceVersion: string) => ({ metadata: { name: 'a', resourceVersion }, spec: { size: 4 } })
+  const patch = (resourceVersion: string) => ({ metadata: { resourceVersion }, spec: { size: 5 } })
+  assert.deepEqual(await race(['DELETE widgets/a', remove], ['DELETE widgets/a', remove]), [200, 404])
+  assert.deepEqual(await race(['DELETE widgets/a', remove], ['PUT widgets/a', replace]), [200, 404])
+  assert.deepEqual(await race(['DELETE widgets/a', remove], ['PATCH widgets/a', patch]), [200, 404])
+  assert.deepEqual(await race(['PUT widgets/a', replace], ['DELETE widgets/a', remove]), [200, 409])
+})
+
 test('a name is taken once, also by creates that race', async t => {
   const { send } = await bench(t)
   const answers = await Promise.all(Array.from({ length: 20 }, () => send('POST widgets', named('a'))))

@@ -33,7 +33,7 @@ export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Resul
       const sent = fresh ?? decode().object
       fresh = undefined
       checkUid(call, sent, stored)
-      return { object: sent, isConditional, warnings }
+      return { object: sent, warnings }
     },
     own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
     ...(createsAbsent && { whenAbsent: () => createObject(deps, { call, ctx, options, warnings }, object) }),

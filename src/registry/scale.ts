@@ -73,8 +73,7 @@ async function resize(deps: Deps, { call, ctx, options }: Resize, wanted: (live:
         trackUpdate({ ...scaleWrite({ call, ctx, options }), live: live as unknown as JsonObject, next: scale as unknown as JsonObject })
       const object = structuredClone(stored)
       viewOf(call).setReplicas(object, scale.spec.replicas ?? 0)
-      const isConditional = Boolean(scale.metadata.resourceVersion) && scale.metadata.resourceVersion !== stored.metadata.resourceVersion
-      return { object, warnings, isConditional }
+      return { object, warnings }
     },
     own(sent, stored) {
       const parent = stored.metadata.managedFields ?? []
