@@ -1,20 +1,24 @@
 /** HTTP/1.1: Node's requests and responses as ours. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { LIMITS } from './limits.ts'
-import { Lifeline, type Outlet, type Peer, type Request, type Response } from './message.ts'
-import { collect, hasBody, pump } from './streams.ts'
+import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
+import { abandon, collect, hasBody, pump } from './streams.ts'
 
 type Serve = (request: Request) => Promise<Response>
 
-class Http1Request implements Request {
+export class Http1Request implements Request {
   readonly protocol = 'HTTP/1.1'
   readonly peer: Peer
+  readonly upgrade: Request['upgrade']
   readonly lifeline = new Lifeline()
   readonly #message: IncomingMessage
+  readonly #headers: RequestHeaders
 
-  constructor(message: IncomingMessage, peer: Peer) {
+  constructor(message: IncomingMessage, peer: Peer, more?: { upgrade: 'websocket'; headers: RequestHeaders }) {
     this.#message = message
     this.peer = peer
+    this.upgrade = more?.upgrade
+    this.#headers = more?.headers ?? message.headers
   }
 
   get method(): string {
@@ -25,8 +29,8 @@ class Http1Request implements Request {
     return this.#message.url ?? '/'
   }
 
-  get headers() {
-    return this.#message.headers
+  get headers(): RequestHeaders {
+    return this.#headers
   }
 
   get signal(): AbortSignal {
@@ -60,24 +64,11 @@ export async function answerHttp1(
   const answer = await serve(request)
   if (response.destroyed) return abandon(answer)
   if (answer.close || draining()) response.shouldKeepAlive = false
-  await send(answer, response, message)
+  await sendHttp1(answer, response, message)
 }
 
-/** An answer that nobody will read still has to let go of what it holds. */
-function abandon({ body }: Response): void {
-  if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(GONE)
-}
-
-const GONE: Outlet = {
-  write: () => false,
-  end: () => {},
-  destroy: () => {},
-  writableLength: 0,
-  writableNeedDrain: false,
-  once: (event, listener) => event === 'close' && listener(),
-}
-
-async function send({ status, headers, body }: Response, response: ServerResponse, message: IncomingMessage): Promise<void> {
+/** Writes an answer. */
+export async function sendHttp1({ status, headers, body }: Response, response: ServerResponse, message: IncomingMessage): Promise<void> {
   const fields: string[] = []
   for (const name in headers) {
     const value = headers[name]!

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import { constants } from 'node:http2'
 import { LIMITS } from './limits.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
-import { collect, pump } from './streams.ts'
+import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => Promise<Response>
 
@@ -51,12 +51,7 @@ export async function answerHttp2(
     if (!stream.writableFinished) request.lifeline.cut(new Error('the client went away'))
   })
   const answer = await serve(request)
-  const { body } = answer
-  if (stream.destroyed || stream.closed) {
-    // An answer that nobody will read still has to let go of what it holds.
-    if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(stream as unknown as Outlet)
-    return
-  }
+  if (stream.destroyed || stream.closed) return abandon(answer)
   await send(answer, stream, request.method === 'HEAD')
   // What the client still sends is not wanted, and it is told so rather than left to fill the window.
   if (answer.close) finish(stream)

@@ -51,6 +51,8 @@ export const LIMITS = {
   connectionWindowBytes: 4 * MIB,
   /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts. */
   sessionMemoryMB: 64,
+  /** Bytes of a message that a client sends over WebSocket, where nothing is expected of it. */
+  webSocketMessageBytes: 64 * KIB,
   /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,

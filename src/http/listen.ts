@@ -10,6 +10,7 @@ import { LIMITS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Peer, Request, Response } from './message.ts'
 import { peerOf } from './peer.ts'
+import { answerUpgrade } from './websocket.ts'
 
 /** What a server shows and what it trusts; PEM. */
 export type TlsMaterial = {
@@ -145,6 +146,13 @@ export class Listener implements AsyncDisposable {
       })
       const failed = (error: unknown) => this.#failed(error, () => message.socket.destroy())
       answerHttp1(message, response, { peer: connection.peer, serve, draining: () => this.#draining }).catch(failed)
+    })
+    server.on('upgrade', (message, socket, head) => {
+      const connection = this.#http1Connections.get(socket)
+      if (connection === undefined) return void socket.destroy()
+      connection.active++
+      const failed = (error: unknown) => this.#failed(error, () => socket.destroy())
+      answerUpgrade({ message, socket: connection.socket, head }, { peer: connection.peer, serve }).catch(failed)
     })
     // Its timeouts start when it listens. It never does, since connections are handed to it.
     server.emit('listening')

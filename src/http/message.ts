@@ -19,6 +19,8 @@ export interface Request {
   readonly headers: RequestHeaders
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
   readonly peer: Peer
+  /** The protocol in which a streamed answer is wanted, where that is another. */
+  readonly upgrade?: 'websocket' | undefined
   /** Aborts when the client goes away before it is answered, or the request is cancelled. */
   readonly signal: AbortSignal
   cancel(reason: Error): void

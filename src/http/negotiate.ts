@@ -15,7 +15,13 @@ export type Shape = {
   readonly includeObject: 'None' | 'Metadata' | 'Object'
 }
 
-export type Format = { readonly mediaType: MediaType; readonly pretty: boolean; readonly shape: Shape | undefined }
+export type Format = {
+  readonly mediaType: MediaType
+  readonly pretty: boolean
+  readonly shape: Shape | undefined
+  /** Each event of a watch in a message of its own, for a protocol that has them. */
+  readonly messages?: boolean
+}
 
 const JSON_TYPE = 'application/json'
 const SERVED: readonly MediaType[] = [JSON_TYPE, 'application/yaml', PROTOBUF]

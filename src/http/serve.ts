@@ -80,7 +80,8 @@ async function answer(exchange: Exchange, api: Api): Promise<Response> {
 
 async function handleCall(request: Request, call: Call, { user, api }: { user: User; api: Api }): Promise<Response> {
   const now = api.now()
-  const format = negotiate(request, call, `meta.${api.groupDomain}`)
+  const negotiated = negotiate(request, call, `meta.${api.groupDomain}`)
+  const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
   const body = isRead(call) ? undefined : await decode(request, call)
   const result = await api.registry.handle(call, {
     body,

@@ -1,7 +1,7 @@
 /** Bodies in and out of Node's streams, within limits and at the pace of the other side. */
 import type { Readable } from 'node:stream'
 import { badRequest } from '../schema/status-error.ts'
-import type { Outlet, RequestHeaders } from './message.ts'
+import type { Outlet, RequestHeaders, Response } from './message.ts'
 
 /** Whether HTTP/1.1 headers announce a body. */
 export const hasBody = (headers: RequestHeaders) => headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
@@ -60,4 +60,18 @@ export async function pump(
     // The head is out already: a broken answer can only be cut off.
     out.destroy()
   }
+}
+
+/** An answer that nobody will read still has to let go of what it holds. */
+export function abandon({ body }: Response): void {
+  if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(GONE)
+}
+
+const GONE: Outlet = {
+  write: () => false,
+  end: () => {},
+  destroy: () => {},
+  writableLength: 0,
+  writableNeedDrain: false,
+  once: (event, listener) => event === 'close' && listener(),
 }

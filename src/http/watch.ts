@@ -11,10 +11,12 @@ import { protobufStatusOf, statusOf } from './error.ts'
 import { LIMITS } from './limits.ts'
 import type { Outlet, Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
+import { BINARY, frameHead, TEXT } from './websocket-frames.ts'
 
 /** The answer to a watch. */
-export function watchResponse(stream: WatchStream, { mediaType, shape }: Pick<Format, 'mediaType' | 'shape'>): Response {
-  const form = mediaType === PROTOBUF ? protobufForm(shape) : jsonForm(shape)
+export function watchResponse(stream: WatchStream, { mediaType, shape, messages }: Omit<Format, 'pretty'>): Response {
+  const plain = mediaType === PROTOBUF ? protobufForm(shape) : jsonForm(shape)
+  const form = messages ? { ...plain, message: mediaType === PROTOBUF ? BINARY : TEXT } : plain
   return {
     status: 200,
     headers: { 'content-type': form.mediaType },
@@ -24,7 +26,15 @@ export function watchResponse(stream: WatchStream, { mediaType, shape }: Pick<Fo
 
 type Encoder = (event: WatchEvent) => Uint8Array
 /** How a watch is written. */
-type WatchForm = { readonly mediaType: string; readonly event: Encoder; readonly error: (status: JsonObject) => Uint8Array }
+type WatchForm = {
+  readonly mediaType: string
+  readonly event: Encoder
+  readonly error: (status: JsonObject) => Uint8Array
+  /** Bytes before each event that say how long it is. */
+  readonly lengthBytes: number
+  /** The kind of WebSocket message, where that is what goes out. */
+  readonly message?: number
+}
 
 /** Events as lines of JSON or frames of protobuf. Those of one turn of the event loop leave in one write. */
 class WatchWriter implements WatchSink {
@@ -70,6 +80,12 @@ class WatchWriter implements WatchSink {
   }
 
   #push(line: Uint8Array): void {
+    const { message, lengthBytes } = this.#form
+    if (message !== undefined) this.#queue(frameHead(message, line.byteLength - lengthBytes))
+    this.#queue(message === undefined ? line : line.subarray(lengthBytes))
+  }
+
+  #queue(line: Uint8Array): void {
     if (this.#pending.length === 0) process.nextTick(this.#flush)
     this.#pending.push(line)
     this.#pendingBytes += line.byteLength
@@ -98,13 +114,19 @@ function protobufForm(shape: Shape | undefined): WatchForm {
   const key = shape === undefined ? 'protobuf' : `protobuf metadata ${shape.apiVersion}`
   return {
     mediaType: PROTOBUF_STREAM,
+    lengthBytes: 4,
     event: event => event.encoded(key, e => protobufFrame(e, shape)),
     error: status => watchFrame('ERROR', protobufStatusOf(status)),
   }
 }
 
 function jsonForm(shape: Shape | undefined): WatchForm {
-  return { mediaType: 'application/json', event: lineEncoder(shape), error: status => lineOf('ERROR', Buffer.from(stringifyJson(status))) }
+  return {
+    mediaType: 'application/json',
+    lengthBytes: 0,
+    event: lineEncoder(shape),
+    error: status => lineOf('ERROR', Buffer.from(stringifyJson(status))),
+  }
 }
 
 /** The first event of a table carries the columns, so it is kept apart from the rest. */
