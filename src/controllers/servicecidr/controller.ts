@@ -35,30 +35,32 @@ const MERGE = 'application/strategic-merge-patch+json'
 /** Starts the controller; the result settles when all that was known at the call has been dealt with. */
 export async function startServiceCIDRController(parts: ServiceCIDRController): Promise<void> {
   const { api, ranges, addresses, onError, signal } = parts
-  let pass: Promise<void> | undefined
-  let isAskedAgain = false
-  const wake = (): Promise<void> => {
-    isAskedAgain = true
-    return (pass ??= work().finally(() => (pass = undefined)))
+  let isAsked = true
+  let isWorking = false
+  const wake = () => {
+    isAsked = true
+    if (!isWorking) void work()
   }
   const work = async () => {
-    while (isAskedAgain && !signal.aborted) {
-      isAskedAgain = false
+    isWorking = true
+    while (isAsked && !signal.aborted) {
+      isAsked = false
       try {
         await reconcileAll(parts)
       } catch (error) {
-        if (signal.aborted) return
         // Somebody else wrote first: the state has changed, so look again at once. Anything else takes a moment.
-        if (error instanceof StatusError && error.code === 409) isAskedAgain = true
+        if (error instanceof StatusError && error.code === 409) isAsked = true
         else {
           onError(error)
           setTimeout(wake, RETRY_MS).unref()
         }
       }
     }
+    // In the same turn as the last look at whether more is asked for: no call can come between.
+    isWorking = false
   }
-  for (const resource of [ranges, addresses]) api.follow(resource, () => void wake(), signal)
-  await wake()
+  for (const resource of [ranges, addresses]) api.follow(resource, wake, signal)
+  await work()
 }
 
 async function reconcileAll(parts: ServiceCIDRController): Promise<void> {
