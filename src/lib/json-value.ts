@@ -60,3 +60,11 @@ function sameNumber(a: Json | undefined, b: Json | undefined): boolean {
 function isNumeric(value: Json | undefined): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint'
 }
+
+/** What JSON calls a value's type, with Go's `bool`. */
+export function jsonTypeName(value: Json): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'boolean') return 'bool'
+  return typeof value === 'bigint' ? 'number' : typeof value
+}

@@ -1,7 +1,7 @@
 // JSON Patch (RFC 6902) with the extensions and messages of the library that kube-apiserver uses.
 
 import { MAX_DEPTH } from '../codec/json.ts'
-import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 
 /** How many operations a patch may hold; a longer one is answered with 413 by the caller. */
 export const MAX_PATCH_OPERATIONS = 10_000
@@ -218,10 +218,7 @@ function operationOf(item: JsonObject): PatchOperation {
   return operation
 }
 
-function mismatch(value: Json, target: string): string {
-  const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value
-  return `json: cannot unmarshal ${type} into ${target}`
-}
+const mismatch = (value: Json, target: string) => `json: cannot unmarshal ${jsonTypeName(value)} into ${target}`
 
 function required(field: string | undefined, message: string): string {
   if (field === undefined) throw new PatchError(`${message}: missing value`)

@@ -1,6 +1,5 @@
 /** Apply: a manager's whole configuration merged into the object, created where it is absent. */
-
-import { isObject, type JsonObject } from '../lib/json-value.ts'
+import { isObject, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { type Applied, applyConfiguration } from '../patch/apply.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, notFound, StatusError } from '../schema/status-error.ts'
@@ -18,11 +17,11 @@ type Application = { readonly call: Call; readonly ctx: CallContext; readonly op
 
 export async function applyPatch(deps: Deps, application: Application): Promise<Result> {
   const { call, ctx, options } = application
-  const { applied, duplicates } = readConfiguration(application.bytes)
+  const { applied, strictError } = readConfiguration(application.bytes)
   const merged = (live: AnyObject | undefined) => {
     const { object, managers } = merge(application, applied, live)
     const { object: conformed, warnings } = conformPatched(call.resource, object, {
-      problems: duplicates,
+      problems: strictProblems(strictError, options),
       validation: options.fieldValidation,
     })
     checkIdentity(call, conformed)
@@ -65,17 +64,29 @@ function merge({ call, options, ctx }: Application, applied: JsonObject, live: A
 export const refusedApply = (refused: Exclude<Applied, { ok: true }>): StatusError =>
   refused.reason === 'invalid' ? badRequest(refused.message) : new StatusError(409, 'Conflict', refused.message, { causes: refused.causes })
 
-/** The configuration of an apply, in YAML or JSON. */
-export function readConfiguration(bytes: Uint8Array): { applied: JsonObject; duplicates: string[] } {
+/** The configuration of an apply, in YAML or JSON; nothing at all is an empty one. */
+export function readConfiguration(bytes: Uint8Array): { applied: JsonObject; strictError: string | undefined } {
+  const { YamlError, parseYaml } = yaml()
   try {
-    const { value, duplicates } = yaml().parseYaml(bytes)
+    const { value, strictError } = parseYaml(bytes)
+    if (value === null) return { applied: {}, strictError }
     if (!isObject(value))
-      throw badRequest(
-        `error decoding YAML: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into Go value of type map[string]interface {}`,
+      throw undecodable(
+        `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`,
       )
-    return { applied: value, duplicates: duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`) }
+    return { applied: value, strictError }
   } catch (error) {
-    if (error instanceof yaml().YamlError) throw badRequest(`error decoding YAML: ${error.message}`)
+    if (error instanceof YamlError) throw undecodable(error.message)
     throw error
   }
+}
+
+const undecodable = (why: string) => badRequest(`error decoding patch: ${why}`)
+
+/** What is odd about a configuration that can be applied: fields that it says twice. Strict requests are refused for them. */
+export function strictProblems(strictError: string | undefined, { fieldValidation }: WriteOptions): string[] {
+  if (strictError === undefined) return []
+  const problem = `error converting YAML to JSON: ${strictError}`
+  if (fieldValidation === 'Strict') throw badRequest(`error strict decoding patch: ${problem}`)
+  return [problem]
 }

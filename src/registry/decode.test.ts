@@ -5,7 +5,7 @@ import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { Secret } from '../kinds/core/secret.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { resourceOf } from '../schema/resource.ts'
-import { claimedVersion, decodeObject } from './decode.ts'
+import { claimedVersion, decodeObject, loadYaml } from './decode.ts'
 
 const secrets = resourceOf(Secret, 'k8s.io')
 const message = toProtobuf(secrets.type, { metadata: { name: 'a' }, data: { k: 'dg==' }, type: 'Opaque' })
@@ -54,4 +54,21 @@ test('the version a body claims is found in any form', () => {
     preconditions: { uid: 'u' },
     propagationPolicy: 'Orphan',
   } as object)
+})
+
+test('fields that YAML says twice are told by their line, before those that are unknown', async () => {
+  await loadYaml()
+  const bytes = Buffer.from('metadata:\n  name: a\n  name: b\ndata:\n  k: dg==\n  k: dg==\nextra: 1\n')
+  const read = (validation: 'Ignore' | 'Warn' | 'Strict') => decodeObject(secrets, { mediaType: 'application/yaml', bytes }, validation)
+  assert.deepEqual(read('Ignore').warnings, [])
+  assert.deepEqual(read('Warn').warnings, [
+    'line 3: key "name" already set in map',
+    'line 6: key "k" already set in map',
+    'unknown field "extra"',
+  ])
+  assert.throws(() => read('Strict'), {
+    code: 400,
+    message:
+      'Secret in version "v1" cannot be handled as a Secret: strict decoding error: yaml: unmarshal errors:\n  line 3: key "name" already set in map\n  line 6: key "k" already set in map, unknown field "extra"',
+  })
 })

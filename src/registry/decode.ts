@@ -3,7 +3,7 @@ import { JsonError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
-import { type Duplicate, isObject, type Json } from '../lib/json-value.ts'
+import { type Duplicate, isObject, type Json, jsonTypeName } from '../lib/json-value.ts'
 import { ConformError, conform } from '../schema/conform.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, type StatusError } from '../schema/status-error.ts'
@@ -30,27 +30,39 @@ export type Decoded = { readonly object: AnyObject; readonly warnings: readonly 
 
 /** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
 export function decodeObject(expected: Expected, source: { mediaType: string; bytes: Uint8Array }, validation: FieldValidation): Decoded {
-  const { value, duplicates } = source.mediaType === PROTOBUF ? readProtobuf(expected, source.bytes) : parseBody(expected, source)
+  const { value, duplicates, strictError } =
+    source.mediaType === PROTOBUF ? readProtobuf(expected, source.bytes) : parseBody(expected, source)
   if (value !== null && !isObject(value))
-    throw unrecognised(expected, `json: cannot unmarshal ${typeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
+    throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
   const claimed = recognise(expected, value ?? {})
   try {
-    const { value: object, problems } = conform(expected.type, value ?? {}, duplicates)
+    const conformed = conform(expected.type, value ?? {}, strictError === undefined ? duplicates : [])
+    const { value: object } = conformed
+    const problems = strictError === undefined ? conformed.problems : [strictError, ...conformed.problems]
     if (problems.length > 0 && validation === 'Strict') throw new ConformError(`strict decoding error: ${problems.join(', ')}`)
     object.kind = expected.kind
     object.apiVersion = expected.apiVersion
-    return { object, warnings: validation === 'Warn' ? problems : [] }
+    return { object, warnings: validation === 'Warn' ? warningsOf(problems) : [] }
   } catch (error) {
     if (error instanceof ConformError) throw cannotBe(expected, claimed, error)
     throw error
   }
 }
 
+const STRICT_YAML = /^(error converting YAML to JSON: )?yaml: unmarshal errors:\n/
+
+/** A warning for each problem. What is wrong with YAML is one problem that tells of each duplicate on a line of its own. */
+export const warningsOf = (problems: readonly string[]): string[] =>
+  problems.flatMap(problem => {
+    const told = problem.replace(STRICT_YAML, '')
+    return told === problem ? [problem] : told.split('\n').map(line => line.trim())
+  })
+
+/** A parsed body. In YAML its duplicates are told by line, in one error for all of them. */
+type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicate[]; readonly strictError?: string | undefined }
+
 /** Reads any JSON or YAML document; what is wrong with it is told as for an object of the expected kind. */
-export function parseBody(
-  expected: Expected,
-  { mediaType, bytes }: { mediaType: string; bytes: Uint8Array },
-): { value: Json; duplicates: readonly Duplicate[] } {
+export function parseBody(expected: Expected, { mediaType, bytes }: { mediaType: string; bytes: Uint8Array }): ParsedBody {
   try {
     return mediaType === 'application/yaml' ? yaml().parseYaml(bytes) : parseJson(bytes)
   } catch (error) {
@@ -69,7 +81,7 @@ export function claimedVersion(expected: Expected, source: { mediaType: string; 
 }
 
 /** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to tell of. */
-function readProtobuf(expected: Expected, bytes: Uint8Array): { value: Json; duplicates: readonly Duplicate[] } {
+function readProtobuf(expected: Expected, bytes: Uint8Array): ParsedBody {
   const { kind, apiVersion, raw } = openBody(expected, bytes)
   const claimed = recognise(expected, { kind, apiVersion })
   try {
@@ -125,6 +137,3 @@ function excerpt(bytes: Uint8Array): string {
   const head = Buffer.from(bytes.subarray(0, EXCERPT))
   return head.toString(head[0] === 0x7b ? 'utf8' : 'hex') + (bytes.length > EXCERPT ? ' ...' : '')
 }
-
-const typeName = (value: Json) =>
-  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value

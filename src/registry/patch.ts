@@ -1,6 +1,7 @@
 /** Patch: the stored object with the sent changes made to it. Apply has its own file. */
 import { JsonError, parseJson } from '../codec/json.ts'
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { goPrint } from '../lib/go-text.ts'
+import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { strategicMerge } from '../patch/strategic-merge.ts'
@@ -41,23 +42,26 @@ function patchedObject(
   call: Call,
   { body, options, stored, ctx }: { body: Body; options: WriteOptions; stored: AnyObject; ctx: CallContext },
 ) {
-  const { value, problems } = patchValue(call.resource, body, stored as unknown as Json)
-  const { object, warnings } = conformPatched(call.resource, value, { problems, validation: options.fieldValidation })
+  const { value, ...patch } = patchValue(call.resource, body, stored as unknown as Json)
+  const { object, warnings } = conformPatched(call.resource, value, { ...patch, validation: options.fieldValidation })
   checkIdentity(call, object)
   setDefaults(call.resource, object, ctx)
   return { object, warnings }
 }
 
-/** The patched JSON, and what was odd about the patch itself. */
-export function patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): { value: Json; problems: string[] } {
+/** The patched JSON, what was odd about the patch itself, and how it is shown when the result is refused. */
+type Patched = { readonly value: Json; readonly problems: string[]; readonly shown?: string }
+
+export function patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): Patched {
   if (mediaType === JSON_PATCH) return patchByOperations(bytes, stored)
   const { value: changes, duplicates } = parsePatch(bytes)
   if (!isObject(changes))
     throw badRequest(
-      `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${typeName(changes)} into Go value of type map[string]interface {}`,
+      `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${jsonTypeName(changes)} into Go value of type map[string]interface {}`,
     )
   const problems = duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`)
-  return { value: mediaType === MERGE_PATCH ? applyMergePatch(stored, changes) : mergeStrategically(expected, stored, changes), problems }
+  if (mediaType === MERGE_PATCH) return { value: applyMergePatch(stored, changes), problems }
+  return { value: mergeStrategically(expected, stored, changes), problems, shown: goPrint(changes) }
 }
 
 function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObject): Json {
@@ -66,7 +70,7 @@ function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObjec
   throw merged.code === 400 ? badRequest(merged.message) : unprocessable()
 }
 
-function patchByOperations(bytes: Uint8Array, stored: Json): { value: Json; problems: string[] } {
+function patchByOperations(bytes: Uint8Array, stored: Json): Patched {
   const { value: document, duplicates } = parsePatch(bytes)
   try {
     const { operations, unknownFields } = parseJsonPatch(document)
@@ -100,14 +104,3 @@ function parsePatch(bytes: Uint8Array) {
     throw error
   }
 }
-
-const typeName = (value: Json) =>
-  value === null
-    ? 'null'
-    : Array.isArray(value)
-      ? 'array'
-      : typeof value === 'boolean'
-        ? 'bool'
-        : typeof value === 'bigint'
-          ? 'number'
-          : typeof value

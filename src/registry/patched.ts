@@ -5,24 +5,27 @@ import { ConformError, conform } from '../schema/conform.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { invalidObject } from '../schema/status-error.ts'
-import type { Expected } from './decode.ts'
+import { type Expected, warningsOf } from './decode.ts'
 import type { FieldValidation } from './options.ts'
 
-/** `problems` are those of the patch itself. What the document cannot be is told with the whole of it, as Kubernetes does. */
+/**
+ * `problems` are those of the patch itself. What the document cannot be is told with the whole of it, as Kubernetes does, or
+ * with `shown` in its place.
+ */
 export function conformPatched(
   expected: Expected,
   value: Json,
-  { problems, validation }: { problems: readonly string[]; validation: FieldValidation },
+  { problems, validation, shown }: { problems: readonly string[]; validation: FieldValidation; shown?: string | undefined },
 ): { object: AnyObject; warnings: readonly string[] } {
   const refuse = (why: string) =>
-    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: stringifyJson(sorted(value)) }).patch, why)])
+    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? stringifyJson(sorted(value)) }).patch, why)])
   try {
     const { value: object, problems: unknown } = conform(expected.type, value)
     const all = [...problems, ...unknown]
     if (all.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${all.join(', ')}`)
     object.kind = expected.kind
     object.apiVersion = expected.apiVersion
-    return { object, warnings: validation === 'Warn' ? all : [] }
+    return { object, warnings: validation === 'Warn' ? warningsOf(all) : [] }
   } catch (error) {
     if (error instanceof ConformError) throw refuse(error.message)
     throw error

@@ -178,6 +178,33 @@ test('rules on changes and warnings of a kind are heard', async t => {
   ])
 })
 
+test('what a strict strategic merge or apply is refused for is told as each of them tells it', async t => {
+  const { send } = await bench(t)
+  await send('POST widgets', named('a'))
+  const merged = await send('PATCH widgets/a?fieldValidation=Strict', '{"spec":{"hue":[1,"x"]}}', {
+    type: 'application/strategic-merge-patch+json',
+  })
+  assert.equal(merged.code, 422)
+  assert.equal(
+    merged.body.message,
+    ' "" is invalid: patch: Invalid value: "map[spec:map[hue:[1 x]]]": strict decoding error: unknown field "spec.hue"',
+  )
+  const apply = (query: string, text: string) =>
+    send(`PATCH widgets/a?fieldManager=m&force=true&fieldValidation=${query}`, text, { type: 'application/apply-patch+yaml' })
+  const twice = `apiVersion: ${(await send('GET widgets/a')).body.apiVersion}\nkind: Widget\nmetadata:\n  name: a\n  name: a\n`
+  assert.deepEqual((await apply('Warn', twice)).warnings, ['line 5: key "name" already set in map'])
+  const refused = await apply('Strict', twice)
+  assert.equal(refused.code, 400)
+  assert.equal(
+    refused.body.message,
+    'error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 5: key "name" already set in map',
+  )
+  assert.equal(
+    (await apply('Warn', '- 1')).body.message,
+    'error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}',
+  )
+})
+
 test('unknown and duplicate fields are ignored, warned of or refused, as asked', async t => {
   const { send } = await bench(t)
   const text = '{"metadata":{"name":"a"},"spec":{"hue":1,"size":1,"size":2}}'

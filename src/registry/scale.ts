@@ -13,7 +13,7 @@ import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, invalidObject, MODIFIED, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
-import { readConfiguration, refusedApply } from './apply.ts'
+import { readConfiguration, refusedApply, strictProblems } from './apply.ts'
 import { change, checkIdentity } from './change.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
@@ -45,10 +45,10 @@ export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Prom
   const options = writeOptions(call.query, 'PatchOptions', isApply)
   const writing: Resize = { call, ctx, options }
   return resize(deps, writing, live => {
-    const { value, problems, managers } = isApply
+    const { value, managers, ...patch } = isApply
       ? applied(writing, live, body.bytes)
       : { ...patchValue(SCALE, body, live as unknown as Json), managers: undefined }
-    const { object, warnings } = conformPatched(SCALE, value, { problems, validation: options.fieldValidation })
+    const { object, warnings } = conformPatched(SCALE, value, { ...patch, validation: options.fieldValidation })
     checkIdentity(call, object)
     return { scale: object as Scale, warnings, managers }
   })
@@ -84,7 +84,7 @@ async function resize(deps: Deps, { call, ctx, options }: Resize, wanted: (live:
 }
 
 function applied({ call, ctx, options }: Resize, live: Scale, bytes: Uint8Array) {
-  const { applied: configuration, duplicates } = readConfiguration(bytes)
+  const { applied: configuration, strictError } = readConfiguration(bytes)
   const outcome = applyConfiguration({
     ...scaleWrite({ call, ctx, options }),
     kind: SCALE.kind,
@@ -93,7 +93,7 @@ function applied({ call, ctx, options }: Resize, live: Scale, bytes: Uint8Array)
     force: options.force === true,
   })
   if (!outcome.ok) throw refusedApply(outcome)
-  return { value: outcome.object, problems: duplicates, managers: outcome.managedFields }
+  return { value: outcome.object, problems: strictProblems(strictError, options), managers: outcome.managedFields }
 }
 
 /** A write of the scale itself: its owners own a Scale's field, which is the object's in another name. */

@@ -4,7 +4,7 @@
  */
 import { canonicalBase64 } from '../lib/base64.ts'
 import { formatDuration, parseDuration } from '../lib/duration.ts'
-import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 import { canonicalQuantity } from '../lib/quantity.ts'
 import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, parseTime } from '../lib/time.ts'
 import type { AnyType, MessageShape, Shape } from './types.ts'
@@ -256,15 +256,9 @@ const mismatch = (value: Json, type: AnyType, walk: Walk) => mismatchAs(value, g
 
 /** Go's words for a value of the wrong type. */
 function mismatchAs(value: Json, expected: string, walk: Walk, isNumber = false): ConformError {
-  const sent = isNumber && (typeof value === 'number' || typeof value === 'bigint') ? `number ${value}` : jsonTypeOf(value)
+  const sent = isNumber && (typeof value === 'number' || typeof value === 'bigint') ? `number ${value}` : jsonTypeName(value)
   const where = walk.fields.length === 0 ? 'Go value' : `Go struct field ${walk.struct}.${walk.fields.join('.')}`
   return new ConformError(`json: cannot unmarshal ${sent} into ${where} of type ${expected}`)
-}
-
-function jsonTypeOf(value: Json): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'array'
-  return typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'number' : typeof value
 }
 
 function goType({ shape }: AnyType): string {

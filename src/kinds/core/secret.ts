@@ -1,6 +1,6 @@
 /** Secret holds data that not everyone may read: passwords, tokens, keys. */
 import { JsonError, parseJson } from '../../codec/json.ts'
-import { deepEqual, isObject, setOwn } from '../../lib/json-value.ts'
+import { deepEqual, isObject, jsonTypeName, setOwn } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
@@ -101,8 +101,7 @@ function jsonObjectProblem(text: Uint8Array): string | undefined {
   try {
     const { value } = parseJson(text)
     if (isObject(value) || value === null) return undefined
-    const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value === 'string' ? 'string' : 'number'
-    return `json: cannot unmarshal ${type} into Go value of type map[string]interface {}`
+    return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
   } catch (error) {
     if (error instanceof JsonError) return error.message
     throw error
