@@ -15,13 +15,24 @@ import { watchResponse } from './watch.ts'
 
 /** The answer to a call in the form that was negotiated. */
 export async function encode(result: Result, format: Format, now: Date): Promise<Response> {
+  const response = await unwarned(result, format, now)
+  const warnings = warningsOf(result)
+  return warnings.length === 0 ? response : { ...response, headers: { ...response.headers, warning: warningHeaders(warnings) } }
+}
+
+/** What the write was warned about, after what clients of the kind are always told. */
+function warningsOf(result: Result): readonly string[] {
+  const own = result.form === 'object' || result.form === 'status' ? result.warnings : []
+  const deprecated = result.form === 'status' ? undefined : result.resource.def.deprecated
+  return deprecated === undefined ? own : [deprecated, ...own]
+}
+
+async function unwarned(result: Result, format: Format, now: Date): Promise<Response> {
   if (result.form === 'watch') return watchResponse(result.stream, format)
   checkShape(result, format.shape)
   if (result.form === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
     return { status: 200, headers: { 'content-type': 'application/json' }, body: listBody(result.resource, result.items, result.meta) }
-  const response = format.mediaType === PROTOBUF ? await protobufResponse(result, format.shape) : await textResponse(result, format, now)
-  const warnings = result.form === 'list' ? [] : result.warnings
-  return warnings.length === 0 ? response : { ...response, headers: { ...response.headers, warning: warningHeaders(warnings) } }
+  return format.mediaType === PROTOBUF ? protobufResponse(result, format.shape) : textResponse(result, format, now)
 }
 
 /** Refuses the metadata of a list for an object, and the other way around. */
