@@ -12,6 +12,8 @@ import { DaemonSet } from './apps/daemonset.ts'
 import { Deployment } from './apps/deployment.ts'
 import { ReplicaSet } from './apps/replicaset.ts'
 import { StatefulSet } from './apps/statefulset.ts'
+import { HorizontalPodAutoscaler } from './autoscaling/horizontalpodautoscaler.ts'
+import { HorizontalPodAutoscalerV1 } from './autoscaling/horizontalpodautoscaler-v1.ts'
 import { CronJob } from './batch/cronjob.ts'
 import { Job } from './batch/job.ts'
 import { CertificateSigningRequest } from './certificates/certificatesigningrequest.ts'
@@ -36,6 +38,7 @@ import { Secret } from './core/secret.ts'
 import { Service } from './core/service.ts'
 import { ServiceAccount } from './core/serviceaccount.ts'
 import { EndpointSlice } from './discovery/endpointslice.ts'
+import { Event as EventsEvent } from './events/event.ts'
 import { FlowSchema } from './flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from './flowcontrol/prioritylevelconfiguration.ts'
 import { Ingress } from './networking/ingress.ts'
@@ -85,7 +88,10 @@ export const builtinKinds: readonly Kind<any>[] = [
   EndpointSlice,
   Endpoints,
   Event,
+  EventsEvent,
   FlowSchema,
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerV1,
   IPAddress,
   Ingress,
   IngressClass,

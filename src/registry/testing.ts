@@ -32,6 +32,8 @@ export type Sending = {
   readonly namespace?: string
   readonly userAgent?: string
   readonly verb?: 'watch'
+  /** Which form of the kind is meant, where it has several. */
+  readonly apiVersion?: string
 }
 
 let uids = 0
@@ -74,7 +76,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     tokenKey: Buffer.from('test'),
   })
   const send: Bench['send'] = async (request, body, sending = {}) => {
-    const read = readCall(request, resources, sending.namespace ?? 'default')
+    const read = readCall(request, formsFor(resources, sending.apiVersion), sending.namespace ?? 'default')
     const call = sending.verb ? { ...read, verb: sending.verb } : read
     const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
     const type = sending.type ?? (call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json')
@@ -110,6 +112,9 @@ export const lifecycleOver = (namespaces: Resource, caches: () => Caches): Plugi
       .get(keyOf(namespaces, '', name))
     return version && (readStored(version.json).value as unknown as AnyObject)
   })
+
+const formsFor = (resources: readonly Resource[], apiVersion: string | undefined) =>
+  apiVersion === undefined ? resources : resources.filter(r => r.apiVersion === apiVersion)
 
 const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch' } as const
 

@@ -127,8 +127,8 @@ export interface Hub<O, H = any> {
   /** The names that fieldSelector has for fields here, each with the name that the hub has for it. Default: those of the hub. */
   readonly selectable?: Readonly<Record<string, string>>
   /** Replace the hub's rules, over its form, for writes through this kind. */
-  readonly validate?: Rule<H>
-  readonly transition?: TransitionRule<H>
+  validate?(o: H, at: Ref<H>, ctx: RequestContext & { readonly old?: H }): Iterable<FieldError>
+  transition?(o: H, old: H, at: Ref<H>, ctx: RequestContext): Iterable<FieldError>
 }
 
 export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {

@@ -7,7 +7,7 @@ const EventSeries = message('EventSeries', {
   lastObservedTime: [2, microTime.always(), 'When it was last observed.'],
 })
 
-const EventSource = message('EventSource', {
+export const EventSource = message('EventSource', {
   component: [1, string, 'The program that reported it.'],
   host: [2, string, 'The node on which that program runs.'],
 })

@@ -1,0 +1,193 @@
+/** HorizontalPodAutoscaler keeps the size of a workload fit for what is measured of it. */
+import { age } from '../../schema/columns.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
+import type { ObjectMeta } from '../../schema/object-meta.ts'
+import { type FieldError, forbidden, invalid, type Ref, required, unsupported } from '../../schema/refs.ts'
+import { atomic, int32, int64, keyed, message, quantity, type Static, string, time } from '../../schema/types.ts'
+import { validateNonNegativeQuantity } from '../shapes/pod/resource-rules.ts'
+import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { metricsCell } from './metric-cells.ts'
+import { apiVersionFault, type ReferenceOptions, validateMetric, validateReference } from './metric-rules.ts'
+import { CrossVersionObjectReference, MetricSpec, MetricStatus } from './metric-shapes.ts'
+
+const HPAScalingPolicy = message('HPAScalingPolicy', {
+  type: [1, string.always(), 'What the value counts: Pods or Percent.'],
+  value: [2, int32.always(), 'How much may change in a period.'],
+  periodSeconds: [3, int32.always(), 'How long a period is, up to half an hour.'],
+})
+type ScalingPolicy = Static<typeof HPAScalingPolicy>
+
+const HPAScalingRules = message('HPAScalingRules', {
+  stabilizationWindowSeconds: [3, int32.optional(), 'How far back recommendations are looked at, up to an hour.'],
+  selectPolicy: [1, string.optional(), 'Which policy counts: Max, Min, or Disabled for no change.'],
+  policies: [2, atomic(HPAScalingPolicy), 'How fast the size may change.'],
+  tolerance: [4, quantity.optional(), 'Differences up to this part are left alone.'],
+})
+type ScalingRules = Static<typeof HPAScalingRules>
+
+export const HorizontalPodAutoscalerBehavior = message('HorizontalPodAutoscalerBehavior', {
+  scaleUp: [1, HPAScalingRules, 'How it grows.'],
+  scaleDown: [2, HPAScalingRules, 'How it shrinks.'],
+})
+
+const HorizontalPodAutoscalerSpec = message('HorizontalPodAutoscalerSpec', {
+  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty(), 'What is scaled.'],
+  minReplicas: [2, int32.optional().default(1), 'The least size.'],
+  maxReplicas: [3, int32.always(), 'The greatest size.'],
+  metrics: [4, atomic(MetricSpec), 'What is measured; the greatest size that any metric asks for counts.'],
+  behavior: [5, HorizontalPodAutoscalerBehavior, 'How fast the size changes.'],
+})
+type Spec = Static<typeof HorizontalPodAutoscalerSpec>
+
+export const HorizontalPodAutoscalerCondition = message('HorizontalPodAutoscalerCondition', {
+  type: [1, string.always(), 'What the condition is about.'],
+  status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
+  lastTransitionTime: [3, time.always(), 'When the status last changed.'],
+  reason: [4, string, 'A short word for why.'],
+  message: [5, string, 'The same for people.'],
+  observedGeneration: [6, int64.optional(), 'The generation that was looked at.'],
+})
+
+const HorizontalPodAutoscalerStatus = message('HorizontalPodAutoscalerStatus', {
+  observedGeneration: [1, int64.optional(), 'The generation this status describes.'],
+  lastScaleTime: [2, time.optional(), 'When the size was last changed.'],
+  currentReplicas: [3, int32, 'The size last seen.'],
+  desiredReplicas: [4, int32.always(), 'The size last asked for.'],
+  currentMetrics: [5, atomic(MetricStatus).always().omittable(), 'What was last measured.'],
+  conditions: [6, keyed(HorizontalPodAutoscalerCondition, 'type').mergedBy('type'), 'Latest observations.'],
+})
+
+export const HorizontalPodAutoscaler = defineKind({
+  group: 'autoscaling',
+  version: 'v2',
+  kind: 'HorizontalPodAutoscaler',
+  scope: 'Namespaced',
+  names: { plural: 'horizontalpodautoscalers', short: ['hpa'], categories: ['all'] },
+  doc: 'Keeps the size of a workload fit for what is measured of it.',
+  spec: HorizontalPodAutoscalerSpec,
+  status: HorizontalPodAutoscalerStatus,
+  generation: true,
+
+  defaults({ metadata, spec }) {
+    dropFormAnnotations(metadata)
+    if (!spec.metrics?.length) spec.metrics = [averageCpu(DEFAULT_UTILIZATION)]
+    if (!spec.behavior) return
+    spec.behavior.scaleUp = { ...structuredClone(SCALE_UP), ...given(spec.behavior.scaleUp) }
+    spec.behavior.scaleDown = { ...structuredClone(SCALE_DOWN), ...given(spec.behavior.scaleDown) }
+  },
+  onCreate: (o, { gate }) => dropTolerance(o.spec, undefined, gate),
+  onUpdate: (o, old, { gate }) => dropTolerance(o.spec, old.spec, gate),
+  validate: ({ spec }, { spec: at }, { old, gate }) => validateSpec(spec, at, { old: old?.spec, gate }),
+
+  subresources: {
+    status: {
+      *validate({ status }, { status: at }) {
+        for (const [i, { observedGeneration }] of (status.conditions ?? []).entries())
+          yield* validateNonNegative(observedGeneration, at.conditions[i]!.observedGeneration)
+        yield* validateNonNegative(status.currentReplicas, at.currentReplicas)
+        yield* validateNonNegative(status.desiredReplicas, at.desiredReplicas)
+      },
+    },
+  },
+
+  columns: {
+    Reference: ['string', o => `${o.spec.scaleTargetRef.kind}/${o.spec.scaleTargetRef.name}`, 'What is scaled.'],
+    Targets: ['string', o => metricsCell(o.spec.metrics ?? [], o.status.currentMetrics ?? []), 'What is measured, and what is aimed at.'],
+    MinPods: ['string', o => String(o.spec.minReplicas), 'The least size.'],
+    MaxPods: ['string', o => o.spec.maxReplicas, 'The greatest size.'],
+    Replicas: ['string', o => o.status.currentReplicas ?? 0, 'The size last seen.'],
+    Age: age,
+  },
+})
+export type HorizontalPodAutoscalerObject = ObjectOf<typeof HorizontalPodAutoscaler>
+
+export const DEFAULT_UTILIZATION = 80
+
+/** A metric that aims at an average use of processors. */
+export const averageCpu = (percent: number): MetricSpec => ({
+  type: 'Resource',
+  resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: percent } },
+})
+
+/** Annotations by which forms with fewer fields carry the rest along. */
+export const FORM_ANNOTATIONS = {
+  metrics: 'autoscaling.alpha.kubernetes.io/metrics',
+  currentMetrics: 'autoscaling.alpha.kubernetes.io/current-metrics',
+  conditions: 'autoscaling.alpha.kubernetes.io/conditions',
+  behavior: 'autoscaling.alpha.kubernetes.io/behavior',
+  scaleUpTolerance: 'autoscaling.alpha.kubernetes.io/scale-up-tolerance',
+  scaleDownTolerance: 'autoscaling.alpha.kubernetes.io/scale-down-tolerance',
+} as const
+
+/** Takes them off an object that has the fields themselves. */
+export function dropFormAnnotations(metadata: ObjectMeta): void {
+  if (!metadata.annotations) return
+  for (const key of Object.values(FORM_ANNOTATIONS)) delete metadata.annotations[key]
+  if (Object.keys(metadata.annotations).length === 0) delete metadata.annotations
+}
+
+const SCALE_UP: ScalingRules = {
+  stabilizationWindowSeconds: 0,
+  selectPolicy: 'Max',
+  policies: [
+    { type: 'Pods', value: 4, periodSeconds: 15 },
+    { type: 'Percent', value: 100, periodSeconds: 15 },
+  ],
+}
+const SCALE_DOWN: ScalingRules = { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] }
+
+const given = (rules: ScalingRules | undefined): ScalingRules =>
+  Object.fromEntries(Object.entries(rules ?? {}).filter(([, value]) => value !== undefined && value !== null))
+
+function dropTolerance({ behavior }: Spec, old: Spec | undefined, gate: (name: string) => boolean): void {
+  const inUse = old?.behavior?.scaleUp?.tolerance !== undefined || old?.behavior?.scaleDown?.tolerance !== undefined
+  if (gate('HPAConfigurableTolerance') || inUse) return
+  delete behavior?.scaleUp?.tolerance
+  delete behavior?.scaleDown?.tolerance
+}
+
+type Write = { readonly old: Spec | undefined; readonly gate: (name: string) => boolean }
+
+function* validateSpec(spec: Spec, at: Ref<Spec>, { old, gate }: Write): Iterable<FieldError> {
+  const { minReplicas, maxReplicas, scaleTargetRef: target, metrics = [], behavior } = spec
+  if (maxReplicas < minReplicas) yield invalid(at.maxReplicas, 'must be greater than or equal to `minReplicas`')
+  const isStored = old?.scaleTargetRef.apiVersion === target.apiVersion && old?.scaleTargetRef.kind === target.kind
+  const allowNoGroup = target.kind === 'ReplicationController'
+  yield* validateReference(target, at.scaleTargetRef, { allowAnyVersion: old !== undefined && isStored, allowNoGroup })
+  for (const [i, metric] of metrics.entries()) yield* validateMetric(metric, at.metrics[i]!, describedOptions(old))
+  if (minReplicas === 0 && !metrics.some(({ type }) => type === 'Object' || type === 'External'))
+    yield forbidden(at.metrics, 'must specify at least one Object or External metric to support scaling to zero replicas')
+  for (const side of ['scaleUp', 'scaleDown'] as const) if (behavior?.[side]) yield* validateRules(behavior[side], at.behavior[side])
+  const least = gate('HPAScaleToZero') || old?.minReplicas === 0 ? 0 : 1
+  if (minReplicas < least) yield invalid(at.minReplicas, `must be greater than or equal to ${least}`)
+  if (maxReplicas === 0) yield required(at.maxReplicas)
+  else if (maxReplicas < 1) yield invalid(at.maxReplicas, 'must be greater than or equal to 1')
+}
+
+/** Once an odd version is stored, odd ones pass. */
+function describedOptions(old: Spec | undefined): ReferenceOptions {
+  const isOdd = ({ object }: MetricSpec) =>
+    object && apiVersionFault(object.describedObject.apiVersion ?? '', { allowNoGroup: true }) !== undefined
+  return { allowNoGroup: true, allowAnyVersion: (old?.metrics ?? []).some(isOdd) }
+}
+
+const LONGEST_WINDOW = 3600
+const LONGEST_PERIOD = 1800
+
+function* validateRules(rules: ScalingRules, at: Ref<ScalingRules>): Iterable<FieldError> {
+  const { stabilizationWindowSeconds: window = 0, selectPolicy, policies = [], tolerance } = rules
+  if (window < 0) yield invalid(at.stabilizationWindowSeconds, 'must be greater than or equal to zero')
+  if (window > LONGEST_WINDOW) yield invalid(at.stabilizationWindowSeconds, `must be less than or equal to ${LONGEST_WINDOW}`)
+  if (selectPolicy !== undefined && !['Disabled', 'Max', 'Min'].includes(selectPolicy))
+    yield unsupported(at.selectPolicy, 'Disabled', 'Max', 'Min')
+  if (policies.length === 0) yield required(at.policies, 'must specify at least one Policy')
+  for (const [i, policy] of policies.entries()) yield* validatePolicy(policy, at.policies[i]!)
+  if (tolerance !== undefined) yield* validateNonNegativeQuantity(tolerance, at.tolerance)
+}
+
+function* validatePolicy({ type, value, periodSeconds }: ScalingPolicy, at: Ref<ScalingPolicy>): Iterable<FieldError> {
+  if (type !== 'Pods' && type !== 'Percent') yield unsupported(at.type, 'Percent', 'Pods')
+  if (value <= 0) yield invalid(at.value, 'must be greater than zero')
+  if (periodSeconds <= 0) yield invalid(at.periodSeconds, 'must be greater than zero')
+  if (periodSeconds > LONGEST_PERIOD) yield invalid(at.periodSeconds, `must be less than or equal to ${LONGEST_PERIOD}`)
+}

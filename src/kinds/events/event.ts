@@ -1,0 +1,107 @@
+/** Event in the words of the events group: the same objects as those of the core group, under stricter rules. */
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
+import type { Ref } from '../../schema/refs.ts'
+import { int32, message, microTime, string, time } from '../../schema/types.ts'
+import { Event as CoreEvent } from '../core/event.ts'
+import { validateEvent, validateStrictChange, validateStrictEvent } from '../core/event-rules.ts'
+import { EventSource } from '../core/event-shapes.ts'
+import { ObjectReference } from '../shapes/pod/references.ts'
+
+type Stored = ObjectOf<typeof CoreEvent>
+
+const EventSeries = message('EventSeries', {
+  count: [1, int32.always(), 'How often it has happened until the last time it was observed.'],
+  lastObservedTime: [2, microTime.always(), 'When it was last observed.'],
+})
+
+export const Event = defineKind({
+  group: 'events.{group_domain}',
+  version: 'v1',
+  kind: 'Event',
+  scope: 'Namespaced',
+  names: CoreEvent.def.names,
+  doc: 'What happened to an object.',
+  fields: {
+    eventTime: [2, microTime.always(), 'When it was first observed.'],
+    series: [3, EventSeries, 'What is known when it happens again and again.'],
+    reportingController: [4, string, 'The controller that reported it, as a qualified name.'],
+    reportingInstance: [5, string, 'Which instance of the controller that was.'],
+    action: [6, string, 'What was done or failed.'],
+    reason: [7, string, 'A short word for what happened.'],
+    regarding: [8, ObjectReference.orEmpty(), 'What it happened to.'],
+    related: [9, ObjectReference, 'Another object that has to do with it.'],
+    note: [10, string, 'The same for people.'],
+    type: [11, string, 'Normal or Warning.'],
+    deprecatedSource: [12, EventSource.orEmpty(), 'Who reported it, in events of the old style.'],
+    deprecatedFirstTimestamp: [13, time.always(), 'When it first happened, in events of the old style.'],
+    deprecatedLastTimestamp: [14, time.always(), 'When it last happened, in events of the old style.'],
+    deprecatedCount: [15, int32, 'How often it happened, in events of the old style.'],
+  },
+
+  hub: {
+    kind: CoreEvent,
+    toHub: ({
+      kind: _,
+      apiVersion: __,
+      regarding: involvedObject,
+      note: message,
+      deprecatedSource: source,
+      deprecatedFirstTimestamp: firstTimestamp,
+      deprecatedLastTimestamp: lastTimestamp,
+      deprecatedCount: count,
+      reportingController: reportingComponent = '',
+      reportingInstance = '',
+      ...same
+    }) => ({
+      ...same,
+      involvedObject,
+      source,
+      firstTimestamp,
+      lastTimestamp,
+      reportingComponent,
+      reportingInstance,
+      ...(message !== undefined && { message }),
+      ...(count !== undefined && { count }),
+    }),
+    fromHub: ({
+      kind: _,
+      apiVersion: __,
+      involvedObject: regarding,
+      message: note,
+      source: deprecatedSource,
+      firstTimestamp: deprecatedFirstTimestamp,
+      lastTimestamp: deprecatedLastTimestamp,
+      count: deprecatedCount,
+      reportingComponent: reportingController,
+      series,
+      ...same
+    }: Stored) => ({
+      ...same,
+      regarding,
+      deprecatedSource,
+      deprecatedFirstTimestamp,
+      deprecatedLastTimestamp,
+      reportingController,
+      ...(series && { series: { ...series, count: series.count ?? 0 } }),
+      ...(note !== undefined && { note }),
+      ...(deprecatedCount !== undefined && { deprecatedCount }),
+    }),
+    *validate(o: Stored, at: Ref<Stored>, { old }) {
+      yield* validateEvent(o, at, 'reportingController')
+      if (old) yield* validateStrictChange(o, old, at)
+      else yield* validateStrictEvent(o, at)
+    },
+    selectable: {
+      reason: 'reason',
+      type: 'type',
+      reportingController: 'reportingComponent',
+      'regarding.kind': 'involvedObject.kind',
+      'regarding.namespace': 'involvedObject.namespace',
+      'regarding.name': 'involvedObject.name',
+      'regarding.uid': 'involvedObject.uid',
+      'regarding.apiVersion': 'involvedObject.apiVersion',
+      'regarding.resourceVersion': 'involvedObject.resourceVersion',
+      'regarding.fieldPath': 'involvedObject.fieldPath',
+    },
+  },
+})
