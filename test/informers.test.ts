@@ -1,0 +1,151 @@
+// Informers on 10,000 objects, by list-watch and by watch-list: whatever happens to the server, they end up with what it holds.
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CoreV1Api, KubeConfig, makeInformer, type V1ConfigMap } from '@kubernetes/client-node'
+import { ask, CONFIG_MAPS, configMap, eventually, patient, type ServerProcess, startProcess } from './kit.ts'
+import { Reflector } from './reflector.ts'
+import { type Connection, openConnection } from './robustness/connection.ts'
+
+const OBJECTS = 10_000
+const AT_ONCE = 64
+const WINDOW_MS = 2_000
+const FLAGS = ['--history-window', `${WINDOW_MS}ms`, '--bookmark-interval', '500ms']
+const namespace = 'default'
+
+test('informers hold what the server holds after restarts, kills and forgotten pasts', patient, async t => {
+  let server = await startProcess(t, { flags: FLAGS })
+  const restart = async (signal: NodeJS.Signals) => {
+    await server.stop(signal)
+    server = await startProcess(t, { flags: FLAGS, dataDir: server.dataDir, port: server.port })
+  }
+  const writes = openConnection('http/2', server)
+  t.after(() => writes.close())
+  await inParallel(OBJECTS, i => create(writes, i))
+
+  const everything = openInformer(t, server)
+  const red = openInformer(t, server, 'color=red')
+  const reflector = openReflector(t, server)
+  const agree = () => agreed(server, { everything: () => everything.list(), red: () => red.list(), reflector: () => reflector.list() })
+  await agree()
+
+  await churn(writes, 1)
+  await agree()
+  await restart('SIGTERM')
+  await churn(writes, 2)
+  await agree()
+  const changing = churn(writes, 3).catch(() => {})
+  await restart('SIGKILL')
+  await changing
+  await agree()
+
+  const listed = everything.lists()
+  const { beginnings } = reflector
+  for (const client of [everything, red, reflector]) await client.pause()
+  await churn(writes, 4)
+  // Longer than the server remembers; the write after it makes it forget, as does the start.
+  await sleep(WINDOW_MS * 1.5)
+  await churn(writes, 5)
+  await restart('SIGTERM')
+  for (const client of [everything, red, reflector]) await client.resume()
+  await agree()
+  assert.ok(everything.lists() > listed, 'an informer whose past is forgotten lists again')
+  assert.ok(reflector.beginnings > beginnings, 'a watch-list whose past is forgotten begins again')
+})
+
+const COLORS = ['red', 'green', 'blue']
+const nameOf = (i: number) => `object-${String(i).padStart(5, '0')}`
+
+/** Does something so many times, some at once. */
+async function inParallel(count: number, act: (i: number) => Promise<unknown>): Promise<void> {
+  let next = 0
+  const worker = async () => {
+    while (next < count) await act(next++)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+}
+
+async function create(writes: Connection, i: number, round = 0): Promise<void> {
+  const body = configMap(nameOf(i), { round: String(round) }, { labels: { color: COLORS[i % 3] } })
+  const { status, json } = await writes.call({ method: 'POST', path: CONFIG_MAPS, body })
+  assert.ok(status === 201 || (round > 0 && status === 409), JSON.stringify(json))
+}
+
+/** Changes, recolors, deletes and creates a few hundred objects. */
+async function churn(writes: Connection, round: number): Promise<void> {
+  const type = 'application/merge-patch+json'
+  await inParallel(400, async n => {
+    const i = (n * 7919 + round * 31) % OBJECTS
+    const path = `${CONFIG_MAPS}/${nameOf(i)}`
+    if (n % 4 === 0) await writes.call({ method: 'DELETE', path })
+    else if (n % 4 === 1) await create(writes, OBJECTS + round * 400 + n, round)
+    else {
+      const body = { metadata: { labels: { color: COLORS[(i + n) % 3] } }, data: { round: String(round) } }
+      await writes.call({ method: 'PATCH', path, type, body })
+    }
+  })
+}
+
+function configOf(server: ServerProcess): KubeConfig {
+  const config = new KubeConfig()
+  config.loadFromFile(server.kubeconfig)
+  return config
+}
+
+/** A list-watch informer that is started again whenever it fails, as its users do, unless it was paused. */
+function openInformer(t: TestContext, server: ServerProcess, labelSelector?: string) {
+  const config = configOf(server)
+  const core = config.makeApiClient(CoreV1Api)
+  let lists = 0
+  let isPaused = false
+  const list = () => {
+    lists++
+    return core.listNamespacedConfigMap({ namespace, ...(labelSelector !== undefined && { labelSelector }) })
+  }
+  const informer = makeInformer(config, CONFIG_MAPS, list, labelSelector)
+  const pause = () => {
+    isPaused = true
+    return informer.stop()
+  }
+  const resume = () => {
+    isPaused = false
+    return informer.start()
+  }
+  informer.on('error', async () => {
+    await sleep(100)
+    if (!isPaused) await informer.start()
+  })
+  t.after(pause)
+  void informer.start()
+  return { list: () => informer.list(), lists: () => lists, pause, resume }
+}
+
+function openReflector(t: TestContext, server: ServerProcess) {
+  const reflector = new Reflector(configOf(server), CONFIG_MAPS)
+  const running = reflector.run()
+  t.after(() => {
+    reflector.stop()
+    return running
+  })
+  return reflector
+}
+
+/** What two views of an object must have in common: the version, which stands for all of it, and what it says. */
+const shown = ({ metadata, data }: V1ConfigMap) =>
+  `${metadata?.name} ${metadata?.resourceVersion} ${metadata?.labels?.['color']} ${data?.['round']}`
+const sorted = (objects: readonly V1ConfigMap[]) => objects.map(shown).sort()
+
+type Views = Readonly<Record<'everything' | 'red' | 'reflector', () => readonly V1ConfigMap[]>>
+
+/** Waits until every cache holds what a list holds. */
+async function agreed(server: ServerProcess, { everything, red, reflector }: Views): Promise<void> {
+  const list = async (query: string) => sorted((await ask(server, CONFIG_MAPS + query)).json.items)
+  const whole = await list('')
+  const part = await list('?labelSelector=color%3Dred')
+  assert.ok(whole.length > OBJECTS / 2 && part.length > OBJECTS / 10)
+  const same = (objects: readonly V1ConfigMap[], wanted: readonly string[]) =>
+    objects.length === wanted.length && sorted(objects).every((text, i) => text === wanted[i])
+  await eventually('an informer that holds everything', () => same(everything(), whole) || undefined)
+  await eventually('an informer that holds its selection', () => same(red(), part) || undefined)
+  await eventually('a watch-list that holds everything', () => same(reflector(), whole) || undefined)
+}
