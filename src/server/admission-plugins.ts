@@ -7,6 +7,7 @@ import { persistentVolumeClaimResize } from '../admission/persistent-volume-clai
 import type { Plugin } from '../admission/plugin.ts'
 import { priority } from '../admission/priority.ts'
 import type { Reader } from '../admission/reader.ts'
+import { runtimeClass } from '../admission/runtime-class.ts'
 import { storageObjectInUseProtection } from '../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../admission/taint-nodes-by-condition.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -26,5 +27,6 @@ export const admissionPlugins = ({ reader, namespace, groupDomain }: PluginParts
   defaultStorageClass(reader, groupDomain),
   storageObjectInUseProtection(groupDomain),
   persistentVolumeClaimResize(reader, groupDomain),
+  runtimeClass(reader, groupDomain),
   defaultIngressClass(reader, groupDomain),
 ]
