@@ -3,14 +3,15 @@ import { firstDifference } from './check-reads.ts'
 import type { Context } from './check-writes.ts'
 import { type Revision, type Seen, type Session, sameObject, type Violation, type WatchEvent } from './history.ts'
 import { matches, showSelection } from './selection.ts'
-import { type Entry, firstAfter, type Timeline } from './timeline.ts'
+import { type Entry, firstAfter, type Timeline, UNKNOWN } from './timeline.ts'
 
 export function* checkWatches(context: Context): Iterable<Violation> {
   for (const act of context.history.acts) if (act.form === 'watch') yield* checkSession(context, act)
 }
 
 type Change = Extract<WatchEvent, { object: Seen }>
-type Expected = { readonly type: Change['type']; readonly object: Seen }
+/** `isSure` unless nobody knows what was there before: it may then be of another type, or a deletion not come at all. */
+type Expected = { readonly type: Change['type']; readonly object: Seen; readonly isSure: boolean }
 
 function* checkSession(context: Context, session: Session): Iterable<Violation> {
   const begun = session.from === undefined ? checkInitial(context, session) : { from: session.from, sent: 0 }
@@ -104,6 +105,8 @@ function checkEvents(timeline: Timeline, session: Session, { from, sent }: Begin
   for (const event of events.slice(sent)) {
     const revision = revisionOf(event)
     const at = { revision, time: event.time, ...(event.type !== 'BOOKMARK' && { key: event.object.key }) }
+    const passed = event.type === 'BOOKMARK' ? revision + 1 : revision
+    while (next && !next.isSure && next.type === 'DELETED' && next.object.revision < passed) next = expected.next().value
     if (revision < reached) return violation(session, 'watches are ordered', `${show(event)} came after ${reached}`, at)
     if (event.type === 'BOOKMARK') {
       if (next && next.object.revision <= revision && !isUncertain)
@@ -125,6 +128,7 @@ function compare(event: Change, next: Expected | undefined): (Pick<Violation, 'p
   if (!next) return { promise: 'watches tell what happened', what: `${show(event)} came, but nothing like it happened` }
   if (next.object.revision < event.object.revision)
     return { promise: 'watches are reliable', what: `${show(next)} was left out before ${show(event)}`, at: { key: next.object.key } }
+  if (next.object.revision === event.object.revision && !next.isSure) return undefined
   if (next.object.revision === event.object.revision && next.type === event.type && sameObject(next.object, event.object)) return undefined
   return { promise: 'watches tell what happened', what: `${show(event)} came instead of ${show(next)}` }
 }
@@ -140,12 +144,13 @@ function* expectedEvents(timeline: Timeline, { selection }: Session, from: Revis
 }
 
 function eventOf(timeline: Timeline, selection: Session['selection'], { key, revision, after }: Entry): Expected | undefined {
-  const versions = timeline.of(key)
-  const before = versions[firstAfter(versions, revision) - 2]?.after
-  const was = before !== undefined && matches(selection, key, before.labels)
-  if (after && matches(selection, key, after.labels)) return { type: was ? 'MODIFIED' : 'ADDED', object: after }
+  const before = timeline.state(key, revision - 1)
+  const isSure = before !== UNKNOWN
+  const was = isSure && before !== undefined && matches(selection, key, before.labels)
+  if (after && matches(selection, key, after.labels)) return { type: was ? 'MODIFIED' : 'ADDED', object: after, isSure }
+  if (!isSure) return { type: 'DELETED', object: { key, revision, uid: '', value: '', labels: {} }, isSure }
   // An object that leaves is shown as it last was inside, with the revision of its leaving.
-  return was ? { type: 'DELETED', object: { ...before, revision } } : undefined
+  return was ? { type: 'DELETED', object: { ...before, revision }, isSure } : undefined
 }
 
 /** A client may be told that its past is forgotten only when that past is longer ago than the window. */

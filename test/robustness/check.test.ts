@@ -264,6 +264,11 @@ test('where nobody was told everything, nothing is held against anyone', () => {
   const lost = put(object(A, 0, 'lost'), { start: 5, end: 9, outcome: { is: 'unknown' } })
   const gap = [watch(1, [bookmark(2)]), watch(6, [bookmark(9)])]
   assert.deepEqual(promises(lost, ...gap, get(A, object(A, 5, 'lost'), { start: 90, end: 95 })), [])
+  const unseen = [put(a2), remove(A, 3, { outcome: { is: 'unknown' } }), put(object(A, 7, 'a7', { uid: 'second' }))]
+  const later = [watch(1, [event('ADDED', a2)]), watch(6, [event('ADDED', object(A, 7, 'a7', { uid: 'second' }))])]
+  assert.deepEqual(promises(...unseen, ...later), [])
+  assert.deepEqual(promises(...unseen, ...later, page(6, [])), [])
+  assert.deepEqual(promises(...unseen, ...later, page(6, []), page(6, [a2], { selection: RED })), ['a list is a snapshot'])
 })
 
 test('a violation is shown with the few lines of history around it', () => {

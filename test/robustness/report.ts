@@ -12,8 +12,8 @@ export function describe(history: History, violation: Violation): string {
 type Line = { readonly time: Time; readonly text: string; readonly revision?: Revision | undefined }
 
 /** The lines nearest to where it happened, in order of time. */
-function excerpt({ acts }: History, { key, revision, time }: Violation): string[] {
-  const lines = acts.flatMap(act => linesOf(act, key))
+function excerpt({ acts }: History, { key, revision, time, promise }: Violation): string[] {
+  const lines = acts.flatMap(act => linesOf(act, key, promise.includes('bookmark')))
   const at = time ?? lines.find(line => line.revision === revision)?.time ?? 0
   const distance = (line: Line) => (line.revision !== undefined && line.revision === revision ? -1 : Math.abs(line.time - at))
   const nearest = lines.sort((a, b) => distance(a) - distance(b)).slice(0, LINES)
@@ -21,7 +21,7 @@ function excerpt({ acts }: History, { key, revision, time }: Violation): string[
 }
 
 /** The lines that an act is, as far as they are about a key; without a key, all. */
-function linesOf(act: Act, key: string | undefined): Line[] {
+function linesOf(act: Act, key: string | undefined, withBookmarks: boolean): Line[] {
   const span = `(took ${(act.end - act.start).toFixed(1)} ms)`
   const about = (other: string) => key === undefined || key === other
   switch (act.form) {
@@ -65,7 +65,9 @@ function linesOf(act: Act, key: string | undefined): Line[] {
     case 'page':
       return [pageLine(act, key, span)]
     case 'watch':
-      return act.events.filter(event => event.type === 'BOOKMARK' || about(event.object.key)).map(event => eventLine(act, event))
+      return act.events
+        .filter(event => (event.type === 'BOOKMARK' ? withBookmarks || key === undefined : about(event.object.key)))
+        .map(event => eventLine(act, event))
   }
 }
 

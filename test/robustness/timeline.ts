@@ -28,6 +28,7 @@ export type Entry = {
 
 /** No client was told everything between these: what is not known to have happened may have. */
 type Hole = { readonly after: Revision; readonly upTo: Revision }
+type Anchor = { readonly revision: Revision; readonly keys: ReadonlySet<Key> }
 
 export const UNKNOWN = Symbol('unknown')
 export type State = Seen | undefined | typeof UNKNOWN
@@ -43,6 +44,8 @@ export class Timeline {
   #ordered = new Map<string, Entry[]>()
   #byKey = new Map<Key, Entry[]>()
   readonly #holes = new Map<string, Hole[]>()
+  /** Whole lists by resource, oldest first: they tell what a hole has left behind. */
+  readonly #anchors = new Map<string, Anchor[]>()
 
   constructor(history: History) {
     this.base = history.base.revision
@@ -92,8 +95,11 @@ export class Timeline {
   state(key: Key, revision: Revision): State {
     const entry = lastUpTo(this.of(key), revision)
     const since = Math.max(entry?.revision ?? 0, this.base)
-    if (revision < this.base || this.isUncertain(resourceOf(key), since, revision)) return UNKNOWN
-    return entry?.after
+    const resource = resourceOf(key)
+    if (revision >= this.base && !this.isUncertain(resource, since, revision)) return entry?.after
+    const anchor = this.#anchors.get(resource)?.findLast(anchor => anchor.revision <= revision)
+    if (!anchor || anchor.revision < since || this.isUncertain(resource, anchor.revision, revision)) return UNKNOWN
+    return anchor.keys.has(key) ? entry?.after : undefined
   }
 
   /** What a selection held at a revision, in the order of keys; `isUncertain` when some keys are not known. */
@@ -137,6 +143,8 @@ export class Timeline {
         break
       case 'page':
         for (const item of act.items) this.#put(item, act.end)
+        if (isWhole(act.selection) && act.after === undefined && !act.more)
+          pushTo(this.#anchors, act.selection.resource, { revision: act.revision, keys: new Set(act.items.map(item => item.key)) })
         break
       case 'watch':
         this.#learnFromWatch(act)
@@ -181,6 +189,7 @@ export class Timeline {
   }
 
   #arrange(): void {
+    for (const anchors of this.#anchors.values()) anchors.sort((a, b) => a.revision - b.revision)
     for (const entry of [...this.#entries.values()].sort((a, b) => a.revision - b.revision)) {
       pushTo(this.#ordered, resourceOf(entry.key), entry)
       pushTo(this.#byKey, entry.key, entry)
@@ -204,12 +213,12 @@ export function firstAfter(entries: readonly Entry[], revision: Revision): numbe
 
 const lastUpTo = (entries: readonly Entry[], revision: Revision): Entry | undefined => entries[firstAfter(entries, revision) - 1]
 
+const isWhole = ({ namespace, name, labels }: Selection): boolean => namespace === undefined && name === undefined && labels === undefined
+
 /** The stretches over which some client was told everything that happened to a resource. */
 function coverage({ acts }: History, resource: string): Hole[] {
   return acts.flatMap(act => {
-    if (act.form !== 'watch' || act.selection.resource !== resource) return []
-    const { namespace, name, labels } = act.selection
-    if (namespace !== undefined || name !== undefined || labels !== undefined) return []
+    if (act.form !== 'watch' || act.selection.resource !== resource || !isWhole(act.selection)) return []
     const begin = act.from ?? act.events.find(e => e.type === 'BOOKMARK' && e.endsInitial)
     const after = typeof begin === 'number' ? begin : begin?.type === 'BOOKMARK' ? begin.revision : undefined
     const last = act.events.at(-1)

@@ -4,7 +4,7 @@ import type { Stream } from './connection.ts'
 import type { Revision, Session, WatchEvent } from './history.ts'
 import { seen } from './objects.ts'
 import { list } from './reader.ts'
-import { type Client, now, type Run, record } from './run.ts'
+import { type Client, now, type Run, record, WINDOW_MS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery, showSelection } from './selection.ts'
 
 const RETRY_MS = 30
@@ -151,7 +151,7 @@ export class Watcher {
     const over = stream.ended.then(() => (isOver = true))
     while (!isOver && !this.#settling) {
       stream.read(false)
-      await Promise.race([over, sleep(random.below(4_000))])
+      await Promise.race([over, sleep(random.below(random.oneIn(5) ? 2 * WINDOW_MS : 1_000))])
       stream.read(true)
       await Promise.race([over, sleep(random.below(1_000))])
     }
