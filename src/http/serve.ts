@@ -20,7 +20,6 @@ import { header, type Request, type Response } from './message.ts'
 import type { Metrics } from './metrics.ts'
 import { negotiate } from './negotiate.ts'
 import { deadline, recover, trace } from './surround.ts'
-import { warned } from './warning.ts'
 
 /** All that answering a request needs. */
 export interface Api {
@@ -96,5 +95,5 @@ async function handleCall(request: Request, call: Call, { user, api }: { user: U
       return request.signal
     },
   })
-  return warned(await encode(result, format, now), call.resource.def.deprecated)
+  return encode(result, format, now)
 }

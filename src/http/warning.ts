@@ -1,6 +1,5 @@
 /** Warnings for people, as headers that clients print. */
 import { LIMITS } from './limits.ts'
-import type { Response } from './message.ts'
 
 /** One `Warning` header for each distinct text, their total size bounded. */
 export function warningHeaders(warnings: readonly string[]): string[] {
@@ -16,13 +15,6 @@ export function warningHeaders(warnings: readonly string[]): string[] {
     headers.push(quoted(cut))
   }
   return headers
-}
-
-/** The response with one more warning, before those it has. */
-export function warned(response: Response, text: string | undefined): Response {
-  if (text === undefined) return response
-  const { warning = [] } = response.headers
-  return { ...response, headers: { ...response.headers, warning: [...warningHeaders([text]), ...[warning].flat()] } }
 }
 
 /** Header values are Latin-1 on the wire: the UTF-8 bytes of the text are sent as such. */
