@@ -72,6 +72,11 @@ export class Caches implements AsyncDisposable {
     return cache
   }
 
+  /** Whether objects of the resource are kept here. */
+  has(resource: Resource): boolean {
+    return this.#byPrefix.has(resource.prefix)
+  }
+
   /** Resolves once everything up to a revision can be read, or nobody waits for it any more. */
   reached(revision: Revision, signal?: AbortSignal): Promise<void> {
     if (this.#revision >= revision) return Promise.resolve()

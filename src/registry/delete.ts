@@ -85,7 +85,8 @@ async function attemptRemoval(deps: Deps, removal: Removal, version: Version): P
   return erase(deps, removal, { version, stored })
 }
 
-function checkPreconditions(resource: Resource, { metadata }: AnyObject, { preconditions: { uid, resourceVersion } }: DeleteOptions): void {
+/** A deletion may name the uid and the version of the object that is meant. */
+export function checkPreconditions(resource: Resource, { metadata }: AnyObject, { preconditions: { uid, resourceVersion } }: DeleteOptions): void {
   const subject = { ...resource, plural: resource.kind }
   if (uid !== undefined && uid !== metadata.uid)
     throw conflict(

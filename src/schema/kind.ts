@@ -71,8 +71,21 @@ export interface Action<O, I = any> {
   readonly verbs: readonly ['create']
   /** Returns the object to store, or `delete` to store the changed copy and then delete it with the options of the message. */
   readonly act: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
+  /** Who has to agree first. */
+  readonly consent?: Consent<O, I>
   /** What the caller gets back. Default: a Status of success. */
   readonly answer?: 'object' | 'status' | 'input'
+}
+
+/** Objects of another kind in the same namespace that have a say in an action. Where that kind is not served, nobody has. */
+export interface Consent<O, I = any, H = any> {
+  readonly kind: Kind<H>
+  /** The one that has to agree; undefined when none has to. May refuse by throwing a StatusError. */
+  asks(o: O, input: I & Envelope, others: readonly H[]): H | undefined
+  /** Notes in a copy of that one that it has agreed, or refuses by throwing a StatusError. What is noted is stored before the action. */
+  gives(other: H, o: O, ctx: RequestContext): void
+  /** The view of it that is written. */
+  readonly subresource: string
 }
 
 /** Where a scalable kind keeps its size. */

@@ -1,9 +1,8 @@
-/** What a fresh server has: the namespaces every client counts on, and the range its services get their addresses from. */
-
+/** What a fresh server has: the namespaces and priority classes that clients count on, and the range of its services' addresses. */
+import { SYSTEM_PRIORITY_CLASSES } from '../kinds/scheduling/priorityclass.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { LocalClient } from '../registry/local-client.ts'
-import type { Resource } from '../schema/resource.ts'
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 /** The range named in the configuration. */
@@ -19,7 +18,14 @@ export type Bootstrap = {
 
 /** Creates what is not there yet; what is there stays as it is, but that a range may get its second family. */
 export async function bootstrap(setup: Bootstrap): Promise<void> {
-  await Promise.all([...NAMESPACES.map(name => ensureNamespace(setup, name)), ensureRange(setup)])
+  await Promise.all([...NAMESPACES.map(name => ensureNamespace(setup, name)), ensurePriorityClasses(setup), ensureRange(setup)])
+}
+
+async function ensurePriorityClasses({ client, catalog, groupDomain }: Bootstrap): Promise<void> {
+  const resource = catalog.find(`scheduling.${groupDomain}`, 'v1', 'priorityclasses')
+  if (!resource) return
+  const absent = SYSTEM_PRIORITY_CLASSES.filter(({ name }) => !client.get(resource, { name }))
+  await Promise.all(absent.map(({ name, ...fields }) => client.create(resource, { metadata: { name }, ...fields })))
 }
 
 async function ensureNamespace({ client, catalog }: Bootstrap, name: string): Promise<void> {
@@ -36,12 +42,12 @@ export async function ensureRange({ client, catalog, groupDomain, ranges: cidrs 
   if (!stored) await client.create(resource, { metadata: RANGE, spec: { cidrs } })
   else if (has.length === 1 && cidrs.length === 2 && has[0] === cidrs[0])
     await client.patch(resource, RANGE, { spec: { cidrs } }, { type: 'application/merge-patch+json' })
-  await reportReady(client, resource, cidrs)
 }
 
-/** The server itself vouches for its own range until a controller says something about it. */
-async function reportReady(client: LocalClient, resource: Resource, cidrs: readonly string[]): Promise<void> {
-  const stored = client.get(resource, RANGE)
+/** The server itself says that its own range is ready, until a controller says something about it. */
+export async function reportRange({ client, catalog, groupDomain, ranges: cidrs }: Bootstrap): Promise<void> {
+  const resource = catalog.find(`networking.${groupDomain}`, 'v1', 'servicecidrs')
+  const stored = resource && client.get(resource, RANGE)
   const { conditions = [] } = stored?.['status'] ?? {}
   const isSaid = (conditions as { type: string }[]).some(({ type }) => type === 'Ready')
   if (!stored || stored.metadata.deletionTimestamp || isSaid || !deepEqual(stored['spec'].cidrs, [...cidrs])) return

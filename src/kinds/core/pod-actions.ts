@@ -6,6 +6,8 @@ import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, refTo } from '../../schema/refs.ts'
 import { badRequest, conflict, invalidObject } from '../../schema/status-error.ts'
 import { message, type Static } from '../../schema/types.ts'
+import { type Budget, budgetFor, grantDisruption } from '../policy/disruption.ts'
+import { PodDisruptionBudget } from '../policy/poddisruptionbudget.ts'
 import { setPodCondition } from '../shapes/pod/conditions.ts'
 import { dropInitContainerAnnotations } from '../shapes/pod/features.ts'
 import { ObjectReference } from '../shapes/pod/references.ts'
@@ -35,16 +37,28 @@ export const binding: Action<PodObject, Binding> = {
 export const eviction: Action<PodObject, Eviction> = {
   input: { group: 'policy', version: 'v1', kind: 'Eviction', type: Eviction },
   verbs: ['create'],
+  consent: {
+    kind: PodDisruptionBudget,
+    subresource: 'status',
+    asks(pod, input, budgets: readonly Budget[]) {
+      checkEviction(pod, input)
+      return budgetFor(pod, budgets)
+    },
+    gives: (budget: Budget, pod, { now }) => grantDisruption(budget, pod.metadata.name ?? '', now),
+  },
   act: (pod, input, { now }) => {
-    checkName(pod, input)
-    if (input.deleteOptions?.ignoreStoreReadErrorWithClusterBreakingPotential) {
-      const at = refTo(input).deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential
-      const error = invalid(at, 'can not be set for pod eviction, try after removing the option')
-      throw invalidObject({ group: 'policy', kind: 'Eviction' }, input.metadata.name ?? '', [error])
-    }
+    checkEviction(pod, input)
     setPodCondition(pod.status, EVICTED, now)
     return 'delete'
   },
+}
+
+function checkEviction(pod: PodObject, input: Eviction & Envelope): void {
+  checkName(pod, input)
+  if (!input.deleteOptions?.ignoreStoreReadErrorWithClusterBreakingPotential) return
+  const at = refTo(input).deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential
+  const error = invalid(at, 'can not be set for pod eviction, try after removing the option')
+  throw invalidObject({ group: 'policy', kind: 'Eviction' }, input.metadata.name ?? '', [error])
 }
 
 const EVICTED = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' }

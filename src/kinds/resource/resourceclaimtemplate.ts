@@ -4,6 +4,7 @@ import { defineKind } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import { message } from '../../schema/types.ts'
+import { internalForm } from '../shapes/internal-form.ts'
 import { meansTheSame } from '../shapes/pod/equality-rules.ts'
 import { validateTemplateMeta } from '../shapes/pod/persistent-volume-claim-rules.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
@@ -12,7 +13,6 @@ import { validateClaimSpec } from './claim-rules.ts'
 import { ResourceClaimSpec } from './claim-shapes.ts'
 import { dropDisabled } from './features.ts'
 import { all, inOrder } from './findings.ts'
-import { internalForm } from './internal-form.ts'
 
 const ResourceClaimTemplateSpec = message('ResourceClaimTemplateSpec', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claims.'],

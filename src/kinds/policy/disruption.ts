@@ -1,0 +1,89 @@
+/** What a disruption budget says to an eviction. */
+import { setOwn } from '../../lib/json-value.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import type { ObjectMeta } from '../../schema/object-meta.ts'
+import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
+import { labelTermsOf, matchesLabels } from '../shapes/meta.ts'
+import type { PodStatus } from '../shapes/pod/status.ts'
+import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
+
+export type Budget = ObjectOf<typeof PodDisruptionBudget>
+type Pod = { readonly metadata: ObjectMeta; readonly status: PodStatus }
+
+/** Evictions that nobody has confirmed yet; beyond so many something is wrong with whoever should. */
+const MOST_UNCONFIRMED = 2000
+const CAUSE = 'DisruptionBudget'
+const VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
+const RETRY_SECONDS = 10
+
+/** The budget that must allow the eviction of a pod; undefined when none has to. */
+export function budgetFor(pod: Pod, budgets: readonly Budget[]): Budget | undefined {
+  const { phase = '', conditions = [] } = pod.status
+  if (['Succeeded', 'Failed', 'Pending'].includes(phase) || pod.metadata.deletionTimestamp) return undefined
+  const [budget, ...more] = budgets.filter(({ spec }) => labelTermsOf(spec.selector) && matchesLabels(spec.selector, pod.metadata.labels))
+  if (more.length > 0)
+    throw new StatusError(500, '', 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
+  const isReady = conditions?.some(c => c.type === 'Ready' && c.status === 'True') ?? false
+  return budget && !isReady && letsUnhealthyGo(budget) ? undefined : budget
+}
+
+/** A pod that is not ready is no loss, where the budget says so or has enough others. */
+function letsUnhealthyGo({ spec, status: { currentHealthy, desiredHealthy } }: Budget): boolean {
+  return spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' || (currentHealthy >= desiredHealthy && desiredHealthy > 0)
+}
+
+/** Takes one disruption from the budget for a pod, or throws why there is none. */
+export function grantDisruption({ metadata, status }: Budget, pod: string, now: Date): void {
+  const name = metadata.name ?? ''
+  if (Number(status.observedGeneration ?? 0) < Number(metadata.generation ?? 0))
+    throw violated(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
+  const subject = `The disruption budget ${name} does not allow evicting pods currently`
+  if (status.disruptionsAllowed < 0)
+    throw refused(name, 'pdb disruptions allowed is negative', `${subject}: pdb disruptions allowed is negative`)
+  if (Object.keys(status.disruptedPods ?? {}).length > MOST_UNCONFIRMED)
+    throw refused(
+      name,
+      'DisruptedPods map too big - too many evictions not confirmed by PDB controller',
+      `${subject}: too many pending evictions not confirmed by PDB controller`,
+    )
+  if (status.disruptionsAllowed === 0) throw violated(whyNone(status, name, subject))
+  const time = formatTime(instantOf(now.getTime()))
+  status.disruptionsAllowed--
+  if (status.disruptionsAllowed === 0) sayInsufficient(status, time)
+  status.disruptedPods ??= {}
+  setOwn(status.disruptedPods, pod, time)
+}
+
+function whyNone({ conditions = [], currentHealthy, desiredHealthy }: Budget['status'], name: string, subject: string): string {
+  const condition = conditions.find(c => c.type === 'DisruptionAllowed' && c.status === 'False' && c.message)
+  if (condition?.reason === 'SyncFailed') return `${subject} because it failed sync: ${condition.message}`
+  if (currentHealthy <= desiredHealthy)
+    return `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`
+  return condition ? `${subject} (${condition.reason}): ${condition.message}` : subject
+}
+
+function sayInsufficient(status: Budget['status'], time: string): void {
+  const conditions = (status.conditions ??= [])
+  const at = conditions.findIndex(c => c.type === 'DisruptionAllowed')
+  const old = conditions[at]
+  const condition = {
+    type: 'DisruptionAllowed',
+    status: 'False',
+    ...(status.observedGeneration !== undefined && { observedGeneration: status.observedGeneration }),
+    lastTransitionTime: old?.status === 'False' ? old.lastTransitionTime : time,
+    reason: 'InsufficientPods',
+    message: '',
+  }
+  if (old) conditions[at] = condition
+  else conditions.push(condition)
+}
+
+const causes = (message: string) => [{ reason: CAUSE, message }]
+const violated = (why: string, retryAfterSeconds?: number) =>
+  new StatusError(429, 'TooManyRequests', VIOLATED, { causes: causes(why), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) })
+
+function refused(name: string, why: string, cause: string): StatusError {
+  const { code, reason, message, details } = forbiddenRequest({ group: 'policy', plural: 'poddisruptionbudget', kind: '' }, name, why)
+  return new StatusError(code, reason, message, { ...details, causes: causes(cause) })
+}
