@@ -22,6 +22,10 @@ function writable(versions = 1000) {
     newest: () => newest,
     put: (path: string, color = 'red') => cache.apply(put(path, { color }, ++newest)),
     drop: (path: string) => cache.apply(drop(path, ++newest)),
+    damage(path: string) {
+      const event = put(path, {}, ++newest)
+      cache.apply({ ...event, after: { ...event.after!, value: new Uint8Array(), fault: 'checksum' } })
+    },
     open(selection: Selection, { from = newest, initial = false, sink = new Recorder() } = {}) {
       const watch = new Watch(
         cache,
@@ -171,4 +175,18 @@ test('whatever is watched from wherever, the events in order lead to the state o
     ),
     { numRuns: 200 },
   )
+})
+
+test('a watch that meets an object that cannot be read names it and ends, wherever it meets it', () => {
+  const end = 'Internal error occurred: widgets.test.example "b" cannot be read from storage'
+  const seen = (sink: Recorder) => [...told(sink), sink.ended?.error?.message]
+  const w = writable()
+  w.put('n/a')
+  w.damage('n/b')
+  assert.deepEqual(seen(w.open(ANY, { initial: true }).sink), ['ADDED n/a red@2', end])
+  assert.deepEqual(seen(w.open(ANY, { from: 1 }).sink), ['ADDED n/a red@2', end])
+  const { sink } = w.open(ANY)
+  w.drop('n/b')
+  assert.deepEqual(seen(sink), [end])
+  assert.equal(w.cache.watchers.size, 0)
 })

@@ -6,7 +6,7 @@
  *
  * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
  */
-import { expired, type StatusError } from '../schema/status-error.ts'
+import { expired, internalError, type StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import type { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
@@ -85,7 +85,7 @@ export class Watch implements WatchStream, Watcher {
   receive(event: WatchEvent, version: Version): void {
     // A watch may begin in the future.
     if (version.revision <= this.#position) return
-    this.#sink!.event(event)
+    if (!this.#send(event, version)) return
     this.#position = version.revision
     if (this.#sink!.backlog > BACKLOG_LIMIT) this.#fallBehind()
   }
@@ -116,7 +116,7 @@ export class Watch implements WatchStream, Watcher {
 
   #sendInitial(): void {
     const { value: version, done } = this.#initial!.next()
-    if (version) this.#sink!.event(new WatchEvent('ADDED', this.cache.resource, version.json))
+    if (version) this.#send(new WatchEvent('ADDED', this.cache.resource, version.json), version)
     if (!done) return
     this.#initial = undefined
     const mark = this.#request.afterInitial?.(this.#position)
@@ -136,12 +136,19 @@ export class Watch implements WatchStream, Watcher {
       const before = version.previous?.deleted ? undefined : version.previous
       const event = new EventsOf(this.cache.resource, version, before).for(this.selection)
       if (!event) continue
-      this.#sink!.event(event)
+      this.#send(event, version)
       return
     }
     this.#position = Math.max(this.#position, this.#newest())
     this.#state = 'live'
     this.cache.watchers.add(this)
+  }
+
+  /** A watch that would leave out an object without saying so would be a lie: where one cannot be read, it ends and names it. */
+  #send(event: WatchEvent, { name }: Version): boolean {
+    if (event.json.length === 0) this.end(internalError(`${this.cache.resource.qualified} "${name}" cannot be read from storage`))
+    else this.#sink!.event(event)
+    return this.#state !== 'ended'
   }
 
   #fallBehind(): void {

@@ -1,13 +1,14 @@
-/** The compare-and-swap loop that every change of a stored object goes through, so that decisions are about what is stored. */
+/** A change of a stored object: what is wanted, made from what is stored, then admitted, prepared, validated and swapped in. */
 import { admit } from '../admission/plugin.ts'
 import { type Version, withRevision } from '../cache/version.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { keepTimesIfUnchanged } from '../patch/managers.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
-import { keyOf, type Resource } from '../schema/resource.ts'
-import { badRequest, conflict, internalError, invalidObject, MODIFIED, notFound } from '../schema/status-error.ts'
+import type { Resource } from '../schema/resource.ts'
+import { badRequest, conflict, internalError, invalidObject, MODIFIED } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
+import { untilDecided } from './attempts.ts'
 import type { Deps } from './deps.ts'
 import { servedJson, storedResource, toServed, toStored } from './forms.ts'
 import { readStored, storedForm } from './stored-form.ts'
@@ -27,30 +28,8 @@ export type Change = {
   readonly whenAbsent?: () => Promise<Result>
 }
 
-const ATTEMPTS = 16
-
-export async function change(deps: Deps, wish: Change): Promise<Result> {
-  const { resource, namespace, name } = wish.call
-  const key = keyOf(resource, namespace, name)
-  let endTurn: (() => void) | undefined
-  try {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const version = deps.caches.of(resource).get(key)
-      if (!version) {
-        if (wish.whenAbsent) return await wish.whenAbsent()
-        throw notFound(resource, name)
-      }
-      const result = await attemptChange(deps, wish, version)
-      if (result) return result
-      // Whoever named a version tries again, too: to be told that the object is gone if it is, and not merely changed.
-      endTurn ??= await deps.turns.take(key)
-      // The store is ahead of the cache while others' writes are on their way.
-      await deps.caches.reached((await deps.store.get(key)).revision)
-    }
-    throw conflict(resource, name, MODIFIED)
-  } finally {
-    endTurn?.()
-  }
+export function change(deps: Deps, wish: Change): Promise<Result> {
+  return untilDecided(deps, wish.call, { once: version => attemptChange(deps, wish, version), whenAbsent: wish.whenAbsent })
 }
 
 /** One turn of the loop. Without a result when another write came first. */

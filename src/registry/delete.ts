@@ -6,9 +6,10 @@ import { formatTime, instantOf, millisecondsOf, parseTime } from '../lib/time.ts
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { keyOf, type Resource } from '../schema/resource.ts'
-import { conflict, invalidObject, MODIFIED, notFound } from '../schema/status-error.ts'
+import type { Resource } from '../schema/resource.ts'
+import { conflict, invalidObject } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
+import { untilDecided } from './attempts.ts'
 import { decodeStored } from './change.ts'
 import { claimedVersion, decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
@@ -16,8 +17,6 @@ import { servedJson, storedResource, toServed } from './forms.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
 import { storedForm } from './stored-form.ts'
 import { next } from './strategy.ts'
-
-const ATTEMPTS = 16
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })
@@ -40,30 +39,15 @@ function decodeDeleteOptions(expected: Parameters<typeof decodeObject>[0], body:
 
 export type Removal = { readonly call: Call; readonly ctx: CallContext; readonly options: DeleteOptions }
 
-export async function removeObject(deps: Deps, removal: Removal): Promise<Result> {
-  const { resource, namespace, name } = removal.call
-  const key = keyOf(resource, namespace, name)
-  let endTurn: (() => void) | undefined
-  try {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const version = deps.caches.of(resource).get(key)
-      if (!version) throw notFound(resource, name)
-      const result = await attemptRemoval(deps, removal, version)
-      if (result) return result
-      endTurn ??= await deps.turns.take(key)
-      await deps.caches.reached((await deps.store.get(key)).revision)
-    }
-    throw conflict(resource, name, MODIFIED)
-  } finally {
-    endTurn?.()
-  }
+export function removeObject(deps: Deps, removal: Removal): Promise<Result> {
+  return untilDecided(deps, removal.call, { once: version => attemptRemoval(deps, removal, version) })
 }
 
 /** One turn of the loop. Undefined when another write came first. */
 async function attemptRemoval(deps: Deps, removal: Removal, version: Version): Promise<Result | undefined> {
   const { call, ctx, options } = removal
   const { resource, namespace, name } = call
-  if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, resource, version)
+  if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, removal, version)
   const stored = decodeStored(resource, version)
   checkPreconditions(resource, stored, options)
   const about = {
@@ -86,7 +70,11 @@ async function attemptRemoval(deps: Deps, removal: Removal, version: Version): P
 }
 
 /** A deletion may name the uid and the version of the object that is meant. */
-export function checkPreconditions(resource: Resource, { metadata }: AnyObject, { preconditions: { uid, resourceVersion } }: DeleteOptions): void {
+export function checkPreconditions(
+  resource: Resource,
+  { metadata }: AnyObject,
+  { preconditions: { uid, resourceVersion } }: DeleteOptions,
+): void {
   const subject = { ...resource, plural: resource.kind }
   if (uid !== undefined && uid !== metadata.uid)
     throw conflict(
@@ -212,10 +200,16 @@ async function erase(
 }
 
 /** An object that cannot be read has no finalizers or preconditions to respect: it can only be thrown away. */
-async function removeUnreadable({ store, caches }: Deps, resource: Resource, version: Version): Promise<Result> {
-  const swapped = await store.swap(version.key, { expect: version.revision, value: null })
-  if (!swapped.ok) throw conflict(resource, version.name, MODIFIED)
-  await caches.reached(swapped.revision)
+async function removeUnreadable(
+  { store, caches }: Deps,
+  { call: { resource }, options }: Removal,
+  version: Version,
+): Promise<Result | undefined> {
+  if (!options.dryRun) {
+    const swapped = await store.swap(version.key, { expect: version.revision, value: null })
+    if (!swapped.ok) return undefined
+    await caches.reached(swapped.revision)
+  }
   return { form: 'status', code: 200, status: deleted(resource, version.name, undefined), warnings: [] }
 }
 

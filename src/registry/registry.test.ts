@@ -339,3 +339,17 @@ test('big integers survive a create, a patch and a read', async () => {
   assert.equal((await send('GET exacts/a')).body.data.n, 9223372036854775807n)
   await close()
 })
+
+test('an object that cannot be read can only be thrown away, and not by a dry run', async t => {
+  const { send, store } = await bench(t)
+  await send('POST widgets', named('a', { metadata: { name: 'a', finalizers: ['test.example/held'] } }))
+  const [entry] = (await store.list('/')).entries
+  await store.swap(entry!.key, { expect: entry!.modified, value: Buffer.from('scrambled') })
+  const unreadable = 'ignoreStoreReadErrorWithClusterBreakingPotential=true'
+  assert.equal((await send('GET widgets/a')).code, 500)
+  assert.equal((await send('DELETE widgets/a')).code, 500)
+  assert.equal((await send(`DELETE widgets/a?${unreadable}&dryRun=All`)).body.status, 'Success')
+  assert.equal((await send('GET widgets/a')).code, 500)
+  assert.equal((await send(`DELETE widgets/a?${unreadable}`)).body.status, 'Success')
+  assert.equal((await send('GET widgets/a')).code, 404)
+})
