@@ -1,7 +1,7 @@
 /** A client that costs little: requests are bytes made beforehand, answers are only counted. Its server is then what is measured. */
 import { connect, type TLSSocket } from 'node:tls'
 
-export type Target = { readonly host: string; readonly port: number; readonly ca: string; readonly cert: string; readonly key: string }
+export type Target = { readonly host: string; readonly port: number; readonly ca: string; readonly cert?: string; readonly key?: string }
 export type Load = {
   /** The request at a turn, whole: head and body. */
   readonly request: (turn: number) => Buffer
@@ -27,6 +27,10 @@ export function requestBytes(method: string, path: string, body?: string | Buffe
     Buffer.from(body),
   ])
 }
+
+/** The same request, sent by whoever has the token. */
+export const withToken = (request: Buffer, token: string): Buffer =>
+  Buffer.from(request.toString('latin1').replace('\r\n', `\r\nAuthorization: Bearer ${token}\r\n`), 'latin1')
 
 /** Keeps every connection busy with one request at a time, and tells how many were answered. */
 export async function run(target: Target, load: Load): Promise<Outcome> {

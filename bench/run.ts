@@ -3,14 +3,17 @@
  *
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
  *   npm run bench -- --quick           short turns, prints only
- *   npm run bench -- --only get,list   some of it, prints only
+ *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
+ *                                      start, fairness, scale
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
+import { fairness } from './fairness.ts'
 import { fanOut } from './fan-out.ts'
 import { configMap, deployment } from './objects.ts'
 import { type Outcome, requestBytes, run, type Target } from './raw-client.ts'
 import { chart, type Row, rate, table, writeInto } from './report.ts'
+import { scale } from './scale.ts'
 import { bareStore, newFolder, type Running, removeFolders, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
 
 const args = process.argv.slice(2)
@@ -295,6 +298,41 @@ async function starts(): Promise<string> {
   return text
 }
 
+async function fair(): Promise<string> {
+  if (!wants('fairness')) return ''
+  const results = await fairness(quick ? 2 : 5)
+  const lines = results.map(({ name, alone, beside, flood }) => {
+    const factor = beside / alone
+    return `| ${name} | ${alone.toFixed(1)} ms | ${beside.toFixed(1)} ms | ${factor.toFixed(1)}${factor > 3 ? ' ✗' : ''} | ${flood} |`
+  })
+  say(lines.join('\n'))
+  return [
+    'One client with 1,000 requests in flight beside another that waits for each answer; its p99 may grow by a factor of 3:',
+    '',
+    '| p99 of | alone | beside the flood | factor | the flood meanwhile |',
+    '|---|--:|--:|--:|---|',
+    ...lines,
+  ].join('\n')
+}
+
+async function scales(): Promise<string> {
+  if (!wants('scale')) return ''
+  const job = quick
+    ? { objects: 10_000, watches: 1000, writesPerSecond: 500, seconds: 3 }
+    : { objects: 100_000, watches: 5000, writesPerSecond: 500, seconds: 20 }
+  const result = await scale(job)
+  const { watchKB, p50, p99, events, wanted, listMB, residentMB: resident, peakMB } = result
+  const lines = [
+    `| memory of an idle watch | ${watchKB.toFixed(1)} KB | < 20 KB |`,
+    `| from write to event, ${job.writesPerSecond} writes/s, 10 watches each | p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms | p99 < 100 ms |`,
+    `| events that arrived | ${events.toLocaleString('en-US')} of ${wanted.toLocaleString('en-US')} | all |`,
+    `| resident memory while the list of ${listMB.toFixed(0)} MB is sent | ${peakMB.toFixed(0)} MB, before ${resident.toFixed(0)} MB | < twice |`,
+  ]
+  say(lines.join('\n'))
+  const head = `${job.objects.toLocaleString('en-US')} objects and ${job.watches.toLocaleString('en-US')} open watches on one server:`
+  return [head, '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
+}
+
 async function bareNodeMs(): Promise<number> {
   const { spawnSync } = await import('node:child_process')
   return median(
@@ -306,20 +344,25 @@ async function bareNodeMs(): Promise<number> {
   )
 }
 
+const ON_ONE_SERVER = ['get', 'list', 'page', 'create', 'create-one', 'replace', 'patch', 'apply', 'watch']
 const rows: Row[] = []
 const dir = newFolder()
 const cold = wants('start') ? await starts() : ''
-const keelson = await startKeelson(dir)
-await fill(keelson.target, 2000)
-await reads(rows, keelson, dir)
-await writes(rows, keelson, dir)
-await applies(rows, keelson)
-await fans(rows, keelson, dir)
-await keelson.stop()
+if (ON_ONE_SERVER.some(wants)) {
+  const keelson = await startKeelson(dir)
+  await fill(keelson.target, 2000)
+  await reads(rows, keelson, dir)
+  await writes(rows, keelson, dir)
+  await applies(rows, keelson)
+  await fans(rows, keelson, dir)
+  await keelson.stop()
+}
 const grown = await growth()
+const shared = await fair()
+const scaled = await scales()
 removeFolders()
 
-const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}`
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${shared}\n\n${scaled}`
 process.stdout.write(`${text}\n`)
 if (!quick && only === undefined) {
   writeInto('bench/README.md', text)

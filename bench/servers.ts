@@ -18,11 +18,10 @@ export function removeFolders(): void {
 }
 
 /** Starts the built command on a data directory of its own and waits for its ready line. */
-export async function startKeelson(dir = newFolder()): Promise<Running> {
+export async function startKeelson(dir = newFolder(), more: readonly string[] = []): Promise<Running> {
   const began = performance.now()
-  const child = spawn(process.execPath, ['bin/keelson.js', 'serve', '--data-dir', dir, '--secure-port', '0', '--controllers', 'none'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const args = ['bin/keelson.js', 'serve', '--data-dir', dir, '--secure-port', '0', '--controllers', 'none', ...more]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const line = await firstLine(child)
   const readyMs = performance.now() - began
   const kubeconfig = readFileSync(join(dir, 'admin.kubeconfig'), 'utf8')

@@ -7,8 +7,8 @@
  */
 
 /** Requests started in one turn of the event loop, and how long they may take together before the sockets get theirs. */
-const BURST = 16
-const SLICE_MS = 1
+const BURST = 8
+const SLICE_MS = 0.5
 const CHECK_MS = 1000
 
 export type LaneLimits = {

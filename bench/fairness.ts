@@ -1,0 +1,77 @@
+/** Fairness: how much one client with a thousand requests in flight slows another. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { configMap } from './objects.ts'
+import { requestBytes, run, type Target, withToken } from './raw-client.ts'
+import { newFolder, startKeelson } from './servers.ts'
+
+export type Fair = { readonly name: string; readonly alone: number; readonly beside: number; readonly flood: string }
+
+const NS = '/api/v1/namespaces/default/configmaps'
+const IN_FLIGHT = 1000
+const TOKENS = 'flood-token,flood,1,\nquiet-token,quiet,2,\n'
+
+/** The p99 of a client that asks for one object after the other, alone and beside the flood, for each kind of flood. */
+export async function fairness(seconds: number): Promise<Fair[]> {
+  const files = newFolder()
+  const tokenFile = join(files, 'tokens.csv')
+  writeFileSync(tokenFile, TOKENS)
+  const server = await startKeelson(newFolder(), ['--token-auth-file', tokenFile])
+  const { host, port, ca } = server.target
+  const caFile = join(files, 'ca.pem')
+  writeFileSync(caFile, ca)
+  const quiet: Target = { host, port, ca }
+  try {
+    await run(server.target, {
+      request: turn => requestBytes('POST', NS, configMap(`cm-${turn}`, turn)),
+      connections: 32,
+      seconds: 60,
+      requests: 500,
+    })
+    const results: Fair[] = []
+    for (const [name, method, path, body, ask] of [
+      ['GET beside GETs', 'GET', `${NS}/cm-7`, '', get],
+      ['GET beside pages of 100', 'GET', `${NS}?limit=100`, '', get],
+      ['GET beside patches', 'PATCH', `${NS}/cm-TURN`, '{"data":{"other":"TURN"}}', get],
+      ['patch beside patches', 'PATCH', `${NS}/cm-TURN`, '{"data":{"other":"TURN"}}', patch],
+    ] as const) {
+      const measure = async () => (await run(quiet, { request: ask, connections: 4, seconds })).p99
+      await measure()
+      const alone = await measure()
+      const flood = await startFlood([`https://${host}:${port}`, caFile, 'flood-token', method, path, body, String(IN_FLIGHT)])
+      await sleep(500)
+      const beside = await measure()
+      results.push({ name, alone, beside, flood: await endFlood(flood) })
+    }
+    return results
+  } finally {
+    await server.stop()
+  }
+}
+
+const GET = withToken(requestBytes('GET', `${NS}/cm-9`), 'quiet-token')
+const get = () => GET
+const patch = (turn: number) =>
+  withToken(
+    requestBytes('PATCH', `${NS}/cm-${10 + (turn % 50)}`, `{"data":{"turn":"q${turn}"}}`, 'application/merge-patch+json'),
+    'quiet-token',
+  )
+
+async function startFlood(args: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'bench/flood.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await new Promise(resolve => child.stdout!.once('data', resolve))
+  return child
+}
+
+async function endFlood(child: ChildProcess): Promise<string> {
+  let said = ''
+  child.stdout!.on('data', chunk => {
+    said += chunk
+  })
+  const ended = new Promise(resolve => child.once('close', resolve))
+  child.kill('SIGTERM')
+  await ended
+  return said.trim()
+}

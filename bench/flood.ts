@@ -1,0 +1,41 @@
+/** One client that keeps so many requests in flight on one HTTP/2 connection, until it is told to end. */
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:http2'
+import { setPriority } from 'node:os'
+
+const [url, caFile, token, method, path, body, inFlight] = process.argv.slice(2) as [string, string, string, string, string, string, string]
+const session = connect(url, { ca: readFileSync(caFile), servername: 'localhost', maxSessionMemory: 1000 })
+session.on('error', () => process.exit(0))
+// The server is measured, not who of the clients gets the processor.
+setPriority(10)
+let answered = 0
+let refused = 0
+
+function ask(): void {
+  const turn = Math.floor(Math.random() * 500)
+  const stream = session.request(
+    {
+      ':method': method,
+      ':path': path.replace('TURN', String(turn)),
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/merge-patch+json',
+    },
+    { endStream: body === '' },
+  )
+  stream.on('response', headers => {
+    if (headers[':status'] === 429) refused++
+    else answered++
+  })
+  stream.on('error', () => {})
+  stream.on('close', () => !session.destroyed && ask())
+  stream.resume()
+  if (body !== '') stream.end(body.replace('TURN', String(answered)))
+}
+
+session.once('remoteSettings', () => {
+  for (let i = 0; i < Number(inFlight); i++) ask()
+  process.stdout.write('ready\n')
+})
+process.once('SIGTERM', () => {
+  process.stdout.write(`${answered} answered, ${refused} refused\n`, () => process.exit(0))
+})
