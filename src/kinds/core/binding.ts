@@ -11,7 +11,7 @@ export const Binding = defineKind({
   doc: 'Assigns the pod of the same name to a node.',
   verbs: ['create'],
   fields: {
-    target: [2, ObjectReference.orEmpty(), 'The node to bind to.'],
+    target: [2, ObjectReference.orEmpty().always(), 'The node to bind to.'],
   },
   unstored: { sentTo: { group: '', version: 'v1', plural: 'pods', action: 'binding' } },
 })

@@ -16,7 +16,7 @@ import { validateBinding } from './pod-rules.ts'
 
 /** What a Binding has beside its metadata. */
 export const Binding = message('Binding', {
-  target: [2, ObjectReference.orEmpty(), 'The node to bind to.'],
+  target: [2, ObjectReference.orEmpty().always(), 'The node to bind to.'],
 })
 export type Binding = Static<typeof Binding>
 

@@ -37,7 +37,7 @@ export const PersistentVolumeClaimStatus = message(
     capacity: [3, mapOf(quantity), 'What the bound volume holds.'],
     conditions: [4, keyed(PersistentVolumeClaimCondition, 'type').mergedBy('type'), 'Latest observations.'],
     allocatedResources: [5, mapOf(quantity), 'What has been allocated, which may be more than asked for.'],
-    allocatedResourceStatuses: [7, mapOf(string), 'How far resizes are, by resource.'],
+    allocatedResourceStatuses: [7, mapOf(string).granular(), 'How far resizes are, by resource.'],
     currentVolumeAttributesClassName: [8, string.optional(), 'The class of attributes the volume has.'],
     modifyVolumeStatus: [9, ModifyVolumeStatus, 'How far a change of that class is.'],
     healthStatus: [10, VolumeHealthStatus, 'How healthy the volume is.'],

@@ -30,6 +30,6 @@ export type PersistentVolumeClaimSpec = Static<typeof PersistentVolumeClaimSpec>
 
 export const PersistentVolumeClaimTemplate = message('PersistentVolumeClaimTemplate', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claim.'],
-  spec: [2, PersistentVolumeClaimSpec.orEmpty(), 'The claim itself.'],
+  spec: [2, PersistentVolumeClaimSpec.orEmpty().always(), 'The claim itself.'],
 })
 export type PersistentVolumeClaimTemplate = Static<typeof PersistentVolumeClaimTemplate>

@@ -58,7 +58,7 @@ export const CSIDriver = defineKind({
   scope: 'Cluster',
   names: { plural: 'csidrivers' },
   doc: 'How pods and volumes are to deal with a storage driver.',
-  spec: CSIDriverSpec,
+  spec: CSIDriverSpec.always(),
   needsResourceVersion: true,
 
   onCreate: ({ spec }, ctx) => dropUnserved(spec, undefined, ctx),

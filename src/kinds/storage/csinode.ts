@@ -28,7 +28,7 @@ const VolumeNodeResources = message('VolumeNodeResources', {
 const CSINodeDriver = message('CSINodeDriver', {
   name: [1, string.always(), 'Name of the driver.'],
   nodeID: [2, string.always(), 'What the driver calls the node.'],
-  topologyKeys: [3, atomic(string).always(), 'Labels that tell where the node is for the driver.'],
+  topologyKeys: [3, atomic(string).always().omittable(), 'Labels that tell where the node is for the driver.'],
   allocatable: [4, VolumeNodeResources, 'How many volumes there can be.'],
 })
 type CSINodeDriver = Static<typeof CSINodeDriver>
@@ -67,7 +67,7 @@ export const CSINode = defineKind({
   scope: 'Cluster',
   names: { plural: 'csinodes' },
   doc: 'The storage drivers that run on a node.',
-  spec: CSINodeSpec,
+  spec: CSINodeSpec.always(),
   status: CSINodeStatus,
   needsResourceVersion: true,
 

@@ -18,7 +18,7 @@ type VolumeAttachmentSource = Static<typeof VolumeAttachmentSource>
 
 const VolumeAttachmentSpec = message('VolumeAttachmentSpec', {
   attacher: [1, string.always(), 'The driver that is to attach it.'],
-  source: [2, VolumeAttachmentSource.orEmpty(), 'The volume.'],
+  source: [2, VolumeAttachmentSource.orEmpty().always(), 'The volume.'],
   nodeName: [3, string.always(), 'The node.'],
 })
 type VolumeAttachmentSpec = Static<typeof VolumeAttachmentSpec>
@@ -66,7 +66,7 @@ export const VolumeAttachment = defineKind({
   scope: 'Cluster',
   names: { plural: 'volumeattachments' },
   doc: 'Asks a driver to attach a volume to a node.',
-  spec: VolumeAttachmentSpec,
+  spec: VolumeAttachmentSpec.always(),
   status: VolumeAttachmentStatus,
   needsResourceVersion: true,
 
