@@ -4,8 +4,6 @@ const SECOND = 1000
 const KIB = 1024
 const MIB = 1024 * KIB
 
-export type Limits = typeof LIMITS
-
 export const LIMITS = {
   /** Bytes of a request body; the reference's default. */
   bodyBytes: 3 * MIB,

@@ -1,12 +1,5 @@
 // The FNV-1a hash, which Kubernetes uses to derive short names and shards from longer data.
 
-/** The 32-bit FNV-1a hash of bytes or of a text in UTF-8. */
-export function fnv32a(data: string | Uint8Array): number {
-  let hash = 0x811c9dc5
-  for (const byte of bytesOf(data)) hash = Math.imul(hash ^ byte, 0x01000193)
-  return hash >>> 0
-}
-
 /** The 64-bit FNV-1a hash of bytes or of a text in UTF-8. */
 export function fnv64a(data: string | Uint8Array): bigint {
   let high = 0xcbf29ce4

@@ -1,17 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
-import { refTo } from '../schema/refs.ts'
 import { fieldSetOfNames } from './field-set.ts'
-import {
-  fieldManagerErrors,
-  keepTimesIfUnchanged,
-  managerOf,
-  managerText,
-  readManagers,
-  withManagedFields,
-  writeManagers,
-} from './managers.ts'
+import { keepTimesIfUnchanged, managerOf, managerText, readManagers, withManagedFields, writeManagers } from './managers.ts'
 
 const entry = (more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry => ({
   manager: 'a',
@@ -29,18 +20,6 @@ test('a manager is named by the parameter, else by the user agent up to its slas
   assert.equal(managerOf('', 'Mozilla\u0007 x\u00a0y'), 'Mozilla xy')
   assert.equal(managerOf('', 'é'.repeat(100)), 'é'.repeat(64))
   assert.equal(managerOf('', ''), '')
-})
-
-test('names of managers are printable and not too long', () => {
-  assert.deepEqual([...fieldManagerErrors(refTo('kubectl apply é', 'fieldManager'))], [])
-  assert.deepEqual(
-    [...fieldManagerErrors(refTo('é\u0007', 'fieldManager'))].map(error => error.message),
-    ['Invalid value: "é\\a": invalid character U+0007 (at position 2)'],
-  )
-  assert.deepEqual(
-    [...fieldManagerErrors(refTo('x'.repeat(129), 'fieldManager'))].map(error => error.message),
-    ['Too long: may not be more than 128 bytes'],
-  )
 })
 
 test('entries come back as they were, in the order the API keeps', () => {

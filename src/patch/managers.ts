@@ -2,8 +2,8 @@
 
 import { compareText, goJson, goQuote, isPrintable } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { MAX_MANAGER_BYTES } from '../schema/meta-rules.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
-import { type FieldError, invalid, type Ref, targetValue, tooLong } from '../schema/refs.ts'
 import type { FieldSet } from './field-set.ts'
 import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
 
@@ -23,8 +23,6 @@ export type Manager = {
 /** Managers by their identifiers. */
 export type Managers = ReadonlyMap<string, Manager>
 
-export const FIELD_MANAGER_MAX_LENGTH = 128
-
 /** The name of a writer: the `fieldManager` parameter, else what the user agent has before its first slash. */
 export function managerOf(fieldManager: string | null | undefined, userAgent: string): string {
   if (fieldManager) return fieldManager
@@ -33,24 +31,10 @@ export function managerOf(fieldManager: string | null | undefined, userAgent: st
   for (const char of userAgent.split('/', 1)[0] ?? '') {
     if (!isPrintable(char)) continue
     bytes += Buffer.byteLength(char)
-    if (bytes > FIELD_MANAGER_MAX_LENGTH) break
+    if (bytes > MAX_MANAGER_BYTES) break
     name += char
   }
   return name
-}
-
-/** What is wrong with the name of a manager that a client gives. */
-export function* fieldManagerErrors(at: Ref<string>): Iterable<FieldError> {
-  const name = targetValue(at) ?? ''
-  if (Buffer.byteLength(name) > FIELD_MANAGER_MAX_LENGTH) yield tooLong(at, FIELD_MANAGER_MAX_LENGTH)
-  let position = 0
-  for (const char of name) {
-    if (!isPrintable(char)) {
-      const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
-      yield invalid(at, `invalid character U+${code} (at position ${position})`)
-    }
-    position += Buffer.byteLength(char)
-  }
 }
 
 /** What tells managers apart: the entry without its time and fields, and for appliers without its version. */

@@ -7,7 +7,7 @@ import { difference, EMPTY_SET, type FieldSet, fieldSet, fieldSetOfNames, pathsO
 import { structureOf } from './structure.ts'
 import { kindOf, objectsOf, RUNS, Thing, types } from './testing.ts'
 import { typedErrors } from './typed-errors.ts'
-import { extractItems, mergeApplied, removeItems } from './typed-merge.ts'
+import { mergeApplied, removeItems } from './typed-merge.ts'
 import { fieldSetOf, presenceOf } from './typed-sets.ts'
 
 const texts = (found: FieldSet) => pathsOf(found).map(pathText)
@@ -43,7 +43,6 @@ test('taking fields out leaves null where nothing is left', () => {
   const item = fieldSetOf(Thing, { spec: { containers: [{ name: 'a' }] } })
   assert.deepEqual(removeItems(Thing, live, item), { spec: { ...live.spec, containers: null } })
   assert.equal(removeItems(Thing, live, fieldSetOfNames('spec.other')), live)
-  assert.deepEqual(extractItems(Thing, live, fieldSetOfNames('spec.labels.a')), { spec: { labels: { a: '1' } } })
 })
 
 test('prototype keys are plain entries', () => {

@@ -177,33 +177,3 @@ const childOf = (set: FieldSet, element: PathElement | undefined) => (element ==
 
 const unchangedOr = (before: Json[], after: Json[]): Json =>
   after.length === 0 ? null : after.length === before.length && after.every((item, i) => item === before[i]) ? before : after
-
-/** Only the fields of the set, with all that is below them. */
-export function extractItems(type: AnyType, value: Json, fields: FieldSet): Json {
-  return extract(structureOf(type), value, fields) ?? null
-}
-
-function extract(structure: Structure, value: Json, fields: FieldSet): Json | undefined {
-  if (structure.atomic || fields.children === undefined) return value
-  if (Array.isArray(value)) {
-    if (structure.kind !== 'list') return value
-    const items: Json[] = []
-    for (const item of value) {
-      const node = childOf(fields, itemElement(structure, item))
-      const taken = node && extract(structure.item, item, node)
-      if (taken !== undefined) items.push(taken)
-    }
-    return items.length > 0 ? items : undefined
-  }
-  if (!isObject(value) || structure.kind === 'list') return value
-  const out: JsonObject = {}
-  let kept = 0
-  for (const key of Object.keys(value)) {
-    const node = fields.children.get(elementOf(structure, key))
-    const taken = node && extract(partOf(structure, key), value[key]!, node)
-    if (taken === undefined) continue
-    setOwn(out, key, taken)
-    kept++
-  }
-  return kept > 0 ? out : undefined
-}

@@ -1,11 +1,9 @@
 /** A registry over a store in memory, for tests that speak to it as HTTP does, without a socket. */
-import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
 import type { Plugin } from '../admission/plugin.ts'
 import { Caches } from '../cache/caches.ts'
 import type { HistoryLimits } from '../cache/resource-cache.ts'
 import type { Kind, ServerPart } from '../schema/kind.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
-import { keyOf, type Resource, resourcesOf } from '../schema/resource.ts'
+import { type Resource, resourcesOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
@@ -103,15 +101,6 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
   }
   return { registry, caches, store, send, close }
 }
-
-/** The lifecycle of namespaces over the caches of a bench; `caches` is read when asked. */
-export const lifecycleOver = (namespaces: Resource, caches: () => Caches): Plugin =>
-  namespaceLifecycle(name => {
-    const version = caches()
-      .of(namespaces)
-      .get(keyOf(namespaces, '', name))
-    return version && (readStored(version.json).value as unknown as AnyObject)
-  })
 
 const formsFor = (resources: readonly Resource[], apiVersion: string | undefined) =>
   apiVersion === undefined ? resources : resources.filter(r => r.apiVersion === apiVersion)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nameIsDNSSubdomain } from '../lib/names.ts'
-import { validateObjectMeta, validateObjectMetaUpdate } from './meta-rules.ts'
+import { validateFieldManager, validateObjectMeta, validateObjectMetaUpdate } from './meta-rules.ts'
 import type { ObjectMeta } from './object-meta.ts'
 import { refTo } from './refs.ts'
 
@@ -107,4 +107,11 @@ test('an object being deleted takes no further finalizers', () => {
     'metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/b", "example.com/c"}',
   ])
   assert.deepEqual(onUpdate({ ...dying, finalizers: [] }, dying), [])
+})
+
+test('names of managers are printable and not too long', () => {
+  const errors = (name: string) => [...validateFieldManager(name, refTo(name, 'fieldManager'))].map(error => error.message)
+  assert.deepEqual(errors('kubectl apply é'), [])
+  assert.deepEqual(errors('é\u0007'), ['Invalid value: "é\\a": invalid character U+0007 (at position 2)'])
+  assert.deepEqual(errors('x'.repeat(129)), ['Too long: may not be more than 128 bytes'])
 })

@@ -1,4 +1,5 @@
 /** The rules of metadata that hold for every kind: names, labels, annotations, owners, finalizers and field ownership. */
+import { isPrintable } from '../lib/go-text.ts'
 import { isQualifiedName, isValidLabelValue, nameIsDNSLabel } from '../lib/names.ts'
 import type { NameRule } from './kind.ts'
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object-meta.ts'
@@ -6,6 +7,9 @@ import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, t
 
 /** Annotations of one object may take this many bytes, keys and values together. */
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024
+
+/** The name of a field manager may take this many. */
+export const MAX_MANAGER_BYTES = 128
 
 /** The finalizers that ask the garbage collector to leave dependents alone, or to wait for them. */
 export const ORPHAN_FINALIZER = 'orphan'
@@ -130,7 +134,7 @@ export function* validateFieldManager(manager: string, at: Ref<string>): Iterabl
   if (Buffer.byteLength(manager) > MAX_MANAGER_BYTES) yield tooLong(at, MAX_MANAGER_BYTES)
   let position = 0
   for (const character of manager) {
-    if (!PRINTABLE.test(character)) {
+    if (!isPrintable(character)) {
       const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
       yield invalid(withValue(at, manager), `invalid character U+${code} (at position ${position})`)
     }
@@ -139,10 +143,8 @@ export function* validateFieldManager(manager: string, at: Ref<string>): Iterabl
 }
 
 const IMMUTABLE = 'field is immutable'
-const MAX_MANAGER_BYTES = 128
 const MAX_SUBRESOURCE_BYTES = 256
 /** What Go calls printable: letters, marks, numbers, punctuation, symbols and the plain space. */
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
 function* validateGeneration({ generation = 0 }: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
   if (generation < 0) yield invalid(at.generation, 'must be greater than or equal to 0')

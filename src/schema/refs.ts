@@ -58,7 +58,6 @@ export const invalid = (ref: Ref<any>, detail: string): FieldError => aboutValue
 export const invalidUnshown = (ref: Ref<any>, detail: string): FieldError => about('FieldValueInvalid', 'Invalid value', ref, detail)
 export const duplicate = (ref: Ref<any>): FieldError => aboutValue('FieldValueDuplicate', 'Duplicate value', ref)
 export const notFoundValue = (ref: Ref<any>): FieldError => aboutValue('FieldValueNotFound', 'Not found', ref)
-export const typeInvalid = (ref: Ref<any>, detail: string): FieldError => aboutValue('FieldValueTypeInvalid', 'Invalid value', ref, detail)
 export const unsupported = (ref: Ref<any>, ...supported: readonly string[]): FieldError =>
   aboutValue(
     'FieldValueNotSupported',

@@ -159,4 +159,3 @@ function subresourcesOf(
 /** The storage key of an object, and the prefix of a namespace's objects. */
 export const keyOf = (r: Resource, namespace: string, name: string) =>
   r.namespaced ? `${r.prefix}${namespace}/${name}` : `${r.prefix}${name}`
-export const prefixOf = (r: Resource, namespace: string) => (r.namespaced && namespace !== '' ? `${r.prefix}${namespace}/` : r.prefix)

@@ -10,11 +10,14 @@ import {
   matchesLabelTerms,
   parseFieldSelector,
   parseLabelSelector,
-  printFieldSelector,
   printLabelSelector,
   requiredFieldValue,
   sortedByKey,
 } from './selectors.ts'
+
+/** Writes a field selector so that reading it gives the same terms. */
+const printFieldSelector = (terms: readonly FieldTerm[]) =>
+  terms.map(({ field, operator, value }) => `${field}${operator}${value.replace(/[\\,=]/g, '\\$&')}`).join(',')
 
 const matches = (selector: string, labels: Record<string, string>) => matchesLabelTerms(parseLabelSelector(selector), labels)
 const failure = (f: () => unknown) => {

@@ -69,11 +69,6 @@ export function parseFieldSelector(text: string): FieldTerms {
   return terms
 }
 
-/** Writes a field selector so that reading it gives the same terms. */
-export function printFieldSelector(terms: FieldTerms): string {
-  return terms.map(({ field, operator, value }) => `${field}${operator}${value.replace(/[\\,=]/g, '\\$&')}`).join(',')
-}
-
 /** Whether fields meet every term. */
 export function matchesFieldTerms(terms: FieldTerms, fieldOf: (field: string) => string): boolean {
   return terms.every(({ field, operator, value }) => (fieldOf(field) === value) === (operator === '='))

@@ -59,7 +59,6 @@ export const conflict = (r: Named, name: string, why: string) =>
   new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(r)} "${name}": ${why}`, detailsOf(r, name))
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
 export const expired = (message: string, more: { continue?: string } = {}) => new StatusError(410, 'Expired', message, undefined, more)
-export const gone = (message: string) => new StatusError(410, 'Gone', message)
 export const tooLarge = (message: string) => new StatusError(413, 'RequestEntityTooLarge', message)
 export const unsupportedMediaType = (accepted: readonly string[]) =>
   new StatusError(
