@@ -8,7 +8,7 @@ import type { Catalog } from '../registry/catalog.ts'
 import type { Ledger } from '../registry/ledger.ts'
 import { LocalClient } from '../registry/local-client.ts'
 import type { Store } from '../storage/store.ts'
-import { bootstrap, ensureRange } from './bootstrap.ts'
+import { bootstrap, ensureRange, reportRange } from './bootstrap.ts'
 import { type Config, runsController } from './config.ts'
 import { ensureOwnService } from './own-service.ts'
 
@@ -58,7 +58,7 @@ export async function openServiceNetwork(config: Config, parts: ServiceNetworkPa
       const setup = { client: client(), catalog, groupDomain, ranges }
       const ensure = async () => {
         await ensureRange(setup)
-        await ensureOwnService({ ...setup, ...listening })
+        await Promise.all([reportRange(setup), ensureOwnService({ ...setup, ...listening })])
       }
       const failed = complain("the server's own service could not be written")
       await ensure().catch(failed)
