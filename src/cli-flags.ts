@@ -117,7 +117,9 @@ export function readFlags(args: readonly string[]): Config {
     const flag = FLAGS.find(f => f.name === name)
     if (!flag) throw new ConfigError(`unknown argument ${args[i]}${suggest(name)}; see keelson serve --help`)
     const value = inline ?? args[++i]
-    if (value === undefined) throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
+    // What looks like the next flag is the next flag; a value that begins so is written after `=`.
+    if (!value || (inline === undefined && value.startsWith('--')))
+      throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
     flag.read(value, config)
   }
   return { ...config, kubeconfig: resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig')) }

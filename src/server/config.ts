@@ -77,7 +77,21 @@ const LONGEST_TIMER_MS = 24 * 24 * 3600_000
 
 /** Checks settings against each other; throws ConfigError. */
 export function checkConfig(config: Config): Config {
-  const { port, groupDomain, tlsCertFile, tlsPrivateKeyFile, serviceClusterIpRange: ranges, controllers, historyMs, bookmarkMs } = config
+  const {
+    host,
+    dataDir,
+    port,
+    groupDomain,
+    tlsCertFile,
+    tlsPrivateKeyFile,
+    serviceClusterIpRange: ranges,
+    controllers,
+    historyMs,
+    bookmarkMs,
+  } = config
+  // The operating system takes an empty address to mean all of them, and an empty directory is the current one.
+  if (host === '') throw new ConfigError('--bind-address must be an address; 0.0.0.0 is every one that this machine has')
+  if (dataDir === '') throw new ConfigError('--data-dir must name a directory')
   if (!Number.isInteger(port) || port < 0 || port > 65535)
     throw new ConfigError(`--secure-port must be a port between 0 and 65535, not ${port}`)
   if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(groupDomain))

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FLAGS, readFlags } from './cli-flags.ts'
+import { checkConfig, DEFAULTS } from './server/config.ts'
+
+const refusal = (...args: string[]): string => {
+  try {
+    checkConfig(readFlags(args))
+  } catch (error) {
+    return (error as Error).message
+  }
+  throw new Error(`${args.join(' ')} was taken`)
+}
+
+test('a flag takes its value from after the equals sign or from the next argument', () => {
+  assert.equal(readFlags(['--secure-port', '0']).port, 0)
+  assert.equal(readFlags(['--secure-port=0']).port, 0)
+  assert.equal(readFlags(['--data-dir=--odd']).dataDir, '--odd')
+  assert.equal(readFlags(['--data-dir', 'a', '--data-dir', 'b']).dataDir, 'b')
+})
+
+test('without flags everything is as the help says', () => {
+  const { kubeconfig, ...config } = readFlags([])
+  assert.deepEqual({ ...config, kubeconfig: undefined }, DEFAULTS)
+  assert.match(kubeconfig!, /keelson-data.admin\.kubeconfig$/)
+})
+
+test('every flag says that its value is missing', () => {
+  for (const { name, takes } of FLAGS)
+    for (const args of [[`--${name}`], [`--${name}=`], [`--${name}`, ''], [`--${name}`, '--log-level=warn']])
+      assert.equal(refusal(...args), `--${name} needs a value: --${name} ${takes}`)
+})
+
+test('values that make no sense are refused with what to write instead', () => {
+  assert.equal(refusal('--secure-port', '65536'), '--secure-port must be a port between 0 and 65535, not 65536')
+  assert.equal(refusal('--secure-port', 'http'), '--secure-port takes a number, not "http"')
+  assert.equal(refusal('--anonymous-auth', 'maybe'), '--anonymous-auth takes true or false, not "maybe"')
+  assert.equal(refusal('--store', 'etcd3'), '--store takes embedded or memory, not "etcd3"')
+  assert.equal(refusal('--history-window', '10'), '--history-window takes a duration such as 90s or 10m, not "10"')
+  assert.equal(refusal('--group-domain', 'Not A Name'), '--group-domain must be a DNS name such as k8s.io, not "Not A Name"')
+  assert.equal(refusal('--data-dri', 'x'), 'unknown argument --data-dri; see keelson serve --help')
+  assert.equal(refusal('--port', '1'), 'unknown argument --port; did you mean --secure-port?; see keelson serve --help')
+})
+
+test('an empty address does not mean every address, nor an empty directory the current one', () => {
+  assert.throws(() => checkConfig({ ...DEFAULTS, host: '' }), /--bind-address must be an address; 0\.0\.0\.0 is every one/)
+  assert.throws(() => checkConfig({ ...DEFAULTS, dataDir: '' }), /--data-dir must name a directory/)
+})
