@@ -240,6 +240,25 @@ step('a deployment is applied, scaled and given another image', async k => {
   await k.isRefused(['patch', 'deployment', 'web', '-p', '{"spec":{"selector":{"matchLabels":{"app":"other"}}}}'], /field is immutable/)
 })
 
+step('services are created and exposed, with addresses and ports of their own', async k => {
+  await k.run(['create', 'service', 'clusterip', 'inside', '--tcp=80:8080'])
+  await k.run(['create', 'service', 'nodeport', 'outside', '--tcp=80'])
+  await k.run(['create', 'service', 'externalname', 'elsewhere', '--external-name=example.com'])
+  await k.run(['create', 'deployment', 'exposed', '--image=nginx'])
+  assert.match(await k.run(['expose', 'deployment', 'exposed', '--port=80', '--type=NodePort']), /^service\/exposed exposed/)
+  const [inside, outside, exposed] = await Promise.all(['inside', 'outside', 'exposed'].map(name => k.read(`service/${name}`)))
+  const addresses = [inside, outside, exposed].map(service => service.spec.clusterIP)
+  assert.equal(new Set(addresses).size, 3)
+  assert.notEqual(outside.spec.ports[0].nodePort, exposed.spec.ports[0].nodePort)
+  assert.deepEqual(exposed.spec.selector, { app: 'exposed' })
+  for (const [i, name] of ['inside', 'outside', 'exposed'].entries())
+    assert.match(await k.run(['get', 'ipaddress', addresses[i]]), new RegExp(`services/${NAMESPACE}/${name}`))
+  assert.match(await k.run(['get', 'service', '-n', 'default']), /kubernetes +ClusterIP +10\.0\.0\.1 +<none> +443\/TCP/)
+  await k.run(['delete', 'service', '--all'])
+  await k.isRefused(['get', 'ipaddress', addresses[0]], /not found/)
+  await k.run(['delete', 'deployment', 'exposed'])
+})
+
 step('a file of several documents is created and deleted whole', async k => {
   const file = join(k.home, 'many.yaml')
   writeFileSync(
