@@ -24,6 +24,7 @@ const Thing = message('Thing', {
   big: [6, int64],
   data: [7, raw],
   rules: [8, atomic(Env)],
+  whole: [9, Strategy.replacedByPatches()],
 })
 
 function merged(original: JsonObject, patch: JsonObject): JsonObject {
@@ -37,6 +38,12 @@ function refused(original: JsonObject, patch: JsonObject): string {
   const result = strategicMerge(Thing, original, patch)
   return result.ok ? assert.fail('merged') : `${result.code} ${result.message}`
 }
+test('a message may be replaced as a whole', () => {
+  const original = { whole: { type: 'a', rolling: { surge: 1 } }, strategy: { type: 'a', rolling: { surge: 1 } } }
+  const patch = { whole: { type: 'b' }, strategy: { type: 'b' } }
+  assert.deepEqual(merged(original, patch), { whole: { type: 'b' }, strategy: { type: 'b', rolling: { surge: 1 } } })
+})
+
 const two = {
   containers: [
     { name: 'a', image: 'a:1', env: [{ name: 'X', value: '1' }] },

@@ -64,6 +64,8 @@ export const ResourceQuota = defineKind({
     if (!old) yield* warnAboutRequests(hard)
   },
 
+  deletion: { answers: 'object' },
+
   subresources: {
     status: {
       *validate({ status }, { status: at }) {
