@@ -1,7 +1,7 @@
 /** Aggregated discovery: every group, version, resource and subresource in one document, which clients since 1.26 ask for first. */
 import type { Catalog } from '../registry/catalog.ts'
 import type { Resource, Subresource } from '../schema/resource.ts'
-import { acceptedTypes } from './discovery-accept.ts'
+import { accepts, parseAccept } from './accept.ts'
 import { coreVersions, type ServedGroup, servedGroups } from './discovery-groups.ts'
 
 export type AggregatedVersion = 'v2' | 'v2beta1'
@@ -14,11 +14,12 @@ export const aggregatedMediaType = (version: AggregatedVersion) => `application/
 
 /** The aggregated form that an Accept header prefers, or undefined when it prefers the classic one. */
 export function aggregatedVersionOf(accept: string | undefined): AggregatedVersion | undefined {
-  for (const { type, subtype, parameters } of acceptedTypes(accept)) {
-    if (!(type === '*' || (type === 'application' && (subtype === 'json' || subtype === '*')))) continue
-    if (!parameters.has('as')) return undefined
-    const version = parameters.get('v')
-    const known = parameters.get('as') === KIND && parameters.get('g') === GROUP && (version === 'v2' || version === 'v2beta1')
+  for (const clause of parseAccept(accept ?? '')) {
+    if (!accepts(clause, 'application/json')) continue
+    const { params } = clause
+    if (!params.has('as')) return undefined
+    const version = params.get('v')
+    const known = params.get('as') === KIND && params.get('g') === GROUP && (version === 'v2' || version === 'v2beta1')
     if (known) return version
   }
   return undefined

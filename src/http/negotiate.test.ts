@@ -4,7 +4,8 @@ import type { Call } from '../registry/api.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { message, raw, string } from '../schema/types.ts'
-import { acceptsGzip, bodyType, negotiate, negotiateError, parseAccept } from './negotiate.ts'
+import { parseAccept } from './accept.ts'
+import { acceptsGzip, bodyType, negotiate, negotiateError } from './negotiate.ts'
 import { find, testCatalog, testRequest } from './testing.ts'
 
 const secrets = find(testCatalog(), 'secrets')
@@ -141,4 +142,14 @@ test('gzip is used where it is accepted', () => {
   assert.equal(of('gzip;q=0.5'), true)
   assert.equal(of('gzip;q=0'), false)
   assert.equal(of('br'), false)
+})
+
+test('shapes are asked for in the group of the domain or in that of Kubernetes, and answered as asked', () => {
+  const shape = (group: string) => {
+    const accept = `application/json;as=Table;v=v1;g=${group},application/json`
+    return negotiate(testRequest('/', { headers: { accept } }), callOf('get', ''), 'meta.example.org').shape?.apiVersion
+  }
+  assert.equal(shape('meta.example.org'), 'meta.example.org/v1')
+  assert.equal(shape('meta.k8s.io'), 'meta.k8s.io/v1')
+  assert.equal(shape('meta.other.org'), undefined)
 })

@@ -3,6 +3,7 @@ import { PROTOBUF, PROTOBUF_STREAM } from '../codec/protobuf-envelope.ts'
 import { hasProtobuf } from '../codec/protobuf-fields.ts'
 import type { Call } from '../registry/api.ts'
 import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
+import { accepts, parseAccept } from './accept.ts'
 import { header, type Request } from './message.ts'
 
 export type MediaType = 'application/json' | 'application/yaml' | typeof PROTOBUF
@@ -41,9 +42,9 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
   if (!pretty && (accept === undefined || accept === JSON_TYPE || accept === '*/*')) return PLAIN
   if (accept === undefined || accept === '') return { ...PLAIN, pretty }
   const clauses = parseAccept(accept)
-  if (!clauses.some(clause => SERVED.some(type => matches(clause, type)))) throw nothingAvailable(call)
+  if (!clauses.some(clause => SERVED.some(type => accepts(clause, type)))) throw nothingAvailable(call)
   for (const clause of clauses) {
-    const mediaType = SERVED.find(m => matches(clause, m))
+    const mediaType = SERVED.find(m => accepts(clause, m))
     if (mediaType === undefined) continue
     const shape = shapeOf(clause.params, metaGroup)
     if (shape === null || (clause.params.get('stream') ?? 'watch') !== 'watch') continue
@@ -70,7 +71,7 @@ export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty
   const accept = header(req.headers, 'accept')
   if (accept === undefined || accept === JSON_TYPE || accept === '') return { mediaType: JSON_TYPE, pretty }
   for (const clause of parseAccept(accept)) {
-    const mediaType = SERVED.find(m => matches(clause, m))
+    const mediaType = SERVED.find(m => accepts(clause, m))
     if (mediaType !== undefined && !['as', 'g', 'v'].some(p => clause.params.has(p))) return { mediaType, pretty }
   }
   return { mediaType: JSON_TYPE, pretty: true }
@@ -118,41 +119,16 @@ function nothingAvailable(call: Call): StatusError {
   return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`, {})
 }
 
-type Clause = { readonly type: string; readonly subtype: string; readonly q: number; readonly params: ReadonlyMap<string, string> }
-
-/** The clauses of an Accept header, best first; equal ones stay in their order and wildcards come last. */
-export function parseAccept(accept: string): Clause[] {
-  const clauses: Clause[] = []
-  for (const part of accept.split(',')) {
-    const [range = '', ...rest] = part.split(';')
-    const [type = '', subtype = type === '*' ? '*' : '', more] = range.trim().split('/')
-    if (type === '' || subtype === '' || more !== undefined) continue
-    const params = new Map<string, string>()
-    for (const param of rest) {
-      const [key = '', value = '', extra] = param.split('=')
-      if (value !== '' && extra === undefined) params.set(key.trim(), value.trim())
-    }
-    const q = params.has('q') ? Number(params.get('q')) || 0 : 1
-    params.delete('q')
-    clauses.push({ type, subtype, q, params })
-  }
-  const wildness = (c: Clause) => (c.type === '*' ? 2 : c.subtype === '*' ? 1 : 0)
-  return clauses.sort((a, b) => b.q - a.q || wildness(a) - wildness(b))
-}
-
-function matches({ type, subtype }: Clause, mediaType: string): boolean {
-  if (type === '*') return subtype === '*'
-  return mediaType === `${type}/${subtype}` || (subtype === '*' && mediaType.startsWith(`${type}/`))
-}
-
 /** The shape a clause asks for; undefined for the object as it is, null for one that does not exist. */
 function shapeOf(params: ReadonlyMap<string, string>, metaGroup: string): Pick<Shape, 'as' | 'apiVersion'> | undefined | null {
   const as = params.get('as')
   const version = params.get('v')
   if (as === undefined && version === undefined && !params.has('g')) return undefined
   if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return null
-  if (params.get('g') !== metaGroup || (version !== 'v1' && version !== 'v1beta1')) return null
-  return { as, apiVersion: `${metaGroup}/${version}` }
+  const group = params.get('g')
+  // Clients are built with the group of Kubernetes; it is understood whatever the group domain is, and answered as asked.
+  if ((group !== metaGroup && group !== 'meta.k8s.io') || (version !== 'v1' && version !== 'v1beta1')) return null
+  return { as, apiVersion: `${group}/${version}` }
 }
 
 function includeOf(query: URLSearchParams): Shape['includeObject'] {

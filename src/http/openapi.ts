@@ -1,7 +1,7 @@
 /** OpenAPI documents of the catalog, made when first asked for and kept until the catalog changes. */
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import { acceptedTypes } from './discovery-accept.ts'
+import { accepts, parseAccept } from './accept.ts'
 import { contentHash, quoted, type ServedDocument } from './discovery-document.ts'
 import { Contents, type Part, partsOf } from './openapi-contents.ts'
 import { type Naming, namingOf } from './openapi-names.ts'
@@ -69,9 +69,9 @@ function document({ body, hash }: Content, contentType: string, headers: Record<
 
 /** The first of the offered media types that the client accepts, by the client's preference. */
 function chosen(accept: string | undefined, offered: readonly string[]): string | undefined {
-  for (const { type, subtype } of acceptedTypes(accept)) {
-    const found = offered.find(offer => type === '*' || offer === `${type}/${subtype}` || (subtype === '*' && offer.startsWith(`${type}/`)))
-    if (found) return found
+  for (const clause of parseAccept(accept?.trim() || '*/*')) {
+    const found = clause.q > 0 ? offered.find(mediaType => accepts(clause, mediaType)) : undefined
+    if (found !== undefined) return found
   }
   return undefined
 }
