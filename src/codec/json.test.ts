@@ -12,10 +12,13 @@ test('every document JSON.parse accepts is read the same by the exact reader and
     fc.property(fc.json({ maxDepth: 5 }), text => {
       const expected = JSON.parse(text) as Json
       const { value, duplicates } = parseJson(text)
-      return deepEqual(value, expected) && deepEqual(readJson(text).value, expected) && duplicates.length === 0
+      return deepEqual(rounded(value), expected) && deepEqual(rounded(readJson(text).value), expected) && duplicates.length === 0
     }),
   )
 })
+
+/** The value as JSON.parse would have it: integers past the safe range lose their last digits there. */
+const rounded = (value: Json): Json => JSON.parse(JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))) as Json
 
 test('a damaged document is refused exactly when JSON.parse refuses it', () => {
   fc.assert(

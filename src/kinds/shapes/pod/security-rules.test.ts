@@ -188,7 +188,7 @@ for (const [name, runAsUserName, expected] of userRows)
   test(name, () =>
     assert.deepEqual(
       specErrors(podSpec({ securityContext: { windowsOptions: { runAsUserName } } })),
-      expected.map(message => `${USER}${JSON.stringify(runAsUserName)}: ${message}`),
+      expected.map(message => `${USER}${goQuote(runAsUserName)}: ${message}`),
     ),
   )
 
