@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { goQuote } from '../../../lib/go-text.ts'
 import type { PodOptions } from './options-rules.ts'
 import { container, containerErrors, podSpec, type Rows, specErrors } from './testing.ts'
 
