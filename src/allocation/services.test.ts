@@ -211,6 +211,17 @@ test('ports of nodes are given once, in their range, and shared by the protocols
     assert.equal((await serve('bare', bare)).body.spec.ports[0].nodePort, undefined)
   }))
 
+test('a number in an external name is no port until the service becomes one that has ports', async () =>
+  using(await openServiceBench(), async ({ serve, send }) => {
+    const ports = [{ port: 80, nodePort: 30001 }]
+    assert.equal((await serve('name', { type: 'ExternalName', externalName: 'a.com', ports })).code, 201)
+    assert.equal((await serve('a', { type: 'NodePort', ports })).code, 201)
+    const turned = await send('PATCH services/name', { spec: { type: 'NodePort' } })
+    assert.match(turned.body.message, /nodePort: Invalid value: 30001: provided port is already allocated$/)
+    await send('DELETE services/name')
+    assert.match((await serve('b', { type: 'NodePort', ports })).body.message, /provided port is already allocated$/)
+  }))
+
 test('a service that a finalizer holds keeps its address until it goes', async () =>
   using(await openServiceBench(), async ({ serve, send, addresses }) => {
     await serve('a')

@@ -53,7 +53,9 @@ function addressesOf(spec: ServiceSpec): Claim[] {
   })
 }
 
-const nodePortsOf = ({ ports = [] }: ServiceSpec) => [...new Set(ports.flatMap(({ nodePort }) => nodePort || []))]
+/** Numbers in a service of another type mean nothing: an external name may have any, and holds none. */
+const nodePortsOf = (spec: ServiceSpec) =>
+  needsNodePort(spec) ? [...new Set((spec.ports ?? []).flatMap(({ nodePort }) => nodePort || []))] : []
 
 /** A new service, or one that was only a name, takes an address of each family; others at most come to have a second one. */
 async function takeAddresses({ name, spec, old, at, stocks }: Taking): Promise<void> {
