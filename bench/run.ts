@@ -321,10 +321,11 @@ async function scales(): Promise<string> {
     ? { objects: 10_000, watches: 1000, writesPerSecond: 500, seconds: 3 }
     : { objects: 100_000, watches: 5000, writesPerSecond: 500, seconds: 20 }
   const result = await scale(job)
-  const { watchKB, p50, p99, events, wanted, listMB, residentMB: resident, peakMB } = result
+  const { watchKB, p50, p99, events, wanted, cpuMicros, listMB, residentMB: resident, peakMB } = result
   const lines = [
     `| memory of an idle watch | ${watchKB.toFixed(1)} KB | < 20 KB |`,
     `| from write to event, ${job.writesPerSecond} writes/s, 10 watches each | p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms | p99 < 100 ms |`,
+    `| processor time of a write and its events | ${cpuMicros.toFixed(0)} µs | |`,
     `| events that arrived | ${events.toLocaleString('en-US')} of ${wanted.toLocaleString('en-US')} | all |`,
     `| resident memory while the list of ${listMB.toFixed(0)} MB is sent | ${peakMB.toFixed(0)} MB, before ${resident.toFixed(0)} MB | < twice |`,
   ]

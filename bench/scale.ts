@@ -3,7 +3,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import { setTimeout as sleep } from 'node:timers/promises'
 import { configMap } from './objects.ts'
 import { requestBytes, run, type Target } from './raw-client.ts'
-import { residentMB, startKeelson } from './servers.ts'
+import { cpuSeconds, residentMB, startKeelson } from './servers.ts'
 
 export type ScaleJob = { readonly objects: number; readonly watches: number; readonly writesPerSecond: number; readonly seconds: number }
 export type Scale = {
@@ -12,6 +12,8 @@ export type Scale = {
   readonly p99: number
   readonly events: number
   readonly wanted: number
+  /** Processor time of the server for one write and its events. */
+  readonly cpuMicros: number
   readonly listMB: number
   readonly residentMB: number
   readonly peakMB: number
@@ -32,11 +34,13 @@ export async function scale({ objects, watches, writesPerSecond, seconds }: Scal
     const before = await settledMB(server.pid)
     const crowd = await openWatches(server.target, { watches, groups })
     const watchKB = ((await settledMB(server.pid)) - before) * (1024 / watches)
-    const { times, wanted } = await write(server.target, crowd, { objects, groups, writesPerSecond, seconds })
+    const cpu = cpuSeconds(server.pid)
+    const { times, wanted } = await write(server.target, crowd, { objects, writesPerSecond, seconds })
+    const cpuMicros = ((cpuSeconds(server.pid) - cpu) * 1e6) / (writesPerSecond * seconds)
     crowd.close()
     times.sort((a, b) => a - b)
     const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN
-    return { watchKB, p50: at(0.5), p99: at(0.99), events: times.length, wanted, listMB, residentMB: resident, peakMB }
+    return { watchKB, p50: at(0.5), p99: at(0.99), events: times.length, wanted, cpuMicros, listMB, residentMB: resident, peakMB }
   } finally {
     await server.stop()
   }
@@ -107,12 +111,12 @@ function read(stream: ClientHttp2Stream, told: (sent: number) => void): void {
   })
 }
 
-type Writing = { readonly objects: number; readonly groups: number; readonly writesPerSecond: number; readonly seconds: number }
+type Writing = { readonly objects: number; readonly writesPerSecond: number; readonly seconds: number }
 
 async function write(
   target: Target,
   crowd: Crowd,
-  { objects, groups, writesPerSecond, seconds }: Writing,
+  { objects, writesPerSecond, seconds }: Writing,
 ): Promise<{ times: number[]; wanted: number }> {
   const times: number[] = []
   crowd.onEvent(sent => times.push(performance.now() - sent))
@@ -137,8 +141,8 @@ async function write(
     }
     await sleep(1)
   }
-  const wanted = total * Math.min(MATCHES, groups * MATCHES)
-  for (let i = 0; i < 100 && times.length < wanted; i++) await sleep(50)
+  const wanted = total * MATCHES
+  for (let i = 0; i < 600 && times.length < wanted; i++) await sleep(50)
   session.destroy()
   return { times, wanted }
 }

@@ -4,7 +4,7 @@
  */
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
-import type { Call, Registry } from '../registry/api.ts'
+import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { User } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -82,18 +82,33 @@ async function handleCall(request: Request, call: Call, { user, api }: { user: U
   const negotiated = negotiate(request, call, `meta.${api.groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
   const body = isRead(call) ? undefined : await decode(request, call)
-  const result = await api.registry.handle(call, {
-    body,
-    user,
-    now,
-    groupDomain: api.groupDomain,
-    gate: api.gate,
-    namespace: api.namespace,
-    userAgent: header(request.headers, 'user-agent') ?? '',
-    // Made when asked for: most calls are answered at once and never wait.
-    get signal() {
-      return request.signal
-    },
-  })
+  const result = await api.registry.handle(call, new Context(request, api, { body, user, now }))
   return encode(result, format, now)
+}
+
+/** What comes with a call. The signal is made when it is asked for, which a copy of the rest does not do: most calls never wait. */
+class Context implements CallContext {
+  readonly body: Body | undefined
+  readonly user: User
+  readonly now: Date
+  readonly groupDomain: string
+  readonly gate: Api['gate']
+  readonly namespace: Api['namespace'] | undefined
+  readonly userAgent: string
+  readonly #request: Request
+
+  constructor(request: Request, api: Api, { body, user, now }: Pick<CallContext, 'body' | 'user' | 'now'>) {
+    this.body = body
+    this.user = user
+    this.now = now
+    this.groupDomain = api.groupDomain
+    this.gate = api.gate
+    this.namespace = api.namespace
+    this.userAgent = header(request.headers, 'user-agent') ?? ''
+    this.#request = request
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal
+  }
 }
