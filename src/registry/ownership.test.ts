@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Deployment } from '../kinds/apps/deployment.ts'
+import { Pod } from '../kinds/core/pod.ts'
 import { pathsOf, pathText } from '../patch/field-set.ts'
-import { defineKind } from '../schema/kind.ts'
+import { defineKind, type Kind } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { message, string } from '../schema/types.ts'
 import { writeOf } from './ownership.ts'
@@ -28,7 +30,7 @@ const about = {
   ctx: { userAgent: 'u', now: new Date(0) },
 } as unknown as Parameters<typeof writeOf>[1]
 
-const unowned = (kind: typeof Plain, subresource: string) => {
+const unowned = (kind: Kind<any>, subresource: string) => {
   const { resetFields } = writeOf({ resource: resourceOf(kind, 'k8s.io'), subresource }, about)
   return pathsOf(resetFields!).map(pathText).sort()
 }
@@ -42,4 +44,9 @@ test('nobody owns the status through a plain write, nor anything else through th
 test('a kind may say itself what nobody comes to own', () => {
   assert.deepEqual(unowned(Special, ''), ['.spec', '.status'])
   assert.deepEqual(unowned(Special, 'status'), ['.spec', '.status.a'])
+})
+
+test('what the status of deployments and pods leaves as it is cannot be owned through it', () => {
+  assert.deepEqual(unowned(Deployment, 'status'), ['.metadata.labels', '.spec'])
+  assert.deepEqual(unowned(Pod, 'status'), ['.metadata.deletionTimestamp', '.metadata.ownerReferences', '.spec'])
 })

@@ -101,6 +101,7 @@ export const Deployment = defineKind({
 
   subresources: {
     status: {
+      unowned: ['spec', 'metadata.labels'],
       onUpdate({ metadata, status }, old, ctx) {
         if (old.metadata.labels) metadata.labels = old.metadata.labels
         else delete metadata.labels

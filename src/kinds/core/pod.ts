@@ -39,7 +39,11 @@ export const Pod = defineKind({
   },
 
   subresources: {
-    status: { onUpdate: prepareChangedStatus, validate: validatePodStatusUpdate },
+    status: {
+      unowned: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
+      onUpdate: prepareChangedStatus,
+      validate: validatePodStatusUpdate,
+    },
     views: {
       ephemeralcontainers: {
         take: (sent, stored) => {
