@@ -76,14 +76,14 @@ function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   for (const [i, toleration] of all.entries()) {
     const covered =
       merged.some(other => covers(other, toleration)) ||
-      all.slice(i + 1).some(other => !deepEqual(other as never, toleration as never) && covers(other, toleration))
+      all.slice(i + 1).some(other => !deepEqual(other, toleration) && covers(other, toleration))
     if (!covered) merged.push(toleration)
   }
   return merged
 }
 
 function covers(wide: Toleration, narrow: Toleration): boolean {
-  if (deepEqual(wide as never, narrow as never)) return true
+  if (deepEqual(wide, narrow)) return true
   const exists = wide.operator === 'Exists'
   if ((narrow.key ?? '') !== (wide.key ?? '') && (wide.key || !exists)) return false
   if (wide.effect && wide.effect !== narrow.effect) return false

@@ -40,24 +40,27 @@ export function copyObject<T>(object: { readonly [key: string]: T }): { [key: st
   return { ...object }
 }
 
-/** Whether two JSON values mean the same: numbers by value whatever their type, objects without regard to key order. */
-export function deepEqual(a: Json | undefined, b: Json | undefined): boolean {
+/**
+ * Whether two values mean the same JSON: numbers by value whatever their type, objects without regard to key order. Typed objects
+ * are compared as they are.
+ */
+export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return sameNumber(a, b)
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => deepEqual(item, b[i]))
   if (Array.isArray(b)) return false
   const keys = Object.keys(a)
   if (keys.length !== Object.keys(b).length) return false
-  for (const key of keys) if (!Object.hasOwn(b, key) || !deepEqual(a[key], b[key])) return false
+  for (const key of keys) if (!Object.hasOwn(b, key) || !deepEqual((a as JsonObject)[key], (b as JsonObject)[key])) return false
   return true
 }
 
-function sameNumber(a: Json | undefined, b: Json | undefined): boolean {
+function sameNumber(a: unknown, b: unknown): boolean {
   // biome-ignore lint/suspicious/noDoubleEquals: loose equality is what compares a bigint with a number by value.
   return isNumeric(a) && isNumeric(b) && a == b
 }
 
-function isNumeric(value: Json | undefined): value is number | bigint {
+function isNumeric(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint'
 }
 

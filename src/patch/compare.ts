@@ -81,7 +81,7 @@ class Walk {
   /** Items that repeat a key have one owner for all of them, as if they were one atomic item. */
   #repeated(list: ListStructure, element: PathElement, a: readonly Json[], b: readonly Json[]): void {
     if (a.length > 1 && b.length > 1) {
-      if (!deepEqual(a as Json[], b as Json[])) this.#at(element, () => this.modified.add(this.#path))
+      if (!deepEqual(a, b)) this.#at(element, () => this.modified.add(this.#path))
     } else if (a.length > 1) {
       if (b.length > 0) this.#part(list.item, element, undefined, b[0])
       this.#at(element, () => this.removed.add(this.#path))

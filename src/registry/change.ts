@@ -103,7 +103,7 @@ async function swap(
   { resource, dryRun }: { resource: Resource; dryRun: boolean },
   { key, version, object, stored }: { key: string; version: Version; object: AnyObject; stored: AnyObject },
 ): Promise<{ json: Uint8Array; goes: boolean } | undefined> {
-  if (deepEqual(object as never, stored as never)) return { json: version.json, goes: false }
+  if (deepEqual(object, stored)) return { json: version.json, goes: false }
   const value = storedForm(object)
   if (dryRun) return { json: withRevision(value, version.revision), goes: false }
   const goes = isReleased(resource, object, stored)

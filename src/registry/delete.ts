@@ -123,7 +123,7 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
       if (metadata.generation) metadata.generation = next(metadata.generation)
       deletion?.onMark?.(object, ctx)
     }
-    return finalizersChanged || !deepEqual(object as never, stored as never) ? { step: 'mark', object } : { step: 'wait' }
+    return finalizersChanged || !deepEqual(object, stored) ? { step: 'mark', object } : { step: 'wait' }
   }
   return { step: 'erase' }
 }

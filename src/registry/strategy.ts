@@ -115,7 +115,7 @@ function takeView(view: View<AnyObject>, name: string, sent: AnyObject, stored: 
 function movesGeneration({ def }: Resource, object: AnyObject, old: AnyObject): boolean {
   if (!def.generation) return false
   const part = def.generation === true ? (o: AnyObject) => o['spec'] : def.generation
-  return !deepEqual(part(object) as never, part(old) as never)
+  return !deepEqual(part(object), part(old))
 }
 
 /** One more than a generation, whatever its size. */

@@ -1,7 +1,7 @@
 /** The service `kubernetes`, by which programs in a cluster find this server, and where it leads. */
 import { networkInterfaces } from 'node:os'
 import { addressAt, formatIP, isLinkLocalUnicast, isLoopback, isUnspecified, parseCIDR, parseIPSloppy } from '../lib/ip.ts'
-import { deepEqual, type Json } from '../lib/json-value.ts'
+import { deepEqual } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { LocalClient } from '../registry/local-client.ts'
 
@@ -62,7 +62,7 @@ async function ensure(
   const stored = client.get(resource, NAMED)
   const { metadata, ...wanted } = object
   if (!stored) await client.create(resource, object, NAMED.namespace)
-  else if (!Object.entries(wanted).every(([field, value]) => deepEqual(stored[field] as Json, value as Json)))
+  else if (!Object.entries(wanted).every(([field, value]) => deepEqual(stored[field], value)))
     await client.patch(resource, NAMED, { metadata: { labels: metadata.labels }, ...wanted }, MERGE)
 }
 

@@ -92,7 +92,7 @@ export const DaemonSet = defineKind({
   },
   onUpdate({ metadata, spec }, old, ctx) {
     dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate)
-    const changed = !deepEqual(spec.template as never, old.spec.template as never)
+    const changed = !deepEqual(spec.template, old.spec.template)
     setTemplateGeneration(metadata, templateGeneration(old.metadata) + (changed ? 1 : 0))
   },
 

@@ -36,7 +36,7 @@ export function* validateStatefulSetSpec(spec: StatefulSetSpec, at: Ref<Stateful
 /** Names and storage of pods come from what cannot change. */
 export function* validateStatefulSetChange(spec: StatefulSetSpec, old: StatefulSetSpec, at: Ref<StatefulSetSpec>): Iterable<FieldError> {
   const [claims, oldClaims] = [spec.volumeClaimTemplates ?? null, old.volumeClaimTemplates ?? null]
-  if (!deepEqual(claims as never, oldClaims as never)) yield invalid(withValue(at.volumeClaimTemplates, claims), IMMUTABLE)
+  if (!deepEqual(claims, oldClaims)) yield invalid(withValue(at.volumeClaimTemplates, claims), IMMUTABLE)
   if (spec.serviceName !== old.serviceName) yield invalid(at.serviceName, IMMUTABLE)
   if (spec.podManagementPolicy !== old.podManagementPolicy) yield invalid(at.podManagementPolicy, IMMUTABLE)
 }

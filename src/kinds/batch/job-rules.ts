@@ -1,5 +1,5 @@
 /** Rules on jobs and on templates of jobs. */
-import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDomainPrefixedPath } from '../../lib/names.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { entry, type FieldError, invalid, type Ref, required, tooLong, unsupported, withValue } from '../../schema/refs.ts'
@@ -137,14 +137,14 @@ function* validateGeneratedSelector({ metadata: { name = '', uid = '' }, spec }:
 
 function* validateChange({ spec }: Job, at: Ref<JobSpec>, { old, gate }: { readonly old: Job; readonly gate: Gate }): Iterable<FieldError> {
   yield* validateCompletionsChange(spec, old.spec, at)
-  if (!same(spec.selector, old.spec.selector)) yield invalid(at.selector, 'field is immutable')
+  if (!deepEqual(spec.selector, old.spec.selector)) yield invalid(at.selector, 'field is immutable')
   yield* validateTemplateChange(spec.template, at.template, { old, gate })
   if (spec.completionMode !== old.spec.completionMode) yield invalid(at.completionMode, 'field is immutable')
-  if (!same(spec.podFailurePolicy, old.spec.podFailurePolicy))
+  if (!deepEqual(spec.podFailurePolicy, old.spec.podFailurePolicy))
     yield invalid(shown(at.podFailurePolicy, PodFailurePolicy, spec.podFailurePolicy), 'field is immutable')
   for (const field of ['backoffLimitPerIndex', 'managedBy'] as const)
     if (spec[field] !== old.spec[field]) yield invalid(withValue(at[field], spec[field] ?? null), 'field is immutable')
-  if (!same(spec.successPolicy, old.spec.successPolicy))
+  if (!deepEqual(spec.successPolicy, old.spec.successPolicy))
     yield invalid(shown(at.successPolicy, SuccessPolicy, spec.successPolicy), 'field is immutable')
 }
 
@@ -171,8 +171,8 @@ function* validateTemplateChange(
   if (mayMove) takePlacement(expected, template)
   if (mayResize) {
     takeResources(expected, template)
-    if (!same(template.spec, expected.spec)) yield invalid(shown(at.spec, PodSpec, template.spec), 'field is immutable')
-  } else if (!same(template, expected)) yield invalid(shown(at, PodTemplateSpec, template), 'field is immutable')
+    if (!deepEqual(template.spec, expected.spec)) yield invalid(shown(at.spec, PodSpec, template.spec), 'field is immutable')
+  } else if (!deepEqual(template, expected)) yield invalid(shown(at, PodTemplateSpec, template), 'field is immutable')
 }
 
 function takePlacement(to: PodTemplateSpec, from: PodTemplateSpec): void {
@@ -204,6 +204,5 @@ function take(to: object, fields: Record<string, unknown>): void {
 export const hasCondition = ({ conditions = [] }: JobStatus, type: string, status = 'True'): boolean =>
   conditions.some(c => c.type === type && c.status === status)
 
-const same = (a: unknown, b: unknown) => deepEqual(a as Json | undefined, b as Json | undefined)
 /** Clients are shown such values under the names they have inside a Kubernetes server. */
 const shown = (at: Ref<any>, type: AnyType, value: unknown) => withValue(at, value === undefined ? null : internalForm(type, value))

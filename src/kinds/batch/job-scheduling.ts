@@ -1,5 +1,5 @@
 /** How the pods of a job are scheduled together; behind the WorkloadWithJob gate. */
-import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { deepEqual } from '../../lib/json-value.ts'
 import { type FieldError, invalid, type Ref, tooMany, withValue } from '../../schema/refs.ts'
 import { atomic, int32, keyed, message, type Static, string } from '../../schema/types.ts'
 
@@ -64,7 +64,7 @@ function* validateChange(
   if (!policy !== !oldPolicy) yield invalid(withValue(at.schedulingPolicy, policy ?? null), 'field is immutable')
   else if (!policy?.basic !== !oldPolicy?.basic) yield invalid(withValue(at.schedulingPolicy, null), FIXED_VARIANT)
   for (const field of ['schedulingConstraints', 'disruptionMode', 'resourceClaims'] as const)
-    if (!deepEqual(scheduling?.[field] as Json | undefined, old?.[field] as Json | undefined))
+    if (!deepEqual(scheduling?.[field], old?.[field]))
       yield invalid(withValue(at[field], scheduling?.[field] ?? null), 'field is immutable')
 }
 

@@ -136,4 +136,4 @@ function* validateProgress({ job: { spec, status }, old, at, succeeding, was }: 
 
 const countAt = (at: Ref<JobStatus>, status: JobStatus, field: 'failed' | 'succeeded') => withValue(at[field], status[field] ?? 0)
 
-const differing = (status: JobStatus, old: JobStatus) => (field: keyof JobStatus) => !deepEqual(status[field] as never, old[field] as never)
+const differing = (status: JobStatus, old: JobStatus) => (field: keyof JobStatus) => !deepEqual(status[field], old[field])

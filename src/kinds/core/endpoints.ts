@@ -50,7 +50,7 @@ export const Endpoints = defineKind({
 
   *validate({ subsets = [] }, at, { old }) {
     // What is stored was once valid; it may stay.
-    if (old && deepEqual(subsets as never, (old.subsets ?? []) as never)) return
+    if (old && deepEqual(subsets, old.subsets ?? [])) return
     for (const [i, subset] of subsets.entries()) yield* validateSubset(subset, at.subsets[i]!)
   },
   *warn({ metadata: { labels = {} }, subsets = [] }) {

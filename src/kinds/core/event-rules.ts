@@ -1,5 +1,5 @@
 /** The rules of events: lenient ones that hold for all, strict ones for those written through the events group. */
-import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { deepEqual } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
@@ -47,9 +47,9 @@ export function* validateStrictEvent(event: Event, at: Ref<Event>): Iterable<Fie
 
 /** Further rules on a change of an event through the events group: only the series moves on. */
 export function* validateStrictChange(event: Event, old: Event, at: Ref<Event>): Iterable<FieldError> {
-  if (!deepEqual(event.series as Json | undefined, old.series as Json | undefined)) yield* validateSeries(event)
+  if (!deepEqual(event.series, old.series)) yield* validateSeries(event)
   for (const field of FIXED)
-    if (!deepEqual(event[field] as Json | undefined, old[field] as Json | undefined))
+    if (!deepEqual(event[field], old[field]))
       yield invalid(field === 'reportingComponent' ? refTo(event[field], 'reportingController') : at[field], 'field is immutable')
 }
 

@@ -31,7 +31,7 @@ export const EndpointSlice = defineKind({
   onUpdate: dropTopology,
   *validate({ addressType, endpoints, ports }, at, { old }) {
     // What is stored was once valid; it may stay.
-    const isKept = old !== undefined && deepEqual((endpoints ?? []) as never, (old.endpoints ?? []) as never)
+    const isKept = old !== undefined && deepEqual(endpoints ?? [], old.endpoints ?? [])
     yield* validatePorts(ports ?? [], at.ports)
     if (!isKept) yield* validateEndpoints(endpoints ?? [], addressType, at.endpoints)
     yield* validateAddressType(addressType, at.addressType, old?.addressType)
@@ -55,7 +55,7 @@ export const EndpointSlice = defineKind({
 
 /** Topology is written only by clients of older versions; the node's name in it is kept where it was before. */
 function dropTopology({ endpoints }: Slice, old: Slice | undefined): void {
-  if (old && deepEqual((endpoints ?? []) as never, (old.endpoints ?? []) as never)) return
+  if (old && deepEqual(endpoints ?? [], old.endpoints ?? [])) return
   const known = new Set((old?.endpoints ?? []).flatMap(({ deprecatedTopology }) => deprecatedTopology?.[HOSTNAME] || []))
   for (const endpoint of endpoints ?? []) {
     const node = endpoint.deprecatedTopology?.[HOSTNAME]

@@ -1,5 +1,5 @@
 /** FlowSchema says which requests share a priority level, and how they are told apart there. */
-import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
@@ -27,7 +27,7 @@ export const FlowSchema = defineKind({
   *validate({ metadata: { name = '' }, spec }, { spec: at }) {
     yield* validateFlowSchemaSpec(spec, at, name)
     const fixed = FIXED.get(name)
-    if (fixed && !deepEqual(spec as unknown as Json, fixed as unknown as Json))
+    if (fixed && !deepEqual(spec, fixed))
       yield invalid(withValue(at, internalForm(FlowSchemaSpec, spec)), `spec of '${name}' must equal the fixed value`)
   },
 

@@ -1,5 +1,5 @@
 /** PriorityLevelConfiguration says how much of the server the requests of one level get, and what happens to those beyond. */
-import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -152,6 +152,5 @@ function* validateFixed(spec: Spec, at: Ref<Spec>, name: string): Iterable<Field
   const shown = withValue(at, internalForm(PriorityLevelConfigurationSpec, spec))
   if (name === 'exempt' && (spec.type !== 'Exempt' || spec.limited))
     yield invalid(shown, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`)
-  if (name === 'catch-all' && !deepEqual(spec as unknown as Json, CATCH_ALL as unknown as Json))
-    yield invalid(shown, `spec of '${name}' must equal the fixed value`)
+  if (name === 'catch-all' && !deepEqual(spec, CATCH_ALL)) yield invalid(shown, `spec of '${name}' must equal the fixed value`)
 }

@@ -66,8 +66,7 @@ export const CSIDriver = defineKind({
     dropUnserved(o.spec, old.spec, ctx)
     // Drivers begin without a generation; it counts changes alone.
     const { generation = 0 } = old.metadata
-    if (!deepEqual(o.spec as never, old.spec as never))
-      o.metadata.generation = typeof generation === 'bigint' ? generation + 1n : generation + 1
+    if (!deepEqual(o.spec, old.spec)) o.metadata.generation = typeof generation === 'bigint' ? generation + 1n : generation + 1
   },
   *validate({ spec }, { spec: at }, { old }) {
     yield* validateSpec(spec, at)
@@ -80,7 +79,7 @@ export const CSIDriver = defineKind({
   *warn({ spec }, old) {
     const { tokenRequests = [], serviceAccountTokenInSecrets } = spec
     if (tokenRequests.length === 0 || serviceAccountTokenInSecrets !== undefined) return
-    if (!deepEqual(tokenRequests as never, (old?.spec.tokenRequests ?? []) as never)) yield UNSET_ADVICE
+    if (!deepEqual(tokenRequests, old?.spec.tokenRequests ?? [])) yield UNSET_ADVICE
   },
 
   deletion: { answers: 'object' },

@@ -31,8 +31,7 @@ export const CSIStorageCapacity = defineKind({
     yield* invalidEach(at.storageClassName, nameIsDNSSubdomain(storageClassName))
     if (capacity !== undefined) yield* validateNonNegativeQuantity(capacity, at.capacity)
     if (!old) return
-    if (!deepEqual(nodeTopology as never, old.nodeTopology as never))
-      yield invalid(refTo(nodeTopology ?? null, 'nodeTopology'), 'field is immutable')
+    if (!deepEqual(nodeTopology, old.nodeTopology)) yield invalid(refTo(nodeTopology ?? null, 'nodeTopology'), 'field is immutable')
     if (storageClassName !== old.storageClassName) yield invalid(at.storageClassName, 'field is immutable')
   },
   *warn({ nodeTopology }) {

@@ -1,5 +1,5 @@
 /** AppArmor profiles as annotations gave them before there was a field. */
-import { deepEqual, type Json } from '../../../lib/json-value.ts'
+import { deepEqual } from '../../../lib/json-value.ts'
 import type { AppArmorProfile } from './security.ts'
 
 /** Before the name of a container: the annotation with its profile. */
@@ -15,7 +15,7 @@ export function appArmorProfileOf(annotation: string): AppArmorProfile | undefin
   return isValid ? { type: 'Localhost', localhostProfile } : undefined
 }
 
-export const isSameProfile = (a: AppArmorProfile, b: AppArmorProfile | undefined): boolean => deepEqual(a as Json, b as Json | undefined)
+export const isSameProfile = (a: AppArmorProfile, b: AppArmorProfile | undefined): boolean => deepEqual(a, b)
 
 const LOCALHOST = 'localhost/'
 const MAX_PROFILE = 4095

@@ -1,6 +1,6 @@
 /** Whether two values of a type mean the same, though one may write an amount differently or leave out what is empty. */
 
-import { deepEqual, isObject, type Json } from '../../../lib/json-value.ts'
+import { deepEqual, isObject } from '../../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../../lib/quantity.ts'
 import type { AnyType } from '../../../schema/types.ts'
 
@@ -27,7 +27,7 @@ export function meansTheSame(type: AnyType, a: any, b: any): boolean {
   }
   if (shape.name === 'quantity' && typeof a === 'string' && typeof b === 'string')
     return compareQuantity(parseQuantity(a), parseQuantity(b)) === 0
-  return deepEqual((a ?? undefined) as Json | undefined, (b ?? undefined) as Json | undefined)
+  return deepEqual(a ?? undefined, b ?? undefined)
 }
 
 const CONTEXT = 3
