@@ -179,6 +179,13 @@ test('what takes too long is answered 504 and cancelled', async () => {
   assert.ok(signal.aborted)
 })
 
+test('a time to wait that is no duration is refused', async () => {
+  const message = async (timeout: string) => (await jsonOf(await answerTo(testRequest(`${SECRET}?timeout=${timeout}`)))).message
+  assert.equal(await message('soon'), 'invalid timeout specified in the request URL - time: invalid duration "soon"')
+  assert.equal(await message('5'), 'invalid timeout specified in the request URL - time: missing unit in duration "5"')
+  for (const timeout of ['', '0', '0s', '-1s', '1h']) assert.equal(await message(timeout), undefined)
+})
+
 test('too large a body is 413', async () => {
   const response = await answerTo(testRequest(SECRET, { method: 'PUT', body: 'x'.repeat(3 * 1024 * 1024 + 1) }))
   const status = await jsonOf(response)

@@ -1,5 +1,6 @@
 /** What surrounds the answering of a request: tracing, recovery, deadlines. */
-import { timedOut } from '../schema/status-error.ts'
+import { DurationError, parseDuration } from '../lib/duration.ts'
+import { badRequest, timedOut } from '../schema/status-error.ts'
 import { errorResponse } from './error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import { LIMITS } from './limits.ts'
@@ -41,9 +42,9 @@ export const recover: Wrap =
   }
 
 /** Answers 504 when the rest takes too long; the client may ask for less time, not for more. */
-export const deadline: Wrap = next => exchange => {
+export const deadline: Wrap = next => async exchange => {
   if (isLongRunning(exchange)) return next(exchange)
-  const asked = durationOf(exchange.route.query.get('timeout'))
+  const asked = askedTime(exchange.route.query.get('timeout'))
   const limit = Math.min(LIMITS.deadlineMs, asked ?? Number.POSITIVE_INFINITY)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
@@ -61,14 +62,16 @@ export const deadline: Wrap = next => exchange => {
   })
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-
-/** Milliseconds of a duration such as `32s` or `1m30s`; undefined for anything else, and for zero, which means no wish. */
-function durationOf(text: string | null): number | undefined {
-  if (text === null || !/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/.test(text)) return undefined
-  let total = 0
-  for (const [, amount, , unit] of text.matchAll(/(\d+(\.\d+)?)(ms|s|m|h)/g)) total += Number(amount) * UNITS[unit!]!
-  return total > 0 ? total : undefined
+/** Milliseconds that a client is ready to wait; undefined when it does not say, or says zero, which means no wish. */
+function askedTime(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined
+  try {
+    const asked = Number(parseDuration(text)) / 1e6
+    return asked > 0 ? asked : undefined
+  } catch (error) {
+    if (error instanceof DurationError) throw badRequest(`invalid timeout specified in the request URL - ${error.message}`)
+    throw error
+  }
 }
 
 const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? 0) : 0)
