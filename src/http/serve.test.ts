@@ -180,10 +180,15 @@ test('what takes too long is answered 504 and cancelled', async () => {
 })
 
 test('a time to wait that is no duration is refused', async () => {
-  const message = async (timeout: string) => (await jsonOf(await answerTo(testRequest(`${SECRET}?timeout=${timeout}`)))).message
+  const message = async (timeout: string) => {
+    const response = await answerTo(testRequest(`${SECRET}?timeout=${timeout}`), () => {
+      throw new StatusError(404, 'NotFound', 'in time')
+    })
+    return (await jsonOf(response)).message
+  }
   assert.equal(await message('soon'), 'invalid timeout specified in the request URL - time: invalid duration "soon"')
   assert.equal(await message('5'), 'invalid timeout specified in the request URL - time: missing unit in duration "5"')
-  for (const timeout of ['', '0', '0s', '-1s', '1h']) assert.equal(await message(timeout), undefined)
+  for (const timeout of ['', '0', '0s', '-1s', '1h']) assert.equal(await message(timeout), 'in time')
 })
 
 test('too large a body is 413', async () => {
