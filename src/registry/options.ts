@@ -1,6 +1,6 @@
 /** The query parameters of each verb, read and checked before anything else happens. */
 import { validateFieldManager } from '../schema/meta-rules.ts'
-import { type FieldError, forbidden, invalid, refTo, required, unsupported } from '../schema/refs.ts'
+import { type FieldError, forbidden, invalid, type Ref, refTo, required, unsupported } from '../schema/refs.ts'
 import { badRequest, invalidObject } from '../schema/status-error.ts'
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
@@ -90,7 +90,7 @@ export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefin
 const PROPAGATION = ['Foreground', 'Background', 'Orphan']
 
 /** A delete of an unreadable object skips everything else that a delete may ask for, so it must not ask. */
-function* unsafeDeleteErrors(sent: DeleteBody, at: any): Iterable<FieldError> {
+function* unsafeDeleteErrors(sent: DeleteBody, at: Ref<boolean>): Iterable<FieldError> {
   const clashes = [
     [sent.propagationPolicy, 'cannot be set together with .propagationPolicy'],
     [sent.orphanDependents, 'cannot be set together with .orphanDependents'],
