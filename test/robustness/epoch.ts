@@ -65,7 +65,7 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
     ...clients('reader', READERS).map(client => read(run, client).finally(() => client.connection.close())),
   ]
   try {
-    await disturb(subject, { ms, random })
+    await disturb(subject, { ms, random, watchers })
   } finally {
     stop.abort()
     await Promise.all(working)
@@ -92,18 +92,25 @@ function openWatchers(run: Run, random: Random): Watcher[] {
     ),
     ...Array.from({ length: WATCHERS }, (_, i) => {
       const client = clientOf(run, `watcher ${i}`, protocolOf(i), random)
-      return new Watcher(run, client, { selection: random.pick(SELECTIONS), isObserver: false, isSlow: i % 4 === 0 })
+      // Only who is sent much can fall far behind.
+      const isSlow = i % 4 === 0
+      return new Watcher(run, client, { selection: isSlow ? EVERYTHING[0]! : random.pick(SELECTIONS), isObserver: false, isSlow })
     }),
   ]
 }
 
 /** Stops and kills the server now and then, and starts it again. */
-async function disturb(subject: Subject, { ms, random }: { ms: number; random: Random }): Promise<void> {
+async function disturb(
+  subject: Subject,
+  { ms, random, watchers }: { ms: number; random: Random; watchers: readonly Watcher[] },
+): Promise<void> {
   const end = performance.now() + ms
   for (;;) {
     const wait = 2_000 + random.below(4_000)
     if (performance.now() + wait > end) break
     await sleep(wait)
+    // A server that stops waits a while for clients that do not read; mostly it need not, so that little is forgotten meanwhile.
+    if (!random.oneIn(4)) for (const watcher of watchers) watcher.wake()
     await subject.restart(subject.kills < subject.stops ? 'SIGKILL' : 'SIGTERM')
   }
   await sleep(Math.max(0, end - performance.now()))

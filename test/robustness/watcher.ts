@@ -36,6 +36,7 @@ export class Watcher {
   #position: Revision | undefined
   #stream: Stream | undefined
   #settling = false
+  #wake: () => void = () => {}
 
   constructor(run: Run, client: Client, { selection, ...habits }: Habits & { selection: Selection; from?: Revision }) {
     this.selection = selection
@@ -54,9 +55,15 @@ export class Watcher {
     return this.#position ?? 0
   }
 
+  /** From now on it reads what it is sent, until it watches anew. */
+  wake(): void {
+    this.#wake()
+  }
+
   /** From now on it keeps up as well as it can. */
   settle(): void {
     this.#settling = true
+    this.#wake()
     this.#stream?.read(true)
   }
 
@@ -149,9 +156,10 @@ export class Watcher {
     const { random } = this.#client
     let isOver = false
     const over = stream.ended.then(() => (isOver = true))
+    const woken = new Promise<void>(resolve => (this.#wake = resolve)).then(() => (isOver = true))
     while (!isOver && !this.#settling) {
       stream.read(false)
-      await Promise.race([over, sleep(random.below(random.oneIn(5) ? 2 * WINDOW_MS : 1_000))])
+      await Promise.race([over, woken, sleep(random.below(random.oneIn(2) ? 2 * WINDOW_MS : 1_000))])
       stream.read(true)
       await Promise.race([over, sleep(random.below(1_000))])
     }

@@ -6,7 +6,7 @@ import { type Client, COLORS, KEYS, now, pause, type Run, record, TIERS } from '
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
 const PAUSE_MS = 40
-const HEAVY_BYTES = 60_000
+const HEAVY_BYTES = 200_000
 let writes = 0
 
 /** Writes until the run stops. */
@@ -28,7 +28,7 @@ export type PutChoice = Pick<Put, 'verb' | 'key' | 'labels'> & { readonly expect
 function choosePut(run: Run, { random }: Client, key: Key): PutChoice {
   const known = run.known.get(key)
   const labels = { color: random.pick(COLORS), ...(random.oneIn(2) && { tier: random.pick(TIERS) }) }
-  const heavy = random.oneIn(6)
+  const heavy = random.oneIn(8)
   const names = known && random.oneIn(3) ? { expects: known.revision } : {}
   if (!known || random.oneIn(4)) return { verb: 'create', key, labels, heavy }
   if (random.oneIn(2)) return { verb: 'replace', key, labels, heavy, ...names }
