@@ -149,7 +149,8 @@ export class Listener implements AsyncDisposable {
     })
     server.on('upgrade', (message, socket, head) => {
       const connection = this.#http1Connections.get(socket)
-      if (connection === undefined) return void socket.destroy()
+      // Another protocol cannot begin before the answers to earlier requests are out.
+      if (connection === undefined || connection.active > 0) return void socket.destroy()
       connection.active++
       const failed = (error: unknown) => this.#failed(error, () => socket.destroy())
       answerUpgrade({ message, socket: connection.socket, head }, { peer: connection.peer, serve }).catch(failed)

@@ -329,3 +329,13 @@ test('a client that goes away during the handshake leaves nothing open', async (
   setTimeout(held.resolve, 50)
   await watch.closed.promise
 })
+
+test('an upgrade sent before the answer to an earlier request cuts the connection', async () => {
+  const held = deferred<Result>()
+  await using server = await testServer({ handle: () => held.promise })
+  const lines = ['GET /api/v1/namespaces/default/secrets HTTP/1.1', 'Host: x', 'Authorization: Bearer secret-token', '', '']
+  const client = new Client(server.port, [lines.join('\r\n') + handshake(WATCH).join('\r\n')])
+  client.head.catch(() => {})
+  await once(client.socket, 'close')
+  held.resolve({ form: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } })
+})

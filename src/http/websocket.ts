@@ -104,12 +104,12 @@ class WebSocketConnection implements Outlet {
       {
         // A client that does not read its pongs gets no more of them.
         ping: payload => this.#open && socket.writableLength < LIMITS.smallBytes && socket.write(frameOf(PONG, payload)),
-        close: code => this.#leave(code),
+        close: code => this.#leave(code, LIMITS.lingerMs),
       },
       LIMITS.webSocketMessageBytes,
     )
     socket.on('data', chunk => this.read(chunk as Buffer))
-    socket.on('end', () => this.#leave(NORMAL))
+    socket.on('end', () => this.#leave(NORMAL, LIMITS.lingerMs))
     socket.on('close', () => this.#closed())
     socket.resume()
   }
@@ -130,7 +130,7 @@ class WebSocketConnection implements Outlet {
   }
 
   end(): void {
-    this.#leave(NORMAL)
+    this.#leave(NORMAL, LIMITS.stallMs)
   }
 
   destroy(): void {
@@ -142,12 +142,12 @@ class WebSocketConnection implements Outlet {
     else this.#socket.once(event, listener)
   }
 
-  /** Says goodbye once. The client has a moment to take it and to close its side. */
-  #leave(code: number): void {
+  /** Says goodbye once. The client has some time to take it and to close its side. */
+  #leave(code: number, patienceMs: number): void {
     if (!this.#open) return
     this.#open = false
     this.#socket.end(closeFrame(code))
-    const timer = setTimeout(() => this.#socket.destroy(), LIMITS.lingerMs)
+    const timer = setTimeout(() => this.#socket.destroy(), patienceMs).unref()
     this.#socket.once('close', () => clearTimeout(timer))
     this.#closed()
   }
