@@ -47,6 +47,8 @@ export async function answerHttp2(
 ): Promise<void> {
   const request = new Http2Request(stream, headers, peer)
   stream.on('error', () => {})
+  // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
+  stream.on('aborted', () => stream.destroy())
   stream.on('close', () => {
     if (!stream.writableFinished) request.lifeline.cut(new Error('the client went away'))
   })

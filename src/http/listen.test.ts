@@ -4,6 +4,7 @@ import { Agent } from 'node:https'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
+import { WatchEvent, type WatchStream } from '../cache/watch-stream.ts'
 import { issueAuthority, issueClient, issueServer } from '../lib/x509.ts'
 import type { Result } from '../registry/api.ts'
 import { LIMITS } from './limits.ts'
@@ -42,6 +43,20 @@ test('HTTP/1.1 and HTTP/2 share the port and answer alike', async () => {
     assert.equal(headers['content-length'], String(secretJson('a').length))
     assert.equal(Buffer.from(String(headers['warning']), 'latin1').toString(), '299 - "é"')
   }
+})
+
+test('a stream that is reset without an error while more waits to be sent is let go of', async () => {
+  let letGo: () => void = () => {}
+  const gone = new Promise<void>(resolve => (letGo = resolve))
+  const event = new WatchEvent('ADDED', secrets, secretJson('a'.repeat(100_000)))
+  const stream: WatchStream = { open: sink => Array.from({ length: 20 }, () => sink.event(event)), close: () => letGo() }
+  await using server = await testServer({ handle: () => ({ form: 'watch', resource: secrets, stream }) })
+  const session = openHttp2(server.port, clientPair)
+  const watching = session.request({ ':path': '/api/v1/namespaces/default/secrets?watch=true' })
+  await once(watching, 'data')
+  watching.close()
+  await gone
+  session.close()
 })
 
 test('a client certificate names its user, on both protocols', async () => {

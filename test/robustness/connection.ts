@@ -1,5 +1,5 @@
 /** Clients of the server over HTTP/1.1 and HTTP/2: calls that are answered or cut, and streams of lines that can be held up. */
-import { type ClientHttp2Session, connect } from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { Agent, request } from 'node:https'
 import type { Readable } from 'node:stream'
 import type { Target } from '../kit.ts'
@@ -83,6 +83,12 @@ class Http1Connection implements Connection {
   }
 }
 
+/** Node waits with the end of a stream until what has come is read, so it is. */
+function leave(stream: ClientHttp2Stream): void {
+  stream.resume()
+  stream.close()
+}
+
 class Http2Connection implements Connection {
   readonly #target: Target
   #session: ClientHttp2Session | undefined
@@ -108,7 +114,7 @@ class Http2Connection implements Connection {
     const headers = { ':method': method, ':path': path, ...(body !== undefined && { 'content-type': type }) }
     return new Promise((resolve, reject) => {
       const stream = this.#open().request(headers, { endStream: body === undefined })
-      stream.on('response', ({ ':status': status }) => resolve({ head: { status: status!, body: stream }, destroy: () => stream.close() }))
+      stream.on('response', ({ ':status': status }) => resolve({ head: { status: status!, body: stream }, destroy: () => leave(stream) }))
       stream.on('error', reject).on('close', () => reject(new Error('cut')))
       if (body !== undefined) stream.end(JSON.stringify(body))
     })
