@@ -51,7 +51,7 @@ export const deadline: Wrap = next => async exchange => {
       const late = timedOut('request did not complete within the allotted timeout')
       exchange.request.cancel(late)
       reject(late)
-    }, limit).unref()
+    }, limit)
     const settle =
       <T>(done: (value: T) => void) =>
       (value: T) => {
