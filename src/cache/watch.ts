@@ -92,7 +92,9 @@ export class Watch implements WatchStream, Watcher {
 
   /** Tells the client how far it has got, if it is up to date and wants to know. */
   bookmark(event: WatchEvent): void {
-    if (this.#state === 'live' && this.#sink!.backlog <= BACKLOG_LIMIT) this.#sink!.event(event)
+    // A watch that begins in the future is not there yet.
+    const isThere = this.#state === 'live' && this.#newest() >= this.#request.from
+    if (isThere && this.#sink!.backlog <= BACKLOG_LIMIT) this.#sink!.event(event)
   }
 
   #go(): void {

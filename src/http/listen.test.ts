@@ -130,9 +130,13 @@ test('the registry learns that a client went away', async () => {
   const aborted = withResolvers()
   await using server = await testServer({
     handle: (_, ctx) => {
-      ctx.signal.addEventListener('abort', () => aborted.resolve())
       started.resolve()
-      return new Promise(() => {})
+      return new Promise((_, reject) => {
+        ctx.signal.addEventListener('abort', () => {
+          aborted.resolve()
+          reject(ctx.signal.reason)
+        })
+      })
     },
   })
   const socket = connect({ host: '127.0.0.1', port: server.port, ca: authority.cert })
