@@ -26,7 +26,7 @@ export async function listVersions(
 ): Promise<{ versions: readonly Version[]; meta: ListMeta }> {
   const { resource } = call
   const selected = selectionOf(call, options, ctx)
-  const snapshot = await snapshotOf(deps, call, { options, signal: ctx.signal })
+  const snapshot = await snapshotOf(deps, call, { options, ctx })
   // Version 0 asks for whatever is at hand, and that is the whole of it.
   const limit = options.resourceVersion === '0' ? undefined : options.limit
   const listing: Listing = deps.caches.of(resource).list({
@@ -43,12 +43,12 @@ export async function listVersions(
 /** Which snapshot to read (the latest when `at` is undefined) and where in it to begin. */
 type Snapshot = { readonly at?: Revision; readonly after?: string }
 
-async function snapshotOf(deps: Deps, call: Call, { options, signal }: { options: ListOptions; signal: AbortSignal }): Promise<Snapshot> {
-  if (options.continue !== '') return nextPage(deps, call, { options, signal })
+async function snapshotOf(deps: Deps, call: Call, { options, ctx }: { options: ListOptions; ctx: CallContext }): Promise<Snapshot> {
+  if (options.continue !== '') return nextPage(deps, call, { options, ctx })
   const { caches } = deps
   const asked = parseRevision(options.resourceVersion)
   if (asked === 0) return {}
-  await reach(deps, asked, signal)
+  await reach(deps, asked, ctx)
   // A page of a named version is a page of exactly that version, also when the request does not say so.
   const isExact = options.match === 'Exact' || (options.match === '' && options.limit !== undefined)
   if (!isExact) return {}
@@ -59,7 +59,7 @@ async function snapshotOf(deps: Deps, call: Call, { options, signal }: { options
 async function nextPage(
   deps: Deps,
   { resource, namespace }: Call,
-  { options, signal }: { options: ListOptions; signal: AbortSignal },
+  { options, ctx }: { options: ListOptions; ctx: CallContext },
 ): Promise<Snapshot> {
   const { caches, tokenKey } = deps
   const scope = { resource, namespace }
@@ -67,14 +67,16 @@ async function nextPage(
   if (options.resourceVersion !== '' && options.resourceVersion !== '0')
     throw badRequest('specifying resource version is not allowed when using continue')
   if (revision === LATEST) return { after }
-  await reach(deps, revision, signal)
+  await reach(deps, revision, ctx)
   if (revision < caches.of(resource).oldest)
     throw expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
   return { after, ...(revision < caches.revision && { at: revision }) }
 }
 
-async function reach({ caches }: Deps, revision: Revision, signal: AbortSignal): Promise<void> {
-  const failure = await waitForRevision(caches, revision, signal)
+/** Most lists need not wait: the signal, which is made when first asked for, is left alone then. */
+async function reach({ caches }: Deps, revision: Revision, ctx: CallContext): Promise<void> {
+  if (caches.revision >= revision) return
+  const failure = await waitForRevision(caches, revision, ctx.signal)
   if (failure) throw failure
 }
 
