@@ -70,6 +70,7 @@ async function endFlood(child: ChildProcess): Promise<string> {
   child.stdout!.on('data', chunk => {
     said += chunk
   })
+  if (child.exitCode !== null) throw new Error('the flood ended before it was told to')
   const ended = new Promise(resolve => child.once('close', resolve))
   child.kill('SIGTERM')
   await ended

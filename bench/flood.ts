@@ -5,7 +5,11 @@ import { setPriority } from 'node:os'
 
 const [url, caFile, token, method, path, body, inFlight] = process.argv.slice(2) as [string, string, string, string, string, string, string]
 const session = connect(url, { ca: readFileSync(caFile), servername: 'localhost', maxSessionMemory: 1000 })
-session.on('error', () => process.exit(0))
+session.on('error', error => {
+  process.stderr.write(`flood: ${error.message}\n`)
+  process.exit(1)
+})
+session.on('close', () => process.exit(1))
 // The server is measured, not who of the clients gets the processor.
 setPriority(10)
 let answered = 0

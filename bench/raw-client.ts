@@ -67,9 +67,12 @@ export function open({ host, port, ...tls }: Target): Promise<TLSSocket> {
   })
 }
 
+const CLOSED = 'the server closed the connection'
+
 /** Finds the ends of answers by their Content-Length; bodies are never looked at. */
 class AnswerReader {
   #head = ''
+  #isClosed = false
   #left = -1
   #status = 0
   #resolve: ((status: number) => void) | undefined
@@ -77,10 +80,14 @@ class AnswerReader {
 
   constructor(socket: TLSSocket) {
     socket.on('data', chunk => this.#take(chunk))
-    socket.on('close', () => this.#reject?.(new Error('the server closed the connection')))
+    socket.on('close', () => {
+      this.#isClosed = true
+      this.#reject?.(new Error(CLOSED))
+    })
   }
 
   next(): Promise<number> {
+    if (this.#isClosed) return Promise.reject(new Error(CLOSED))
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
