@@ -36,7 +36,7 @@ export function chart(rows: readonly Row[]): string {
     return `<text x="${left - 8}" y="${y + 12}" text-anchor="end">${xml(name)}</text><rect x="${left}" y="${y}" width="${length.toFixed(1)}" height="16" fill="#2a6f97"/>${tick}<text x="${(left + length + 6).toFixed(1)}" y="${y + 12}">${Math.round(share! * 100)} %</text>`
   })
   const height = 50 + bars.length * step
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="720" height="${height}" viewBox="0 0 720 ${height}" font-family="sans-serif" font-size="12" fill="#333"><rect width="720" height="${height}" fill="white"/><text x="${left}" y="18" font-weight="bold">share of the ceiling measured in the same run (red: target)</text>${body.join('')}</svg>\n`
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="720" height="${height}" viewBox="0 0 720 ${height}" font-family="sans-serif" font-size="12" fill="#333"><title>Keelson's share of each ceiling</title><rect width="720" height="${height}" fill="white"/><text x="${left}" y="18" font-weight="bold">share of the ceiling measured in the same run (red: target)</text>${body.join('')}</svg>\n`
 }
 
 const xml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
