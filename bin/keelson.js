@@ -4,5 +4,6 @@ require('node:module').enableCompileCache?.()
 require('../dist/cli.cjs')
   .main(process.argv.slice(2))
   .then(code => {
-    process.exitCode = code
+    // Everything is closed: what a dead client left pending must not keep the process.
+    process.exit(code)
   })

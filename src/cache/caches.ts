@@ -79,7 +79,7 @@ export class Caches implements AsyncDisposable {
 
   /** Resolves once everything up to a revision can be read, or nobody waits for it any more. */
   reached(revision: Revision, signal?: AbortSignal): Promise<void> {
-    if (this.#revision >= revision) return Promise.resolve()
+    if (this.#revision >= revision || this.#stop.signal.aborted) return Promise.resolve()
     return new Promise(resolve => {
       const waiter = { revision, resolve }
       this.#waiters.add(waiter)
@@ -114,6 +114,9 @@ export class Caches implements AsyncDisposable {
     this.endWatches()
     this.#stop.abort()
     await this.#following
+    // Nothing will be reached any more; whoever waits finds out from the store that it is closed.
+    for (const { resolve } of this.#waiters) resolve()
+    this.#waiters.clear()
   }
 
   async #follow(): Promise<void> {
