@@ -36,7 +36,7 @@ class Kubectl {
   }
 
   get #options() {
-    return { cwd: this.home, env: { PATH: process.env['PATH'], HOME: this.home } }
+    return { cwd: this.home, env: { PATH: process.env['PATH'], HOME: this.home, KUBE_EDITOR: 'sed -i s/untouched/edited/' } }
   }
 
   /** Runs it, whatever comes of it. */
@@ -170,6 +170,14 @@ step('diff shows what apply would change, and changes nothing', async k => {
   assert.equal(code, 1)
   assert.match(stdout, /^-\s+keep: "1"\n\+\s+keep: "2"$/m)
   assert.equal((await k.read('cm/applied')).data.keep, '1')
+})
+
+step('edit sends what the editor changed, and nothing when it changed nothing', async k => {
+  await k.run(['create', 'configmap', 'edited', '--from-literal=text=untouched'])
+  assert.match(await k.run(['edit', 'cm', 'edited']), /edited/)
+  assert.equal(await k.run(['get', 'cm', 'edited', '-o', 'jsonpath={.data.text}']), 'edited')
+  const { stdout, stderr } = await k.attempt(['edit', 'cm', 'edited'])
+  assert.match(stdout + stderr, /cancelled, no changes made/)
 })
 
 step('apply --server-side knows owners: another manager conflicts, and takes over by force', async k => {
