@@ -24,6 +24,8 @@ const shared = {
   define: { KEELSON_VERSION: JSON.stringify(version) },
   legalComments: 'none',
   logLevel: 'warning',
+  // The bundle's comments name its parts by path: with packages behind a link they would name a place on this machine.
+  preserveSymlinks: true,
 }
 rmSync('dist', { recursive: true, force: true })
 await Promise.all([
