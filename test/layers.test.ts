@@ -10,7 +10,8 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   schema: 'lib',
   codec: 'schema lib',
   cel: 'schema lib',
-  kinds: 'codec schema lib', // declarations only
+  structural: 'cel codec schema lib', // what the schema of a custom kind means for its objects
+  kinds: 'structural cel codec schema lib', // declarations only
   patch: 'codec schema lib',
   cache: 'storage codec schema lib',
   authn: 'kinds schema lib', // readers are injected
