@@ -66,7 +66,6 @@ export const widget = defineKind({
         input: { group: 'policy.{group_domain}', version: 'v1', kind: 'Approval', type: Approval },
         verbs: ['create'],
         act: o => o,
-        answer: 'input',
       },
     },
     connect: { log: { kind: 'Widget', verbs: ['get'] }, proxy: { kind: 'WidgetProxyOptions', verbs: ['create', 'get', 'update'] } },

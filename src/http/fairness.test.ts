@@ -7,7 +7,8 @@ import type { Result } from '../registry/api.ts'
 import { FairQueues, type Lane } from './fair-queues.ts'
 import { Fairness } from './fairness.ts'
 import { LIMITS } from './limits.ts'
-import type { Outlet, Response } from './message.ts'
+import type { Response } from './message.ts'
+import { Room } from './room.ts'
 import { createServe } from './serve.ts'
 import { find, secretJson, testApi, testCatalog, testRequest } from './testing.ts'
 
@@ -203,36 +204,51 @@ test('a long answer keeps its seat until it is sent or its client is gone, a fai
   }
   assert.equal((await next()).status, 500)
   fails = false
-  const { body } = await next()
-  assert.ok(!(body instanceof Uint8Array) && body.form === 'pieces')
-  const leaving = testRequest(PATH)
-  const second = next(leaving)
+  const first = await next()
+  const second = next()
   for (let i = 0; i < 20; i++) await turn()
   assert.equal(calls.length, 0)
-  let bytes = 0
-  for await (const piece of body.pieces) bytes += piece.byteLength
-  assert.equal(bytes, body.length)
+  first.taken!()
   assert.equal((await second).status, 200)
-  const third = next()
-  for (let i = 0; i < 20; i++) await turn()
-  assert.equal(calls.length, 0)
-  leaving.cancel(new Error('the client went away'))
-  assert.equal((await third).status, 200)
+})
+
+test('a connection whose client does not read gets no more answers made, and others do', async () => {
+  const items = Array.from({ length: 100 }, () => secretJson('a', { x: 'y'.repeat(1000) }))
+  let made = 0
+  const { api } = testApi({
+    handle: () => {
+      made++
+      return { form: 'list', resource: secrets, items, meta: { resourceVersion: '7' } }
+    },
+  })
+  using fairness = new Fairness({ reads: 400, writes: 1 })
+  const serve = createServe({ ...api, fairness })
+  const connection = { room: new Room(1_000_000, LIMITS.smallBytes) }
+  const answers: Response[] = []
+  const asked = Array.from({ length: 200 }, async () => answers.push(await serve(Object.assign(testRequest(PATH), connection))))
+  for (let i = 0; i < 200; i++) await turn()
+  assert.ok(made < 25, `${made} answers of 100 kB in a room of 1 MB`)
+  const before = made
+  assert.equal((await serve(testRequest(PATH))).status, 200)
+  assert.equal(made, before + 1)
+  while (answers.length < 200) {
+    for (const { taken } of answers.splice(0)) taken!()
+    if (made >= 201) break
+    await turn()
+  }
+  await Promise.all(asked)
+  assert.equal(made, 201)
 })
 
 test('a watch keeps its seat while it is open, and is refused when there is none', async () => {
-  const closers: (() => void)[] = []
-  const outlet = { once: (event: string, act: () => void) => event === 'close' && closers.push(act) } as unknown as Outlet
+  const open: Response[] = []
   const { api } = testApi({ handle: () => ({ form: 'watch', resource: secrets, stream: { open() {}, close() {} } }) })
   using fairness = new Fairness({ reads: 1, writes: 1 })
   const serve = createServe({ ...api, fairness })
-  const open = async (): Promise<Response> => {
-    const response = await serve(testRequest(`${PATH}?watch=true`))
-    if (!(response.body instanceof Uint8Array) && response.body.form === 'stream') response.body.start(outlet)
-    return response
-  }
-  for (let i = 0; i < LIMITS.watchesPerUser; i++) assert.equal((await open()).status, 200)
-  assert.equal((await open()).status, 429)
-  for (const close of closers) close()
-  assert.equal((await open()).status, 200)
+  const ask = () => serve(testRequest(`${PATH}?watch=true`))
+  for (let i = 0; i < LIMITS.watchesPerUser; i++) open.push(await ask())
+  assert.ok(open.every(({ status }) => status === 200))
+  assert.equal((await ask()).status, 429)
+  open[0]!.taken!()
+  assert.equal((await ask()).status, 200)
 })

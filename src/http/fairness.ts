@@ -3,7 +3,7 @@ import { tooManyRequests } from '../schema/status-error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import { FairQueues, type Lane, type LaneLimits } from './fair-queues.ts'
 import { LIMITS } from './limits.ts'
-import type { Outlet, Response } from './message.ts'
+import type { Response } from './message.ts'
 
 export type FairnessLimits = {
   /** Reads and writes under way at once; 0 for any number. */
@@ -63,7 +63,7 @@ export const takeTurns = (next: Handler, { fairness }: { readonly fairness?: Fai
   if (fairness === undefined) return next
   return exchange => {
     const lane = fairness.laneOf(exchange)
-    if (lane === undefined) return next(exchange)
+    if (lane === undefined) return run(next, exchange, () => {})
     const user = exchange.user?.name ?? ''
     switch (lane.enter(user)) {
       case 'seated':
@@ -85,47 +85,30 @@ const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; u
     if (!lane.wait({ user, isGone: () => exchange.request.signal.aborted, start, refuse })) refuse()
   })
 
-/** The seat is free once the answer is made; of an answer that is made while it is sent, once that has ended. */
+/**
+ * Makes an answer. A small one is out of the way once it is made; a large one keeps its seat, and its room on the connection,
+ * until the client has taken it.
+ */
 async function run(next: Handler, exchange: Exchange, leave: () => void): Promise<Response> {
+  const entered = exchange.request.room?.enter(() => exchange.request.signal.aborted)
+  const place = entered instanceof Promise ? await entered : entered
+  const done = () => {
+    place?.leave()
+    leave()
+  }
   let response: Response
   try {
     response = await next(exchange)
   } catch (error) {
-    leave()
+    done()
     throw error
   }
   const { body } = response
-  if (body instanceof Uint8Array) {
-    leave()
+  const held = body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? LIMITS.listPieceBytes : 0
+  place?.settle(held)
+  if (body instanceof Uint8Array && held <= LIMITS.smallBytes) {
+    done()
     return response
   }
-  if (body.form === 'stream') {
-    const start = (outlet: Outlet) => {
-      outlet.once('close', leave)
-      body.start(outlet)
-    }
-    return { ...response, body: { form: 'stream', start } }
-  }
-  const leaveOnce = once(leave)
-  // A client that goes away before the first piece is asked for ends nothing that was begun.
-  const { signal } = exchange.request
-  if (signal.aborted) leaveOnce()
-  else signal.addEventListener('abort', leaveOnce, { once: true })
-  return { ...response, body: { ...body, pieces: withEnd(body.pieces, leaveOnce) } }
-}
-
-async function* withEnd(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, end: () => void): AsyncGenerator<Uint8Array> {
-  try {
-    yield* pieces
-  } finally {
-    end()
-  }
-}
-
-function once(act: () => void): () => void {
-  let done = false
-  return () => {
-    if (!done) act()
-    done = true
-  }
+  return { ...response, taken: done }
 }

@@ -68,7 +68,9 @@ export async function answerHttp1(
 }
 
 /** Writes an answer. */
-export async function sendHttp1({ status, headers, body }: Response, response: ServerResponse, message: IncomingMessage): Promise<void> {
+export async function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): Promise<void> {
+  const { status, headers, body } = answer
+  if (answer.taken) response.once('close', answer.taken)
   const fields: string[] = []
   for (const name in headers) {
     const value = headers[name]!

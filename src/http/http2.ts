@@ -3,9 +3,11 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import { constants } from 'node:http2'
 import { LIMITS } from './limits.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
+import type { Room } from './room.ts'
 import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => Promise<Response>
+type Connection = { readonly peer: Peer; readonly room: Room }
 
 class Http2Request implements Request {
   readonly protocol = 'HTTP/2.0'
@@ -13,14 +15,16 @@ class Http2Request implements Request {
   readonly target: string
   readonly headers: RequestHeaders
   readonly peer: Peer
+  readonly room: Room
   readonly lifeline = new Lifeline()
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, peer: Peer) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, room }: Connection) {
     this.method = headers[':method'] ?? 'GET'
     this.target = headers[':path'] ?? ''
     this.headers = headers as RequestHeaders
     this.peer = peer
+    this.room = room
     this.#stream = stream
   }
 
@@ -43,9 +47,9 @@ const EMPTY = new Uint8Array(0)
 export async function answerHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  { peer, serve }: { peer: Peer; serve: Serve },
+  { serve, ...connection }: Connection & { readonly serve: Serve },
 ): Promise<void> {
-  const request = new Http2Request(stream, headers, peer)
+  const request = new Http2Request(stream, headers, connection)
   stream.on('error', () => {})
   // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
   stream.on('aborted', () => stream.destroy())
@@ -59,12 +63,13 @@ export async function answerHttp2(
   if (answer.close) finish(stream)
 }
 
-async function send({ status, headers, body }: Response, stream: ServerHttp2Stream, isHead: boolean): Promise<void> {
+async function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): Promise<void> {
   const head: OutgoingHttpHeaders = { ':status': status }
   for (const name in headers) {
     const value = headers[name]!
     head[name] = typeof value === 'string' ? value : [...value]
   }
+  if (taken) stream.once('close', taken)
   if (body instanceof Uint8Array) {
     if (status !== 204 && status !== 304) head['content-length'] ??= body.byteLength
     if (body.byteLength > LIMITS.smallBytes) guardAgainstStall(stream)

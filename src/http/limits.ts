@@ -47,8 +47,10 @@ export const LIMITS = {
   /** Received data that the server is willing to hold unread, per stream and per connection. */
   streamWindowBytes: 256 * KIB,
   connectionWindowBytes: 4 * MIB,
-  /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts. */
-  sessionMemoryMB: 64,
+  /** Bytes of answers that the client of an HTTP/2 connection has not read; past it, no more are made for it. */
+  unreadBytes: 16 * MIB,
+  /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts: all streams' small answers and more. */
+  sessionMemoryMB: 128,
   /** Bytes of a message that a client sends over WebSocket, where nothing is expected of it. */
   webSocketMessageBytes: 64 * KIB,
   /** Runes of warning headers in one answer; past it each warning is cut to the second number. */

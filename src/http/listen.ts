@@ -10,6 +10,7 @@ import { LIMITS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Peer, Request, Response } from './message.ts'
 import { peerOf } from './peer.ts'
+import { Room } from './room.ts'
 import { answerUpgrade } from './websocket.ts'
 
 /** What a server shows and what it trusts; PEM. */
@@ -178,13 +179,14 @@ export class Listener implements AsyncDisposable {
       session.setLocalWindowSize(LIMITS.connectionWindowBytes)
       session.on('close', () => this.#sessions.delete(session))
       session.on('error', () => session.destroy())
+      const room = new Room(LIMITS.unreadBytes, LIMITS.smallBytes)
       let open = 0
       session.setTimeout(LIMITS.idleMs)
       session.on('timeout', () => (open === 0 ? session.close() : probe(session)))
       session.on('stream', (stream, headers) => {
         open++
         stream.on('close', () => open--)
-        answerHttp2(stream, headers, { peer, serve }).catch(error => this.#failed(error, () => stream.destroy()))
+        answerHttp2(stream, headers, { peer, room, serve }).catch(error => this.#failed(error, () => stream.destroy()))
       })
     })
     return server

@@ -1,5 +1,6 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
 import type { ClientCertificate } from '../authn/certificate.ts'
+import type { Room } from './room.ts'
 
 /** Header fields by lower-case name. */
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
@@ -19,6 +20,8 @@ export interface Request {
   readonly headers: RequestHeaders
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
   readonly peer: Peer
+  /** What its connection may hold of answers, where many travel side by side. */
+  readonly room?: Room
   /** The protocol in which a streamed answer is wanted, where that is another. */
   readonly upgrade?: 'websocket' | undefined
   /** Aborts when the client goes away before it is answered, or the request is cancelled. */
@@ -51,6 +54,8 @@ export interface Response {
   readonly body: ResponseBody
   /** The connection should not be used again: its state is unknown, or its client is. */
   readonly close?: boolean
+  /** Called once the client has all of it, or is gone. */
+  readonly taken?: () => void
 }
 
 /** An abort signal made only when somebody asks for it: most requests are answered before anyone does. */

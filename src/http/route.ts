@@ -1,7 +1,7 @@
 /** Paths and methods → what is asked for: a call on a resource, a path of the server's own, or a refusal. */
-import type { Attributes } from '../authz/authorizer.ts'
 import type { Call } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import type { Attributes } from '../schema/access.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import { badRequest, methodNotAllowed, noSuchResource, type StatusError } from '../schema/status-error.ts'

@@ -63,7 +63,8 @@ export async function pump(
 }
 
 /** An answer that nobody will read still has to let go of what it holds. */
-export function abandon({ body }: Response): void {
+export function abandon({ body, taken }: Response): void {
+  taken?.()
   if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(GONE)
 }
 
