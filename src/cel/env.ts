@@ -1,0 +1,101 @@
+/** An environment: what names, functions, types and macros an expression may use. */
+
+import type { FunctionDecl, Library, Macro, Overload, TypeProvider, VariableDecl } from './library.ts'
+
+export interface EnvSettings {
+  /** The namespace in which names are looked up first. */
+  readonly container?: string
+  /** Lists and maps must be of one type each; otherwise mixed ones are of dyn. */
+  readonly homogeneousLiterals?: boolean
+  /** `1 < 2.0` and the like are allowed. */
+  readonly crossTypeNumericComparisons?: boolean
+  /** `a && b && c` is one call with three arguments instead of a balanced tree of calls. */
+  readonly variadicLogic?: boolean
+  /** The longest source, in code points. */
+  readonly maxSourceLength?: number
+  /** How deep an expression may nest. */
+  readonly maxDepth?: number
+}
+
+/** A set of declarations to parse and check against; it never changes, and extending one costs only what is added. */
+export interface Env {
+  readonly settings: Required<EnvSettings>
+  readonly optionalSyntax: boolean
+  findVariable(name: string): VariableDecl | undefined
+  findFunction(name: string): FunctionDecl | undefined
+  findOverload(id: string): Overload | undefined
+  /** The macro for a call of that name, number of arguments and style. */
+  findMacro(name: string, args: number, receiver: boolean): Macro | undefined
+  readonly types: TypeProvider
+}
+
+const defaults: Required<EnvSettings> = {
+  container: '',
+  homogeneousLiterals: false,
+  crossTypeNumericComparisons: false,
+  variadicLogic: false,
+  maxSourceLength: 100_000,
+  maxDepth: 250,
+}
+
+/** An environment of the given libraries; a function named by several has the overloads of all, later ones taking the place of equal ids. */
+export function createEnv(libraries: readonly Library[], settings: EnvSettings = {}): Env {
+  return layer(undefined, libraries, { ...defaults, ...settings })
+}
+
+/** The environment with more libraries, and settings where given. */
+export function extendEnv(base: Env, libraries: readonly Library[], settings: EnvSettings = {}): Env {
+  return layer(base, libraries, { ...base.settings, ...settings })
+}
+
+function layer(base: Env | undefined, libraries: readonly Library[], settings: Required<EnvSettings>): Env {
+  const variables = new Map<string, VariableDecl>()
+  const functions = new Map<string, FunctionDecl>()
+  const overloads = new Map<string, Overload>()
+  const macros = new Map<string, Macro>()
+  for (const library of libraries) {
+    for (const variable of library.variables ?? []) variables.set(variable.name, variable)
+    for (const declared of library.functions ?? []) {
+      const before = functions.get(declared.name) ?? base?.findFunction(declared.name)
+      functions.set(declared.name, before ? mergeFunctions(before, declared) : declared)
+      for (const overload of declared.overloads) overloads.set(overload.id, overload)
+    }
+    for (const macro of library.macros ?? []) macros.set(macroKey(macro.function, macro.args, macro.receiver), macro)
+  }
+  return {
+    settings,
+    optionalSyntax: libraries.some(library => library.optionalSyntax) || (base?.optionalSyntax ?? false),
+    findVariable: name => variables.get(name) ?? base?.findVariable(name),
+    findFunction: name => functions.get(name) ?? base?.findFunction(name),
+    findOverload: id => overloads.get(id) ?? base?.findOverload(id),
+    findMacro: (name, args, receiver) =>
+      macros.get(macroKey(name, args, receiver)) ??
+      macros.get(macroKey(name, undefined, receiver)) ??
+      base?.findMacro(name, args, receiver),
+    types: joinProviders([...libraries.flatMap(library => library.types ?? []), ...(base ? [base.types] : [])]),
+  }
+}
+
+function mergeFunctions(before: FunctionDecl, added: FunctionDecl): FunctionDecl {
+  const overloads = new Map(before.overloads.map(overload => [overload.id, overload]))
+  for (const overload of added.overloads) overloads.set(overload.id, overload)
+  return { name: before.name, overloads: [...overloads.values()] }
+}
+
+const macroKey = (name: string, args: number | undefined, receiver: boolean): string => `${name}:${args ?? '*'}:${receiver}`
+
+function joinProviders(providers: readonly TypeProvider[]): TypeProvider {
+  if (providers.length === 1) return providers[0]!
+  const first = <T>(find: (provider: TypeProvider) => T | undefined): T | undefined => {
+    for (const provider of providers) {
+      const found = find(provider)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  return {
+    findType: name => first(provider => provider.findType(name)),
+    findField: (type, field) => first(provider => provider.findField(type, field)),
+    findConstant: name => first(provider => provider.findConstant?.(name)),
+  }
+}

@@ -1,0 +1,107 @@
+/** The text of an expression, and how errors in it are told. */
+
+/** A place in a source: lines from 1, columns in code points from 0; -1 when it is nowhere. */
+export interface Location {
+  readonly line: number
+  readonly column: number
+}
+
+export interface CelIssue {
+  readonly location: Location
+  readonly message: string
+}
+
+export interface Source {
+  readonly text: string
+  /** What messages call it. */
+  readonly description: string
+  /** The place of an offset in UTF-16 units. */
+  locate(offset: number): Location
+  /** The text of a line, without its end. */
+  line(number: number): string | undefined
+}
+
+/** That an expression cannot be parsed or does not type-check; the message is the text cel-go prints, one paragraph per issue. */
+export class CelError extends Error {
+  readonly issues: readonly CelIssue[]
+  constructor(source: Source, issues: readonly CelIssue[]) {
+    super(formatIssues(source, issues))
+    this.name = 'CelError'
+    this.issues = issues
+  }
+}
+
+export const nowhere: Location = { line: -1, column: -1 }
+
+/** A source of one expression. */
+export function createSource(text: string, description = '<input>'): Source {
+  let starts: number[] | undefined
+  const lineStarts = (): number[] => {
+    if (starts) return starts
+    starts = [0]
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+    return starts
+  }
+  return {
+    text,
+    description,
+    locate(offset) {
+      const all = lineStarts()
+      let low = 0
+      let high = all.length - 1
+      while (low < high) {
+        const middle = (low + high + 1) >> 1
+        if (all[middle]! <= offset) low = middle
+        else high = middle - 1
+      }
+      return { line: low + 1, column: codePoints(text, all[low]!, offset) }
+    },
+    line(number) {
+      const all = lineStarts()
+      const start = all[number - 1]
+      if (start === undefined) return undefined
+      const next = all[number]
+      return text.slice(start, next === undefined ? text.length : next - 1)
+    },
+  }
+}
+
+/** How many code points lie between two offsets. */
+export function codePoints(text: string, from: number, to: number): number {
+  let count = 0
+  for (let at = from; at < to; count++) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
+  return count
+}
+
+const maxIssues = 100
+const maxSnippetBytes = 16_384
+
+/** The issues as cel-go prints them, in order of place. */
+export function formatIssues(source: Source, issues: readonly CelIssue[]): string {
+  const shown = issues.slice(0, maxIssues)
+  shown.sort((a, b) => a.location.line - b.location.line || a.location.column - b.location.column)
+  const told = shown.map(issue => formatIssue(source, issue))
+  if (issues.length > maxIssues) told.push(`${issues.length - maxIssues} more errors were truncated`)
+  return told.join('\n')
+}
+
+function formatIssue(source: Source, { location, message }: CelIssue): string {
+  const told = `ERROR: ${source.description}:${location.line}:${location.column + 1}: ${message}`
+  const line = source.line(location.line)
+  if (line === undefined || Buffer.byteLength(line) > maxSnippetBytes) return told
+  const snippet = line.replaceAll('\t', ' ')
+  return `${told}\n | ${snippet}\n | ${pointer(snippet, location.column)}`
+}
+
+// Characters past ASCII are taken to be wide, as cel-go does, so that the caret stands below them.
+function pointer(snippet: string, column: number): string {
+  let out = ''
+  let at = 0
+  for (let i = 0; i < column && at < snippet.length; i++) {
+    const code = snippet.codePointAt(at)!
+    out += code > 0x7f ? '\uff0e' : '.'
+    at += code > 0xffff ? 2 : 1
+  }
+  const code = snippet.codePointAt(at)
+  return out + (code !== undefined && code > 0x7f ? '\uff3e' : '^')
+}
