@@ -1,6 +1,7 @@
 /** The rule until roles exist: authenticated users may do everything, everyone else may ask for health and version. */
+import type { Attributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/kind.ts'
-import type { Attributes, Authorizer, Decision } from './authorizer.ts'
+import type { Authorizer } from './authorizer.ts'
 
 const ALLOW: Decision = { verdict: 'allow' }
 const NO_OPINION: Decision = { verdict: 'no-opinion' }

@@ -1,26 +1,7 @@
 /** Who may do what: the question, its answers, and how a refusal is worded. */
+import type { Attributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/kind.ts'
 import { forbiddenPath, StatusError } from '../schema/status-error.ts'
-
-/** What a request wants, known from its method and path alone: unknown resources are asked for like known ones. */
-export type Attributes = {
-  /** `get`, `list`, `watch`, `create` …; for other paths the method in lower case. */
-  readonly verb: string
-  readonly path: string
-  readonly resource?: {
-    readonly group: string
-    readonly version: string
-    readonly plural: string
-    readonly subresource: string
-    readonly namespace: string
-    readonly name: string
-  }
-}
-
-export type Decision =
-  | { readonly verdict: 'allow' }
-  | { readonly verdict: 'deny'; readonly reason: string }
-  | { readonly verdict: 'no-opinion'; readonly reason?: string }
 
 export interface Authorizer {
   authorize(user: User, attributes: Attributes, request: { readonly signal: AbortSignal }): Decision | Promise<Decision>

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ANONYMOUS } from '../authn/authenticator.ts'
+import type { Attributes } from '../schema/access.ts'
 import { authenticatedOnly } from './authenticated-only.ts'
-import { type Attributes, forbidden } from './authorizer.ts'
+import { forbidden } from './authorizer.ts'
 
 const request = new AbortController()
 const resource = { group: 'apps', version: 'v1', plural: 'daemonsets', subresource: '', namespace: 'ns', name: '' }

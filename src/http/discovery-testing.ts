@@ -65,7 +65,7 @@ export const widget = defineKind({
       approval: {
         input: { group: 'policy.{group_domain}', version: 'v1', kind: 'Approval', type: Approval },
         verbs: ['create'],
-        act: o => o,
+        answers: async (_, input) => ({ answer: input }),
       },
     },
     connect: { log: { kind: 'Widget', verbs: ['get'] }, proxy: { kind: 'WidgetProxyOptions', verbs: ['create', 'get', 'update'] } },

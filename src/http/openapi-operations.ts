@@ -160,7 +160,7 @@ class Writer {
     const found = this.#readAndWrite(sub.verbs, { words, doc: `${sub.name} of the specified ${kind}`, schema, kind: spoken })
     if (sub.verbs.includes('create')) {
       const action = def.subresources?.actions?.[sub.name]
-      const answer = action?.answer === 'input' ? schema : action?.answer === 'object' ? this.#spoken.own : this.#spoken.status
+      const answer = action?.answers ? schema : action?.answer === 'object' ? this.#spoken.own : this.#spoken.status
       found.push(
         this.#create({
           id: ['create', this.#scope, words],

@@ -1,17 +1,19 @@
 /** Messages of another kind sent to an object, such as a Binding to a pod. */
-
-import type { Action, Consent } from '../schema/kind.ts'
-import { type AnyObject, type Envelope, ObjectMeta } from '../schema/object-meta.ts'
-import { keyOf, resourceOf } from '../schema/resource.ts'
-import { notFound } from '../schema/status-error.ts'
-import { message, string } from '../schema/types.ts'
+import { admit } from '../admission/plugin.ts'
+import { type Action, type Asked, type Consent, defineKind } from '../schema/kind.ts'
+import type { AnyObject, Envelope } from '../schema/object-meta.ts'
+import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
+import { notFound, notImplemented } from '../schema/status-error.ts'
 import type { Call, CallContext, Result, SuccessStatus } from './api.ts'
 import { change, decodeStored } from './change.ts'
+import { settleNamespace } from './create.ts'
 import { decodeObject } from './decode.ts'
 import { checkPreconditions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { deleteOptions, type WriteOptions, writeOptions } from './options.ts'
-import { ownChanged } from './ownership.ts'
+import { ownChanged, ownCreated } from './ownership.ts'
+import { sentForm } from './stored-form.ts'
+import { setDefaults } from './strategy.ts'
 
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
@@ -19,7 +21,9 @@ export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Res
   const action = call.resource.def.subresources!.actions![call.subresource]!
   const sent = writeOptions(call.query, 'CreateOptions')
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
-  const { object: input, warnings } = decodeObject(expectedBy(action), body, sent.fieldValidation)
+  const message = messageOf(action, ctx.groupDomain)
+  const { object: input, warnings } = decodeObject(message, body, sent.fieldValidation)
+  if (action.answers) return answer(deps, { call, ctx, options: sent }, { action, message, input, warnings })
   // A message that deletes carries the options of the deletion, which may be a dry run as well.
   const deletion = deleteOptions(call.query, (input['deleteOptions'] as Parameters<typeof deleteOptions>[1]) ?? {})
   const options = { ...sent, dryRun: sent.dryRun || deletion.dryRun }
@@ -31,7 +35,7 @@ export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Res
     dryRun: options.dryRun,
     want(stored) {
       const copy = structuredClone(stored)
-      const outcome = action.act(copy, input as Envelope, ctx)
+      const outcome = action.act!(copy, input as Envelope, ctx)
       deletes = outcome === 'delete'
       if (deletes) checkPreconditions(call.resource, stored, deletion)
       return { object: outcome === 'delete' ? copy : outcome, warnings }
@@ -77,17 +81,53 @@ async function obtainConsent(
   })
 }
 
-/** The whole message: its envelope and the fields the kind declares for it. */
-function expectedBy({ input: { group, version, kind, type } }: Action<AnyObject>) {
-  const fields = type.shape.kind === 'message' ? type.shape.fields : {}
+type Question = {
+  readonly action: Action<AnyObject>
+  readonly message: Resource
+  readonly input: AnyObject
+  readonly warnings: readonly string[]
+}
+
+/** Answers a message that is a question. The sender owns what it asked, as of an object that it creates. */
+async function answer(deps: Deps, { call, ctx, options }: Acting, { action, message, input, warnings }: Question): Promise<Result> {
+  const { resource, subresource, namespace, name } = call
+  const asked = askedOf(deps, call, ctx)
+  const about = { operation: 'CREATE', resource, subresource, namespace, name, old: undefined, dryRun: options.dryRun, ctx } as const
+  setDefaults(message, input, ctx)
+  settleNamespace({ ...call, resource: message }, input)
+  ownCreated(message, input, { options, ctx, subresource })
+  await admit(deps.plugins, 'mutate', { ...about, object: input })
+  const version = deps.caches.of(resource).get(keyOf(resource, namespace, name))
+  if (!version) throw notFound(resource, name)
+  const object = decodeStored(resource, version)
+  action.complete?.(object, input, asked)
+  await admit(deps.plugins, 'validate', { ...about, object: input })
+  const { answer, warnings: more = [] } = await action.answers!(object, input, asked)
+  return { form: 'object', code: 201, resource: message, json: sentForm(answer), warnings: [...warnings, ...more] }
+}
+
+/** What may be known to those who answer questions. The signal is still made only when it is asked for. */
+export function askedOf({ access }: Deps, { resource, subresource }: Call, ctx: CallContext): Asked {
+  if (!access) throw notImplemented(`${resource.plural}${subresource && `/${subresource}`} is not answered by this server`)
   return {
-    kind,
-    apiVersion: group === '' ? version : `${group}/${version}`,
-    type: message(kind, {
-      kind: [0, string, ''],
-      apiVersion: [0, string, ''],
-      metadata: [1, ObjectMeta.orEmpty(), 'Whom the message is for.'],
-      ...fields,
-    }),
+    ...ctx,
+    access,
+    get signal() {
+      return ctx.signal
+    },
   }
+}
+
+const messages = new WeakMap<Action<any>, Resource>()
+
+/** The message of an action as if it were a resource: its envelope and the fields that the kind declares for it. */
+function messageOf(action: Action<AnyObject>, groupDomain: string): Resource {
+  let found = messages.get(action)
+  if (!found) {
+    const { group, version, kind, type } = action.input
+    const fields = type.shape.kind === 'message' ? type.shape.fields : {}
+    const declared = defineKind({ group, version, kind, scope: 'Namespaced', names: { plural: kind.toLowerCase() }, fields })
+    messages.set(action, (found = resourceOf(declared, groupDomain)))
+  }
+  return found
 }

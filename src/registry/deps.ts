@@ -1,6 +1,7 @@
 /** What every verb of the registry works with. */
 import type { Plugin } from '../admission/plugin.ts'
 import type { Caches } from '../cache/caches.ts'
+import type { Access } from '../schema/access.ts'
 import type { ServerPart } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
@@ -17,6 +18,8 @@ export type Deps = {
   readonly find?: ((group: string, version: string, plural: string) => Resource | undefined) | undefined
   /** The parts of the server and how they are. */
   readonly parts?: (() => readonly ServerPart[]) | undefined
+  /** Answers kinds that ask about access; without it they are refused. */
+  readonly access?: Access | undefined
   readonly newUid: () => string
   /** A few random characters that end a generated name. */
   readonly randomSuffix: () => string

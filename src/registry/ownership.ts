@@ -12,9 +12,9 @@ import type { WriteOptions } from './options.ts'
 
 type About = { readonly options: WriteOptions; readonly ctx: CallContext }
 
-/** A create owns all it sets. */
-export function ownCreated(resource: Resource, object: AnyObject, about: About): void {
-  const entries = trackUpdate({ ...writeOf({ resource, subresource: '' }, about), live: undefined, next: object as unknown as JsonObject })
+/** A create owns all it sets; a message that is answered is owned by its sender like an object, through the path it was sent to. */
+export function ownCreated(resource: Resource, object: AnyObject, { subresource = '', ...about }: About & { subresource?: string }): void {
+  const entries = trackUpdate({ ...writeOf({ resource, subresource }, about), live: undefined, next: object as unknown as JsonObject })
   setManagers(object, entries)
 }
 

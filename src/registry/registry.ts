@@ -14,14 +14,14 @@ import { read } from './read.ts'
 import { replace } from './replace.ts'
 import { patchScale, readScale, replaceScale } from './scale.ts'
 import { Turns } from './turns.ts'
-import { forward, tellAll, tellOne } from './unstored.ts'
+import { accept, tellAll, tellOne } from './unstored.ts'
 import { watch } from './watch.ts'
 
 type Handler = (deps: Deps, call: Call, ctx: CallContext) => Promise<Result>
 type Handlers = Partial<Record<Call['verb'], Handler>>
 
 const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, patch, delete: remove, deletecollection: removeCollection }
-const UNSTORED: Handlers = { create: forward, get: tellOne, list: tellAll }
+const UNSTORED: Handlers = { create: accept, get: tellOne, list: tellAll }
 const VIEWS: Handlers = { get: read, update: replace, patch }
 const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScale }
 const ACTIONS: Handlers = { create: act }

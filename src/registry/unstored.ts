@@ -1,18 +1,54 @@
-/** Kinds of which nothing is stored: their creates are messages to other objects, their reads tell of the server itself. */
-import { stringifyJson } from '../codec/json.ts'
+/** Kinds of which nothing is stored: their creates are questions or messages to other objects, their reads tell of the server itself. */
+import { admit } from '../admission/plugin.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import { refTo } from '../schema/refs.ts'
 import { assertSelectable, matchesFieldTerms, matchesLabelTerms, parseFieldSelector, parseLabelSelector } from '../schema/selectors.ts'
-import { badRequest, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
-import { act } from './action.ts'
+import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
+import { act, askedOf } from './action.ts'
 import type { Call, CallContext, Result } from './api.ts'
+import { settleNamespace } from './create.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { listOptions } from './options.ts'
+import { listOptions, writeOptions } from './options.ts'
+import { ownCreated } from './ownership.ts'
+import { sentForm } from './stored-form.ts'
+import { setDefaults } from './strategy.ts'
+
+/** Creates of kinds that are not stored: questions are answered, messages are handed on. */
+export async function accept(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const { answers, sentTo } = call.resource.def.unstored ?? {}
+  if (answers) return answer(deps, call, ctx)
+  if (sentTo) return forward(deps, call, ctx)
+  throw methodNotAllowed()
+}
+
+/** Answers a question. The sender owns what it asked, as of an object that it creates. */
+async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const { resource } = call
+  const asked = askedOf(deps, call, ctx)
+  const options = writeOptions(call.query, 'CreateOptions')
+  const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
+  const { object, warnings } = decodeObject(resource, body, options.fieldValidation)
+  setDefaults(resource, object, ctx)
+  const { metadata } = object
+  for (const field of SYSTEM) delete metadata[field]
+  settleNamespace(call, object)
+  ownCreated(resource, object, { options, ctx })
+  const { namespace } = call
+  const about = { operation: 'CREATE', resource, subresource: '', namespace, name: metadata.name ?? '', old: undefined, ctx } as const
+  const admitted = { ...about, object, dryRun: options.dryRun }
+  await admit(deps.plugins, 'mutate', admitted)
+  const errors = [...(resource.def.validate?.(object, refTo(object), ctx) ?? [])]
+  if (errors.length > 0) throw invalidObject(resource, '', errors)
+  await admit(deps.plugins, 'validate', admitted)
+  const answered = await resource.def.unstored!.answers!(object, asked)
+  return { form: 'object', code: 201, resource, json: sentForm(answered), warnings }
+}
+const SYSTEM = ['creationTimestamp', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const
 
 /** Hands a created object as a message to the object that it names. */
-export async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const to = call.resource.def.unstored?.sentTo
-  if (!to) throw methodNotAllowed()
+async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const to = call.resource.def.unstored!.sentTo!
   const resource = deps.find?.(to.group, to.version, to.plural)
   if (!resource) throw noSuchResource()
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
@@ -31,7 +67,7 @@ export async function tellOne(deps: Deps, call: Call): Promise<Result> {
   const found = told(deps, call).find(({ metadata }) => metadata.name === name)
   // Clients know these under the name of one.
   if (!found) throw notFound({ ...resource, plural: resource.singular }, name)
-  return { form: 'object', code: 200, resource, json: jsonOf(found), warnings: [] }
+  return { form: 'object', code: 200, resource, json: sentForm(found), warnings: [] }
 }
 
 /** All objects that tell of the server. */
@@ -46,12 +82,10 @@ export async function tellAll(deps: Deps, call: Call): Promise<Result> {
       matchesLabelTerms(labels, metadata.labels) &&
       matchesFieldTerms(fields, field => (field === 'metadata.name' ? (metadata.name ?? '') : '')),
   )
-  return { form: 'list', resource, items: items.map(jsonOf), meta: {} }
+  return { form: 'list', resource, items: items.map(item => sentForm(item)), meta: {} }
 }
 
 function told({ parts }: Deps, { resource }: Call): readonly AnyObject[] {
   const { kind, apiVersion, def } = resource
   return (def.unstored?.tells?.(parts?.() ?? []) ?? []).map(object => ({ ...object, kind, apiVersion }))
 }
-
-const jsonOf = ({ kind, apiVersion, ...rest }: AnyObject) => Buffer.from(stringifyJson({ kind, apiVersion, ...rest } as never))

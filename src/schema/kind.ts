@@ -1,5 +1,6 @@
 /** A kind, declared: its fields, rules, subresources, selectable fields and columns. One file a kind; the server derives the rest. */
 import type { NameCheck, NameRole } from '../lib/names.ts'
+import type { Access } from './access.ts'
 import type { Claims } from './claims.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
@@ -65,17 +66,28 @@ export interface View<O> {
   readonly verbs?: readonly Verb[]
 }
 
-/** A message of another kind sent to an object: `act` changes a copy of the stored object, or refuses by throwing a StatusError. */
+/**
+ * A message of another kind sent to an object. It either changes the object (`act`) or is a question about it (`answers`); both
+ * may refuse by throwing a StatusError.
+ */
 export interface Action<O, I = any> {
   readonly input: { readonly group: string; readonly version: string; readonly kind: string; readonly type: Type<I, boolean> }
   readonly verbs: readonly ['create']
-  /** Returns the object to store, or `delete` to store the changed copy and then delete it with the options of the message. */
-  readonly act: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
+  /** Changes a copy of what is stored and returns it, or `delete` to store the changed copy and then delete it with the options of the message. */
+  readonly act?: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
+  /** Completes and checks a message that is a question, before plugins see it. */
+  readonly complete?: (o: O, input: I & Envelope, asked: Asked) => void
+  /** The message with the answer filled in, and what clients are warned of. The object stays as it is, and is not to be changed. */
+  readonly answers?: (o: O, input: I & Envelope, asked: Asked) => Promise<Answered<I & Envelope>>
   /** Who has to agree first. */
   readonly consent?: Consent<O, I>
   /** What the caller gets back. Default: a Status of success. */
-  readonly answer?: 'object' | 'status' | 'input'
+  readonly answer?: 'object' | 'status'
 }
+
+export type Answered<I> = { readonly answer: I; readonly warnings?: readonly string[] }
+/** What those who answer questions may know of the request and of the server. */
+export type Asked = RequestContext & { readonly signal: AbortSignal; readonly access: Access }
 
 /** Objects of another kind in the same namespace that have a say in an action. Where that kind is not served, nobody has. */
 export interface Consent<O, I = any, H = any> {
@@ -119,6 +131,8 @@ export interface Unstored<O> {
   readonly sentTo?: { readonly group: string; readonly version: string; readonly plural: string; readonly action: string }
   /** Gets and lists tell of the server as it is at the moment. */
   readonly tells?: (parts: readonly ServerPart[]) => readonly O[]
+  /** A create is a question: returns what was sent with the answer filled in, or refuses by throwing a StatusError. Rules hold already. */
+  readonly answers?: (o: O, asked: Asked) => O | Promise<O>
 }
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch'

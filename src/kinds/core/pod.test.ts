@@ -172,7 +172,7 @@ test('resources are all that a resize changes', () => {
 })
 
 const act = (name: 'binding' | 'eviction', pod: PodObject, input: object) =>
-  subresources!.actions![name]!.act(pod, { metadata: { name: 'x' }, ...input } as never, ctx)
+  subresources!.actions![name]!.act!(pod, { metadata: { name: 'x' }, ...input } as never, ctx)
 const refusal = (action: () => unknown): string => {
   try {
     action()

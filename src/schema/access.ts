@@ -1,0 +1,53 @@
+/** What kinds may ask of the server about access: who bears a token, who may do what, and a token for one of its own. */
+import type { User } from './kind.ts'
+
+/** What somebody wants to do, known from method and path alone: unknown resources are asked for like known ones. */
+export type Attributes = {
+  /** `get`, `list`, `watch`, `create` …; for other paths the method in lower case. */
+  readonly verb: string
+  readonly path: string
+  readonly resource?: {
+    readonly group: string
+    readonly version: string
+    readonly plural: string
+    readonly subresource: string
+    readonly namespace: string
+    readonly name: string
+  }
+}
+
+export type Decision =
+  | { readonly verdict: 'allow'; readonly reason?: string }
+  | { readonly verdict: 'deny'; readonly reason: string }
+  | { readonly verdict: 'no-opinion'; readonly reason?: string }
+
+/** What a look at a bearer token came to; `audiences` are those of the asked ones that it is meant for. */
+export type TokenFinding =
+  | { readonly outcome: 'user'; readonly user: User; readonly audiences: readonly string[] }
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'invalid'; readonly reason: string }
+
+/** What a token is to say of the account that it is for, beside when and by whom it was made. */
+export type TokenClaims = {
+  readonly subject: string
+  readonly audiences: readonly string[]
+  /** Seconds that it holds. */
+  readonly seconds: number
+  /** Claims of Kubernetes about the account and what the token is bound to. */
+  readonly bound: object
+}
+
+type Cancellable = { readonly signal: AbortSignal }
+
+export interface Access {
+  /** Who bears a token, as the server itself would find out for a request that carries it. No audiences asks for those of the server. */
+  authenticate(token: string, audiences: readonly string[], request: Cancellable): Promise<TokenFinding>
+  /** Whether a user may do something. */
+  authorize(user: User, attributes: Attributes, request: Cancellable): Decision | Promise<Decision>
+  /** The audiences that the server itself accepts tokens for. */
+  readonly audiences: readonly string[]
+  /** Signs a token that the server will believe. */
+  issueToken(claims: TokenClaims): Promise<string>
+  /** An object as it is stored; not to be changed. The namespace is empty for those of the cluster. */
+  find(resource: { readonly group: string; readonly version: string; readonly plural: string }, namespace: string, name: string): any
+}
