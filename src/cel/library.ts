@@ -49,6 +49,8 @@ export interface MacroFactory {
   struct(type: string, ...fields: FieldEntry[]): Expr
   field(name: string, value: Expr): FieldEntry
   comprehension(parts: ComprehensionParts): Expr
+  /** The same expression with fresh ids, for a macro that uses an argument twice. */
+  copy(expr: Expr): Expr
 }
 
 export interface ComprehensionParts {

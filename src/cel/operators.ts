@@ -1,0 +1,43 @@
+/** The names that operators have as functions in a syntax tree. */
+
+export const operators = {
+  conditional: '_?_:_',
+  and: '_&&_',
+  or: '_||_',
+  not: '!_',
+  equals: '_==_',
+  notEquals: '_!=_',
+  less: '_<_',
+  lessEquals: '_<=_',
+  greater: '_>_',
+  greaterEquals: '_>=_',
+  add: '_+_',
+  subtract: '_-_',
+  multiply: '_*_',
+  divide: '_/_',
+  modulo: '_%_',
+  negate: '-_',
+  index: '_[_]',
+  optIndex: '_[?_]',
+  optSelect: '_?._',
+  in: '@in',
+  notStrictlyFalse: '@not_strictly_false',
+} as const
+
+/** The function of a binary operator by what is written. */
+export const binaryOperators: ReadonlyMap<string, string> = new Map([
+  ['==', operators.equals],
+  ['!=', operators.notEquals],
+  ['<', operators.less],
+  ['<=', operators.lessEquals],
+  ['>', operators.greater],
+  ['>=', operators.greaterEquals],
+  ['in', operators.in],
+  ['+', operators.add],
+  ['-', operators.subtract],
+  ['*', operators.multiply],
+  ['/', operators.divide],
+  ['%', operators.modulo],
+  ['&&', operators.and],
+  ['||', operators.or],
+])
