@@ -1,10 +1,15 @@
 /** Who may do what: the question, its answers, and how a refusal is worded. */
-import type { Attributes, Decision } from '../schema/access.ts'
+import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import type { User } from '../schema/kind.ts'
 import { forbiddenPath, StatusError } from '../schema/status-error.ts'
 
 export interface Authorizer {
   authorize(user: User, attributes: Attributes, request: { readonly signal: AbortSignal }): Decision | Promise<Decision>
+}
+
+/** Tells what somebody may do, where an authorizer can. */
+export interface RuleResolver {
+  rulesFor(user: User, namespace: string): RulesFound
 }
 
 /** The refusal that a client sees when nothing allowed its request. */

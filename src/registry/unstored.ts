@@ -39,7 +39,8 @@ async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result>
   const admitted = { ...about, object, dryRun: options.dryRun }
   await admit(deps.plugins, 'mutate', admitted)
   const errors = [...(resource.def.validate?.(object, refTo(object), ctx) ?? [])]
-  if (errors.length > 0) throw invalidObject(resource, '', errors)
+  // Of questions, clients are told the group alone.
+  if (errors.length > 0) throw invalidObject({ group: resource.group, kind: '' }, '', errors)
   await admit(deps.plugins, 'validate', admitted)
   const answered = await resource.def.unstored!.answers!(object, asked)
   return { form: 'object', code: 201, resource, json: sentForm(answered), warnings }

@@ -21,6 +21,21 @@ export type Decision =
   | { readonly verdict: 'deny'; readonly reason: string }
   | { readonly verdict: 'no-opinion'; readonly reason?: string }
 
+/** What somebody may do, as far as it can be told as rules. */
+export type RulesFound = {
+  readonly resourceRules: readonly {
+    readonly verbs: readonly string[]
+    readonly apiGroups?: readonly string[]
+    readonly resources?: readonly string[]
+    readonly resourceNames?: readonly string[]
+  }[]
+  readonly nonResourceRules: readonly { readonly verbs: readonly string[]; readonly nonResourceURLs?: readonly string[] }[]
+  /** Whether more may be allowed than the rules say. */
+  readonly incomplete: boolean
+  /** What went wrong while they were gathered. */
+  readonly problem?: string
+}
+
 /** What a look at a bearer token came to; `audiences` are those of the asked ones that it is meant for. */
 export type TokenFinding =
   | { readonly outcome: 'user'; readonly user: User; readonly audiences: readonly string[] }
@@ -44,6 +59,8 @@ export interface Access {
   authenticate(token: string, audiences: readonly string[], request: Cancellable): Promise<TokenFinding>
   /** Whether a user may do something. */
   authorize(user: User, attributes: Attributes, request: Cancellable): Decision | Promise<Decision>
+  /** What a user may do in a namespace. */
+  rulesFor(user: User, namespace: string): RulesFound
   /** The audiences that the server itself accepts tokens for. */
   readonly audiences: readonly string[]
   /** Signs a token that the server will believe. */

@@ -1,0 +1,76 @@
+/** The ways to decide that a server can be started with, one after the other. */
+import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
+import type { User } from '../schema/kind.ts'
+import type { Authorizer, RuleResolver } from './authorizer.ts'
+
+/** An authorizer and what it is called in reasons. */
+export type NamedAuthorizer = Authorizer & RuleResolver & { readonly name: string }
+
+type Cancellable = { readonly signal: AbortSignal }
+
+const NOTHING: RulesFound = { resourceRules: [], nonResourceRules: [], incomplete: false }
+const EVERYTHING: RulesFound = {
+  resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }],
+  nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+  incomplete: false,
+}
+const ALLOW: Decision = { verdict: 'allow' }
+
+/** Everybody may do everything. */
+export const alwaysAllow: NamedAuthorizer = { name: 'alwaysallow', authorize: () => ALLOW, rulesFor: () => EVERYTHING }
+
+/** Nobody may do anything, but for those whom nothing is denied. */
+export const alwaysDeny: NamedAuthorizer = {
+  name: 'alwaysdeny',
+  authorize: () => ({ verdict: 'no-opinion', reason: 'Everything is forbidden.' }),
+  rulesFor: () => NOTHING,
+}
+
+/** Members of this group may do everything, whatever roles there are: there is always a way in to put them right. */
+const MASTERS = 'system:masters'
+
+/** Asks each in turn until one has an opinion. What the members of `system:masters` may do is not asked. */
+export function inTurn(chain: readonly NamedAuthorizer[]): Authorizer & RuleResolver {
+  return {
+    authorize(user, attributes, request) {
+      return user.groups.includes(MASTERS) ? ALLOW : askFrom(0, { chain, user, attributes, request, reasons: [] })
+    },
+    rulesFor(user, namespace) {
+      const found = chain.map(each => each.rulesFor(user, namespace))
+      const problems = found.flatMap(({ problem }) => problem ?? [])
+      return {
+        resourceRules: found.flatMap(({ resourceRules }) => resourceRules),
+        nonResourceRules: found.flatMap(({ nonResourceRules }) => nonResourceRules),
+        incomplete: found.some(({ incomplete }) => incomplete),
+        ...(problems.length > 0 && { problem: problems.length === 1 ? problems[0]! : `[${problems.join(', ')}]` }),
+      }
+    },
+  }
+}
+
+type Asking = {
+  readonly chain: readonly NamedAuthorizer[]
+  readonly user: User
+  readonly attributes: Attributes
+  readonly request: Cancellable
+  readonly reasons: readonly string[]
+}
+
+/** Waits only for those that have to. */
+function askFrom(start: number, { chain, user, attributes, request, reasons: earlier }: Asking): Decision | Promise<Decision> {
+  const reasons = [...earlier]
+  for (let i = start; i < chain.length; i++) {
+    const { name } = chain[i]!
+    const answer = chain[i]!.authorize(user, attributes, request)
+    const take = (decision: Decision) => {
+      if (decision.verdict !== 'no-opinion') return decision
+      if (decision.reason) reasons.push(`${name}: ${decision.reason}`)
+      return undefined
+    }
+    if (answer instanceof Promise)
+      return answer.then(decision => take(decision) ?? askFrom(i + 1, { chain, user, attributes, request, reasons }))
+    const decision = take(answer)
+    if (decision) return decision
+  }
+  return reasons.length === 0 ? { verdict: 'no-opinion' } : { verdict: 'no-opinion', reason: reasons.join('\n') }
+}
