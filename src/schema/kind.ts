@@ -2,6 +2,7 @@
 import type { NameCheck, NameRole } from '../lib/names.ts'
 import type { Access } from './access.ts'
 import type { Claims } from './claims.ts'
+import type { CustomForm } from './custom-form.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
 import type { Fields, Message, Type } from './types.ts'
@@ -41,7 +42,7 @@ export type Column<O> = readonly [
   type: 'integer' | 'string' | 'date' | 'boolean' | 'number',
   get: (o: O, ctx: CellContext) => Cell,
   doc: string,
-  options?: 'wide' | { readonly wide?: true; readonly format?: string },
+  options?: 'wide' | { readonly wide?: true; readonly format?: string; readonly priority?: number },
 ]
 
 export type RowCondition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }
@@ -104,7 +105,8 @@ export interface Consent<O, I = any, H = any> {
 export interface ScaleView<O> {
   /** The field that holds the wanted size, for its owners. Default: `spec.replicas`. */
   readonly path?: string
-  readonly replicas: (o: O) => number
+  /** Undefined where an object need not have a size and this one has none. */
+  readonly replicas: (o: O) => number | undefined
   readonly setReplicas: (o: O, replicas: number) => void
   readonly observed: (o: O) => number
   /** The selector in its text form. */
@@ -167,6 +169,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly names: {
     readonly plural: string
     readonly singular?: string
+    /** Default: the kind with `List` after it. */
+    readonly list?: string
     readonly short?: readonly string[]
     readonly categories?: readonly string[]
   }
@@ -182,6 +186,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
 
   /** The kind whose objects these are, in another form. */
   readonly hub?: Hub<O>
+  /** Of a kind that was defined while the server runs, what takes the place of `spec`, `status` and `fields`. */
+  readonly custom?: CustomForm
 
   /** What names are valid. Default: a DNS subdomain. */
   readonly name?: NameCheck
@@ -224,6 +230,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     /** A first deletion only marks the object; it goes when its own `spec.finalizers` are gone too. */
     readonly hasSpecFinalizers?: true
     readonly onMark?: (o: O, ctx: RequestContext) => void
+    /** A first deletion only marks the object and runs this, which must leave a finalizer: whoever takes that away ends the object. */
+    readonly onFirst?: (o: O, ctx: RequestContext) => void
     /** Rules that must hold before the object may be deleted. */
     readonly check?: (o: O, ctx: RequestContext) => Iterable<FieldError>
   }

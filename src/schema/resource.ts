@@ -39,6 +39,10 @@ export type HubForm = {
   readonly fromHub: (h: AnyObject) => AnyObject
   /** What the hub calls a selectable field. */
   readonly fieldName: (name: string) => string
+  /** Rules and hooks are this form's own and see it; without that they are the hub's. */
+  readonly keepsRules?: true
+  /** Converts by asking somebody, instead of `toHub` and `fromHub`; objects of the wanted version are left as they are. */
+  readonly convert?: (objects: readonly AnyObject[], to: Resource) => Promise<AnyObject[]>
 }
 
 /** A path below an object, with what it speaks. */
@@ -71,22 +75,36 @@ function assemble(kind: Kind<any>, groupDomain: string, forms: Resource[]): Reso
   const { def: declared } = kind
   const resolve = (text: string) => text.replace('{group_domain}', groupDomain)
   const group = resolve(declared.group)
-  const apiVersion = group === '' ? declared.version : `${group}/${declared.version}`
+  const apiVersion = apiVersionOf(group, declared.version)
   const hub = declared.hub && hubFormOf(declared, apiVersion, assemble(declared.hub.kind, groupDomain, []))
-  const def = hub ? formDefinition(declared, hub) : declared
-  const { plural, singular = def.kind.toLowerCase() } = def.names
+  return served(hub ? formDefinition(declared, hub) : declared, { group, resolve, forms, ...(hub && { hub }) })
+}
+
+/** A kind that was defined while the server runs. All forms of one kind share `forms`, to which this one is added. */
+export const customResource = (def: Definition, forms: Resource[], hub?: HubForm): Resource =>
+  served(def, { group: def.group, resolve: text => text, forms, ...(hub && { hub }) })
+
+type Place = {
+  readonly group: string
+  readonly resolve: (text: string) => string
+  readonly forms: Resource[]
+  readonly hub?: HubForm
+}
+
+function served(def: Definition, { group, resolve, forms, hub }: Place): Resource {
+  const { plural, singular = def.kind.toLowerCase(), list = `${def.kind}List` } = def.names
   const resource: Resource = Object.freeze({
     kind: def.kind,
     group,
     version: def.version,
     plural,
     singular,
-    listKind: `${def.kind}List`,
-    apiVersion,
+    listKind: list,
+    apiVersion: apiVersionOf(group, def.version),
     qualified: group === '' ? plural : `${plural}.${group}`,
     namespaced: def.scope === 'Namespaced',
     verbs: def.verbs ?? ALL,
-    type: objectType(def),
+    type: def.custom?.type ?? objectType(def),
     prefix: hub?.resource.prefix ?? `/${group === '' ? 'core' : group}/${plural}/`,
     nameRule: def.name ?? nameIsDNSSubdomain,
     def,
@@ -98,7 +116,10 @@ function assemble(kind: Kind<any>, groupDomain: string, forms: Resource[]): Reso
   return resource
 }
 
-type Definition = KindSpec<any, any, any, AnyObject>
+/** A declaration, whatever the kind. */
+export type Definition = KindSpec<any, any, any, AnyObject>
+
+const apiVersionOf = (group: string, version: string) => (group === '' ? version : `${group}/${version}`)
 
 function hubFormOf({ hub, kind }: Definition, apiVersion: string, resource: Resource): HubForm {
   const { toHub, fromHub, selectable = {}, validate = resource.def.validate, transition = resource.def.transition } = hub!
