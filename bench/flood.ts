@@ -1,21 +1,26 @@
-/** One client that keeps so many requests in flight on one HTTP/2 connection, until it is told to end. */
+/** One client that keeps so many requests in flight on its HTTP/2 connections, until it is told to end. */
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:http2'
+import { type ClientHttp2Session, connect } from 'node:http2'
 import { setPriority } from 'node:os'
 
 const [url, caFile, token, method, path, body, inFlight] = process.argv.slice(2) as [string, string, string, string, string, string, string]
-const session = connect(url, { ca: readFileSync(caFile), servername: 'localhost', maxSessionMemory: 1000 })
-session.on('error', error => {
-  process.stderr.write(`flood: ${error.message}\n`)
-  process.exit(1)
+/** What a server lets one connection have in flight; clients open more for more. */
+const PER_CONNECTION = 100
+const sessions = Array.from({ length: Math.ceil(Number(inFlight) / PER_CONNECTION) }, () => {
+  const session = connect(url, { ca: readFileSync(caFile), servername: 'localhost', maxSessionMemory: 1000 })
+  session.on('error', error => {
+    process.stderr.write(`flood: ${error.message}\n`)
+    process.exit(1)
+  })
+  session.on('close', () => process.exit(1))
+  return session
 })
-session.on('close', () => process.exit(1))
 // The server is measured, not who of the clients gets the processor.
 setPriority(10)
 let answered = 0
 let refused = 0
 
-function ask(): void {
+function ask(session: ClientHttp2Session): void {
   const turn = Math.floor(Math.random() * 500)
   const stream = session.request(
     {
@@ -31,15 +36,14 @@ function ask(): void {
     else answered++
   })
   stream.on('error', () => {})
-  stream.on('close', () => !session.destroyed && ask())
+  stream.on('close', () => !session.destroyed && ask(session))
   stream.resume()
   if (body !== '') stream.end(body.replace('TURN', String(answered)))
 }
 
-session.once('remoteSettings', () => {
-  for (let i = 0; i < Number(inFlight); i++) ask()
-  process.stdout.write('ready\n')
-})
+await Promise.all(sessions.map(session => new Promise(resolve => session.once('remoteSettings', resolve))))
+for (let i = 0; i < Number(inFlight); i++) ask(sessions[i % sessions.length]!)
+process.stdout.write('ready\n')
 process.once('SIGTERM', () => {
   process.stdout.write(`${answered} answered, ${refused} refused\n`, () => process.exit(0))
 })

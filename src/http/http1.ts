@@ -37,6 +37,10 @@ export class Http1Request implements Request {
     return this.lifeline.signal
   }
 
+  get isGone(): boolean {
+    return this.lifeline.isCut
+  }
+
   cancel(reason: Error): void {
     this.lifeline.cut(reason)
   }

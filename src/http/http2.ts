@@ -1,13 +1,13 @@
 /** HTTP/2: Node's streams as our requests and responses. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { constants } from 'node:http2'
+import type { Crowd } from './crowd.ts'
 import { LIMITS } from './limits.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
-import type { Room } from './room.ts'
 import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => Promise<Response>
-type Connection = { readonly peer: Peer; readonly room: Room }
+type Connection = { readonly peer: Peer; readonly crowd: Crowd }
 
 class Http2Request implements Request {
   readonly protocol = 'HTTP/2.0'
@@ -15,21 +15,25 @@ class Http2Request implements Request {
   readonly target: string
   readonly headers: RequestHeaders
   readonly peer: Peer
-  readonly room: Room
+  readonly crowd: Crowd
   readonly lifeline = new Lifeline()
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, room }: Connection) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, crowd }: Connection) {
     this.method = headers[':method'] ?? 'GET'
     this.target = headers[':path'] ?? ''
     this.headers = headers as RequestHeaders
     this.peer = peer
-    this.room = room
+    this.crowd = crowd
     this.#stream = stream
   }
 
   get signal(): AbortSignal {
     return this.lifeline.signal
+  }
+
+  get isGone(): boolean {
+    return this.lifeline.isCut
   }
 
   cancel(reason: Error): void {

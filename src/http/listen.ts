@@ -4,13 +4,13 @@ import { createServer as createHttp1Server, type Server as Http1Server } from 'n
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import { Crowd } from './crowd.ts'
 import { answerHttp1 } from './http1.ts'
 import { answerHttp2 } from './http2.ts'
 import { LIMITS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Peer, Request, Response } from './message.ts'
 import { peerOf } from './peer.ts'
-import { Room } from './room.ts'
 import { answerUpgrade } from './websocket.ts'
 
 /** What a server shows and what it trusts; PEM. */
@@ -177,16 +177,18 @@ export class Listener implements AsyncDisposable {
       this.#opening = undefined
       this.#sessions.add(session)
       session.setLocalWindowSize(LIMITS.connectionWindowBytes)
-      session.on('close', () => this.#sessions.delete(session))
       session.on('error', () => session.destroy())
-      const room = new Room(LIMITS.unreadBytes, LIMITS.smallBytes)
-      let open = 0
+      const crowd = new Crowd(maxConcurrentStreams => session.closed || session.settings({ maxConcurrentStreams }))
+      session.on('close', () => {
+        crowd.end()
+        this.#sessions.delete(session)
+      })
       session.setTimeout(LIMITS.idleMs)
-      session.on('timeout', () => (open === 0 ? session.close() : probe(session)))
+      session.on('timeout', () => (crowd.isEmpty ? session.close() : probe(session)))
       session.on('stream', (stream, headers) => {
-        open++
-        stream.on('close', () => open--)
-        answerHttp2(stream, headers, { peer, room, serve }).catch(error => this.#failed(error, () => stream.destroy()))
+        crowd.opened()
+        stream.on('close', () => crowd.closed())
+        answerHttp2(stream, headers, { peer, crowd, serve }).catch(error => this.#failed(error, () => stream.destroy()))
       })
     })
     return server

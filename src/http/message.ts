@@ -1,6 +1,6 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
 import type { ClientCertificate } from '../authn/certificate.ts'
-import type { Room } from './room.ts'
+import type { Crowd } from './crowd.ts'
 
 /** Header fields by lower-case name. */
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
@@ -20,12 +20,14 @@ export interface Request {
   readonly headers: RequestHeaders
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
   readonly peer: Peer
-  /** What its connection may hold of answers, where many travel side by side. */
-  readonly room?: Room
+  /** The requests of the same connection, where many travel side by side. */
+  readonly crowd?: Crowd
   /** The protocol in which a streamed answer is wanted, where that is another. */
   readonly upgrade?: 'websocket' | undefined
   /** Aborts when the client goes away before it is answered, or the request is cancelled. */
   readonly signal: AbortSignal
+  /** Whether that has happened; asking makes no signal. */
+  readonly isGone: boolean
   cancel(reason: Error): void
   /** The whole body; undefined once more than `limit` bytes have come, and then the rest is not read. */
   readBody(limit: number): Promise<Uint8Array | undefined>
@@ -69,6 +71,10 @@ export class Lifeline {
       if (this.#reason !== undefined) this.#controller.abort(this.#reason)
     }
     return this.#controller.signal
+  }
+
+  get isCut(): boolean {
+    return this.#reason !== undefined
   }
 
   cut(reason: Error): void {

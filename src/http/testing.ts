@@ -82,6 +82,9 @@ export function testRequest(
     protocol,
     peer: { address: '127.0.0.1', certificate: undefined },
     signal: controller.signal,
+    get isGone() {
+      return controller.signal.aborted
+    },
     cancel: reason => controller.abort(reason),
     readBody: async limit => (Buffer.byteLength(body) > limit ? undefined : Buffer.from(body)),
   }

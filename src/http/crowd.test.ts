@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Crowd } from './crowd.ts'
+import { LIMITS } from './limits.ts'
+
+test('a connection whose requests wait is asked for fewer, and for all again when none waits', async t => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const said: number[] = []
+  const crowd = new Crowd(limit => said.push(limit))
+  // Five watches, then a flood of which eight are being answered.
+  for (let i = 0; i < 5 + 8; i++) crowd.opened()
+  for (let i = 0; i < LIMITS.waitingPerConnection; i++) {
+    crowd.opened()
+    crowd.waits()
+  }
+  assert.deepEqual(said, [])
+  crowd.opened()
+  crowd.waits()
+  assert.deepEqual(said, [5 + 8 + LIMITS.waitingPerConnection])
+  for (let i = 0; i < 20; i++) {
+    crowd.opened()
+    crowd.waits()
+  }
+  assert.equal(said.length, 1)
+  t.mock.timers.tick(LIMITS.easeMs)
+  assert.equal(said.length, 1)
+  for (let i = 0; i < LIMITS.waitingPerConnection + 21; i++) {
+    crowd.goes()
+    crowd.closed()
+  }
+  t.mock.timers.tick(LIMITS.easeMs)
+  assert.deepEqual(said.slice(1), [LIMITS.streamsPerConnection])
+  crowd.end()
+})

@@ -1,0 +1,69 @@
+/**
+ * How many requests one HTTP/2 connection may send at a time. The protocol lets a server say so, and say it anew: a connection
+ * whose requests wait for their turn is asked for fewer, so that the rest waits at the client and not in the server's memory.
+ */
+import { LIMITS } from './limits.ts'
+import { Room } from './room.ts'
+
+/** What a session offers for this. */
+export type Announce = (maxConcurrentStreams: number) => void
+
+/** The requests of one connection. */
+export class Crowd {
+  /** What the connection may hold of answers that its client has not read. */
+  readonly room = new Room(LIMITS.unreadBytes, LIMITS.smallBytes)
+  readonly #announce: Announce
+  #open = 0
+  #waiting = 0
+  #announced: number = LIMITS.streamsPerConnection
+  #easing: NodeJS.Timeout | undefined
+
+  constructor(announce: Announce) {
+    this.#announce = announce
+  }
+
+  get isEmpty(): boolean {
+    return this.#open === 0
+  }
+
+  opened(): void {
+    this.#open++
+  }
+  closed(): void {
+    this.#open--
+  }
+
+  /** A request has to wait for its turn. */
+  waits(): void {
+    if (++this.#waiting > LIMITS.waitingPerConnection) this.#narrow()
+  }
+  /** It waits no longer. */
+  goes(): void {
+    this.#waiting--
+  }
+
+  end(): void {
+    clearInterval(this.#easing)
+  }
+
+  /** Those that are being answered stay, watches above all; of those that wait, a few are enough to keep the server busy. */
+  #narrow(): void {
+    const limit = Math.min(this.#open - this.#waiting + LIMITS.waitingPerConnection, LIMITS.streamsPerConnection)
+    if (this.#easing !== undefined && limit >= this.#announced) return
+    this.#say(limit)
+    this.#easing ??= setInterval(this.#ease, LIMITS.easeMs).unref()
+  }
+
+  #ease = (): void => {
+    if (this.#waiting > 0) return
+    clearInterval(this.#easing)
+    this.#easing = undefined
+    this.#say(LIMITS.streamsPerConnection)
+  }
+
+  #say(limit: number): void {
+    if (limit === this.#announced) return
+    this.#announced = limit
+    this.#announce(limit)
+  }
+}
