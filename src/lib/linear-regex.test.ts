@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { linearRegex } from './linear-regex.ts'
+
+test('an expression matches anywhere in the text', () => {
+  assert.equal(linearRegex('b+').test('abba'), true)
+  assert.equal(linearRegex('^b+').test('abba'), false)
+})
+
+test('what is no expression is refused in the words of Go', () => {
+  assert.throws(() => linearRegex('('), { message: 'error parsing regexp: missing closing ): `(`' })
+  assert.throws(() => linearRegex('a**'), { message: 'error parsing regexp: invalid nested repetition operator: `**`' })
+})
+
+test('a pattern that would make a backtracking engine run for ever takes its time once per character', () => {
+  assert.equal(linearRegex('^(a+)+$').test(`${'a'.repeat(20_000)}b`), false)
+})

@@ -1,0 +1,28 @@
+/** The `pattern` of a schema: compiled when a value first meets it. */
+import { type LinearRegex, linearRegex } from '../lib/linear-regex.ts'
+
+export type Pattern = {
+  readonly source: string
+  /** Whether the text matches; what is wrong with the pattern itself where it is none. */
+  matches(text: string): boolean | { readonly fault: string }
+}
+
+/** The pattern of this text. */
+export function patternOf(source: string): Pattern {
+  let compiled: LinearRegex | { readonly fault: string } | undefined
+  return {
+    source,
+    matches(text) {
+      compiled ??= compile(source)
+      return 'fault' in compiled ? compiled : compiled.test(text)
+    },
+  }
+}
+
+function compile(source: string): LinearRegex | { readonly fault: string } {
+  try {
+    return linearRegex(source)
+  } catch (error) {
+    return { fault: (error as Error).message }
+  }
+}

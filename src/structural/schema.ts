@@ -1,0 +1,222 @@
+/**
+ * A custom kind's schema, compiled once per version of its definition into a compact immutable tree that pruning, defaulting,
+ * validation and the rest walk. A definition's schema has been checked before it gets here: what that check would refuse is
+ * read as if it were not there.
+ */
+import { isObject, type Json } from '../lib/json-value.ts'
+import { formatFor } from './formats.ts'
+import { type Pattern, patternOf } from './pattern.ts'
+
+/** JSONSchemaProps of apiextensions/v1 as plain JSON. */
+export type JsonSchema = {
+  readonly description?: string
+  readonly type?: string
+  readonly title?: string
+  readonly format?: string
+  readonly default?: Json
+  readonly example?: Json
+  readonly externalDocs?: { readonly description?: string; readonly url?: string }
+  readonly nullable?: boolean
+  readonly maximum?: number | bigint
+  readonly exclusiveMaximum?: boolean
+  readonly minimum?: number | bigint
+  readonly exclusiveMinimum?: boolean
+  readonly maxLength?: number | bigint
+  readonly minLength?: number | bigint
+  readonly pattern?: string
+  readonly maxItems?: number | bigint
+  readonly minItems?: number | bigint
+  readonly uniqueItems?: boolean
+  readonly multipleOf?: number | bigint
+  readonly enum?: readonly Json[]
+  readonly maxProperties?: number | bigint
+  readonly minProperties?: number | bigint
+  readonly required?: readonly string[]
+  readonly items?: JsonSchema | readonly JsonSchema[]
+  readonly allOf?: readonly JsonSchema[]
+  readonly oneOf?: readonly JsonSchema[]
+  readonly anyOf?: readonly JsonSchema[]
+  readonly not?: JsonSchema
+  readonly properties?: { readonly [name: string]: JsonSchema }
+  readonly additionalProperties?: JsonSchema | boolean
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
+  readonly 'x-kubernetes-embedded-resource'?: boolean
+  readonly 'x-kubernetes-int-or-string'?: boolean
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[]
+  readonly 'x-kubernetes-list-type'?: string
+  readonly 'x-kubernetes-map-type'?: string
+  readonly 'x-kubernetes-validations'?: readonly ValidationRule[]
+}
+
+/** One rule of `x-kubernetes-validations`. */
+export type ValidationRule = {
+  readonly rule: string
+  readonly message?: string
+  readonly messageExpression?: string
+  readonly reason?: string
+  readonly fieldPath?: string
+  readonly optionalOldSelf?: boolean
+}
+
+/** A compiled schema. The schemas within `allOf`, `anyOf`, `oneOf` and `not` have the same form and only restrict values. */
+export type Structural = {
+  /** What it was compiled from. */
+  readonly source: JsonSchema
+  /** The types a value may have; none for any, two for an integer or a string. */
+  readonly types: readonly string[]
+  readonly nullable: boolean
+  /** A default of null is no default. */
+  readonly default: Json | undefined
+  readonly properties: ReadonlyMap<string, Structural>
+  /** The schema of the other members; true or false where they may or may not be there, undefined where nothing is said. */
+  readonly additional: Structural | boolean | undefined
+  readonly items: Structural | undefined
+  readonly preserve: boolean
+  readonly embedded: boolean
+  readonly intOrString: boolean
+  readonly list: 'atomic' | 'set' | 'map' | undefined
+  readonly listKeys: readonly string[]
+  readonly atomicMap: boolean
+  readonly limits: Limits
+  readonly rules: readonly ValidationRule[]
+  /** What lies at or below, so that a walk can leave out what it has no business in. */
+  readonly has: Contents
+}
+
+/** The restrictions of one schema on a value. */
+export type Limits = {
+  /** The format as it is checked; empty for one that is not known for the type. */
+  readonly format: string
+  readonly maximum: number | undefined
+  readonly exclusiveMaximum: boolean
+  readonly minimum: number | undefined
+  readonly exclusiveMinimum: boolean
+  readonly multipleOf: number | undefined
+  readonly maxLength: number | undefined
+  readonly minLength: number | undefined
+  readonly pattern: Pattern | undefined
+  readonly maxItems: number | undefined
+  readonly minItems: number | undefined
+  readonly uniqueItems: boolean
+  readonly maxProperties: number | undefined
+  readonly minProperties: number | undefined
+  readonly required: readonly string[]
+  readonly enum: readonly Json[]
+  readonly allOf: readonly Structural[]
+  readonly anyOf: readonly Structural[]
+  readonly oneOf: readonly Structural[]
+  readonly not: Structural | undefined
+}
+
+export type Contents = {
+  readonly defaults: boolean
+  readonly embedded: boolean
+  readonly lists: boolean
+  readonly rules: boolean
+}
+
+/** Compiles a schema; one that is missing allows anything and describes nothing. */
+export function compileSchema(schema: JsonSchema | undefined): Structural {
+  const source = isObject(schema) ? (schema as JsonSchema) : {}
+  const properties = propertiesOf(source)
+  const items = isObject(source.items) ? compileSchema(source.items as JsonSchema) : undefined
+  const additional = additionalOf(source)
+  const parts = [...properties.values(), ...(items ? [items] : []), ...(typeof additional === 'object' ? [additional] : [])]
+  const rules = list(source['x-kubernetes-validations'])
+  const listType = source['x-kubernetes-list-type']
+  const intOrString = source['x-kubernetes-int-or-string'] === true
+  const types = intOrString ? INT_OR_STRING : source.type ? [source.type] : ANY_TYPE
+  const embedded = source['x-kubernetes-embedded-resource'] === true
+  return Object.freeze({
+    source,
+    types,
+    nullable: source.nullable === true,
+    default: source.default ?? undefined,
+    properties,
+    additional,
+    items,
+    preserve: source['x-kubernetes-preserve-unknown-fields'] === true,
+    embedded,
+    intOrString,
+    list: listType === 'set' || listType === 'map' || listType === 'atomic' ? listType : undefined,
+    listKeys: list(source['x-kubernetes-list-map-keys']),
+    atomicMap: source['x-kubernetes-map-type'] === 'atomic',
+    limits: limitsOf(source, types),
+    rules,
+    has: {
+      defaults: parts.some(part => part.default !== undefined || part.has.defaults),
+      embedded: embedded || parts.some(part => part.has.embedded),
+      lists: listType === 'set' || listType === 'map' || parts.some(part => part.has.lists),
+      rules: rules.length > 0 || parts.some(part => part.has.rules) || nestedRules(source),
+    },
+  })
+}
+
+/** The schema of a member by name, where one is given. */
+export function memberSchema(schema: Structural, key: string): Structural | undefined {
+  return schema.properties.get(key) ?? (typeof schema.additional === 'object' ? schema.additional : undefined)
+}
+
+const ANY_TYPE: readonly string[] = Object.freeze([])
+const INT_OR_STRING: readonly string[] = Object.freeze(['integer', 'string'])
+
+function limitsOf(source: JsonSchema, types: readonly string[]): Limits {
+  return Object.freeze({
+    format: formatFor(source.format ?? '', types),
+    maximum: number(source.maximum),
+    exclusiveMaximum: source.exclusiveMaximum === true,
+    minimum: number(source.minimum),
+    exclusiveMinimum: source.exclusiveMinimum === true,
+    multipleOf: number(source.multipleOf),
+    maxLength: number(source.maxLength),
+    minLength: number(source.minLength),
+    pattern: source.pattern ? patternOf(source.pattern) : undefined,
+    maxItems: number(source.maxItems),
+    minItems: number(source.minItems),
+    uniqueItems: source.uniqueItems === true,
+    maxProperties: number(source.maxProperties),
+    minProperties: number(source.minProperties),
+    required: list(source.required),
+    enum: list(source.enum),
+    allOf: list(source.allOf).map(compileSchema),
+    anyOf: list(source.anyOf).map(compileSchema),
+    oneOf: list(source.oneOf).map(compileSchema),
+    not: source.not ? compileSchema(source.not) : undefined,
+  })
+}
+
+function propertiesOf({ properties }: JsonSchema): ReadonlyMap<string, Structural> {
+  return isObject(properties)
+    ? new Map(Object.entries(properties as { [name: string]: JsonSchema }).map(([name, schema]) => [name, compileSchema(schema)]))
+    : NO_PROPERTIES
+}
+const NO_PROPERTIES: ReadonlyMap<string, Structural> = new Map()
+
+function additionalOf({ additionalProperties }: JsonSchema): Structural | boolean | undefined {
+  if (typeof additionalProperties === 'boolean') return additionalProperties
+  return isObject(additionalProperties) ? compileSchema(additionalProperties as JsonSchema) : undefined
+}
+
+/** Whether the schemas that only restrict values carry rules. */
+function nestedRules(source: JsonSchema): boolean {
+  const nested = [...list(source.allOf), ...list(source.anyOf), ...list(source.oneOf), ...(source.not ? [source.not] : [])]
+  return nested.some(hasRules)
+}
+
+function hasRules(source: JsonSchema): boolean {
+  if (!isObject(source)) return false
+  if (list((source as JsonSchema)['x-kubernetes-validations']).length > 0 || nestedRules(source)) return true
+  const { properties, items, additionalProperties } = source as JsonSchema
+  const parts = [...Object.values(properties ?? {}), items, additionalProperties]
+  return parts.some(part => isObject(part) && hasRules(part as JsonSchema))
+}
+
+function list<T>(value: readonly T[] | undefined): readonly T[] {
+  return Array.isArray(value) ? value : NOTHING
+}
+const NOTHING: readonly never[] = Object.freeze([])
+
+/** Limits are doubles to the reference too: one beyond 2^53 is as near as a double comes. */
+function number(value: number | bigint | undefined): number | undefined {
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined
+}
