@@ -230,7 +230,7 @@ export class Lane {
 
 /** First in, first out, without moving everyone up at each step. */
 class Queue {
-  #items: Waiting[]
+  #items: (Waiting | undefined)[]
   #head = 0
 
   constructor(first: Waiting) {
@@ -246,7 +246,9 @@ class Queue {
     this.#items.push(item)
   }
   shift(): Waiting {
-    const item = this.#items[this.#head++]!
+    const item = this.#items[this.#head]!
+    // What has left is let go of at once: each would keep its whole request in memory.
+    this.#items[this.#head++] = undefined
     if (this.#head > 256 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
