@@ -40,6 +40,30 @@ export const FLAGS: readonly Flag[] = [
     read: (v, c) => (c.clientCaFile = v),
   },
   {
+    name: 'service-account-signing-key-file',
+    takes: 'FILE',
+    doc: 'PEM of the RSA or ECDSA key that signs tokens of service accounts, instead of one made at first start',
+    read: (v, c) => (c.serviceAccountSigningKeyFile = v),
+  },
+  {
+    name: 'service-account-key-file',
+    takes: 'FILE',
+    doc: 'PEM of further keys, public or private, whose tokens are believed; may be given several times',
+    read: (v, c) => (c.serviceAccountKeyFiles = [...c.serviceAccountKeyFiles, v]),
+  },
+  {
+    name: 'service-account-issuer',
+    takes: 'URL',
+    doc: 'who signs tokens (default https://kubernetes.default.svc.cluster.local); given again: further issuers to believe',
+    read: (v, c) => (c.serviceAccountIssuers = [...c.serviceAccountIssuers, v]),
+  },
+  {
+    name: 'api-audiences',
+    takes: 'A,B',
+    doc: 'audiences of which tokens must name one to be believed (default: the issuer)',
+    read: (v, c) => (c.apiAudiences = v.split(',')),
+  },
+  {
     name: 'tls-cert-file',
     takes: 'FILE',
     doc: "PEM of the server's certificate, instead of one made at first start",

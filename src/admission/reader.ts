@@ -5,8 +5,8 @@ import type { AnyObject } from '../schema/object-meta.ts'
 export type ResourceName = { readonly group: string; readonly version: string; readonly plural: string }
 
 export interface Reader {
-  /** One object that is of the cluster, not of a namespace. */
-  get(resource: ResourceName, name: string): AnyObject | undefined
+  /** One object; without a namespace one of the cluster. */
+  get(resource: ResourceName, name: string, namespace?: string): AnyObject | undefined
   /** All objects of a resource; none when it is not served. */
   list(resource: ResourceName): readonly AnyObject[]
 }

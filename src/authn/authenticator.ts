@@ -55,18 +55,11 @@ export class Authenticators implements Authenticator {
 
   #authenticated(user: User): Authentication {
     let known = this.#known.get(user)
-    if (known === undefined) {
-      const groups = user.groups.includes(AUTHENTICATED) ? user.groups : [...user.groups, AUTHENTICATED]
-      known = { outcome: 'user', user: { ...user, groups } }
-      this.#known.set(user, known)
-    }
+    if (known === undefined) this.#known.set(user, (known = { outcome: 'user', user: authenticatedUser(user) }))
     return known
   }
 }
 
-/** The token of an `Authorization: Bearer` header, if that is what it is. */
-export function bearerToken(authorization: string | undefined): string | undefined {
-  if (authorization === undefined) return undefined
-  const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
-  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
-}
+/** A user that is known is in the group of all that are. */
+export const authenticatedUser = (user: User): User =>
+  user.groups.includes(AUTHENTICATED) ? user : { ...user, groups: [...user.groups, AUTHENTICATED] }

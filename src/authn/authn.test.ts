@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { User } from '../schema/kind.ts'
-import { type Authenticator, Authenticators, bearerToken } from './authenticator.ts'
+import { type Authenticator, Authenticators } from './authenticator.ts'
 import { CertificateAuthenticator, type ClientCertificate } from './certificate.ts'
-import { parseTokenFile, TokenAuthenticator } from './token-file.ts'
+import { BearerAuthenticator, bearerToken, TokenChain } from './token.ts'
+import { parseTokenFile, TokenFile } from './token-file.ts'
 
 const request = new AbortController()
 const certificate: ClientCertificate = { trusted: true, commonName: 'jane', organizations: ['devs'], notBefore: 1000, notAfter: 2000 }
 const ask = (authenticator: Authenticator, more: { certificate?: ClientCertificate; authorization?: string }) =>
   authenticator.authenticate({ certificate: undefined, authorization: undefined, ...more }, request)
-const tokens = (text: string) => new TokenAuthenticator(parseTokenFile(text, 'tokens.csv'))
+const tokens = (text: string) =>
+  new BearerAuthenticator(new TokenChain([new TokenFile(parseTokenFile(text, 'tokens.csv'), ['api'])]), ['api'])
 
 test('a certificate is a user while it holds', async () => {
   let now = 1500

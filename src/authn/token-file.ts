@@ -1,21 +1,24 @@
 /** Users by static token, from a CSV file: token,user,uid,"group1,group2". */
 import { createHash } from 'node:crypto'
+import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/kind.ts'
-import { type Authentication, type Authenticator, bearerToken, type Credentials } from './authenticator.ts'
+import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 
-export class TokenAuthenticator implements Authenticator {
+/** Tokens of a file say nothing of audiences: they are meant for those of the server. */
+export class TokenFile implements TokenAuthenticator {
   // Looked up by hash: how long a lookup takes says nothing about how much of a guess was right.
   readonly #users: ReadonlyMap<string, User>
+  readonly #audiences: readonly string[]
 
-  constructor(users: ReadonlyMap<string, User>) {
+  constructor(users: ReadonlyMap<string, User>, audiences: readonly string[]) {
     this.#users = users
+    this.#audiences = audiences
   }
 
-  authenticate({ authorization }: Credentials): Authentication {
-    const token = bearerToken(authorization)
-    if (token === undefined) return { outcome: 'none' }
-    const user = this.#users.get(digest(token))
-    return user === undefined ? { outcome: 'invalid', reason: 'invalid bearer token' } : { outcome: 'user', user }
+  authenticate(token: string, wanted: readonly string[]): TokenFinding {
+    const audiences = sharedAudiences(this.#audiences, wanted)
+    const user = audiences.length === 0 ? undefined : this.#users.get(digest(token))
+    return user === undefined ? { outcome: 'none' } : { outcome: 'user', user, audiences }
   }
 }
 

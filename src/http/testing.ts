@@ -5,7 +5,8 @@ import { type ClientHttp2Session, connect, type IncomingHttpStatusHeader } from 
 import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { Authenticators } from '../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../authn/certificate.ts'
-import { parseTokenFile, TokenAuthenticator } from '../authn/token-file.ts'
+import { BearerAuthenticator, TokenChain } from '../authn/token.ts'
+import { parseTokenFile, TokenFile } from '../authn/token-file.ts'
 import { authenticatedOnly } from '../authz/authenticated-only.ts'
 import { DaemonSet } from '../kinds/apps/daemonset.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
@@ -48,7 +49,8 @@ export function testApi({ handle = () => nothing(), health = { live: [], ready: 
     metricsEndpoint(() => metrics),
     ...documentEndpoints({ catalog, serverAddress: () => 'localhost:6443', now: () => NOW }),
   ])
-  const authenticators = [new CertificateAuthenticator(Date.now), new TokenAuthenticator(parseTokenFile(TOKENS, 'tokens.csv'))]
+  const tokens = new TokenChain([new TokenFile(parseTokenFile(TOKENS, 'tokens.csv'), ['api'])])
+  const authenticators = [new CertificateAuthenticator(Date.now), new BearerAuthenticator(tokens, ['api'])]
   const api: Api = {
     catalog,
     registry,

@@ -15,6 +15,14 @@ export type Config = {
   readonly tokenAuthFile: string | undefined
   /** Further authorities whose client certificates are believed. */
   readonly clientCaFile: string | undefined
+  /** PEM of the key that signs tokens of service accounts, instead of one made at first start. */
+  readonly serviceAccountSigningKeyFile: string | undefined
+  /** PEM of further keys whose tokens are believed. */
+  readonly serviceAccountKeyFiles: readonly string[]
+  /** In whose name tokens are signed, and after it further names that are believed. */
+  readonly serviceAccountIssuers: readonly string[]
+  /** Whom tokens must be meant for; empty for the issuer. */
+  readonly apiAudiences: readonly string[]
   readonly tlsCertFile: string | undefined
   readonly tlsPrivateKeyFile: string | undefined
   readonly groupDomain: string
@@ -57,6 +65,10 @@ export const DEFAULTS: Config = {
   kubeconfig: undefined,
   tokenAuthFile: undefined,
   clientCaFile: undefined,
+  serviceAccountSigningKeyFile: undefined,
+  serviceAccountKeyFiles: [],
+  serviceAccountIssuers: [],
+  apiAudiences: [],
   tlsCertFile: undefined,
   tlsPrivateKeyFile: undefined,
   groupDomain: 'k8s.io',
@@ -72,6 +84,9 @@ export const DEFAULTS: Config = {
   maxRequestsInflight: 400,
   maxMutatingRequestsInflight: 200,
 }
+
+/** Who signs tokens unless the operator says otherwise: what clients in a cluster call the server. */
+export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
 const LONGEST_TIMER_MS = 24 * 24 * 3600_000
 
@@ -98,6 +113,10 @@ export function checkConfig(config: Config): Config {
     throw new ConfigError(`--group-domain must be a DNS name such as k8s.io, not "${groupDomain}"`)
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     throw new ConfigError('--tls-cert-file and --tls-private-key-file go together: give both or neither')
+  for (const issuer of config.serviceAccountIssuers)
+    if (issuer === '' || (issuer.includes(':') && !URL.canParse(issuer)))
+      throw new ConfigError(`--service-account-issuer must be a URL such as ${DEFAULT_ISSUER}, or a name without colons, not "${issuer}"`)
+  if (config.apiAudiences.includes('')) throw new ConfigError('--api-audiences: an audience must not be empty')
   if (!(historyMs >= 1000)) throw new ConfigError('--history-window must be at least 1s: clients that reconnect need a moment')
   if (!(bookmarkMs >= 100 && bookmarkMs <= LONGEST_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
   const blocks = ranges.map(range => {

@@ -18,9 +18,9 @@ export function objectReader(catalog: Catalog, caches: Caches): Reader {
   }
   const find = ({ group, version, plural }: ResourceName) => catalog.find(group, version, plural)
   return {
-    get(name, object) {
+    get(name, object, namespace = '') {
       const resource = find(name)
-      const version = resource && caches.of(resource).get(keyOf(resource, '', object))
+      const version = resource && caches.of(resource).get(keyOf(resource, namespace, object))
       return version && version.fault === undefined ? decode(version) : undefined
     },
     list(name) {

@@ -2,6 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseTokenFile } from '../authn/token-file.ts'
+import { readVerificationKeys, type SigningKey, signingKey, type VerificationKey } from '../authn/verification-keys.ts'
 import type { User } from '../schema/kind.ts'
 import { type Config, ConfigError } from './config.ts'
 
@@ -11,11 +12,18 @@ export type OwnFiles = {
   readonly clientCa: string | undefined
   /** The server's own certificate and its key; PEM. */
   readonly server: { readonly cert: string; readonly key: string } | undefined
+  /** Signs tokens of service accounts. */
+  readonly signingKey: SigningKey | undefined
+  /** Further keys whose tokens are believed. */
+  readonly tokenKeys: readonly VerificationKey[]
 }
 
 /** Reads and checks every file that the config names. Throws ConfigError. */
-export function readOwnFiles({ tokenAuthFile, clientCaFile, tlsCertFile, tlsPrivateKeyFile }: Config): OwnFiles {
+export function readOwnFiles(config: Config): OwnFiles {
+  const { tokenAuthFile, clientCaFile, tlsCertFile, tlsPrivateKeyFile, serviceAccountSigningKeyFile: signing } = config
   return {
+    signingKey: signing === undefined ? undefined : readSigningKey(signing),
+    tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),
     clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
     server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
@@ -30,6 +38,27 @@ function readTokens(file: string): ReadonlyMap<string, User> {
     throw new ConfigError((error as Error).message)
   }
 }
+
+function readSigningKey(file: string): SigningKey {
+  const text = read(file)
+  try {
+    return signingKey(createPrivateKey(text))
+  } catch (error) {
+    throw new ConfigError(`${file} holds no private key that can sign tokens: ${reasonOf(error)}`)
+  }
+}
+
+function readTokenKeys(file: string): VerificationKey[] {
+  const text = read(file)
+  try {
+    return readVerificationKeys(text)
+  } catch (error) {
+    throw new ConfigError(`${file} holds no key with which tokens can be verified: ${reasonOf(error)}`)
+  }
+}
+
+/** Errors of the crypto library have codes; its messages could quote what it was given. */
+const reasonOf = (error: unknown) => ((error as { code?: string }).code === undefined ? (error as Error).message : 'it cannot be read')
 
 function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
   const { text: cert, first } = readCertificates(certFile)

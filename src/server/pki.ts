@@ -1,5 +1,5 @@
 /** The server's own authority and certificates: made at first start, kept in the data directory, renewed before they end. */
-import { X509Certificate } from 'node:crypto'
+import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -57,6 +57,18 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
     issueClient(authority, { commonName: 'admin', organizations: ['system:masters'], uid: 'u-admin' }, leafValidity(now, authority)),
   )
   return { authority, server, admin, saved: Promise.all(saves) }
+}
+
+/** The key that signs tokens of service accounts: made once and kept, or the tokens would end with it. PEM. */
+export function loadTokenKey(directory: string | undefined): { readonly key: string; readonly saved: Promise<void> } {
+  const folder = directory === undefined ? undefined : join(directory, 'pki')
+  if (folder !== undefined) makeFolders(folder, 0o700)
+  const file = folder && join(folder, 'service-accounts.pem')
+  const kept = file === undefined ? undefined : readIfThere(file)
+  if (kept !== undefined) return { key: kept, saved: Promise.resolve() }
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  return { key, saved: file === undefined ? Promise.resolve() : writePrivateFile(file, key) }
 }
 
 /** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
@@ -119,14 +131,18 @@ function keeper(folder: string | undefined, saves: Promise<void>[]) {
   }
 }
 
-function readPair(file: string): KeyPair | undefined {
-  let text: string
+function readIfThere(file: string): string | undefined {
   try {
-    text = readFileSync(file, 'utf8')
+    return readFileSync(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+}
+
+function readPair(file: string): KeyPair | undefined {
+  const text = readIfThere(file)
+  if (text === undefined) return undefined
   const [cert] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(text) ?? []
   const [key] = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text) ?? []
   if (cert === undefined || key === undefined)

@@ -2,10 +2,8 @@
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
-import { Authenticators } from '../authn/authenticator.ts'
-import { CertificateAuthenticator } from '../authn/certificate.ts'
-import { TokenAuthenticator } from '../authn/token-file.ts'
 import { authenticatedOnly } from '../authz/authenticated-only.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
 import { documentEndpoints } from '../http/documents.ts'
@@ -15,6 +13,7 @@ import { healthEndpoints } from '../http/health.ts'
 import { type Listener, listen, type TlsMaterial } from '../http/listen.ts'
 import { createLog, type Log } from '../http/log.ts'
 import { Metrics, metricsEndpoint } from '../http/metrics.ts'
+import { openIdEndpoints } from '../http/openid.ts'
 import { createServe } from '../http/serve.ts'
 import { versionEndpoint } from '../http/version.ts'
 import { builtinKinds } from '../kinds/all.ts'
@@ -35,6 +34,7 @@ import { admissionPlugins } from './admission-plugins.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
+import { type Identity, openIdentity } from './identity.ts'
 import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
@@ -104,6 +104,8 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now: now() })
   const reader = objectReader(catalog, caches)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
+  const identity = openIdentity(config, { files, reader })
+  const authorizer: Authorizer = authenticatedOnly
   const ending = new AbortController()
   open.push(async () => ending.abort())
   const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
@@ -117,10 +119,29 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
     parts: () => [{ name: 'store', problem }],
+    access: {
+      ...identity.access,
+      authorize: (user, attributes, request) => authorizer.authorize(user, attributes, request),
+      rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: true }),
+    },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
-  await Promise.all([claimed, pki.saved, network.prepare()])
-  const listener = await openPort(config, { catalog, registry, caches, namespace, pki, files, log, gate, now, ending, open })
+  await Promise.all([claimed, pki.saved, identity.saved, network.prepare()])
+  const listener = await openPort(config, {
+    catalog,
+    registry,
+    caches,
+    namespace,
+    identity,
+    authorizer,
+    pki,
+    files,
+    log,
+    gate,
+    now,
+    ending,
+    open,
+  })
   await network.start(listener.address)
   const { address, port } = listener.address
   const url = `https://${reachable(address)}:${port}`
@@ -152,6 +173,8 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'open'> & {
   readonly registry: Registry
   readonly caches: Caches
   readonly namespace: (name: string) => AnyObject | undefined
+  readonly identity: Identity
+  readonly authorizer: Authorizer
   readonly pki: Pki
   readonly files: OwnFiles
   readonly now: () => Date
@@ -160,7 +183,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'open'> & {
 
 async function openPort(
   config: Config,
-  { catalog, registry, caches, namespace, pki, files, log, gate, now, ending, open }: Port,
+  { catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, ending, open }: Port,
 ): Promise<Listener> {
   let address = ''
   const endpoints = [
@@ -170,6 +193,7 @@ async function openPort(
     ),
     versionEndpoint(VERSION),
     metricsEndpoint(() => metrics),
+    ...openIdEndpoints({ ...identity, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now }),
   ]
   const fairness = new Fairness({ reads: config.maxRequestsInflight, writes: config.maxMutatingRequestsInflight })
@@ -180,13 +204,11 @@ async function openPort(
       for (const resource of catalog) if (!resource.hub) yield [resource, caches.of(resource).count]
     },
   })
-  // Without a token file every token is a wrong one; it does not make its bearer anonymous.
-  const chain = [new CertificateAuthenticator(Date.now), new TokenAuthenticator(files.tokens ?? new Map())]
   const serve = createServe({
     catalog,
     registry,
-    authenticator: new Authenticators(chain, { anonymous: config.anonymousAuth }),
-    authorizer: authenticatedOnly,
+    authenticator: identity.authenticator,
+    authorizer,
     endpoints: new Endpoints(catalog, endpoints),
     metrics,
     fairness,

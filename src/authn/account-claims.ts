@@ -1,0 +1,143 @@
+/** Whether what a service account's token claims still holds, and whom it makes its bearer. Signatures have been verified before. */
+import { timingSafeEqual } from 'node:crypto'
+import { isObject, type JsonObject } from '../lib/json-value.ts'
+import { accountGroups, accountUser, readAccountUser } from '../lib/service-account-name.ts'
+import type { User } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+
+/** Looks objects of the core group up; the namespace is empty for those of the cluster. */
+export type FindCore = (plural: string, namespace: string, name: string) => AnyObject | undefined
+/** Claims as a moment finds them. */
+export type Moment = { readonly now: number; readonly find: FindCore }
+
+/** Why a token is not believed, in words that may be told: never with anything of the token that is secret. */
+export class ClaimError extends Error {}
+
+/** Clocks differ by this much, in milliseconds. */
+const LEEWAY_MS = 60_000
+export const LEGACY_ISSUER = 'kubernetes/serviceaccount'
+
+type Bound = { readonly name: string; readonly uid: string }
+
+/** Checks the times of a token. Throws ClaimError. */
+export function checkTimes(claims: JsonObject, now: number): void {
+  const time = (name: string) => (typeof claims[name] === 'number' ? claims[name] * 1000 : undefined)
+  const [nbf, exp, iat] = [time('nbf'), time('exp'), time('iat')]
+  if (nbf !== undefined && now + LEEWAY_MS < nbf) throw new ClaimError('service account token is not valid yet')
+  if (exp !== undefined && now - LEEWAY_MS > exp) throw new ClaimError('service account token has expired')
+  if (iat !== undefined && now + LEEWAY_MS < iat) throw new ClaimError('service account token is issued in the future')
+}
+
+/** Checks that the account and what the token is bound to are still those that it was made for. Throws ClaimError. */
+export function checkBound(claims: JsonObject, { now, find }: Moment): void {
+  checkTimes(claims, now)
+  const { namespace, account, secret, pod, node } = boundTo(claims)
+  const isGone = ({ metadata }: AnyObject) =>
+    metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < now - LEEWAY_MS
+  const found = find('serviceaccounts', namespace, account.name)
+  if (!found) throw new ClaimError(`serviceaccounts ${JSON.stringify(account.name)} not found`)
+  if (found.metadata.uid !== account.uid)
+    throw new ClaimError(`service account UID (${found.metadata.uid}) does not match claim (${account.uid})`)
+  if (isGone(found)) throw new ClaimError(`service account ${namespace}/${account.name} has been deleted`)
+  const check = (kind: 'secret' | 'pod' | 'node', ref: Bound | undefined) => {
+    if (!ref) return
+    const object = find(`${kind}s`, kind === 'node' ? '' : namespace, ref.name)
+    if (!object) throw new ClaimError(INVALIDATED)
+    if (object.metadata.uid !== ref.uid)
+      throw new ClaimError(`${kind} UID (${object.metadata.uid}) does not match service account ${kind} ref claim (${ref.uid})`)
+    if (isGone(object)) throw new ClaimError(INVALIDATED)
+  }
+  check('secret', secret)
+  check('pod', pod)
+  // The node of a pod is told, not depended on: the pod is what the token stands and falls with.
+  if (!pod) check('node', node)
+}
+const INVALIDATED = 'service account token has been invalidated'
+
+/** Whom a token with these claims makes its bearer. */
+export function accountOf(claims: JsonObject): User {
+  const { namespace, account, pod, node } = boundTo(claims)
+  const jti = text(claims['jti'])
+  const extra: Record<string, readonly string[]> = {
+    ...(pod?.name && pod.uid && { [`${EXTRA}pod-name`]: [pod.name], [`${EXTRA}pod-uid`]: [pod.uid] }),
+    ...(jti && { [`${EXTRA}credential-id`]: [`JTI=${jti}`] }),
+    ...(node?.name && { [`${EXTRA}node-name`]: [node.name], ...(node.uid && { [`${EXTRA}node-uid`]: [node.uid] }) }),
+  }
+  return {
+    name: accountUser({ namespace, name: account.name }),
+    uid: account.uid,
+    groups: accountGroups(namespace),
+    ...(Object.keys(extra).length > 0 && { extra }),
+  }
+}
+const EXTRA = 'authentication.kubernetes.io/'
+
+function boundTo(claims: JsonObject) {
+  const said = claims['kubernetes.io']
+  const bound = isObject(said) ? said : {}
+  const ref = (name: string): Bound | undefined => {
+    const value = bound[name]
+    return isObject(value) ? { name: text(value['name']), uid: text(value['uid']) } : undefined
+  }
+  return {
+    namespace: text(bound['namespace']),
+    account: ref('serviceaccount') ?? { name: '', uid: '' },
+    secret: ref('secret'),
+    pod: ref('pod'),
+    node: ref('node'),
+  }
+}
+
+const text = (value: unknown) => (typeof value === 'string' ? value : '')
+
+/** What the older tokens claim, which are kept in secrets and never end by themselves. */
+export type LegacyClaims = { readonly namespace: string; readonly secret: string; readonly account: string; readonly uid: string }
+
+/** Reads the claims of an older token. Throws ClaimError when one is missing. */
+export function legacyClaims(claims: JsonObject): LegacyClaims {
+  const need = (value: string, name: string) => {
+    if (value === '') throw new ClaimError(`${name} claim is missing`)
+    return value
+  }
+  const subject = need(text(claims['sub']), 'sub')
+  const namespace = need(text(claims[`${LEGACY_CLAIMS}namespace`]), 'namespace')
+  const secret = need(text(claims[`${LEGACY_CLAIMS}secret.name`]), 'secretName')
+  const account = need(text(claims[`${LEGACY_CLAIMS}service-account.name`]), 'serviceAccountName')
+  const uid = need(text(claims[`${LEGACY_CLAIMS}service-account.uid`]), 'serviceAccountUID')
+  const named = readAccountUser(subject)
+  if (named?.namespace !== namespace || named.name !== account) throw new ClaimError('sub claim is invalid')
+  return { namespace, secret, account, uid }
+}
+const LEGACY_CLAIMS = 'kubernetes.io/serviceaccount/'
+
+const INVALID_SINCE = 'kubernetes.io/legacy-token-invalid-since'
+
+/** Checks an older token against the secret that must still hold it; returns that secret. Throws ClaimError. */
+export function checkLegacy(token: string, claims: LegacyClaims, find: FindCore): AnyObject {
+  const { namespace, account, uid } = claims
+  const secret = find('secrets', namespace, claims.secret)
+  if (!secret || secret.metadata.deletionTimestamp !== undefined) throw new ClaimError('Token has been invalidated')
+  const data: unknown = secret['data']
+  const kept = isObject(data) && Object.hasOwn(data, 'token') ? Buffer.from(text(data['token']), 'base64') : Buffer.alloc(0)
+  if (!isSame(kept, Buffer.from(token))) throw new ClaimError("Token does not match server's copy")
+  const found = find('serviceaccounts', namespace, account)
+  if (!found) throw new ClaimError(`serviceaccounts ${JSON.stringify(account)} not found`)
+  if (found.metadata.deletionTimestamp !== undefined) throw new ClaimError(`ServiceAccount ${namespace}/${account} has been deleted`)
+  if (found.metadata.uid !== uid) throw new ClaimError(`ServiceAccount UID (${found.metadata.uid}) does not match claim (${uid})`)
+  if (secret.metadata.labels?.[INVALID_SINCE])
+    throw new ClaimError(
+      `the token in secret ${namespace}/${claims.secret} for service account ${namespace}/${account} has been marked invalid. ` +
+        'Use tokens from the TokenRequest API or manually created secret-based tokens, ' +
+        `or remove the '${INVALID_SINCE}' label from the secret to temporarily allow use of this token`,
+    )
+  return secret
+}
+
+const isSame = (a: Buffer, b: Buffer) => a.length === b.length && timingSafeEqual(a, b)
+
+/** Whom an older token makes its bearer. */
+export const legacyAccountOf = ({ namespace, account, uid }: LegacyClaims): User => ({
+  name: accountUser({ namespace, name: account }),
+  uid,
+  groups: accountGroups(namespace),
+})

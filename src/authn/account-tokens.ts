@@ -1,0 +1,145 @@
+/** Tokens of service accounts: signed by this server, believed for as long as what they are bound to is there. */
+import { createHash } from 'node:crypto'
+import { goQuote } from '../lib/go-text.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import type { TokenClaims, TokenFinding } from '../schema/access.ts'
+import type { User } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import {
+  accountOf,
+  ClaimError,
+  checkBound,
+  checkLegacy,
+  type FindCore,
+  LEGACY_ISSUER,
+  legacyAccountOf,
+  legacyClaims,
+} from './account-claims.ts'
+import { readUnverified, SignatureError, signToken, verifySignature } from './json-web-token.ts'
+import { sharedAudiences, type TokenAuthenticator } from './token.ts'
+import type { SigningKey, VerificationKey } from './verification-keys.ts'
+
+export type AccountTokensParts = {
+  /** Who signs, in the name of the first, and whose tokens are believed. */
+  readonly issuers: readonly string[]
+  readonly signingKey: SigningKey
+  /** Keys whose signatures are believed, that of the signing key among them. */
+  readonly keys: readonly VerificationKey[]
+  /** The audiences of the server itself. */
+  readonly audiences: readonly string[]
+  readonly find: FindCore
+  readonly now: () => number
+  readonly newId: () => string
+  /** Told of the secret whose token was used, at every use. */
+  readonly onLegacyUse?: (secret: AnyObject) => void
+}
+
+/** A token whose signature is right. Whether what it claims still holds is looked up at every use. */
+type Verified = { readonly user: User; readonly audiences: readonly string[]; readonly check: () => void }
+
+/** How many verified tokens are remembered. */
+const REMEMBERED = 4096
+
+export class AccountTokens implements TokenAuthenticator {
+  readonly #parts: AccountTokensParts
+  readonly #issuers: ReadonlySet<string>
+  // By hash, so that nothing of a token lies about and a lookup tells nothing by how long it takes; the longest unused goes first.
+  readonly #verified = new Map<string, Verified>()
+
+  constructor(parts: AccountTokensParts) {
+    this.#parts = parts
+    this.#issuers = new Set([...parts.issuers, LEGACY_ISSUER])
+  }
+
+  /** Not a promise for tokens that have been verified before. */
+  authenticate(token: string, wanted: readonly string[]): TokenFinding | Promise<TokenFinding> {
+    const key = createHash('sha256').update(token).digest('base64')
+    const verified = this.#verified.get(key)
+    if (!verified) return this.#verify(token, key, wanted)
+    this.#remember(key, verified)
+    return decide(verified, wanted)
+  }
+
+  async #verify(token: string, key: string, wanted: readonly string[]): Promise<TokenFinding> {
+    const unverified = readUnverified(token)
+    const issuer = unverified?.claims['iss']
+    if (!unverified || typeof issuer !== 'string' || !this.#issuers.has(issuer)) return { outcome: 'none' }
+    const { kid } = unverified.header
+    const keys = typeof kid === 'string' && kid !== '' ? this.#parts.keys.filter(({ id }) => id === kid) : this.#parts.keys
+    try {
+      const claims = await verifySignature(token, keys)
+      const verified = claims['iss'] === issuer ? this.#readClaims(token, claims) : undefined
+      if (!verified) return { outcome: 'none' }
+      this.#remember(key, verified)
+      return decide(verified, wanted)
+    } catch (error) {
+      return refused(error)
+    }
+  }
+
+  #readClaims(token: string, claims: JsonObject): Verified {
+    const { audiences, find, now, onLegacyUse } = this.#parts
+    const isLegacy = claims['iss'] === LEGACY_ISSUER && claims['kubernetes.io'] === undefined
+    if (!isLegacy)
+      return { user: accountOf(claims), audiences: audiencesOf(claims, audiences), check: () => checkBound(claims, { now: now(), find }) }
+    const legacy = legacyClaims(claims)
+    // The closure keeps the token: the secret holds it anyway, and it is compared with that at every use.
+    const check = () => onLegacyUse?.(checkLegacy(token, legacy, find))
+    return { user: legacyAccountOf(legacy), audiences: audiencesOf(claims, audiences), check }
+  }
+
+  #remember(key: string, verified: Verified): void {
+    this.#verified.delete(key)
+    this.#verified.set(key, verified)
+    if (this.#verified.size > REMEMBERED) this.#verified.delete(this.#verified.keys().next().value!)
+  }
+
+  /** Signs a token that this server believes. */
+  issue({ subject, audiences, seconds, bound }: TokenClaims): Promise<string> {
+    const { issuers, signingKey, now, newId } = this.#parts
+    const iat = Math.floor(now() / 1000)
+    const claims = { iss: issuers[0]!, sub: subject, aud: [...audiences], iat, nbf: iat, exp: iat + seconds, jti: newId() }
+    return signToken({ ...claims, 'kubernetes.io': bound }, signingKey)
+  }
+
+  /** Signs a token that is kept in a secret and holds for as long as it is there. */
+  issueLegacy(account: AnyObject, secret: AnyObject): Promise<string> {
+    const { namespace = '', name = '', uid = '' } = account.metadata
+    return signToken(
+      {
+        iss: LEGACY_ISSUER,
+        sub: `system:serviceaccount:${namespace}:${name}`,
+        'kubernetes.io/serviceaccount/namespace': namespace,
+        'kubernetes.io/serviceaccount/secret.name': secret.metadata.name,
+        'kubernetes.io/serviceaccount/service-account.name': name,
+        'kubernetes.io/serviceaccount/service-account.uid': uid,
+      },
+      this.#parts.signingKey,
+    )
+  }
+}
+
+/** Tokens that name no audience are meant for the server alone. */
+function audiencesOf({ aud }: JsonObject, own: readonly string[]): readonly string[] {
+  const named = (Array.isArray(aud) ? aud : [aud]).filter(audience => typeof audience === 'string')
+  return named.length === 0 ? own : named
+}
+
+function decide({ user, audiences: meant, check }: Verified, wanted: readonly string[]): TokenFinding {
+  const audiences = sharedAudiences(meant, wanted)
+  if (audiences.length === 0) {
+    const quoted = (list: readonly string[]) => `[${list.map(a => goQuote(a)).join(' ')}]`
+    return { outcome: 'invalid', reason: `token audiences ${quoted(meant)} is invalid for the target audiences ${quoted(wanted)}` }
+  }
+  try {
+    check()
+  } catch (error) {
+    return refused(error)
+  }
+  return { outcome: 'user', user, audiences }
+}
+
+function refused(error: unknown): TokenFinding {
+  if (error instanceof ClaimError || error instanceof SignatureError) return { outcome: 'invalid', reason: error.message }
+  throw error
+}

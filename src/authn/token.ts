@@ -1,0 +1,75 @@
+/** Bearer tokens: the kinds there are, tried in turn, and how a request carries one. */
+import type { TokenFinding } from '../schema/access.ts'
+import type { Authentication, Authenticator, Cancellable, Credentials } from './authenticator.ts'
+
+export interface TokenAuthenticator {
+  /** Who bears the token, if it is meant for one of the audiences. `none` when it is not a token of this kind. */
+  authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding>
+}
+
+/** Longer ones are nobody's: a token is read, hashed and compared before anyone knows who sent it. */
+const LONGEST_TOKEN = 32 * 1024
+const INVALID = 'invalid bearer token'
+
+/** The first kind that knows the bearer decides. */
+export class TokenChain implements TokenAuthenticator {
+  readonly #chain: readonly TokenAuthenticator[]
+
+  constructor(chain: readonly TokenAuthenticator[]) {
+    this.#chain = chain
+  }
+
+  /** Not a promise when no kind has to wait: most tokens have been seen before. */
+  authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding> {
+    if (token.length > LONGEST_TOKEN) return { outcome: 'invalid', reason: INVALID }
+    return this.#from(0, [INVALID], { token, audiences, request })
+  }
+
+  #from(start: number, reasons: string[], asked: Asked): TokenFinding | Promise<TokenFinding> {
+    for (let at = start; at < this.#chain.length; at++) {
+      const found = this.#chain[at]!.authenticate(asked.token, asked.audiences, asked.request)
+      if (found instanceof Promise)
+        return found.then(settled => {
+          if (settled.outcome === 'user') return settled
+          return this.#from(at + 1, withReason(reasons, settled), asked)
+        })
+      if (found.outcome === 'user') return found
+      withReason(reasons, found)
+    }
+    return { outcome: 'invalid', reason: reasons.length === 1 ? INVALID : `[${reasons.join(', ')}]` }
+  }
+}
+
+type Asked = { readonly token: string; readonly audiences: readonly string[]; readonly request: Cancellable }
+
+function withReason(reasons: string[], found: TokenFinding): string[] {
+  if (found.outcome === 'invalid' && !reasons.includes(found.reason)) reasons.push(found.reason)
+  return reasons
+}
+
+/** Users by bearer token in the Authorization header, for the audiences of the server itself. */
+export class BearerAuthenticator implements Authenticator {
+  readonly #tokens: TokenAuthenticator
+  readonly #audiences: readonly string[]
+
+  constructor(tokens: TokenAuthenticator, audiences: readonly string[]) {
+    this.#tokens = tokens
+    this.#audiences = audiences
+  }
+
+  authenticate({ authorization }: Credentials, request: Cancellable): Authentication | Promise<Authentication> {
+    const token = bearerToken(authorization)
+    return token === undefined ? { outcome: 'none' } : this.#tokens.authenticate(token, this.#audiences, request)
+  }
+}
+
+/** The token of an `Authorization: Bearer` header, if that is what it is. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined
+  const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
+}
+
+/** Those of the wanted audiences that a token is meant for, in the order of who asks. */
+export const sharedAudiences = (meant: readonly string[], wanted: readonly string[]): readonly string[] =>
+  wanted.filter(audience => meant.includes(audience))

@@ -1,0 +1,61 @@
+/** Who is who: every way in which a request can say who sends it, and the tokens that this server signs itself. */
+import { createPrivateKey, randomUUID } from 'node:crypto'
+import type { Reader } from '../admission/reader.ts'
+import { AccountTokens } from '../authn/account-tokens.ts'
+import { Authenticators, authenticatedUser } from '../authn/authenticator.ts'
+import { CertificateAuthenticator } from '../authn/certificate.ts'
+import { BearerAuthenticator, TokenChain } from '../authn/token.ts'
+import { TokenFile } from '../authn/token-file.ts'
+import { signingKey, type VerificationKey } from '../authn/verification-keys.ts'
+import type { Access, TokenFinding } from '../schema/access.ts'
+import { type Config, DEFAULT_ISSUER } from './config.ts'
+import type { OwnFiles } from './own-files.ts'
+import { loadTokenKey } from './pki.ts'
+
+export type Identity = {
+  readonly authenticator: Authenticators
+  readonly accounts: AccountTokens
+  readonly issuer: string
+  /** Keys with which others can verify this server's tokens. */
+  readonly keys: readonly VerificationKey[]
+  /** What kinds may ask. */
+  readonly access: Pick<Access, 'authenticate' | 'audiences' | 'issueToken' | 'find'>
+  /** Resolves when everything new is on disk. */
+  readonly saved: Promise<void>
+}
+
+/** Composes what the config names. */
+export function openIdentity(config: Config, { files, reader }: { files: OwnFiles; reader: Reader }): Identity {
+  const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
+  const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
+  const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir) : undefined
+  const signing = files.signingKey ?? signingKey(createPrivateKey(made!.key))
+  const keys = [signing, ...files.tokenKeys.filter(({ id }) => id !== signing.id)]
+  const accounts = new AccountTokens({
+    issuers,
+    signingKey: signing,
+    keys,
+    audiences,
+    find: (plural, namespace, name) => reader.get({ group: '', version: 'v1', plural }, name, namespace),
+    now: Date.now,
+    newId: randomUUID,
+  })
+  const tokens = new TokenChain([...(files.tokens ? [new TokenFile(files.tokens, audiences)] : []), accounts])
+  const chain = [new CertificateAuthenticator(Date.now), new BearerAuthenticator(tokens, audiences)]
+  return {
+    authenticator: new Authenticators(chain, { anonymous: config.anonymousAuth }),
+    accounts,
+    issuer: issuers[0]!,
+    keys,
+    saved: made?.saved ?? Promise.resolve(),
+    access: {
+      audiences,
+      async authenticate(token, wanted, request): Promise<TokenFinding> {
+        const found = await tokens.authenticate(token, wanted.length === 0 ? audiences : wanted, request)
+        return found.outcome === 'user' ? { ...found, user: authenticatedUser(found.user) } : found
+      },
+      issueToken: claims => accounts.issue(claims),
+      find: (resource, namespace, name) => reader.get(resource, name, namespace),
+    },
+  }
+}
