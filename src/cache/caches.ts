@@ -2,7 +2,7 @@
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type StatusError, unavailable } from '../schema/status-error.ts'
-import type { Batch, Revision, Store } from '../storage/store.ts'
+import { type Batch, Compacted, type Event, type Revision, type Store } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
 import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
 import { Watch, type WatchRequest } from './watch.ts'
@@ -27,6 +27,8 @@ export type CachesOptions = {
 export class Caches implements AsyncDisposable {
   readonly #store: Store
   readonly #byPrefix = new Map<string, ResourceCache>()
+  /** What happens to resources that are being read in, kept until they are. */
+  readonly #joining = new Map<string, Event[]>()
   readonly #watches = new Set<Watch>()
   /** Objects of writes under way, by their bytes, so that they need not be decoded again. */
   readonly #decoded = new WeakMap<Uint8Array, AnyObject>()
@@ -37,20 +39,23 @@ export class Caches implements AsyncDisposable {
   #bookmarks: NodeJS.Timeout | undefined
   #watchesEnded = false
 
-  private constructor(store: Store, revision: Revision) {
+  readonly #made: { readonly limits?: HistoryLimits; readonly now?: () => number }
+
+  private constructor(store: Store, revision: Revision, made: { limits?: HistoryLimits; now?: () => number }) {
     this.#store = store
     this.#revision = revision
+    this.#made = made
   }
 
   /** Reads what is there, then follows what is written. */
   static async open({ store, resources, onFailure, history, bookmarkMs = BOOKMARK_MS, now }: CachesOptions): Promise<Caches> {
     const { oldest, newest } = await store.extent()
     const since = Math.max(oldest, newest - REPLAYED)
-    const caches = new Caches(store, since)
+    const caches = new Caches(store, since, { ...(history && { limits: history }), ...(now && { now }) })
     for (const resource of resources) {
       // Other forms of the same objects are read from the cache of their hub.
       if (resource.hub) continue
-      const cache = new ResourceCache(resource, { since, ...(history && { limits: history }), ...(now && { now }) })
+      const cache = new ResourceCache(resource, { since, ...caches.#made })
       caches.#byPrefix.set(resource.prefix, cache)
       await load(cache, store, since)
     }
@@ -75,6 +80,33 @@ export class Caches implements AsyncDisposable {
   /** Whether objects of the resource are kept here. */
   has(resource: Resource): boolean {
     return this.#byPrefix.has(resource.prefix)
+  }
+
+  /**
+   * Keeps objects of a resource from now on, or in another form than before. What is there and what has happened lately is read
+   * from the store while the rest goes on; when all of it is in, `ready` is called and then watches of the former form end.
+   */
+  async join(resource: Resource, ready: () => void = () => {}): Promise<void> {
+    const { prefix } = resource
+    if (this.#joining.has(prefix)) throw new Error(`${resource.qualified} is being read in already`)
+    try {
+      const cache = await this.#readIn(resource)
+      const former = this.#byPrefix.get(prefix)
+      for (const event of this.#joining.get(prefix)!) cache.apply(event)
+      this.#byPrefix.set(prefix, cache)
+      ready()
+      if (former) this.#endWatchesOf(former)
+    } finally {
+      this.#joining.delete(prefix)
+    }
+  }
+
+  /** Keeps objects of a resource no longer; watches of it end. */
+  leave({ prefix }: Resource): void {
+    const cache = this.#byPrefix.get(prefix)
+    if (!cache) return
+    this.#byPrefix.delete(prefix)
+    this.#endWatchesOf(cache)
   }
 
   /** Resolves once everything up to a revision can be read, or nobody waits for it any more. */
@@ -119,14 +151,50 @@ export class Caches implements AsyncDisposable {
     this.#waiters.clear()
   }
 
+  /** A cache of what the store holds of a resource, as of the moment from which on events are kept for it. */
+  async #readIn(resource: Resource): Promise<ResourceCache> {
+    for (;;) {
+      this.#joining.set(resource.prefix, [])
+      const newest = this.#revision
+      const since = Math.min(newest, Math.max((await this.#store.extent()).oldest, newest - REPLAYED))
+      const cache = new ResourceCache(resource, { since, ...this.#made })
+      try {
+        await load(cache, this.#store, since)
+        await this.#replay(cache, since, newest)
+        return cache
+      } catch (error) {
+        // What was being read has been forgotten meanwhile; there is more to begin with now.
+        if (!(error instanceof Compacted)) throw error
+      }
+    }
+  }
+
+  async #replay(cache: ResourceCache, since: Revision, until: Revision): Promise<void> {
+    if (since >= until) return
+    const done = new AbortController()
+    try {
+      for await (const { revision, events } of this.#store.watch(cache.resource.prefix, since, done.signal)) {
+        for (const event of events) if (event.revision <= until) cache.apply(event)
+        if (revision >= until) return
+      }
+    } finally {
+      done.abort()
+    }
+  }
+
+  #endWatchesOf(cache: ResourceCache): void {
+    for (const watch of this.#watches) if (watch.cache === cache) watch.end()
+  }
+
   async #follow(): Promise<void> {
     for await (const batch of this.#store.watch('/', this.#revision, this.#stop.signal)) this.#take(batch)
   }
 
   #take({ revision, events }: Batch): void {
     for (const event of events) {
-      const cache = this.#byPrefix.get(prefixOf(event.key))
-      cache?.apply(event, event.after && this.#decoded.get(event.after.value))
+      const prefix = prefixOf(event.key)
+      this.#byPrefix.get(prefix)?.apply(event, event.after && this.#decoded.get(event.after.value))
+      if (this.#joining.size > 0) this.#joining.get(prefix)?.push(event)
     }
     this.#revision = revision
     for (const waiter of this.#waiters) if (waiter.revision <= revision && this.#waiters.delete(waiter)) waiter.resolve()

@@ -1,4 +1,5 @@
 /** One version of one object: the exact bytes to send, and what selectors need to know of it. */
+import type { Revived } from '../schema/custom-form.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Entry, Revision } from '../storage/store.ts'
@@ -11,6 +12,7 @@ type Content = {
   readonly labels: Texts
   readonly fields: Texts
   readonly digits: number
+  readonly stale?: boolean
   readonly fault?: string
 }
 
@@ -27,6 +29,8 @@ export class Version {
   /** Set when the stored record cannot be trusted; `json` is then empty. */
   readonly fault: string | undefined
   readonly deleted: boolean
+  /** The stored record has an older form than this one; the next write renews it. */
+  readonly stale: boolean
   /** The version before this one, while it is inside the window. */
   previous: Version | undefined
   /** Where the digits of the resourceVersion stand in `json`. */
@@ -43,6 +47,7 @@ export class Version {
     this.fields = content.fields
     this.fault = content.fault
     this.deleted = last !== undefined
+    this.stale = content.stale === true
     this.previous = last
     this.digits = content.digits
     this.#json = content.json
@@ -68,6 +73,7 @@ export function versionOf(resource: Resource, entry: Entry, object: AnyObject | 
   const broken = (fault: string) =>
     new Version(identity, entry.modified, { json: NOTHING, uid: '', labels: NONE, fields: NONE, digits: 0, fault })
   if (entry.fault !== undefined) return broken(entry.fault)
+  if (resource.def.custom) return customVersion(resource, entry, { identity, object, broken })
   const value = bufferOf(entry.value)
   const digits = value.indexOf(OPEN) + DIGITS
   if (digits < DIGITS) return broken('the record has no place for a resourceVersion')
@@ -84,6 +90,30 @@ export function versionOf(resource: Resource, entry: Entry, object: AnyObject | 
     labels: decoded.metadata.labels ?? NONE,
     fields: selectableFields(resource, decoded),
     digits,
+  })
+}
+
+type Making = { readonly identity: Identity; readonly object: AnyObject | undefined; readonly broken: (fault: string) => Version }
+
+/** An object of a custom kind, whose schema may have changed since it was written. */
+function customVersion(resource: Resource, entry: Entry, { identity, object, broken }: Making): Version {
+  let revived: Revived
+  try {
+    revived = resource.def.custom!.revive(entry.value, object)
+  } catch (error) {
+    return broken((error as Error).message)
+  }
+  const value = bufferOf(revived.value)
+  const digits = value.indexOf(OPEN) + DIGITS
+  if (digits < DIGITS) return broken('the record has no place for a resourceVersion')
+  const { metadata } = revived.object
+  return new Version(identity, entry.modified, {
+    json: splice(value, digits, { length: 0, revision: entry.modified }),
+    uid: metadata.uid ?? '',
+    labels: metadata.labels ?? NONE,
+    fields: selectableFields(resource, revived.object),
+    digits,
+    stale: revived.value !== entry.value,
   })
 }
 

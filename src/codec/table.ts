@@ -49,16 +49,20 @@ const drawn = new WeakMap<Resource, readonly Drawn[]>()
 function columnsOf(resource: Resource): readonly Drawn[] {
   let columns = drawn.get(resource)
   if (columns === undefined) {
-    const own = Object.entries(resource.def.columns ?? {}).map(([name, column]) => drawnOf(name, column as Column<AnyObject>))
-    columns = own.length === 0 ? [NAME, CREATED] : own.some(c => c.definition.name === 'Name') ? own : [NAME, ...own]
+    const { custom } = resource.def
+    const own = (custom?.columns ?? Object.entries(resource.def.columns ?? {})).map(([name, column]) =>
+      drawnOf(name, column as Column<AnyObject>),
+    )
+    if (custom) columns = [NAME, ...own]
+    else columns = own.length === 0 ? [NAME, CREATED] : own.some(c => c.definition.name === 'Name') ? own : [NAME, ...own]
     drawn.set(resource, columns)
   }
   return columns
 }
 
 function drawnOf(name: string, [type, get, description, options]: Column<AnyObject>): Drawn {
-  const { wide = false, format = '' } = options === 'wide' ? { wide: true } : (options ?? {})
-  return { definition: { name, type, format, description, priority: wide ? 1 : 0 }, get }
+  const { wide = false, format = '', priority = wide ? 1 : 0 } = options === 'wide' ? { wide: true } : (options ?? {})
+  return { definition: { name, type, format, description, priority }, get }
 }
 
 function readObject(json: Uint8Array): AnyObject {

@@ -2,7 +2,7 @@
 import type { Catalog } from '../registry/catalog.ts'
 import type { Resource, Subresource } from '../schema/resource.ts'
 import { accepts, parseAccept } from './accept.ts'
-import { coreVersions, type ServedGroup, servedGroups } from './discovery-groups.ts'
+import { advertisedVerbs, coreVersions, type ServedGroup, servedGroups } from './discovery-groups.ts'
 
 export type AggregatedVersion = 'v2' | 'v2beta1'
 
@@ -47,22 +47,27 @@ function resourceItem(resource: Resource): object {
   const { short, categories } = resource.def.names
   return {
     resource: resource.plural,
-    responseKind: { group: '', version: '', kind: resource.kind },
+    responseKind: { ...placeOf(resource), kind: resource.kind },
     scope: resource.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: resource.singular,
-    verbs: [...resource.verbs].sort(),
+    verbs: advertisedVerbs(resource),
     ...(short?.length ? { shortNames: short } : {}),
     ...(categories?.length ? { categories } : {}),
     ...(resource.subresources.length ? { subresources: resource.subresources.map(sub => subresourceItem(resource, sub)) } : {}),
   }
 }
 
-/** Empty group and version mean the ones the resource is listed under. */
+/** Empty group and version mean the ones the resource is listed under; custom kinds say them. */
+const placeOf = ({ group, version, def }: Resource) => (def.custom ? { group, version } : { group: '', version: '' })
+
 function subresourceItem(resource: Resource, { name, verbs, speaks }: Subresource): object {
   const foreign = speaks && (speaks.group !== resource.group || speaks.version !== resource.version)
   return {
     subresource: name,
-    responseKind: { group: foreign ? speaks.group : '', version: foreign ? speaks.version : '', kind: speaks?.kind ?? resource.kind },
+    responseKind: {
+      ...(foreign ? { group: speaks.group, version: speaks.version } : placeOf(resource)),
+      kind: speaks?.kind ?? resource.kind,
+    },
     verbs: [...verbs].sort(),
   }
 }

@@ -50,6 +50,9 @@ export const coreVersions = (catalog: Catalog): readonly string[] => catalog.gro
 /** `apps/v1`, or `v1` for the core group. */
 export const groupVersionText = ({ group, version }: GroupVersion) => (group === '' ? version : `${group}/${version}`)
 
+/** What discovery says can be done with a resource. */
+export const advertisedVerbs = ({ verbs, def }: Resource): readonly string[] => def.custom?.advertised ?? [...verbs].sort()
+
 /** Whether objects of this resource are kept, unlike reviews and bindings that are only answered. */
 export const isStored = ({ verbs }: Resource) => verbs.includes('create') && verbs.includes('get')
 

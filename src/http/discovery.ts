@@ -4,7 +4,7 @@ import type { Catalog } from '../registry/catalog.ts'
 import type { Resource, Subresource } from '../schema/resource.ts'
 import { type AggregatedVersion, aggregatedDiscovery, aggregatedMediaType, aggregatedVersionOf } from './discovery-aggregated.ts'
 import { type ServedDocument, servedDocument } from './discovery-document.ts'
-import { coreVersions, type GroupVersion, groupVersionText, isStored, servedGroups } from './discovery-groups.ts'
+import { advertisedVerbs, coreVersions, type GroupVersion, groupVersionText, isStored, servedGroups } from './discovery-groups.ts'
 
 export type DiscoveryOptions = {
   /** The request's Accept header. */
@@ -117,10 +117,10 @@ function resourceEntry(catalog: Catalog, resource: Resource) {
     singularName: resource.singular,
     namespaced: resource.namespaced,
     kind: resource.kind,
-    verbs: [...resource.verbs].sort(),
+    verbs: advertisedVerbs(resource),
     ...(short?.length ? { shortNames: short } : {}),
     ...(categories?.length ? { categories } : {}),
-    ...(isStored(resource) ? { storageVersionHash: storageVersionHash(catalog, resource) } : {}),
+    ...(showsStorage(catalog, resource) ? { storageVersionHash: storageVersionHash(catalog, resource) } : {}),
   }
 }
 
@@ -135,6 +135,11 @@ function subresourceEntry(resource: Resource, { name, verbs, speaks }: Subresour
     verbs: [...verbs].sort(),
   }
 }
+
+/** Custom kinds tell of their storage only while the version that is stored is served. */
+const showsStorage = (catalog: Catalog, resource: Resource) =>
+  isStored(resource) &&
+  (!resource.def.custom || catalog.find(resource.group, resource.def.storedAs?.version ?? resource.version, resource.plural) !== undefined)
 
 /** Tells clients that two addresses show the same stored objects: eight bytes of the hash of where they are stored. */
 function storageVersionHash(catalog: Catalog, { group, plural, kind, def }: Resource): string {

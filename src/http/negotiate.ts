@@ -2,6 +2,7 @@
 import { PROTOBUF, PROTOBUF_STREAM } from '../codec/protobuf-envelope.ts'
 import { hasProtobuf } from '../codec/protobuf-fields.ts'
 import type { Call } from '../registry/api.ts'
+import { CUSTOM_PATCH_TYPES } from '../registry/patch.ts'
 import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
 import { accepts, parseAccept } from './accept.ts'
 import { header, type Request } from './message.ts'
@@ -61,8 +62,12 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
 }
 
 /** Tables have no protobuf form; metadata always has, and objects if their kind is built in. */
-const isProtobufFor = ({ resource }: Call, shape: Pick<Shape, 'as'> | undefined) =>
-  shape === undefined ? hasProtobuf(resource.type) : shape.as !== 'Table'
+const isProtobufFor = (call: Call, shape: Pick<Shape, 'as'> | undefined) =>
+  shape === undefined ? speaksProtobuf(call) : shape.as !== 'Table'
+
+/** Objects of kinds that clients defined have no protobuf form; what is said of them in the words of another kind has. */
+const speaksProtobuf = ({ resource, subresource }: Call) =>
+  hasProtobuf(resource.type) || (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.speaks !== undefined))
 
 /** The form of a failure: what the client accepts if it is plain, JSON otherwise. A refusal never hides behind another. */
 export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {
@@ -86,6 +91,10 @@ export function bodyType(req: Request, call: Call): string {
   const semicolon = sent.indexOf(';')
   const type = (semicolon === -1 ? sent : sent.slice(0, semicolon)).trim().toLowerCase()
   if (call.verb === 'patch') {
+    if (call.resource.def.custom) {
+      if (CUSTOM_PATCH_TYPES.includes(type)) return type
+      throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
+    }
     if (PATCHES.includes(type)) return type
     throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   }
@@ -95,9 +104,9 @@ export function bodyType(req: Request, call: Call): string {
   return type
 }
 
-/** Objects of kinds that clients defined have no protobuf form; what is sent to delete one has. */
-const readable = ({ verb, resource }: Call) =>
-  verb === 'delete' || verb === 'deletecollection' || hasProtobuf(resource.type) ? SERVED : SERVED.filter(type => type !== PROTOBUF)
+/** What is sent to delete an object has a protobuf form whatever the object is. */
+const readable = (call: Call) =>
+  call.verb === 'delete' || call.verb === 'deletecollection' || speaksProtobuf(call) ? SERVED : SERVED.filter(type => type !== PROTOBUF)
 
 /** Whether the client takes gzip; a zero quality means that it does not. */
 export function acceptsGzip(req: Request): boolean {

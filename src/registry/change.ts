@@ -10,7 +10,7 @@ import { badRequest, conflict, internalError, invalidObject, MODIFIED } from '..
 import type { Call, CallContext, Result } from './api.ts'
 import { untilDecided } from './attempts.ts'
 import type { Deps } from './deps.ts'
-import { servedJson, storedResource, toServed, toStored } from './forms.ts'
+import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { readStored, storedForm } from './stored-form.ts'
 import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
 
@@ -37,22 +37,27 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const { call, ctx, dryRun } = wish
   const { resource, subresource } = call
   const stored = decodeStored(resource, version)
-  const live = toServed(resource, stored)
-  const { object: sent, warnings } = wish.want(live)
+  const live = resource.hub ? await toServed(resource, stored) : stored
+  const { object: sent, warnings } = resource.hub ? await withConversions(resource, () => wish.want(live)) : wish.want(live)
   settleVersion(resource, sent, stored)
   const about = attributesOf(wish, live)
-  wish.own(sent, live)
+  if (resource.hub) await withConversions(resource, () => wish.own(sent, live))
+  else wish.own(sent, live)
   await admit(deps.plugins, 'mutate', { ...about, object: sent })
   const home = storedResource(resource)
-  const next = toStored(resource, sent, ctx)
-  const claiming = { resource: home, object: next, old: stored, takes: subresource === '', dryRun }
+  const ruled = ruledBy(resource)
+  const isRuledHere = ruled === resource
+  const next = isRuledHere ? sent : await toStored(resource, sent, ctx)
+  const old = isRuledHere ? live : stored
+  const claiming = { resource: home, object: next, old, takes: subresource === '', dryRun }
   return deps.ledger.run<Result>(claiming, async () => {
-    const object = prepare(targetOf(home, subresource), next, stored, ctx)
-    await admit(deps.plugins, 'validate', { ...about, object: toServed(resource, object) })
+    const prepared = prepare(targetOf(ruled, subresource), next, old, ctx)
+    await admit(deps.plugins, 'validate', { ...about, object: isRuledHere ? prepared : await toServed(resource, prepared) })
+    const object = home === ruled ? prepared : await toStored(resource, prepared, ctx)
     const swapped = await swap(deps, { resource: home, dryRun }, { key: version.key, version, object, stored })
     if (!swapped) return undefined
-    const all = [...warnings, ...warningsOf(home, object, stored, ctx)]
-    const json = servedJson(resource, swapped.json)
+    const all = [...warnings, ...warningsOf(ruled, prepared, old, ctx)]
+    const json = resource.hub ? await servedJson(resource, swapped.json) : swapped.json
     return { answer: { form: 'object', code: 200, resource, json, warnings: all }, stored: swapped.goes ? undefined : object }
   })
 }
@@ -103,7 +108,8 @@ async function swap(
   { resource, dryRun }: { resource: Resource; dryRun: boolean },
   { key, version, object, stored }: { key: string; version: Version; object: AnyObject; stored: AnyObject },
 ): Promise<{ json: Uint8Array; goes: boolean } | undefined> {
-  if (deepEqual(object, stored)) return { json: version.json, goes: false }
+  // What is stored in an old form is written again though it means the same.
+  if (deepEqual(object, stored) && !version.stale) return { json: version.json, goes: false }
   const value = storedForm(object)
   if (dryRun) return { json: withRevision(value, version.revision), goes: false }
   const goes = isReleased(resource, object, stored)

@@ -8,7 +8,7 @@ import { alreadyExists, badRequest } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { servedJson, storedResource, toServed, toStored } from './forms.ts'
+import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
 import { storedForm } from './stored-form.ts'
@@ -54,20 +54,28 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
       name: candidate.metadata.name ?? '',
     } as const
     const about = { ...attributes, object: candidate, old: undefined, dryRun: options.dryRun, ctx }
+    resource.def.custom?.beforeCreate?.(candidate.metadata.name ?? '')
     // What plugins add is nobody's: the creator owns what it sent.
-    if (creation.own) creation.own(candidate)
-    else ownCreated(resource, candidate, { options, ctx })
+    const own = () => (creation.own ? creation.own(candidate) : ownCreated(resource, candidate, { options, ctx }))
+    if (resource.hub) await withConversions(resource, own)
+    else own()
     await admit(deps.plugins, 'mutate', about)
     const home = storedResource(resource)
-    const stored = toStored(resource, candidate, ctx)
-    const claiming = { resource: home, object: stored, old: undefined, takes: true, dryRun: options.dryRun }
+    const ruled = ruledBy(resource)
+    const next = ruled === resource ? candidate : await toStored(resource, candidate, ctx)
+    const claiming = { resource: home, object: next, old: undefined, takes: true, dryRun: options.dryRun }
     const result = await deps.ledger.run<Result>(claiming, async () => {
-      prepareCreate(home, stored, ctx)
-      validateCreate(home, stored, ctx)
-      const warnings = [...creation.warnings, ...warningsOf(home, stored, undefined, ctx)]
-      await admit(deps.plugins, 'validate', { ...about, object: toServed(resource, stored) })
+      prepareCreate(ruled, next, ctx)
+      validateCreate(ruled, next, ctx)
+      const warnings = [...creation.warnings, ...warningsOf(ruled, next, undefined, ctx)]
+      await admit(deps.plugins, 'validate', { ...about, object: ruled === resource ? next : await toServed(resource, next) })
+      const stored = home === ruled ? next : await toStored(resource, next, ctx)
       const json = await storeNew(deps, { resource: home, object: stored, dryRun: options.dryRun })
-      return json && { answer: { form: 'object', code: 201, resource, json: servedJson(resource, json), warnings }, stored }
+      if (!json) return undefined
+      return {
+        answer: { form: 'object', code: 201, resource, json: resource.hub ? await servedJson(resource, json) : json, warnings },
+        stored,
+      }
     })
     if (result) return result
     if (given !== '' || attempt === NAME_ATTEMPTS) throw alreadyExists(resource, candidate.metadata.name!)
@@ -83,6 +91,7 @@ async function storeNew(
   const value = storedForm(object)
   if (dryRun) return caches.of(resource).get(key) ? undefined : withoutRevision(value)
   caches.remember(value, object)
+  resource.def.custom?.beforeCreate?.(object.metadata.name!)
   const { ttlSeconds } = resource.def
   const swap = await store.swap(key, { expect: 0, value, ...(ttlSeconds !== undefined && { ttlSeconds }) })
   if (!swap.ok) return undefined

@@ -3,11 +3,12 @@ import { JsonError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
-import { type Duplicate, isObject, type Json, jsonTypeName } from '../lib/json-value.ts'
-import { ConformError, conform } from '../schema/conform.ts'
+import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { ConformError } from '../schema/conform.ts'
+import { type Conforming, conformObject } from '../schema/custom-form.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { badRequest, type StatusError } from '../schema/status-error.ts'
-import type { AnyType } from '../schema/types.ts'
+import { invalid, refTo } from '../schema/refs.ts'
+import { badRequest, invalidObject, type StatusError } from '../schema/status-error.ts'
 import type { FieldValidation } from './options.ts'
 
 type Yaml = typeof import('../codec/yaml.ts')
@@ -25,7 +26,7 @@ export function yaml(): Yaml {
 }
 
 /** What a body is expected to be. */
-export type Expected = { readonly kind: string; readonly apiVersion: string; readonly type: AnyType }
+export type Expected = Conforming & { readonly kind: string; readonly apiVersion: string }
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
 /** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
@@ -34,9 +35,9 @@ export function decodeObject(expected: Expected, source: { mediaType: string; by
     source.mediaType === PROTOBUF ? readProtobuf(expected, source.bytes) : parseBody(expected, source)
   if (value !== null && !isObject(value))
     throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
-  const claimed = recognise(expected, value ?? {})
+  const claimed = (expected.def?.custom ? recogniseCustom : recognise)(expected, value ?? {}, source.bytes)
   try {
-    const conformed = conform(expected.type, value ?? {}, strictError === undefined ? duplicates : [])
+    const conformed = conformObject(expected, value ?? {}, strictError === undefined ? duplicates : [])
     const { value: object } = conformed
     const problems = strictError === undefined ? conformed.problems : [strictError, ...conformed.problems]
     if (problems.length > 0 && validation === 'Strict') throw new ConformError(`strict decoding error: ${problems.join(', ')}`)
@@ -119,6 +120,23 @@ function recognise(expected: Expected, value: { readonly [key: string]: Json }):
       `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: converting (v1.${kind}) to (core.${expected.kind}): unknown conversion`,
     )
   return { kind, version }
+}
+
+/** Custom objects have to say what they are; one of another kind is read, and refused as an object that is not valid. */
+function recogniseCustom(expected: Expected, value: JsonObject, bytes: Uint8Array): { kind: string; version: string } {
+  const version = expected.apiVersion.slice(expected.apiVersion.lastIndexOf('/') + 1)
+  const claimed = { kind: expected.kind, version }
+  const { kind, apiVersion, metadata } = value
+  if (typeof kind !== 'string' || kind === '')
+    throw cannotBe(expected, claimed, new Error(`Object 'Kind' is missing in '${Buffer.from(bytes).toString()}'`))
+  if (apiVersion !== expected.apiVersion) {
+    const sent = typeof apiVersion === 'string' ? apiVersion : ''
+    throw badRequest(`the API version in the data (${sent}) does not match the expected API version (${expected.apiVersion})`)
+  }
+  if (kind === expected.kind) return claimed
+  const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : ''
+  const group = expected.apiVersion.slice(0, expected.apiVersion.lastIndexOf('/'))
+  throw invalidObject({ group, kind }, name, [invalid(refTo({ kind }).kind, `must be ${expected.kind}`)])
 }
 
 /** How a server answers that cannot even tell what it was sent: with the error and a part of the body. */

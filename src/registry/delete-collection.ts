@@ -5,7 +5,7 @@ import { invalidObject, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readOptions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
-import { servedJson } from './forms.ts'
+import { servedList } from './forms.ts'
 import { listVersions } from './list.ts'
 import { type DeleteOptions, listOptions } from './options.ts'
 
@@ -21,7 +21,11 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
   // An object that cannot be deleted keeps its worker from going on, not the others; the answer comes when all are done.
   const work = await Promise.allSettled(Array.from({ length: Math.min(WORKERS, versions.length) }, () => workOn(queue)))
   for (const outcome of work) if (outcome.status === 'rejected') throw outcome.reason
-  return { form: 'list', resource: call.resource, items: versions.map(v => servedJson(call.resource, v.json)), meta }
+  const items = await servedList(
+    call.resource,
+    versions.map(v => v.json),
+  )
+  return { form: 'list', resource: call.resource, items, meta }
 
   async function workOn(rest: Iterator<Version>): Promise<void> {
     for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {

@@ -57,14 +57,14 @@ async function attemptRemoval(deps: Deps, removal: Removal, version: Version): P
     namespace,
     name,
     object: undefined,
-    old: toServed(resource, stored),
+    old: resource.hub ? await toServed(resource, stored) : stored,
   } as const
   await admit(deps.plugins, 'mutate', { ...about, dryRun: options.dryRun, ctx })
   checkDeletable(resource, stored, ctx)
   await admit(deps.plugins, 'validate', { ...about, dryRun: options.dryRun, ctx })
   const plan = planDeletion(resource, stored, { options, ctx })
   if (plan.step === 'wait')
-    return { form: 'object', code: codeOf(options), resource, json: servedJson(resource, version.json), warnings: [] }
+    return { form: 'object', code: codeOf(options), resource, json: await servedJson(resource, version.json), warnings: [] }
   if (plan.step === 'mark') return mark(deps, removal, { version, marked: plan.object })
   return erase(deps, removal, { version, stored })
 }
@@ -102,6 +102,11 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
   const { deletion } = resource.def
   const object = structuredClone(stored)
   const { metadata } = object
+  if (deletion?.onFirst && !metadata.deletionTimestamp) {
+    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
+    deletion.onFirst(object, ctx)
+    return { step: 'mark', object }
+  }
   const asked = options.gracePeriodSeconds !== undefined && options.gracePeriodSeconds < 0 ? 1 : options.gracePeriodSeconds
   const held = deletion?.hasSpecFinalizers && (object['spec']?.finalizers?.length ?? 0) > 0
   if (metadata.deletionTimestamp) {
@@ -166,11 +171,11 @@ async function mark(
   { version, marked }: { version: Version; marked: AnyObject },
 ): Promise<Result | undefined> {
   const value = storedForm(marked)
-  const answer = (json: Uint8Array): Result => ({
+  const answer = async (json: Uint8Array): Promise<Result> => ({
     form: 'object',
     code: codeOf(options),
     resource,
-    json: servedJson(resource, json),
+    json: await servedJson(resource, json),
     warnings: [],
   })
   if (options.dryRun) return answer(withRevision(value, version.revision))
@@ -195,7 +200,7 @@ async function erase(
     json = withRevision(storedForm(stored), swapped.revision)
   }
   if (resource.def.deletion?.answers === 'object')
-    return { form: 'object', code: 200, resource, json: servedJson(resource, json), warnings: [] }
+    return { form: 'object', code: 200, resource, json: await servedJson(resource, json), warnings: [] }
   return { form: 'status', code: 200, status: deleted(resource, version.name, stored.metadata.uid), warnings: [] }
 }
 

@@ -7,7 +7,7 @@ import type { Revision } from '../storage/store.ts'
 import type { Call, CallContext, ListMeta, Result } from './api.ts'
 import { LATEST, readToken, writeToken } from './continue-token.ts'
 import type { Deps } from './deps.ts'
-import { servedJson } from './forms.ts'
+import { servedList } from './forms.ts'
 import { type ListOptions, listOptions } from './options.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import { type Selected, selectionOf } from './selection.ts'
@@ -15,7 +15,9 @@ import { type Selected, selectionOf } from './selection.ts'
 export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const options = listOptions(call.query)
   const { versions, meta } = await listVersions(deps, call, { options, ctx })
-  return { form: 'list', resource: call.resource, items: versions.map(v => servedJson(call.resource, v.json)), meta }
+  const stored = versions.map(v => v.json)
+  const items = call.resource.hub ? await servedList(call.resource, stored) : stored
+  return { form: 'list', resource: call.resource, items, meta }
 }
 
 /** The versions a list answers with, for list and for delete collection. */

@@ -30,6 +30,8 @@ export function writeOf({ resource, subresource }: Pick<Call, 'resource' | 'subr
   return {
     type: resource.type,
     ...(convert && { convert }),
+    // Nothing is there of a custom object before it is set.
+    ...(resource.def.custom && { blank: { kind: resource.kind, apiVersion: resource.apiVersion } }),
     resetFields: resetFields(resource, subresource),
     writer: {
       name: managerOf(options.fieldManager, ctx.userAgent),

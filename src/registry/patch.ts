@@ -6,7 +6,7 @@ import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { strategicMerge } from '../patch/strategic-merge.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { badRequest, StatusError, tooLarge, unprocessable } from '../schema/status-error.ts'
+import { badRequest, StatusError, tooLarge, unprocessable, unsupportedMediaType } from '../schema/status-error.ts'
 import type { Body, Call, CallContext, Result } from './api.ts'
 import { applyPatch } from './apply.ts'
 import { change, checkIdentity } from './change.ts'
@@ -23,8 +23,12 @@ export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
 export const APPLY_PATCH = 'application/apply-patch+yaml'
 export const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
 
+/** Custom kinds cannot be merged strategically: their schemas say nothing of it. */
+export const CUSTOM_PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+
 export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const body = ctx.body ?? { mediaType: '', bytes: new Uint8Array() }
+  if (call.resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   const isApply = body.mediaType === APPLY_PATCH
   const options = writeOptions(call.query, 'PatchOptions', isApply)

@@ -1,7 +1,8 @@
 /** A patched document, read as an object again. */
 import { stringifyJson } from '../codec/json.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
-import { ConformError, conform } from '../schema/conform.ts'
+import { ConformError } from '../schema/conform.ts'
+import { conformObject } from '../schema/custom-form.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { invalidObject } from '../schema/status-error.ts'
@@ -20,7 +21,7 @@ export function conformPatched(
   const refuse = (why: string) =>
     invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? stringifyJson(sorted(value)) }).patch, why)])
   try {
-    const { value: object, problems: unknown } = conform(expected.type, value)
+    const { value: object, problems: unknown } = conformObject(expected, value)
     const all = [...problems, ...unknown]
     if (all.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${all.join(', ')}`)
     object.kind = expected.kind

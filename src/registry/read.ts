@@ -15,5 +15,6 @@ export async function read(deps: Deps, call: Call, ctx: CallContext): Promise<Re
   const version = deps.caches.of(resource).get(keyOf(resource, namespace, name))
   if (!version) throw notFound(resource, name)
   if (version.fault !== undefined) decodeStored(resource, version)
-  return { form: 'object', code: 200, resource, json: servedJson(resource, version.json), warnings: [] }
+  const json = resource.hub ? await servedJson(resource, version.json) : version.json
+  return { form: 'object', code: 200, resource, json, warnings: [] }
 }

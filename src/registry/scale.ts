@@ -11,7 +11,7 @@ import type { ScaleView } from '../schema/kind.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
-import { badRequest, conflict, invalidObject, MODIFIED, StatusError } from '../schema/status-error.ts'
+import { badRequest, conflict, internalError, invalidObject, MODIFIED, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readConfiguration, refusedApply, strictProblems } from './apply.ts'
 import { change, checkIdentity } from './change.ts'
@@ -19,7 +19,7 @@ import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { setManagers, writeOf } from './ownership.ts'
-import { APPLY_PATCH, PATCH_TYPES, patchValue } from './patch.ts'
+import { APPLY_PATCH, CUSTOM_PATCH_TYPES, PATCH_TYPES, patchValue } from './patch.ts'
 import { conformPatched } from './patched.ts'
 import { read } from './read.ts'
 import { readStored } from './stored-form.ts'
@@ -27,7 +27,10 @@ import { readStored } from './stored-form.ts'
 const SCALE = resourceOf(Scale, '')
 
 export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  return answer(call, await read(deps, call, ctx))
+  const result = await read(deps, call, ctx)
+  if (result.form === 'object' && viewOf(call).replicas(readStored(result.json).value as unknown as AnyObject) === undefined)
+    throw internalError(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} does not exist`)
+  return answer(call, result)
 }
 
 export function replaceScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
@@ -40,6 +43,7 @@ export function replaceScale(deps: Deps, call: Call, ctx: CallContext): Promise<
 
 export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const body = ctx.body ?? { mediaType: '', bytes: new Uint8Array() }
+  if (call.resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   const isApply = body.mediaType === APPLY_PATCH
   const options = writeOptions(call.query, 'PatchOptions', isApply)
@@ -65,8 +69,9 @@ async function resize(deps: Deps, { call, ctx, options }: Resize, wanted: (live:
     ctx,
     dryRun: options.dryRun,
     want(stored) {
-      const live = scaleOf(call, stored)
+      const live = scaleOf(call, stored, UNSET)
       const { scale, warnings, managers } = wanted(live)
+      if (scale.spec.replicas === UNSET) throw badRequest(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} cannot be empty`)
       checkScale(call, scale, stored)
       owners =
         managers ??
@@ -112,17 +117,26 @@ function checkScale(call: Call, scale: Scale, stored: AnyObject): void {
 }
 
 const viewOf = ({ resource }: Call): ScaleView<AnyObject> => resource.def.subresources!.scale!
-const pathsOf = (call: Call): ReplicasPaths => new Map([[call.resource.apiVersion, viewOf(call).path ?? 'spec.replicas']])
+const pathOf = (call: Call) => viewOf(call).path ?? 'spec.replicas'
+const pathsOf = ({ resource }: Call): ReplicasPaths =>
+  new Map(
+    resource.forms.map(({ apiVersion, def: { subresources: { scale } = {} } }) => [
+      apiVersion,
+      scale ? (scale.path ?? 'spec.replicas') : null,
+    ]),
+  )
+/** The size of an object that has none yet, until a write says one. */
+const UNSET = -(2 ** 31)
 
 /** An object as its Scale, with those who own its size. */
-function scaleOf(call: Call, object: AnyObject): Scale {
+function scaleOf(call: Call, object: AnyObject, unset = 0): Scale {
   const view = viewOf(call)
   const { name, namespace, uid, resourceVersion, creationTimestamp, managedFields = [] } = object.metadata
   const { value } = conform(SCALE.type, {
     kind: SCALE.kind,
     apiVersion: SCALE.apiVersion,
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp } as Record<string, string>,
-    spec: { replicas: view.replicas(object) },
+    spec: { replicas: view.replicas(object) ?? unset },
     status: { replicas: view.observed(object), selector: view.selector(object) },
   })
   return withManagedFields(value, scaleManagedFields(managedFields, pathsOf(call))) as unknown as Scale

@@ -26,7 +26,8 @@ export function targetOf(resource: Resource, subresource: string): Target {
 
 /** Fills declared defaults in place. */
 export function setDefaults({ type, def }: Resource, object: AnyObject, moment: Moment): void {
-  fillDefaults(type, object)
+  if (def.custom) def.custom.fillDefaults(object)
+  else fillDefaults(type, object)
   def.defaults?.(object, moment)
 }
 
@@ -92,9 +93,9 @@ function* metaErrors({ namespaced, nameRule }: Resource, { metadata }: AnyObject
   yield* validateObjectMeta(metadata, at.metadata as Ref<ObjectMeta>, { namespaced, nameRule })
 }
 
-/** What the types of the kind's own fields declare; metadata has its own rules. */
-function* bodyErrors({ type }: Resource, object: AnyObject, at: Ref<AnyObject>, old: AnyObject | undefined): Iterable<FieldError> {
-  if (type.shape.kind !== 'message') return
+/** What the types of the kind's own fields declare; metadata has its own rules, and custom kinds declare nothing. */
+function* bodyErrors({ type, def }: Resource, object: AnyObject, at: Ref<AnyObject>, old: AnyObject | undefined): Iterable<FieldError> {
+  if (type.shape.kind !== 'message' || def.custom) return
   for (const [name, [, field]] of Object.entries(type.shape.fields))
     if (name !== 'metadata') yield* check(field, object[name], at[name]!, old && { value: old[name] })
 }

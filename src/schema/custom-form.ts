@@ -24,8 +24,8 @@ export interface CustomForm {
   readonly columns: readonly (readonly [name: string, column: Column<AnyObject>])[]
   /** What discovery says can be done, where that is less than what is answered. */
   readonly advertised?: readonly string[]
-  /** Called right before a new object is stored; throws when there are to be no more. */
-  readonly beforeCreate?: () => void
+  /** Called before an object is created and right before it is stored; throws when there are to be no more. */
+  readonly beforeCreate?: (name: string) => void
 }
 
 /** What a body is read as: declared fields, or a form of its own. */
