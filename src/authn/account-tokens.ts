@@ -95,9 +95,8 @@ export class AccountTokens implements TokenAuthenticator {
   }
 
   /** Signs a token that this server believes. */
-  issue({ subject, audiences, seconds, bound }: TokenClaims): Promise<string> {
-    const { issuers, signingKey, now, newId } = this.#parts
-    const iat = Math.floor(now() / 1000)
+  issue({ subject, audiences, issued: iat, seconds, bound }: TokenClaims): Promise<string> {
+    const { issuers, signingKey, newId } = this.#parts
     const claims = { iss: issuers[0]!, sub: subject, aud: [...audiences], iat, nbf: iat, exp: iat + seconds, jti: newId() }
     return signToken({ ...claims, 'kubernetes.io': bound }, signingKey)
   }

@@ -12,6 +12,8 @@ import { DaemonSet } from './apps/daemonset.ts'
 import { Deployment } from './apps/deployment.ts'
 import { ReplicaSet } from './apps/replicaset.ts'
 import { StatefulSet } from './apps/statefulset.ts'
+import { SelfSubjectReview } from './authentication/selfsubjectreview.ts'
+import { TokenReview } from './authentication/tokenreview.ts'
 import { HorizontalPodAutoscaler } from './autoscaling/horizontalpodautoscaler.ts'
 import { HorizontalPodAutoscalerV1 } from './autoscaling/horizontalpodautoscaler-v1.ts'
 import { CronJob } from './batch/cronjob.ts'
@@ -123,12 +125,14 @@ export const builtinKinds: readonly Kind<any>[] = [
   RoleBinding,
   RuntimeClass,
   Secret,
+  SelfSubjectReview,
   Service,
   ServiceAccount,
   ServiceCIDR,
   StatefulSet,
   StorageClass,
   StorageVersionMigration,
+  TokenReview,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,

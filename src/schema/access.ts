@@ -46,7 +46,8 @@ export type TokenFinding =
 export type TokenClaims = {
   readonly subject: string
   readonly audiences: readonly string[]
-  /** Seconds that it holds. */
+  /** When it is made, in seconds since the epoch, and how many of them it holds. */
+  readonly issued: number
   readonly seconds: number
   /** Claims of Kubernetes about the account and what the token is bound to. */
   readonly bound: object

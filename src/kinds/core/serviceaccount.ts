@@ -2,6 +2,7 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { atomic, bool, keyed } from '../../schema/types.ts'
+import { token } from '../authentication/token-request.ts'
 import { LocalObjectReference, ObjectReference } from '../shapes/pod/references.ts'
 
 const MOUNTABLE_ONLY = 'kubernetes.io/enforce-mountable-secrets'
@@ -27,6 +28,7 @@ export const ServiceAccount = defineKind({
   },
 
   deletion: { answers: 'object' },
+  subresources: { actions: { token } },
   columns: { Age: age },
 })
 

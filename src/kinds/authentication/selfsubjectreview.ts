@@ -1,0 +1,30 @@
+/** SelfSubjectReview asks who the server takes the asker for. */
+import { formatTime, instantOf } from '../../lib/time.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { message } from '../../schema/types.ts'
+import { UserInfo, userInfoOf } from './user-info.ts'
+
+const SelfSubjectReviewStatus = message('SelfSubjectReviewStatus', {
+  userInfo: [1, UserInfo.orEmpty(), 'The user that sent the request.'],
+})
+
+export const SelfSubjectReview = defineKind({
+  group: 'authentication.{group_domain}',
+  version: 'v1',
+  kind: 'SelfSubjectReview',
+  scope: 'Cluster',
+  names: { plural: 'selfsubjectreviews' },
+  doc: 'Who the server takes the asker for.',
+  verbs: ['create'],
+  fields: { status: [2, SelfSubjectReviewStatus.orEmpty(), 'The answer; set by the server.'] },
+  unowned: [],
+  unstored: {
+    // Nothing of what was sent is in the answer.
+    answers: ({ kind, apiVersion }, { user, now }) => ({
+      kind,
+      apiVersion,
+      metadata: { creationTimestamp: formatTime(instantOf(now.getTime())) },
+      status: { userInfo: userInfoOf(user) },
+    }),
+  },
+})

@@ -1,0 +1,160 @@
+/** TokenRequest asks for a token of a service account, which may be bound to a pod, a secret or a node. */
+import { goQuote } from '../../lib/go-text.ts'
+import { accountUser } from '../../lib/service-account-name.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import type { Action, Answered, Asked } from '../../schema/kind.ts'
+import type { AnyObject, Envelope } from '../../schema/object-meta.ts'
+import { type FieldError, invalid, type Ref, refTo } from '../../schema/refs.ts'
+import { badRequest, conflict, invalidObject, notFound, notImplemented } from '../../schema/status-error.ts'
+import { atomic, int64, mapOf, message, type Static, string, time } from '../../schema/types.ts'
+
+const BoundObjectReference = message('BoundObjectReference', {
+  kind: [1, string, 'Pod, Secret or Node.'],
+  apiVersion: [2, string, 'The version of that kind.'],
+  name: [3, string, 'The name of the object.'],
+  uid: [4, string, 'The uid of the object, if it must be just that one.'],
+})
+type BoundObjectReference = Static<typeof BoundObjectReference>
+
+const TokenRequestSpec = message('TokenRequestSpec', {
+  audiences: [1, atomic(string).always().omittable(), 'Whom the token is meant for; the server itself when none is named.'],
+  boundObjectRef: [3, BoundObjectReference.always().omittable(), 'The token ends with this object.'],
+  expirationSeconds: [4, int64.optional().default(3600), 'How long the token holds; the server may choose less.'],
+  attestations: [5, mapOf(atomic(string)), 'What the server is asked to vouch for in the token.'],
+})
+
+const TokenRequestStatus = message('TokenRequestStatus', {
+  token: [1, string.always().omittable(), 'The token.'],
+  expirationTimestamp: [2, time.always(), 'When the token ends.'],
+})
+
+/** What a TokenRequest has beside its metadata. */
+const TokenRequest = message('TokenRequest', {
+  spec: [2, TokenRequestSpec.orEmpty().always(), 'What the token is to be.'],
+  status: [3, TokenRequestStatus.orEmpty(), 'The token; set by the server.'],
+})
+type TokenRequest = Static<typeof TokenRequest>
+type Request = TokenRequest & Envelope
+
+const GROUP = 'authentication.{group_domain}'
+const SHORTEST_SECONDS = 600
+const LONGEST_SECONDS = 2 ** 32
+/** What kubelets ask for in pods that know nothing of tokens that end: such a token warns after that time and ends much later. */
+const WARN_ONLY_SECONDS = 3607
+const EXTENDED_SECONDS = 365 * 24 * 3600
+const UID_GATE = 'TokenRequestServiceAccountUIDValidation'
+
+export const token: Action<AnyObject, TokenRequest> = {
+  input: { group: GROUP, version: 'v1', kind: 'TokenRequest', type: TokenRequest },
+  verbs: ['create'],
+  complete: completeRequest,
+  answers: answerRequest,
+}
+
+function completeRequest(account: AnyObject, request: Request, { access, now, gate, groupDomain }: Asked): void {
+  const { name = '', namespace = '', uid = '' } = account.metadata
+  const { metadata, spec } = request
+  const subject = { group: `authentication.${groupDomain}`, kind: 'TokenRequest' }
+  const at = refTo(request)
+  if (metadata.name && metadata.name !== name)
+    throw invalidObject(subject, name, [invalid(at.metadata.name, 'must match the service account name if specified')])
+  if (metadata.uid && metadata.uid !== uid && gate(UID_GATE))
+    throw conflict({ ...subject, plural: 'TokenRequest' }, name, `${uidMismatch(metadata.uid, uid)}`)
+  if (!spec.audiences?.length) spec.audiences = [...access.audiences]
+  metadata.name = name
+  metadata.namespace = namespace
+  metadata.uid ||= uid
+  metadata.creationTimestamp = formatTime(instantOf(now.getTime()))
+  request.status = { token: '', expirationTimestamp: null as never }
+  const errors = [...validateTokenRequest(request, at)]
+  if (errors.length > 0) throw invalidObject(subject, '', errors)
+}
+
+const uidMismatch = (sent: string, uid: string) =>
+  `the UID in the token request (${sent}) does not match the UID of the service account (${uid})`
+
+function* validateTokenRequest({ spec }: Request, at: Ref<Request>): Iterable<FieldError> {
+  const { expirationSeconds, audiences, attestations = {}, boundObjectRef } = spec
+  const isForWebhook = boundObjectRef && isWebhook(boundObjectRef)
+  const count = Object.keys(attestations).length
+  if (!isForWebhook && count > 0) {
+    yield invalid(at.spec.attestations, 'attestations may only be specified with a webhook bound object reference')
+    return
+  }
+  if (expirationSeconds < SHORTEST_SECONDS) yield invalid(at.spec.expirationSeconds, 'may not specify a duration less than 10 minutes')
+  if (expirationSeconds > LONGEST_SECONDS) yield invalid(at.spec.expirationSeconds, 'may not specify a duration larger than 2^32 seconds')
+  if (!isForWebhook) return
+  if (audiences?.length !== 1) yield invalid(at.spec.audiences, 'must be length 1 when bound to a webhook config')
+  if (count !== 1) yield invalid(at.spec.attestations, 'webhook bound requests require exactly one admissionReviewAPIGroups attestation')
+}
+
+const isWebhook = ({ apiVersion = '', kind = '' }: BoundObjectReference) =>
+  /^admissionregistration\.[^/]+\/v1$/.test(apiVersion) && /^(Validating|Mutating)WebhookConfiguration$/.test(kind)
+
+async function answerRequest(account: AnyObject, request: Request, asked: Asked): Promise<Answered<Request>> {
+  const { access, now } = asked
+  const { name = '', namespace = '', uid = '' } = account.metadata
+  const { spec, metadata } = request
+  const audiences = spec.audiences ?? []
+  const seconds = Number(spec.expirationSeconds)
+  const bound = spec.boundObjectRef ? boundClaims(account, spec.boundObjectRef, asked) : {}
+  const isOwn = audiences.every(audience => access.audiences.includes(audience))
+  const isExtended = bound.pod !== undefined && seconds === WARN_ONLY_SECONDS && isOwn
+  const issued = Math.floor(now.getTime() / 1000)
+  const signed = await access.issueToken({
+    subject: accountUser({ namespace, name }),
+    audiences,
+    issued,
+    seconds: isExtended ? EXTENDED_SECONDS : seconds,
+    bound: { namespace, serviceaccount: { name, uid }, ...bound, ...(isExtended && { warnafter: issued + seconds }) },
+  })
+  const expirationTimestamp = formatTime({ seconds: issued + seconds, nanos: 0 })
+  return {
+    answer: { ...request, status: { token: signed, expirationTimestamp } },
+    warnings:
+      metadata.uid === uid
+        ? []
+        : [`${uidMismatch(metadata.uid!, uid)} but ${UID_GATE} is not enabled. In the future, this will return a conflict error`],
+  }
+}
+
+type Claimed = { readonly name: string; readonly uid?: string }
+type BoundClaims = { readonly pod?: Claimed; readonly secret?: Claimed; readonly node?: Claimed }
+
+/** What the token claims about the object that it is bound to, which has to be there. */
+function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, gate }: Asked): BoundClaims {
+  const { kind = '', apiVersion = '', name = '' } = ref
+  const [group = '', version = ''] = apiVersion.split('/').length === 2 ? apiVersion.split('/') : ['', apiVersion]
+  const type = `${group}/${version}, Kind=${kind}`
+  const namespace = account.metadata.namespace ?? ''
+  const find = (plural: string, within: string, named: string): AnyObject | undefined =>
+    access.find({ group: '', version: 'v1', plural }, within, named)
+  const get = (plural: string, within: string) => {
+    const found = find(plural, within, name)
+    if (!found) throw notFound({ group: '', plural, kind }, name)
+    if (ref.uid && found.metadata.uid !== ref.uid)
+      throw conflict(
+        { group: '', plural: kind, kind },
+        name,
+        `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+      )
+    return found
+  }
+  if (group === '' && kind === 'Secret') return { secret: claimed(get('secrets', namespace)) }
+  if (group === '' && kind === 'Node') return { node: claimed(get('nodes', '')) }
+  if (group === '' && kind === 'Pod') {
+    const pod = get('pods', namespace)
+    const own = account.metadata.name ?? ''
+    if (pod['spec'].serviceAccountName !== own)
+      throw badRequest(`cannot bind token for serviceaccount ${goQuote(own)} to pod running with different serviceaccount name.`)
+    const nodeName: string = pod['spec'].nodeName ?? ''
+    const node = nodeName === '' ? undefined : (find('nodes', '', nodeName) ?? { metadata: { name: nodeName } })
+    return { pod: claimed(pod), ...(node && { node: claimed(node) }) }
+  }
+  if (!isWebhook(ref)) throw badRequest(`cannot bind token to object of type ${type}`)
+  if (!gate('APIServerWebhookAuthenticationToken'))
+    throw badRequest(`cannot bind token to object of type ${type} (feature gate APIServerWebhookAuthenticationToken is disabled)`)
+  throw notImplemented('tokens bound to webhook configurations are not supported')
+}
+
+const claimed = ({ metadata: { name = '', uid } }: Pick<AnyObject, 'metadata'>): Claimed => ({ name, ...(uid && { uid }) })

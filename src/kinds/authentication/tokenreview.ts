@@ -1,0 +1,45 @@
+/** TokenReview asks whose a bearer token is. */
+import { defineKind } from '../../schema/kind.ts'
+import { badRequest } from '../../schema/status-error.ts'
+import { atomic, bool, message, string } from '../../schema/types.ts'
+import { UserInfo, userInfoOf } from './user-info.ts'
+
+const TokenReviewSpec = message('TokenReviewSpec', {
+  token: [1, string, 'The token; it is never stored or logged.'],
+  audiences: [2, atomic(string), 'Whom the token should be meant for; the server itself when none is named.'],
+})
+
+const TokenReviewStatus = message('TokenReviewStatus', {
+  authenticated: [1, bool, 'Whether the token is known and good.'],
+  user: [2, UserInfo.orEmpty(), 'Whose the token is.'],
+  error: [3, string, 'Why the token is not believed.'],
+  audiences: [4, atomic(string), 'Those of the named audiences that the token is meant for.'],
+})
+
+export const TokenReview = defineKind({
+  group: 'authentication.{group_domain}',
+  version: 'v1',
+  kind: 'TokenReview',
+  scope: 'Cluster',
+  names: { plural: 'tokenreviews' },
+  doc: 'Whose a bearer token is.',
+  verbs: ['create'],
+  spec: TokenReviewSpec,
+  status: TokenReviewStatus,
+  unowned: [],
+
+  // biome-ignore lint/correctness/useYield: what is wrong is no field error.
+  *validate({ spec }) {
+    if (!spec.token) throw badRequest('token is required for TokenReview in authentication')
+  },
+  unstored: {
+    async answers(review, { access, signal }) {
+      const { token = '', audiences } = review.spec
+      const found = await access.authenticate(token, audiences ?? [], { signal })
+      if (found.outcome === 'none') review.status = { user: {} }
+      else if (found.outcome === 'invalid') review.status = { user: {}, error: found.reason }
+      else review.status = { authenticated: true, user: userInfoOf(found.user), audiences: [...found.audiences] }
+      return review
+    },
+  },
+})
