@@ -87,7 +87,6 @@ async function openWatches(target: Target, { watches, groups }: { watches: numbe
     const session = sessions.at(-1)!
     const query = `watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&labelSelector=group%3Dg${i % groups}`
     const stream = session.request({ ':path': `${NS}?${query}` })
-    stream.setEncoding('latin1')
     read(stream, sent => listener(sent))
     if (i % 100 === 99 || i === watches - 1) await new Promise(resolve => stream.once('response', resolve))
   }
@@ -97,17 +96,26 @@ async function openWatches(target: Target, { watches, groups }: { watches: numbe
   return { onEvent: listen => (listener = listen), close }
 }
 
-/** Finds the time of sending in each event, wherever chunks end. */
+const SENT = Buffer.from('"sent":"')
+const QUOTE = '"'.charCodeAt(0)
+/** More than the time of sending needs, with what stands before it. */
+const LONGEST = 64
+
+/** Finds the time of sending in each event, wherever chunks end. It looks at bytes: what is measured is the server. */
 function read(stream: ClientHttp2Stream, told: (sent: number) => void): void {
-  let rest = ''
+  let rest: Buffer | undefined
   stream.on('error', () => {})
-  stream.on('data', (chunk: string) => {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop()!
-    for (const line of lines) {
-      const found = /"sent":"([\d.]+)"/.exec(line)
-      if (found) told(Number(found[1]))
+  stream.on('data', (chunk: Buffer) => {
+    const bytes = rest ? Buffer.concat([rest, chunk]) : chunk
+    let done = 0
+    for (let at = bytes.indexOf(SENT); at >= 0; at = bytes.indexOf(SENT, done)) {
+      const end = bytes.indexOf(QUOTE, at + SENT.length)
+      if (end < 0) break
+      told(Number(bytes.toString('latin1', at + SENT.length, end)))
+      done = end
     }
+    const tail = Math.max(done, bytes.length - LONGEST)
+    rest = tail < bytes.length ? bytes.subarray(tail) : undefined
   })
 }
 
