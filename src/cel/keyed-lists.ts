@@ -1,0 +1,107 @@
+/** Lists that mean more than their order: sets, and lists whose elements are told apart by some of their fields. */
+
+import { equalValues } from './equality.ts'
+import { showValue } from './show-value.ts'
+import { ArrayList, CelFault, CelList, CelMap, type CelValue, elementsOf, fault, noSuchOverload, runtimeType } from './values.ts'
+
+const scalarsOnly = fault('listSet operations are only supported on lists of scalar values')
+
+/** A list without repetition: equal to any list with the same elements, and adding is a union. */
+export class SetList extends CelList {
+  readonly #list: CelList
+  constructor(list: CelList) {
+    super()
+    this.#list = list
+  }
+  get size(): number {
+    return this.#list.size
+  }
+  at(place: number): CelValue {
+    return this.#list.at(place)
+  }
+  override equalTo(other: CelValue): boolean | CelFault {
+    if (!(other instanceof CelList)) return noSuchOverload
+    if (this.size !== other.size) return false
+    const mine = scalarKeys(this)
+    if (mine instanceof CelFault) return mine
+    const theirs = scalarKeys(other)
+    if (theirs instanceof CelFault) return theirs
+    return mine.size === theirs.size && [...mine].every(key => theirs.has(key))
+  }
+  override plus(other: CelList): CelValue {
+    const seen = scalarKeys(this)
+    if (seen instanceof CelFault) return seen
+    const elements = [...elementsOf(this)]
+    for (const element of elementsOf(other)) {
+      const key = scalarKey(element)
+      if (key instanceof CelFault) return key
+      if (seen.has(key)) continue
+      seen.add(key)
+      elements.push(element)
+    }
+    return new SetList(new ArrayList(elements))
+  }
+}
+
+function scalarKeys(list: CelList): Set<string> | CelFault {
+  const keys = new Set<string>()
+  for (const element of elementsOf(list)) {
+    const key = scalarKey(element)
+    if (key instanceof CelFault) return key
+    keys.add(key)
+  }
+  return keys
+}
+
+function scalarKey(value: CelValue): string | CelFault {
+  return value instanceof CelList || value instanceof CelMap ? scalarsOnly : typedText(value)
+}
+
+const typedText = (value: CelValue | undefined): string =>
+  value === undefined ? 'absent' : `${runtimeType(value).name}:${showValue(value)}`
+
+/** A list of objects that some fields tell apart: equal whatever the order, and adding replaces elements that have the same keys. */
+export class KeyedList extends CelList {
+  readonly #list: CelList
+  readonly #keys: readonly string[]
+  constructor(list: CelList, keys: readonly string[]) {
+    super()
+    this.#list = list
+    this.#keys = keys
+  }
+  get size(): number {
+    return this.#list.size
+  }
+  at(place: number): CelValue {
+    return this.#list.at(place)
+  }
+  override equalTo(other: CelValue): boolean | CelFault {
+    if (!(other instanceof CelList)) return noSuchOverload
+    if (this.size !== other.size) return false
+    const mine = new Map(Array.from(elementsOf(this), element => [this.#keyOf(element), element]))
+    const seen = new Set<string>()
+    for (const theirs of elementsOf(other)) {
+      const key = this.#keyOf(theirs)
+      const element = mine.get(key)
+      if (element === undefined) return false
+      const equal = equalValues(element, theirs)
+      if (equal !== true) return equal
+      seen.add(key)
+    }
+    return seen.size === mine.size
+  }
+  override plus(other: CelList): CelValue {
+    const elements = [...elementsOf(this)]
+    const places = new Map(elements.map((element, place) => [this.#keyOf(element), place]))
+    for (const element of elementsOf(other)) {
+      const place = places.get(this.#keyOf(element))
+      if (place === undefined) elements.push(element)
+      else elements[place] = element
+    }
+    return new KeyedList(new ArrayList(elements), this.#keys)
+  }
+  #keyOf(element: CelValue): string {
+    if (!(element instanceof CelMap)) return typedText(element)
+    return JSON.stringify(this.#keys.map(key => typedText(element.find(key))))
+  }
+}
