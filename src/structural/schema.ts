@@ -4,6 +4,7 @@
  * read as if it were not there.
  */
 import { isObject, type Json } from '../lib/json-value.ts'
+import { EnumValues } from './enum-values.ts'
 import { formatFor } from './formats.ts'
 import { type Pattern, patternOf } from './pattern.ts'
 
@@ -101,7 +102,7 @@ export type Limits = {
   readonly maxProperties: number | undefined
   readonly minProperties: number | undefined
   readonly required: readonly string[]
-  readonly enum: readonly Json[]
+  readonly enum: EnumValues | undefined
   readonly allOf: readonly Structural[]
   readonly anyOf: readonly Structural[]
   readonly oneOf: readonly Structural[]
@@ -177,7 +178,7 @@ function limitsOf(source: JsonSchema, types: readonly string[]): Limits {
     maxProperties: number(source.maxProperties),
     minProperties: number(source.minProperties),
     required: list(source.required),
-    enum: list(source.enum),
+    enum: list(source.enum).length > 0 ? new EnumValues(source.enum!) : undefined,
     allOf: list(source.allOf).map(compileSchema),
     anyOf: list(source.anyOf).map(compileSchema),
     oneOf: list(source.oneOf).map(compileSchema),

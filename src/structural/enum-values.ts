@@ -1,0 +1,33 @@
+/** The values that an `enum` allows: found in time that does not grow with their number, and named once for all who ask. */
+import { goJson, goQuote } from '../lib/go-text.ts'
+import type { Json } from '../lib/json-value.ts'
+import { isInteger, truncated } from './number-text.ts'
+
+export class EnumValues {
+  readonly #values: readonly Json[]
+  #keys: ReadonlySet<string> | undefined
+  #names: string | undefined
+
+  constructor(values: readonly Json[]) {
+    this.#values = values
+  }
+
+  /**
+   * Whether a value is one of these. Go compares numbers after converting one to the type of the other, so a fraction goes where
+   * an integer is allowed; null is like nothing, not even null.
+   */
+  has(value: Json): boolean {
+    if (value === null) return false
+    this.#keys ??= new Set(this.#values.map(keyOf))
+    return this.#keys.has(keyOf(value)) || (typeof value === 'number' && !isInteger(value) && this.#keys.has(`${truncated(value)}`))
+  }
+
+  /** The values as errors list them. */
+  get names(): string {
+    this.#names ??= this.#values.map(each => goQuote(typeof each === 'string' ? each : goJson(each))).join(', ')
+    return this.#names
+  }
+}
+
+/** Texts are told from all else by a mark, and need no quotes. */
+const keyOf = (value: Json) => (typeof value === 'string' ? `"${value}` : goJson(value))

@@ -1,0 +1,107 @@
+/** What a schema finds wrong with a value, until it is known whether it counts, and then as the field error that clients see. */
+import { goJson, goQuote } from '../lib/go-text.ts'
+import type { Json } from '../lib/json-value.ts'
+import type { FieldError, FieldReason } from '../schema/refs.ts'
+import { goFloat, isFloat } from './number-text.ts'
+
+/** One thing that is wrong. Two with the same text are the same. */
+export type Failure = {
+  readonly text: string
+  /** The field that is wrong; undefined for what is said about the value as a whole. */
+  readonly field: string | undefined
+  readonly reason: FieldReason
+  /** What stands before the text, in the words of the reason; the text itself for most. */
+  readonly message: string
+}
+
+/** How much is said about one value, in characters. */
+const MAX_LENGTH = 1 << 20
+
+/** What a schema said about a value: failures, and how much of it fitted, which tells the alternative that was meant. */
+export class Verdict {
+  readonly failures: Failure[] = []
+  fits = 0
+  #texts: Set<string> | undefined
+  #length = 0
+
+  get valid(): boolean {
+    return this.failures.length === 0
+  }
+
+  add(failure: Failure): void {
+    // A hostile object can be wrong in more ways than there is room to tell; what was said is enough to refuse it.
+    if (this.#length > MAX_LENGTH) return
+    this.#texts ??= new Set()
+    if (this.#texts.has(failure.text)) return
+    this.#length += failure.message.length
+    this.#texts.add(failure.text)
+    this.failures.push(failure)
+  }
+
+  merge(other: Verdict): void {
+    for (const failure of other.failures) this.add(failure)
+    this.fits += other.fits
+  }
+}
+
+/** A rule that the value of a field breaks. */
+export function broken(path: string, rule: string, value: Json | undefined): Failure {
+  const text = `${path} in body ${rule}`
+  return { text, field: path, reason: 'FieldValueInvalid', message: `Invalid value: ${showValue(value)}: ${text}` }
+}
+
+/** A value of the wrong type or format; `found` is what it is instead. */
+export function wrongType(path: string, type: string, found: string): Failure {
+  const failure = broken(path, `must be of type ${type}: ${goQuote(found)}`, found)
+  return { ...failure, reason: 'FieldValueTypeInvalid' }
+}
+
+export function missing(path: string): Failure {
+  return { text: `${path} in body is required`, field: path, reason: 'FieldValueRequired', message: 'Required value' }
+}
+
+export function tooLong(path: string, max: number): Failure {
+  const message = `Too long: may not be more than ${max} byte${max === 1 ? '' : 's'}`
+  return { text: `${path} in body should be at most ${max} chars long`, field: path, reason: 'FieldValueTooLong', message }
+}
+
+/** Too many items or properties. */
+export function tooMany(path: string, unit: 'items' | 'properties', { size, max }: { size: number; max: number }): Failure {
+  const message = `Too many: ${size}: must have at most ${max} item${max === 1 ? '' : 's'}`
+  return { text: `${path} in body should have at most ${max} ${unit}`, field: path, reason: 'FieldValueTooMany', message }
+}
+
+export function unsupported(path: string, value: Json, names: string): Failure {
+  return {
+    text: `${path} in body should be one of [${names}]`,
+    field: path,
+    reason: 'FieldValueNotSupported',
+    message: `Unsupported value: ${showValue(value)}: supported values: ${names}`,
+  }
+}
+
+/** A property that may not be there. */
+export function notAllowed(path: string, key: string): Failure {
+  const text = `${path}.${key} in body is a forbidden property`
+  return { text, field: path, reason: 'FieldValueInvalid', message: `Invalid value: ${goQuote(key)}: ${text}` }
+}
+
+/** What is said about the whole value and not about a field of it. */
+export function overall(text: string): Failure {
+  return { text, field: undefined, reason: 'FieldValueInvalid', message: `Invalid value: "": ${text}` }
+}
+
+/** The field error of a failure, with its path seen from `base`; a path of nothing is written as Go writes a nil path. */
+export function fieldErrorOf({ field, reason, message }: Failure, base: string): FieldError {
+  const path = field === undefined || field === '.' ? '' : field.replace(/^\./, '')
+  const full = base === '' || path === '' ? base + path : `${base}.${path}`
+  return { reason, field: full === '' ? NIL_PATH : full, message }
+}
+export const NIL_PATH = '<nil>'
+
+/** A value as field errors show it. */
+export function showValue(value: Json | undefined): string {
+  if (value === undefined) return '""'
+  if (typeof value === 'string') return goQuote(value)
+  return isFloat(value) ? goFloat(Number(value)) : goJson(value)
+}

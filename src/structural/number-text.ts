@@ -1,0 +1,49 @@
+/** Numbers as Go holds and prints them: what fits 64 bits and was written without a fraction is an integer, all else a double. */
+import type { Json } from '../lib/json-value.ts'
+
+/** Whether the value is an integer of 64 bits. */
+export function isInteger(value: Json | undefined): value is number | bigint {
+  return typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value)
+}
+
+/** Whether the value is a number and no integer of 64 bits. */
+export function isFloat(value: Json | undefined): value is number | bigint {
+  return (typeof value === 'number' || typeof value === 'bigint') && !isInteger(value)
+}
+
+/** `%v` of a double: the shortest digits, with an exponent below 1e-4 and from 1e6 on. */
+export function goFloat(value: number): string {
+  const [digits = '0', exponent = '0'] = value.toExponential().split('e')
+  const power = Number(exponent)
+  if (value === 0 || (power >= -4 && power < 6)) return plain(value)
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}
+
+/** The digits of a double without any exponent. */
+export function plain(value: number): string {
+  const text = String(value)
+  const at = text.indexOf('e')
+  if (at < 0) return text
+  const sign = text.startsWith('-') ? '-' : ''
+  const [whole = '', fraction = ''] = text.slice(sign.length, at).split('.')
+  const power = Number(text.slice(at + 1))
+  if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${whole}${fraction}`
+  return `${sign}${whole}${fraction.padEnd(power, '0')}`
+}
+
+/** The 64-bit integer nearest to a double, without its fraction. */
+export function truncated(value: number): bigint {
+  if (Number.isNaN(value)) return 0n
+  if (value >= 2 ** 63) return 2n ** 63n - 1n
+  return value <= -(2 ** 63) ? -(2n ** 63n) : BigInt(Math.trunc(value))
+}
+
+const EPSILON = 1e-9
+
+/** Whether a double is a whole number, allowing for how doubles come about; one that is not exact beyond 2^53 is none. */
+export function isWhole(value: number): boolean {
+  if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return false
+  if (Number.isInteger(value)) return true
+  const whole = Math.trunc(value)
+  return whole > 0 && (value - whole) / (value + whole) < EPSILON
+}
