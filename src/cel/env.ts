@@ -97,5 +97,6 @@ function joinProviders(providers: readonly TypeProvider[]): TypeProvider {
     findType: name => first(provider => provider.findType(name)),
     findField: (type, field) => first(provider => provider.findField(type, field)),
     findConstant: name => first(provider => provider.findConstant?.(name)),
+    construct: (type, fields) => first(provider => provider.construct?.(type, fields)),
   }
 }

@@ -89,6 +89,8 @@ export interface TypeProvider {
   findField(type: string, field: string): CelType | undefined
   /** The constant of that full name: the values of protobuf's enums. */
   findConstant?(name: string): Constant | undefined
+  /** The value that `Name{…}` makes, optional fields without a value left out; undefined if it is not for this provider to make. */
+  construct?(type: string, fields: ReadonlyMap<string, CelValue>): CelValue | undefined
 }
 
 /** A part of an environment. */
