@@ -5,7 +5,7 @@ import { setPriority } from 'node:os'
 
 const [url, caFile, token, method, path, body, inFlight] = process.argv.slice(2) as [string, string, string, string, string, string, string]
 /** What a server lets one connection have in flight; clients open more for more. */
-const PER_CONNECTION = 100
+const PER_CONNECTION = 250
 const sessions = Array.from({ length: Math.ceil(Number(inFlight) / PER_CONNECTION) }, () => {
   const session = connect(url, { ca: readFileSync(caFile), servername: 'localhost', maxSessionMemory: 1000 })
   session.on('error', error => {

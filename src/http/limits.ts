@@ -10,8 +10,8 @@ export const LIMITS = {
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,
-  /** Streams at once on one HTTP/2 connection; clients open another when they need more. The reference's default. */
-  streamsPerConnection: 100,
+  /** Streams at once on one HTTP/2 connection; clients open another when they need more. What Go's servers offer. */
+  streamsPerConnection: 250,
   /** Requests of one HTTP/2 connection that wait for their turn before it is asked for fewer, and when it may have been enough. */
   waitingPerConnection: 16,
   easeMs: 1 * SECOND,
