@@ -5,7 +5,7 @@
 import { formatDuration } from '../lib/duration.ts'
 import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { formatMicroTime, formatTime, type Instant } from '../lib/time.ts'
-import type { AnyType, MessageShape, ScalarName } from '../schema/types.ts'
+import type { AnyType, EitherShape, MessageShape, ScalarName } from '../schema/types.ts'
 import { JsonError, parseJson } from './json.ts'
 import { isEnveloped, openEnvelope } from './protobuf-envelope.ts'
 import { type WireField, wireFieldsOf } from './protobuf-fields.ts'
@@ -79,10 +79,34 @@ function fieldReader(name: string, type: AnyType): ReadContent {
       const read = embeddedReader(name, contentReader(shape))
       return (reader, out) => read(reader, (out[name] ??= {}) as JsonObject)
     }
+    case 'either': {
+      const read = eitherReader(shape)
+      return (reader, out) => {
+        reader.expect(DELIMITED, name)
+        out[name] = read(reader)
+      }
+    }
     case 'list':
       return listReader(name, shape.item)
     case 'map':
       return mapReader(name, shape.value)
+  }
+}
+
+/** A message that has one of several fields: an object or a list where there is one, or else what is true or false. */
+function eitherReader({ name, object, list, bool }: EitherShape): ReadValue {
+  // Compiled at first use: types may refer to themselves.
+  let content: ReadContent | undefined
+  const fields = Object.entries({ object, list, bool }).flatMap(([field, form]) =>
+    form ? [{ number: form[0], name: field, type: form[1] }] : [],
+  )
+  return reader => {
+    content ??= fieldsReader(name, fields)
+    const out: JsonObject = {}
+    const outer = reader.enter()
+    content(reader, out)
+    reader.leave(outer)
+    return out['object'] ?? out['list'] ?? (bool ? (out['bool'] ?? false) : null)
   }
 }
 
@@ -130,6 +154,7 @@ function mapReader(name: string, type: AnyType): ReadContent {
 function elementReader(name: string, type: AnyType): ReadValue {
   const { shape } = type
   if (shape.kind === 'scalar') return scalarReader(shape.name)
+  if (shape.kind === 'either') return eitherReader(shape)
   const content = shape.kind === 'message' ? contentReader(shape) : fieldsReader(name, [{ number: 1, name: ITEMS, type }])
   const isWrapped = shape.kind !== 'message'
   return reader => {

@@ -6,7 +6,7 @@
 import { parseDuration } from '../lib/duration.ts'
 import type { Json } from '../lib/json-value.ts'
 import { type Instant, parseMicroTime, parseTime } from '../lib/time.ts'
-import type { AnyType, MessageShape, ScalarName } from '../schema/types.ts'
+import type { AnyType, EitherShape, MessageShape, ScalarName } from '../schema/types.ts'
 import { stringifyJson } from './json.ts'
 import { type WireField, wireFieldsOf } from './protobuf-fields.ts'
 import { ProtobufWriter } from './protobuf-writer.ts'
@@ -69,6 +69,8 @@ function fieldWriter(number: number, { shape }: AnyType): Write {
       return scalarWriter(number, shape.name)
     case 'message':
       return delimited(number, contentWriter(shape))
+    case 'either':
+      return delimited(number, eitherWriter(shape))
     case 'list': {
       const item = elementWriter(number, shape.item)
       return (out, value: Json[]) => {
@@ -97,6 +99,19 @@ function elementWriter(number: number, type: AnyType): Write {
   return (out, value) => {
     if (value === null || value === undefined) out.header(number, 0)
     else write(out, value)
+  }
+}
+
+/** One of the fields of a message; of an object that could have been true or false, both. */
+function eitherWriter({ object, list, bool }: EitherShape): Write {
+  // Compiled at first use: types may refer to themselves.
+  let forms: Record<'object' | 'list' | 'bool', Write | undefined> | undefined
+  const compiled = (form: EitherShape['list']) => form && fieldWriter(...form)
+  return (out, value) => {
+    forms ??= { object: compiled(object), list: compiled(list), bool: compiled(bool) }
+    if (Array.isArray(value)) return forms.list?.(out, value)
+    if (typeof value === 'object') forms.object?.(out, value)
+    forms.bool?.(out, value !== false)
   }
 }
 

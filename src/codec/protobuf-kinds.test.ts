@@ -83,7 +83,7 @@ for (const { name, type } of types) {
   test(`any ${name} comes back from protobuf as it was`, () => {
     fc.assert(
       fc.property(fc.nat(2 ** 31), seed => {
-        const { value } = conform(type, sample(type, randomFrom(seed), 0))
+        const { value } = conform(type, sample(type, randomFrom(seed), []))
         const { kind: _, apiVersion: __, ...object } = value
         assert.deepEqual(conform(type, fromProtobuf(type, toProtobuf(type, value))).value, object)
       }),
@@ -106,18 +106,29 @@ function randomFrom(seed: number): Random {
   return { below: n => Math.floor(next() * n) }
 }
 
-/** A value of the type. Lists and maps are never empty: protobuf cannot tell those from absent ones. */
-function sample({ shape }: AnyType, random: Random, depth: number): Json {
+/**
+ * A value of the type. Lists and maps are never empty: protobuf cannot tell those from absent ones. `around` are the shapes that
+ * it is in; a message inside of itself has plain fields alone, or there would be no end.
+ */
+function sample({ shape }: AnyType, random: Random, around: readonly unknown[]): Json {
+  const within = [...around, shape]
   switch (shape.kind) {
     case 'scalar':
       return sampleScalar(shape.name, random)
     case 'list':
-      return Array.from({ length: 1 + random.below(2) }, () => sample(shape.item, random, depth + 1))
+      return Array.from({ length: 1 + random.below(2) }, () => sample(shape.item, random, within))
     case 'map':
-      return Object.fromEntries(Array.from({ length: 1 + random.below(2) }, (_, i) => [`k${i}`, sample(shape.value, random, depth + 1)]))
+      return Object.fromEntries(Array.from({ length: 1 + random.below(2) }, (_, i) => [`k${i}`, sample(shape.value, random, within)]))
+    case 'either': {
+      const forms = [shape.object, shape.list, shape.bool].filter(form => form !== undefined)
+      return sample(forms[random.below(forms.length)]![1], random, within)
+    }
     case 'message': {
-      const present = Object.entries(shape.fields).filter(([, [wire]]) => wire !== 0 && random.below(3 + depth) < 2)
-      return Object.fromEntries(present.map(([name, [, type]]) => [name, sample(type, random, depth + 1)]))
+      const isPlain = around.includes(shape)
+      const present = Object.entries(shape.fields).filter(
+        ([, [wire, type]]) => wire !== 0 && random.below(3 + around.length) < 2 && (!isPlain || type.shape.kind === 'scalar'),
+      )
+      return Object.fromEntries(present.map(([name, [, type]]) => [name, sample(type, random, within)]))
     }
   }
 }

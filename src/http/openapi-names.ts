@@ -114,6 +114,7 @@ function eachMessage(type: AnyType, visit: (shape: MessageShape, use: AnyType) =
     const { shape } = next
     if (shape.kind === 'list') open.push(shape.item)
     else if (shape.kind === 'map') open.push(shape.value)
+    else if (shape.kind === 'either') for (const form of [shape.object, shape.list]) open.push(...(form ? [form[1]] : []))
     else if (shape.kind === 'message') {
       visit(shape, next)
       if (seen.has(shape)) continue

@@ -1,9 +1,9 @@
 /** Types as OpenAPI schemas: definitions by name, gathered as they are referred to. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { ManagedFieldsEntry } from '../schema/object-meta.ts'
-import type { AnyType, MessageShape, Rules, ScalarName } from '../schema/types.ts'
+import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../schema/types.ts'
 import type { GroupVersion } from './discovery-groups.ts'
-import { META, type Naming } from './openapi-names.ts'
+import { META, type Naming, packageOf } from './openapi-names.ts'
 
 /** OpenAPI 2 and 3 differ in how they refer and in what they can say. */
 export type Dialect = { readonly version: 2 | 3; readonly refs: string }
@@ -110,7 +110,9 @@ export class Definitions {
     const { shape, rules } = type
     switch (shape.kind) {
       case 'scalar':
-        return this.#scalar(shape.name, rules, rawName)
+        return this.#scalar(shape, rules, shape.as ? `${packageOf(usedIn)}.${shape.as}` : rawName)
+      case 'either':
+        return this.#unconstrained(`${packageOf(usedIn)}.${shape.name}`)
       case 'message':
         return this.#message(shape, usedIn)
       case 'list':
@@ -124,7 +126,8 @@ export class Definitions {
     }
   }
 
-  #scalar(name: ScalarName, rules: Rules, rawName: string): JsonObject {
+  #scalar({ name, as }: ScalarShape, rules: Rules, rawName: string): JsonObject {
+    if (as) return this.#unconstrained(rawName)
     const named = name === 'raw' ? rawName : NAMED_SCALARS.get(name)
     if (named) {
       if (!this.#schemas.has(named)) this.#schemas.set(named, namedScalar(named, this.#dialect))
@@ -136,6 +139,12 @@ export class Definitions {
       ...(rules.enum ? { enum: [...rules.enum] } : {}),
       ...(isText ? limits(rules, 'minLength', 'maxLength') : limits(rules, 'minimum', 'maximum')),
     }
+  }
+
+  /** Refers to a definition of which no more is said than its name. */
+  #unconstrained(name: string): JsonObject {
+    if (!this.#schemas.has(name)) this.#schemas.set(name, { description: 'Any of several forms that this description does not tell.' })
+    return this.#refTo(name)
   }
 
   #message(shape: MessageShape, usedIn: GroupVersion): JsonObject {

@@ -6,6 +6,7 @@ import { MutatingWebhookConfiguration } from './admissionregistration/mutatingwe
 import { ValidatingAdmissionPolicy } from './admissionregistration/validatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicyBinding } from './admissionregistration/validatingadmissionpolicybinding.ts'
 import { ValidatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
+import { CustomResourceDefinition } from './apiextensions/customresourcedefinition.ts'
 import { APIService } from './apiregistration/apiservice.ts'
 import { ControllerRevision } from './apps/controllerrevision.ts'
 import { DaemonSet } from './apps/daemonset.ts'
@@ -83,6 +84,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   ConfigMap,
   ControllerRevision,
   CronJob,
+  CustomResourceDefinition,
   DaemonSet,
   Deployment,
   DeviceClass,

@@ -86,6 +86,8 @@ function derive({ shape, flags }: AnyType): Structure {
     }
     case 'map':
       return { kind: 'map', atomic, value: structureOf(shape.value) }
+    case 'either':
+      return DEDUCED
     case 'list': {
       const keys = typeof shape.list === 'string' ? [] : shape.list.map(name => ({ name, default: keyDefault(shape.item, name) }))
       keys.sort((a, b) => compareText(a.name, b.name))

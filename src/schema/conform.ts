@@ -7,7 +7,7 @@ import { formatDuration, parseDuration } from '../lib/duration.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 import { canonicalQuantity } from '../lib/quantity.ts'
 import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, parseTime } from '../lib/time.ts'
-import type { AnyType, MessageShape, Shape } from './types.ts'
+import type { AnyType, EitherShape, MessageShape, ScalarShape } from './types.ts'
 
 /** A value that cannot be read as its type. The message is what clients see after `cannot be handled as a …:`. */
 export class ConformError extends Error {}
@@ -50,6 +50,8 @@ function makeReader(type: AnyType): Reader {
       return scalarReader(shape, keepsZero)
     case 'message':
       return messageReader(shape)
+    case 'either':
+      return eitherReader(shape)
     case 'list': {
       const item = elementReader(shape.item)
       return (value, walk) => {
@@ -127,6 +129,19 @@ function messageReader(shape: MessageShape): Reader {
   }
 }
 
+/**
+ * What is inside is read for itself, as if it were a document: unknown fields in there are not told, and where it is wrong is
+ * told from there.
+ */
+function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
+  return (value, { duplicates }) => {
+    const form = isObject(value) ? object : Array.isArray(value) ? list : typeof value === 'boolean' ? bool : undefined
+    if (form) return readerOf(form[1])(value, { problems: [], path: [], fields: [], struct: '', duplicates })
+    if (otherwise !== undefined && value !== null) throw new ConformError(otherwise)
+    return undefined
+  }
+}
+
 /** What stands for a field that was not sent. */
 function absent(type: AnyType, walk: Walk): any {
   if (type.flags.orEmpty) return readerOf(type)({}, walk)
@@ -155,7 +170,7 @@ function zeroOf({ shape }: AnyType): any {
   }
 }
 
-function scalarReader(shape: Extract<Shape, { kind: 'scalar' }>, keepsZero: boolean): Reader {
+function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
   const drop = <T>(value: T, isZero: boolean) => (isZero && !keepsZero ? undefined : value)
   switch (shape.name) {
     case 'string':
@@ -264,6 +279,7 @@ function mismatchAs(value: Json, expected: string, walk: Walk, isNumber = false)
 function goType({ shape }: AnyType): string {
   switch (shape.kind) {
     case 'message':
+    case 'either':
       return `v1.${shape.name}`
     case 'list':
       return `[]${goType(shape.item)}`

@@ -23,6 +23,7 @@ function fillerOf(type: AnyType): Filler | undefined {
 function makeFiller({ shape }: AnyType): Filler | undefined {
   switch (shape.kind) {
     case 'scalar':
+    case 'either':
       return undefined
     case 'message':
       return messageFiller(shape)

@@ -144,11 +144,22 @@ export type MessageShape = {
   readonly defaults?: (value: any) => void
 }
 export type ListShape = { readonly kind: 'list'; readonly item: AnyType; readonly list: 'atomic' | 'set' | readonly string[] }
-export type Shape =
-  | { readonly kind: 'scalar'; readonly name: ScalarName }
-  | MessageShape
-  | ListShape
-  | { readonly kind: 'map'; readonly value: AnyType }
+/** A value that JSON tells apart by what it is, and protobuf by the field of a message that it is in. */
+export type EitherShape = {
+  readonly kind: 'either'
+  readonly name: string
+  /** What an object is. */
+  readonly object: readonly [wire: number, type: AnyType]
+  /** What a list is. */
+  readonly list?: readonly [wire: number, type: AnyType]
+  /** What true and false are. Protobuf writes true beside an object, too. */
+  readonly bool?: readonly [wire: number, type: AnyType]
+  /** What clients are told of anything else; without it, anything else is nothing. */
+  readonly otherwise?: string
+}
+/** A scalar; `as` is the name of its definition in descriptions of the API, where that is not the one of all scalars like it. */
+export type ScalarShape = { readonly kind: 'scalar'; readonly name: ScalarName; readonly as?: string }
+export type Shape = ScalarShape | MessageShape | ListShape | { readonly kind: 'map'; readonly value: AnyType } | EitherShape
 
 export type Static<X> = X extends Type<infer T, boolean> ? T : never
 type FieldType<F> = F extends readonly [unknown, infer X, ...unknown[]] ? X : never
@@ -180,6 +191,8 @@ export const quantity = scalar<string>('quantity')
 export const intOrString = scalar<number | string>('intOrString')
 /** Any JSON, kept as it came. */
 export const raw = scalar<Json>('raw')
+/** The same under a definition of its own in descriptions of the API. */
+export const rawAs = (definition: string) => new Type<Json>({ kind: 'scalar', name: 'raw', as: definition })
 
 export const oneOf = <const V extends readonly string[]>(...values: V) =>
   new Type<V[number]>({ kind: 'scalar', name: 'string' }, { enum: values })
@@ -187,6 +200,16 @@ export const oneOf = <const V extends readonly string[]>(...values: V) =>
 /** A structure. `defaults` fills what depends on other fields of the same message. */
 export const message = <const F extends Fields>(name: string, fields: F, more: { defaults?: (value: Message<F>) => void } = {}) =>
   new Type<Message<F>>({ kind: 'message', name, fields, ...more })
+/** A structure that contains itself: `fields` is handed the type that it makes. */
+export function recursive<T>(name: string, fields: (self: Type<T>) => Fields): Type<T> {
+  const own: Record<string, Field> = {}
+  const self = new Type<T>({ kind: 'message', name, fields: own })
+  Object.assign(own, fields(self))
+  Object.freeze(own)
+  return self
+}
+/** Either an object or a list, or either an object or true or false. */
+export const either = <T>(name: string, forms: Omit<EitherShape, 'kind' | 'name'>) => new Type<T>({ kind: 'either', name, ...forms })
 /** A list that apply replaces as a whole. */
 export const atomic = <T>(item: Type<T, boolean>) => new Type<T[]>({ kind: 'list', item, list: 'atomic' })
 /** A list of unique plain values that apply merges. */

@@ -1,12 +1,12 @@
 /** The rules and warnings of webhook configurations. */
-import { isDNS1035Label, isDNS1123Subdomain, isFullyQualifiedName, isValidPortNum } from '../../lib/names.ts'
-import { parseUrl } from '../../lib/url.ts'
+import { isDNS1035Label, isFullyQualifiedName } from '../../lib/names.ts'
 import type { RequestContext } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
+import { validateWebhookService, validateWebhookUrl } from '../shapes/webhook-client.ts'
 import { FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, validateMatchConditions, validateRule } from './match-rules.ts'
 import type { RuleWithOperations } from './match-shapes.ts'
-import type { MutatingWebhook, ServiceReference, ValidatingWebhook } from './webhook-shapes.ts'
+import type { MutatingWebhook, ValidatingWebhook } from './webhook-shapes.ts'
 
 /** What both sorts of webhooks have. */
 type Webhook = ValidatingWebhook
@@ -63,8 +63,8 @@ function* validateWebhook(webhook: Webhook, at: Ref<Webhook>): Iterable<FieldErr
   if (isMutating(webhook)) yield* validateReinvocation(webhook, at as Ref<MutatingWebhook>)
   const { url, service } = clientConfig
   if ((url === undefined) === (service === undefined)) yield required(at.clientConfig, 'exactly one of url or service is required')
-  else if (url !== undefined) yield* validateUrl(url, at.clientConfig.url)
-  else yield* validateService(service!, at.clientConfig.service)
+  else if (url !== undefined) yield* validateWebhookUrl(url, at.clientConfig.url)
+  else yield* validateWebhookService(service!, at.clientConfig.service)
   yield* validateMatchConditions(webhook.matchConditions ?? [], at.matchConditions)
 }
 
@@ -82,34 +82,4 @@ function* validateReviewVersions(versions: readonly string[], at: Ref<string[]>)
   }
   if (!versions.some(version => REVIEW_VERSIONS.includes(version)))
     yield invalid(at, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`)
-}
-
-const URL_FORM = '; desired format: https://host[/path]'
-
-function* validateUrl(text: string, at: Ref<string>): Iterable<FieldError> {
-  const url = parseUrl(text)
-  if ('problem' in url) return yield required(at, `url must be a valid URL: ${url.problem}${URL_FORM}`)
-  if (url.scheme !== 'https') yield invalid(withValue(at, url.scheme), `'https' is the only allowed URL scheme${URL_FORM}`)
-  if (url.host === '') yield invalid(withValue(at, ''), `host must be specified${URL_FORM}`)
-  if (url.user !== undefined) yield invalid(withValue(at, url.user), 'user information is not permitted in the URL')
-  if (url.fragment !== '') yield invalid(withValue(at, url.fragment), 'fragments are not permitted in the URL')
-  if (url.query !== '') yield invalid(withValue(at, url.query), 'query parameters are not permitted in the URL')
-}
-
-/** A missing name is reported for the namespace and the other way round: clients have been told so. */
-function* validateService({ name, namespace, port, path }: ServiceReference, at: Ref<ServiceReference>): Iterable<FieldError> {
-  if (!namespace) yield required(at.name)
-  if (!name) yield required(at.namespace)
-  const faults = isValidPortNum(port)
-  if (faults.length > 0) yield invalid(at.port, `port is not valid: ${faults.join(', ')}`)
-  if (path !== undefined && path !== '' && path !== '/') yield* validatePath(path, at.path)
-}
-
-function* validatePath(path: string, at: Ref<string>): Iterable<FieldError> {
-  if (path === '//') return yield invalid(at, 'segment[0] may not be empty')
-  if (!path.startsWith('/')) yield invalid(at, "must start with a '/'")
-  for (const [i, segment] of path.slice(1).replace(/\/$/, '').split('/').entries()) {
-    if (segment === '') yield invalid(at, `segment[${i}] may not be empty`)
-    else for (const fault of isDNS1123Subdomain(segment)) yield invalid(at, `segment[${i}]: ${fault}`)
-  }
 }

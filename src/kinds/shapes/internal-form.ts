@@ -22,7 +22,7 @@ export function internalForm(type: AnyType, value: any): Json {
     for (const [key, item] of Object.entries(value)) setOwn(out, key, internalForm(shape.value, item))
     return out
   }
-  if (shape.kind === 'scalar' || SHOWN_AS_USUAL.has(shape.name)) return value
+  if (shape.kind === 'scalar' || shape.kind === 'either' || SHOWN_AS_USUAL.has(shape.name)) return value
   return Object.assign({}, ...Object.entries(shape.fields).map(([name, [, field]]) => fieldForm(name, field, value[name])))
 }
 

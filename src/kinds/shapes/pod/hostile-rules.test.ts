@@ -52,6 +52,7 @@ function anyOf(type: AnyType): fc.Arbitrary<any> {
   if (shape.kind === 'scalar') return scalars[shape.name]
   if (shape.kind === 'list') return fc.array(anyOf(shape.item), { maxLength: 2 })
   if (shape.kind === 'map') return fc.dictionary(text, anyOf(shape.value), { maxKeys: 2 })
+  if (shape.kind === 'either') return anyOf(shape.object[1])
   const fields = Object.fromEntries(Object.entries(shape.fields).map(([name, [, field]]) => [name, sparse(anyOf(field))]))
   return fc.record(fields).map(value => Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)))
 }

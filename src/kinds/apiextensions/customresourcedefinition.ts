@@ -1,0 +1,111 @@
+/** CustomResourceDefinition adds a kind to the server: its names, its versions and what its objects look like. */
+import { compareText } from '../../lib/go-text.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import { createdAt } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { validateDefinition, validateNames } from './definition-rules.ts'
+import type { Spec, Status } from './definition-shapes.ts'
+import { CustomResourceDefinitionSpec, CustomResourceDefinitionStatus, type DefinitionCondition } from './definition-shapes.ts'
+import { warnAboutSchemas } from './schema-warnings.ts'
+import { isConditionTrue } from './strictness.ts'
+
+export const CustomResourceDefinition = defineKind({
+  group: 'apiextensions.{group_domain}',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  scope: 'Cluster',
+  names: { plural: 'customresourcedefinitions', short: ['crd', 'crds'], categories: ['api-extensions'] },
+  doc: 'A kind that is served beside the built-in ones. Its name is that of the resource and the group: PLURAL.GROUP.',
+  spec: CustomResourceDefinitionSpec,
+  status: CustomResourceDefinitionStatus,
+  generation: true,
+  needsResourceVersion: true,
+
+  defaults({ spec, status }) {
+    const { names } = spec
+    names.singular ||= names.kind.toLowerCase()
+    if (names.singular === '') delete names.singular
+    if (names.kind !== '') names.listKind ||= `${names.kind}List`
+    spec.conversion ??= { strategy: 'None' }
+    if (!status.storedVersions?.length) noteStorageVersion(spec, status)
+  },
+  onCreate({ spec, status }) {
+    dropEmptyWebhook(spec)
+    noteStorageVersion(spec, status)
+  },
+  onUpdate({ spec, status }) {
+    dropEmptyWebhook(spec)
+    noteStorageVersion(spec, status)
+  },
+  validate: validateDefinition,
+  warn: (o, old) => warnAboutSchemas(o.spec, old?.spec),
+
+  deletion: {
+    /** What holds it is taken away when its objects are gone. */
+    onFirst(o, { now, groupDomain }) {
+      const finalizer = cleanupFinalizer(groupDomain)
+      if (!o.metadata.finalizers?.includes(finalizer)) o.metadata.finalizers = [...(o.metadata.finalizers ?? []), finalizer]
+      setCondition(o.status, { type: 'Terminating', status: 'True', ...DELETION_PENDING }, now)
+    },
+  },
+  subresources: {
+    status: {
+      *validate({ status }, { status: at }) {
+        yield* validateNames(status.acceptedNames, at.acceptedNames)
+      },
+    },
+  },
+
+  columns: {
+    Scope: ['string', o => o.spec.scope, 'Cluster/Namespaced'],
+    Versions: ['string', o => servedVersions(o.spec), 'Served versions'],
+    'Created At': createdAt,
+    Group: ['string', o => o.spec.group, 'API group', 'wide'],
+    Kind: ['string', o => o.spec.names.kind, 'CustomResource kind', 'wide'],
+    ShortNames: ['string', o => (o.spec.names.shortNames ?? []).join(','), 'Short names', 'wide'],
+    Established: ['boolean', o => isConditionTrue(o.status, 'Established'), 'Established status', 'wide'],
+  },
+})
+
+/** What keeps a definition that is being deleted until its objects are gone. */
+export const cleanupFinalizer = (groupDomain: string) => `customresourcecleanup.apiextensions.${groupDomain}`
+
+const DELETION_PENDING = {
+  reason: 'InstanceDeletionPending',
+  message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+}
+
+/** Sets a condition, or changes the one of its type; its time moves only when its status does. */
+export function setCondition(status: Status, condition: Omit<DefinitionCondition, 'lastTransitionTime'>, now: Date): void {
+  const conditions = (status.conditions ??= [])
+  const index = conditions.findIndex(({ type }) => type === condition.type)
+  const known = conditions[index]
+  const lastTransitionTime =
+    known?.status === condition.status && known.lastTransitionTime ? known.lastTransitionTime : formatTime(instantOf(now.getTime()))
+  const { type, status: value, reason, message, observedGeneration = known?.observedGeneration } = condition
+  conditions[known ? index : conditions.length] = {
+    type,
+    status: value,
+    lastTransitionTime,
+    ...(reason ? { reason } : {}),
+    ...(message ? { message } : {}),
+    ...(observedGeneration ? { observedGeneration } : {}),
+  }
+}
+
+/** Objects are from now on stored in the storage version; those in others may still be there. */
+function noteStorageVersion({ versions }: Spec, status: Status): void {
+  const storage = versions?.find(version => version.storage)
+  if (storage && !status.storedVersions?.includes(storage.name)) status.storedVersions = [...(status.storedVersions ?? []), storage.name]
+}
+
+/** A webhook of which nothing is said is none. */
+function dropEmptyWebhook({ conversion }: Spec): void {
+  const webhook = conversion?.webhook
+  if (webhook && !webhook.clientConfig && !webhook.conversionReviewVersions) delete conversion.webhook
+}
+
+function servedVersions({ versions }: Spec): string {
+  const served = (versions ?? []).filter(version => version.served).map(({ name, storage }) => (storage ? `${name}(storage)` : name))
+  return served.sort(compareText).join(',')
+}

@@ -1,0 +1,199 @@
+/** The rules of CustomResourceDefinition. */
+import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
+import type { KObject, RequestContext } from '../../schema/kind.ts'
+import { type FieldError, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
+import { isProtectedGroup, validateApproval } from './approval-rules.ts'
+import { validateConversion } from './conversion-rules.ts'
+import type { DefinitionNames, DefinitionVersion, Spec, Status } from './definition-shapes.ts'
+import { internalVersion } from './internal-form.ts'
+import type { Schema } from './json-schema.ts'
+import { anyHasStatus, hasStatus, type Layout, layoutOf, type Parts } from './layout.ts'
+import { validateRootSchema } from './schema-rules.ts'
+import { anySchema } from './schema-walk.ts'
+import { STRICT, type Strictness, strictnessFor } from './strictness.ts'
+import { structuralFault } from './structural-rules.ts'
+import { validateColumns, validateDeprecation, validateSelectableFields, validateSubresources } from './version-rules.ts'
+
+export type Definition = KObject<Spec, Status>
+type Context = RequestContext & { readonly old?: Definition }
+
+/** Everything that must hold of a definition, and of its change when there was one before. */
+export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain }: Context): Iterable<FieldError> {
+  const { spec, status } = o
+  if (!old) yield* validateName(o, at)
+  const strict = old ? strictnessFor(spec, old) : STRICT
+  yield* validateSpec(spec, at.spec, strict)
+  if (old) yield* validateKept(spec, old.spec, { at: at.spec, strict })
+  yield* validateNames(status.acceptedNames, at.status.acceptedNames)
+  yield* validateStoredVersions(status.storedVersions ?? [], spec, at.status)
+  if (isProtectedGroup(spec.group, groupDomain)) yield* validateApproval(o.metadata, at.metadata, old?.metadata)
+  if (spec.preserveUnknownFields && !old?.spec.preserveUnknownFields) yield invalid(at.spec.preserveUnknownFields, NOT_PRESERVED)
+}
+
+const NOT_PRESERVED = 'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
+
+function* validateName({ metadata: { name, generateName }, spec }: Definition, { metadata: at }: Ref<Definition>): Iterable<FieldError> {
+  const wanted = `${spec.names.plural}.${spec.group}`
+  const detail = 'must be spec.names.plural+"."+spec.group'
+  if (generateName && generateName !== wanted) yield invalid(at.generateName, detail)
+  if (name && name !== wanted) yield invalid(at.name, detail)
+}
+
+const SCOPES = ['Cluster', 'Namespaced']
+
+function* validateSpec(spec: Spec, at: Ref<Spec>, given: Strictness): Iterable<FieldError> {
+  const { group, scope, names } = spec
+  const layout = layoutOf(spec)
+  const faults = group === '' ? [] : isDNS1123Subdomain(group)
+  if (group === '') yield required(at.group)
+  else if (faults.length > 0) yield invalid(at.group, faults.join(','))
+  else if (!group.includes('.')) yield invalid(at.group, 'should be a domain with at least one dot')
+  if (scope === '') yield required(at.scope)
+  else if (!SCOPES.includes(scope)) yield unsupported(at.scope, ...SCOPES)
+  yield* validatePresence(spec, at, { layout, strict: given })
+  const hasDefaults = anySchema(spec, schema => schema.default !== undefined)
+  if (hasDefaults && spec.preserveUnknownFields)
+    yield invalid(at.preserveUnknownFields, 'must be false in order to use defaults in the schema')
+  const structural = given.structural || !spec.preserveUnknownFields || hasDefaults || anySchema(spec, hasExtensions)
+  const strict = { ...given, structural }
+  yield* validateVersions(layout, at, strict)
+  for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) if (!names[name]) yield required(at.names[name])
+  yield* validateNames(names, at.names)
+  yield* validateShared(layout, strict)
+  yield* validateConversion(spec, at, strict)
+}
+
+/** Extensions that only mean something in a structural schema. */
+const hasExtensions = (schema: Schema) =>
+  schema['x-kubernetes-embedded-resource'] === true ||
+  schema['x-kubernetes-preserve-unknown-fields'] !== undefined ||
+  schema['x-kubernetes-int-or-string'] === true ||
+  schema['x-kubernetes-list-map-keys'] !== undefined ||
+  schema['x-kubernetes-list-type'] !== undefined ||
+  schema['x-kubernetes-validations'] !== undefined
+
+/** Every version has a schema; of definitions that were stored without, those that are served. */
+function* validatePresence(
+  { preserveUnknownFields }: Spec,
+  at: Ref<Spec>,
+  { layout: { shared, versions }, strict }: { layout: Layout; strict: Strictness },
+): Iterable<FieldError> {
+  if (shared.schema?.openAPIV3Schema || (!strict.schemas && preserveUnknownFields)) return
+  for (const [i, { served, schema }] of versions.entries()) {
+    if (schema?.openAPIV3Schema) continue
+    const there = at.versions[i]!.schema.openAPIV3Schema
+    if (strict.schemas) yield required(there)
+    else if (served) yield required(there, 'because otherwise all fields are pruned')
+  }
+}
+
+function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): Iterable<FieldError> {
+  const { versions } = layout
+  for (const [i, version] of versions.entries()) {
+    const there = at.versions[i]!
+    const faults = isDNS1035Label(version.name)
+    if (faults.length > 0) yield invalid(there.name, faults.join(','))
+    yield* validateDeprecation(version, there)
+    yield* validateParts(version, partsAt(version, `spec.versions[${i}]`, 'schema'), {
+      hasStatus: hasStatus(layout, i),
+      strict,
+      name: version.name,
+    })
+  }
+  const shown = withValue(at.versions, versions.length === 0 ? null : versions.map(internalVersion))
+  if (new Set(versions.map(({ name }) => name)).size < versions.length) yield invalid(shown, 'must contain unique version names')
+  if (versions.filter(({ storage }) => storage).length !== 1)
+    yield invalid(shown, 'must have exactly one version marked as storage version')
+  // The first version used to have a field of its own.
+  const [first] = versions
+  const faults = first && first.name !== '' ? isDNS1035Label(first.name) : []
+  if (faults.length > 0) yield invalid(refTo(first!.name, 'spec.version'), faults.join(','))
+}
+
+/** Rules on what all versions have in common. */
+function validateShared(layout: Layout, strict: Strictness): Iterable<FieldError> {
+  const { shared, versions } = layout
+  const first = versions[0]?.name ?? ''
+  const at = partsAt(shared, 'spec', 'validation')
+  return validateParts(shared, at, { hasStatus: anyHasStatus(layout), strict, name: first, isShared: true })
+}
+
+type PartsAt = { readonly [P in keyof Parts]-?: Ref<NonNullable<Parts[P]>> } & { readonly schemaFault: Ref<string> }
+
+/** Where the parts are, for errors: not always where they are in the object. */
+function partsAt(parts: Parts, path: string, schema: string): PartsAt {
+  return {
+    schema: refTo(parts.schema, `${path}.${schema}`) as PartsAt['schema'],
+    schemaFault: refTo('', `${path}.schema.openAPIV3Schema`),
+    subresources: refTo(parts.subresources, `${path}.subresources`) as PartsAt['subresources'],
+    additionalPrinterColumns: refTo(
+      parts.additionalPrinterColumns,
+      `${path}.additionalPrinterColumns`,
+    ) as PartsAt['additionalPrinterColumns'],
+    selectableFields: refTo(parts.selectableFields, `${path}.selectableFields`) as PartsAt['selectableFields'],
+  }
+}
+
+type PartsContext = { readonly hasStatus: boolean; readonly strict: Strictness; readonly name: string; readonly isShared?: boolean }
+
+function* validateParts(parts: Parts, at: PartsAt, { hasStatus, strict, name, isShared = false }: PartsContext): Iterable<FieldError> {
+  const { schema, subresources, additionalPrinterColumns = [], selectableFields = [] } = parts
+  const root = schema?.openAPIV3Schema
+  if (root)
+    yield* validateRootSchema(root, at.schema.openAPIV3Schema, { hasStatus, strict: { ...strict, anyCost: strict.unchanged.has(name) } })
+  if (subresources) yield* validateSubresources(subresources, at.subresources)
+  yield* validateColumns(additionalPrinterColumns, at.additionalPrinterColumns)
+  if (selectableFields.length === 0) return
+  if (!root) return yield invalid(withValue(at.selectableFields, ''), isShared ? WITHOUT_VALIDATION : WITHOUT_SCHEMA)
+  const fault = structuralFault(root)
+  if (fault !== undefined) return yield invalid(at.schemaFault, fault)
+  const keepsMany = strict.manySelectable.has(isShared ? '' : name)
+  yield* validateSelectableFields(selectableFields, at.selectableFields, { schema: root, keepsMany })
+}
+
+const WITHOUT_VALIDATION = 'may only be set when validations.schema is included'
+const WITHOUT_SCHEMA = 'may only be set when `version.schema.openAPIV3Schema` is not included'
+
+/** Rules on names as far as there are any: those of the spec and those that are accepted. */
+export function* validateNames(names: DefinitionNames, at: Ref<DefinitionNames>): Iterable<FieldError> {
+  const { plural, singular = '', kind, listKind = '', shortNames = [], categories = [] } = names
+  const faultsOf = (name: string) => (name === '' ? '' : isDNS1035Label(name).join(','))
+  const mixed = 'may have mixed case, but should otherwise match: '
+  if (faultsOf(plural)) yield invalid(at.plural, faultsOf(plural))
+  if (faultsOf(singular)) yield invalid(at.singular, faultsOf(singular))
+  if (faultsOf(kind.toLowerCase())) yield invalid(at.kind, mixed + faultsOf(kind.toLowerCase()))
+  if (faultsOf(listKind.toLowerCase())) yield invalid(at.listKind, mixed + faultsOf(listKind.toLowerCase()))
+  yield* validateLabels(shortNames, at.shortNames)
+  if (kind !== '' && kind === listKind) yield invalid(at.listKind, 'kind and listKind may not be the same')
+  yield* validateLabels(categories, at.categories)
+}
+
+function* validateLabels(labels: readonly string[], at: Ref<string[]>): Iterable<FieldError> {
+  for (const [i, label] of labels.entries()) {
+    const faults = isDNS1035Label(label)
+    if (faults.length > 0) yield invalid(at[i]!, faults.join(','))
+  }
+}
+
+/** What the paths and the storage of objects depend on stays as it is. */
+function* validateKept(spec: Spec, old: Spec, { at, strict }: { at: Ref<Spec>; strict: Strictness }): Iterable<FieldError> {
+  const detail = 'field is immutable'
+  if (strict.names && spec.scope !== old.scope) yield invalid(at.scope, detail)
+  if (strict.names && spec.names.kind !== old.names.kind) yield invalid(at.names.kind, detail)
+  if (spec.group !== old.group) yield invalid(at.group, detail)
+  if (spec.names.plural !== old.names.plural) yield invalid(at.names.plural, detail)
+}
+
+/** A version in which objects may be stored must stay, or they could not be read any more. */
+function* validateStoredVersions(stored: readonly string[], { versions }: Spec, { storedVersions: at }: Ref<Status>): Iterable<FieldError> {
+  if (stored.length === 0) return yield invalid(at, 'must have at least one stored version')
+  const isStorageMissing = ({ name, storage }: DefinitionVersion) => storage && !stored.includes(name)
+  for (const version of (versions ?? []).filter(isStorageMissing)) yield invalid(at, `must have the storage version ${version.name}`)
+  const known = new Set((versions ?? []).map(({ name }) => name))
+  for (const [i, v] of stored.entries())
+    if (!known.has(v) && stored.lastIndexOf(v) === i)
+      yield invalid(
+        at[i]!,
+        `missing from spec.versions; ${v} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${v} and removes ${v} from status.storedVersions`,
+      )
+}

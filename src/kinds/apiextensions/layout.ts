@@ -1,0 +1,37 @@
+/**
+ * A definition as its rules see it. What all versions have in common stands once, above them, as it did in the first version of
+ * this API, and errors name it there: for a definition with one version, that is everything but its name.
+ */
+import { deepEqual } from '../../lib/json-value.ts'
+import type { DefinitionVersion, Spec } from './definition-shapes.ts'
+
+/** The parts of a version that all can have in common. */
+export type Parts = Pick<DefinitionVersion, 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields'>
+
+export type Layout = {
+  /** What all versions have in common. */
+  readonly shared: Parts
+  /** Every version without what is shared. */
+  readonly versions: readonly DefinitionVersion[]
+}
+
+const PARTS = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const
+
+/** Separates what versions have in common from what they have for themselves. */
+export function layoutOf({ versions }: Spec): Layout {
+  const [first, ...others] = versions ?? []
+  if (!first) return { shared: {}, versions: [] }
+  const common = PARTS.filter(part => others.every(other => deepEqual(first[part] ?? null, other[part] ?? null)))
+  const shared: Parts = Object.fromEntries(common.filter(part => first[part] !== undefined).map(part => [part, first[part]]))
+  const isOwn = ([name]: [string, unknown]) => !(common as readonly string[]).includes(name)
+  const own = versions!.map(version => Object.fromEntries(Object.entries(version).filter(isOwn)) as DefinitionVersion)
+  return { shared, versions: own }
+}
+
+/** Whether a version has the status as a path of its own. */
+export const hasStatus = ({ shared, versions }: Layout, i: number): boolean =>
+  (versions.some(({ subresources }) => subresources) ? versions[i]! : shared).subresources?.status !== undefined
+
+/** Whether any version has. */
+export const anyHasStatus = ({ shared, versions }: Layout): boolean =>
+  [shared, ...versions].some(({ subresources }) => subresources?.status !== undefined)

@@ -1,0 +1,218 @@
+/** Rules on the schemas of custom kinds: what may be said in them, at the top, in metadata and elsewhere. */
+import { entry, type FieldError, forbidden, invalid, pathOf, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { validateDefaults } from './default-rules.ts'
+import { type ExpressionScope, rootScope, validateExpressions, validateTotalCost } from './expression-rules.ts'
+import { faultOfPath } from './field-path.ts'
+import { internalSchema } from './internal-form.ts'
+import type { ExpressionRule, Schema } from './json-schema.ts'
+import { validateMapListKeys, validateTopology } from './list-rules.ts'
+import type { Strictness } from './strictness.ts'
+import { structuralFault, validateStructural } from './structural-rules.ts'
+
+/** Rules on the schema of a version, or of all of them. */
+export function validateRootSchema(
+  schema: Schema,
+  at: Ref<Schema>,
+  { hasStatus, strict }: { hasStatus: boolean; strict: Strictness },
+): FieldError[] {
+  const errors: FieldError[] = []
+  if (hasStatus) errors.push(...validateWithStatus(schema, at))
+  if (schema.nullable) errors.push(forbidden(at.nullable, 'nullable cannot be true at the root'))
+  const { problems, fault, scope } = structure(schema, at, strict)
+  errors.push(...problems)
+  const found = validateSchema(schema, at, {
+    strict,
+    scope,
+    isRoot: true,
+    forbidsDefaults: undefined,
+    inMetadata: false,
+    uncorrelated: undefined,
+  })
+  errors.push(...found.schema, ...found.expressions)
+  // What keeps a schema from being read has usually been told in other words by now.
+  if (errors.length === 0 && fault !== undefined) errors.push(invalid(withValue(at, ''), fault))
+  if (scope) errors.push(...validateTotalCost(scope, at))
+  return errors
+}
+
+/** Whether the schema is structural and its defaults are valid: expressions are looked at only then. */
+function structure(schema: Schema, at: Ref<Schema>, strict: Strictness) {
+  if (!strict.structural) return { problems: [] }
+  const fault = structuralFault(schema)
+  if (fault !== undefined) return { problems: [], fault }
+  const problems = validateStructural(schema, at)
+  if (problems.length === 0) problems.push(...validateDefaults(schema, at, strict.prunedDefaults))
+  return problems.length > 0 ? { problems } : { problems, scope: rootScope(schema) }
+}
+
+/** What the schema at the top may say when the status has a path of its own, by the names that errors give. */
+const BESIDE_STATUS = new Map<string, keyof Schema>([
+  ['Description', 'description'],
+  ['Type', 'type'],
+  ['Format', 'format'],
+  ['Title', 'title'],
+  ['Maximum', 'maximum'],
+  ['ExclusiveMaximum', 'exclusiveMaximum'],
+  ['Minimum', 'minimum'],
+  ['ExclusiveMinimum', 'exclusiveMinimum'],
+  ['MaxLength', 'maxLength'],
+  ['MinLength', 'minLength'],
+  ['Pattern', 'pattern'],
+  ['MaxItems', 'maxItems'],
+  ['MinItems', 'minItems'],
+  ['UniqueItems', 'uniqueItems'],
+  ['MultipleOf', 'multipleOf'],
+  ['Required', 'required'],
+  ['Items', 'items'],
+  ['Properties', 'properties'],
+  ['ExternalDocs', 'externalDocs'],
+  ['Example', 'example'],
+  ['XPreserveUnknownFields', 'x-kubernetes-preserve-unknown-fields'],
+  ['XValidations', 'x-kubernetes-validations'],
+])
+const ALLOWED_BESIDE_STATUS: ReadonlySet<string> = new Set(BESIDE_STATUS.values())
+
+/** The status must be validated for itself: nothing at the top may restrict it beyond the schema that it has of its own. */
+function* validateWithStatus(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
+  const { type = '' } = schema
+  const refused = Object.keys(schema).filter(name => !ALLOWED_BESIDE_STATUS.has(name))
+  const comesFirst = refused.some(name => name === 'id' || name.startsWith('$'))
+  if (type !== '' && type !== 'object' && !comesFirst)
+    yield invalid(at.type, 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled')
+  else if (refused.length > 0) {
+    const allowed = [...BESIDE_STATUS.keys()].join(' ')
+    const detail = `only [${allowed}] fields are allowed at the root of the schema if the status subresource is enabled`
+    yield invalid(withValue(at, internalSchema(schema)), detail)
+  }
+}
+
+/** What is known of the place of a schema within the whole. */
+type Place = {
+  readonly strict: Strictness
+  /** Where expressions are; undefined where none are looked at. */
+  readonly scope: ExpressionScope | undefined
+  readonly isRoot: boolean
+  /** Why there may be no defaults here; undefined where there may. */
+  readonly forbidsDefaults: string | undefined
+  /** Within apiVersion, kind or metadata of a whole object. */
+  readonly inMetadata: boolean
+  /** What lies between here and the top whose items cannot be told apart over time. */
+  readonly uncorrelated: string | undefined
+}
+
+/** What is wrong with a schema, and what is wrong with the expressions in it. */
+type Found = { readonly schema: FieldError[]; readonly expressions: FieldError[] }
+
+function validateSchema(schema: Schema, at: Ref<Schema>, place: Place): Found {
+  const found: Found = { schema: [...validateKeywords(schema, at, place)], expressions: [] }
+  for (const [part, there, inside] of partsOf(schema, at, place)) {
+    const inner = validateSchema(part, there, inside)
+    found.schema.push(...inner.schema)
+    found.expressions.push(...inner.expressions)
+  }
+  found.schema.push(...validateTopology(schema, at, place.strict))
+  if (place.strict.mapListKeys) found.schema.push(...validateMapListKeys(schema, at))
+  const rules = schema['x-kubernetes-validations'] ?? []
+  for (const [i, rule] of rules.entries()) found.schema.push(...validateRule(rule, at['x-kubernetes-validations'][i]!, schema))
+  // An expression about something that is wrong itself would only be told what its author cannot change in it.
+  if (rules.length > 0 && found.schema.length === 0 && place.scope)
+    found.expressions.push(
+      ...validateExpressions(schema, at, { scope: place.scope, strict: place.strict, uncorrelated: place.uncorrelated }),
+    )
+  return found
+}
+
+const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+
+function* validateKeywords(schema: Schema, at: Ref<Schema>, { strict, forbidsDefaults, inMetadata }: Place): Iterable<FieldError> {
+  const { type = '', items, additionalProperties, properties } = schema
+  if (strict.types && type !== '' && !TYPES.includes(type)) yield unsupported(at.type, ...TYPES)
+  if (schema.default !== undefined && forbidsDefaults !== undefined) yield forbidden(at.default, `must not be set ${forbidsDefaults}`)
+  for (const name of ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'] as const)
+    if (schema[name] !== undefined) yield forbidden(at[name], `${name} is not supported`)
+  if (type === 'null') yield forbidden(at.type, 'type cannot be set to null, use nullable as an alternative')
+  if (Array.isArray(items)) yield forbidden(at.items, 'items must be a schema object and not an array')
+  if (inMetadata && schema['x-kubernetes-embedded-resource'])
+    yield forbidden(at['x-kubernetes-embedded-resource'], 'must not be used inside of resource meta')
+  if (schema.uniqueItems)
+    yield forbidden(at.uniqueItems, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic')
+  // Members that are described and members that are all alike exclude each other; only saying that there may be any does no harm.
+  if (properties && additionalProperties !== undefined && additionalProperties !== true)
+    yield forbidden(at.additionalProperties, 'additionalProperties and properties are mutual exclusive')
+}
+
+type Part = readonly [schema: Schema, at: Ref<Schema>, place: Place]
+
+/** The schemas directly inside, each with its place. */
+function* partsOf(schema: Schema, at: Ref<Schema>, place: Place): Iterable<Part> {
+  const { scope, inMetadata } = place
+  const inside: Place = { ...place, isRoot: false }
+  const { additionalProperties, properties = {}, items } = schema
+  if (typeof additionalProperties === 'object') {
+    const reason = inMetadata ? 'inside additionalProperties applying to object metadata' : place.forbidsDefaults
+    const into = { ...inside, forbidsDefaults: reason, scope: scope?.values(additionalProperties) }
+    yield [additionalProperties, at.additionalProperties as Ref<Schema>, into]
+  }
+  for (const [name, member] of Object.entries(properties)) yield memberPart(schema, name, member, { at, place })
+  yield* restrictingParts(schema, at, { ...inside, scope: undefined })
+  if (items) {
+    // Only items that have keys can be found again in what was stored.
+    const uncorrelated = schema['x-kubernetes-list-type'] === 'map' ? place.uncorrelated : (place.uncorrelated ?? pathOf(at))
+    const each = Array.isArray(items) ? items : [items]
+    for (const [i, item] of each.entries()) {
+      const there = (Array.isArray(items) ? (at.items as Ref<Schema[]>)[i]! : at.items) as Ref<Schema>
+      yield [item, there, { ...inside, uncorrelated, scope: scope?.items(item) }]
+    }
+  }
+  for (const [name, part] of Object.entries(schema.dependencies ?? {}))
+    if (part !== null && !Array.isArray(part)) yield [part, entry(at.dependencies, name) as Ref<Schema>, { ...inside, scope: undefined }]
+}
+
+const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersion'])
+
+function memberPart(schema: Schema, name: string, member: Schema, { at, place }: { at: Ref<Schema>; place: Place }): Part {
+  const isMeta = (place.isRoot || schema['x-kubernetes-embedded-resource'] === true) && META_FIELDS.has(name)
+  const into: Place = {
+    ...place,
+    isRoot: false,
+    scope: place.scope?.member(name, member),
+    inMetadata: place.inMetadata || isMeta,
+    forbidsDefaults: isMeta && place.isRoot ? `in top-level ${name}` : place.forbidsDefaults,
+  }
+  return [member, entry(at.properties, name), into]
+}
+
+function* restrictingParts(
+  { not, allOf = [], oneOf = [], anyOf = [], definitions = {} }: Schema,
+  at: Ref<Schema>,
+  place: Place,
+): Iterable<Part> {
+  if (not) yield [not, at.not, place]
+  for (const [i, part] of allOf.entries()) yield [part, at.allOf[i]!, place]
+  for (const [i, part] of oneOf.entries()) yield [part, at.oneOf[i]!, place]
+  for (const [i, part] of anyOf.entries()) yield [part, at.anyOf[i]!, place]
+  for (const [name, part] of Object.entries(definitions)) yield [part, entry(at.definitions, name), place]
+}
+
+const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
+
+/** Rules on a rule that need not understand its expressions. */
+function* validateRule(rule: ExpressionRule, at: Ref<ExpressionRule>, schema: Schema): Iterable<FieldError> {
+  const { message = '', messageExpression = '', reason, fieldPath = '' } = rule
+  if (trim(rule.rule) === '') yield required(at.rule, 'rule is not specified')
+  else if (message !== '' && trim(message) === '') yield invalid(at.message, 'must be non-empty if specified')
+  else if (hasLineBreaks(trim(message))) yield invalid(at.message, 'must not contain line breaks')
+  else if (hasLineBreaks(trim(rule.rule)) && trim(message) === '')
+    yield required(at.message, 'message must be specified if rule contains line breaks')
+  if (messageExpression !== '' && trim(messageExpression) === '')
+    yield required(at.messageExpression, 'messageExpression must be non-empty if specified')
+  if (reason !== undefined && !REASONS.includes(reason)) yield unsupported(at.reason, ...REASONS)
+  if (fieldPath === '') return
+  if (trim(fieldPath) === '') yield invalid(at.fieldPath, 'must be non-empty if specified')
+  if (hasLineBreaks(fieldPath)) yield invalid(at.fieldPath, 'must not contain line breaks')
+  if (structuralFault(schema) === undefined && faultOfPath(fieldPath, schema) !== undefined)
+    yield invalid(at.fieldPath, 'must be a valid path')
+}
+
+const hasLineBreaks = (text: string) => /[\n\r]/.test(text)
+const trim = (text: string) => text.trim()
