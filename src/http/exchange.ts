@@ -12,6 +12,8 @@ export interface Exchange {
   readonly id: string
   /** Known once the request is authenticated. */
   user: User | undefined
+  /** Who really sent it, when that is somebody else who may act as the user. */
+  impersonator?: User
 }
 
 export type Handler = (exchange: Exchange) => Promise<Response>

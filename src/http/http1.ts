@@ -33,6 +33,10 @@ export class Http1Request implements Request {
     return this.#headers
   }
 
+  get headerLines(): readonly string[] {
+    return this.#message.rawHeaders
+  }
+
   get signal(): AbortSignal {
     return this.lifeline.signal
   }

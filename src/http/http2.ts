@@ -7,22 +7,25 @@ import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, ty
 import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => Promise<Response>
-type Connection = { readonly peer: Peer; readonly crowd: Crowd }
+/** Where a stream comes from, and its headers as they were sent. */
+type Connection = { readonly peer: Peer; readonly crowd: Crowd; readonly headerLines: readonly string[] }
 
 class Http2Request implements Request {
   readonly protocol = 'HTTP/2.0'
   readonly method: string
   readonly target: string
   readonly headers: RequestHeaders
+  readonly headerLines: readonly string[]
   readonly peer: Peer
   readonly crowd: Crowd
   readonly lifeline = new Lifeline()
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, crowd }: Connection) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, crowd, headerLines }: Connection) {
     this.method = headers[':method'] ?? 'GET'
     this.target = headers[':path'] ?? ''
     this.headers = headers as RequestHeaders
+    this.headerLines = headerLines
     this.peer = peer
     this.crowd = crowd
     this.#stream = stream

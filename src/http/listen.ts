@@ -185,10 +185,10 @@ export class Listener implements AsyncDisposable {
       })
       session.setTimeout(LIMITS.idleMs)
       session.on('timeout', () => (crowd.isEmpty ? session.close() : probe(session)))
-      session.on('stream', (stream, headers) => {
+      session.on('stream', (stream, headers, _flags, headerLines: readonly string[] = []) => {
         crowd.opened()
         stream.on('close', () => crowd.closed())
-        answerHttp2(stream, headers, { peer, crowd, serve }).catch(error => this.#failed(error, () => stream.destroy()))
+        answerHttp2(stream, headers, { peer, crowd, headerLines, serve }).catch(error => this.#failed(error, () => stream.destroy()))
       })
     })
     return server

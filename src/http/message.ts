@@ -18,6 +18,8 @@ export interface Request {
   /** Path and query as sent, percent-encoding and all. */
   readonly target: string
   readonly headers: RequestHeaders
+  /** Names and values in turn, as they were sent: repeated headers are not joined here. */
+  readonly headerLines?: readonly string[] | undefined
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
   readonly peer: Peer
   /** The requests of the same connection, where many travel side by side. */

@@ -15,6 +15,7 @@ import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, openExchange } from './exchange.ts'
 import { type Fairness, takeTurns } from './fairness.ts'
+import { Impersonation, wantedUser } from './impersonation.ts'
 import type { Log } from './log.ts'
 import { header, type Request, type Response } from './message.ts'
 import type { Metrics } from './metrics.ts'
@@ -41,7 +42,7 @@ export interface Api {
 
 /** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its turn. */
 export function createServe(api: Api): (request: Request) => Promise<Response> {
-  const around = [trace, recover, identify, takeTurns, deadline]
+  const around = [trace, recover, identify, impersonate, takeTurns, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
@@ -60,6 +61,20 @@ const identify =
     exchange.user = found.user
     return next(exchange)
   }
+
+/** Lets those who may go on as somebody else; from here on the request is that user's. */
+const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Handler => {
+  const impersonation = new Impersonation({ authorizer, groupDomain, isConstrained: gate('ConstrainedImpersonation') })
+  return async exchange => {
+    const { request, route } = exchange
+    const wanted = wantedUser(request)
+    if (!wanted) return next(exchange)
+    const requestor = exchange.user!
+    exchange.user = await impersonation.become({ wanted, requestor, attributes: route.attributes, request })
+    exchange.impersonator = requestor
+    return next(exchange)
+  }
+}
 
 async function answer(exchange: Exchange, api: Api): Promise<Response> {
   const { request, route } = exchange

@@ -18,8 +18,8 @@ type BoundObjectReference = Static<typeof BoundObjectReference>
 
 const TokenRequestSpec = message('TokenRequestSpec', {
   audiences: [1, atomic(string).always().omittable(), 'Whom the token is meant for; the server itself when none is named.'],
-  boundObjectRef: [3, BoundObjectReference.always().omittable(), 'The token ends with this object.'],
   expirationSeconds: [4, int64.optional().default(3600), 'How long the token holds; the server may choose less.'],
+  boundObjectRef: [3, BoundObjectReference.always().omittable(), 'The token ends with this object.'],
   attestations: [5, mapOf(atomic(string)), 'What the server is asked to vouch for in the token.'],
 })
 

@@ -12,8 +12,8 @@ const TokenReviewSpec = message('TokenReviewSpec', {
 const TokenReviewStatus = message('TokenReviewStatus', {
   authenticated: [1, bool, 'Whether the token is known and good.'],
   user: [2, UserInfo.orEmpty(), 'Whose the token is.'],
-  error: [3, string, 'Why the token is not believed.'],
   audiences: [4, atomic(string), 'Those of the named audiences that the token is meant for.'],
+  error: [3, string, 'Why the token is not believed.'],
 })
 
 export const TokenReview = defineKind({

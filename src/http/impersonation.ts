@@ -1,0 +1,270 @@
+/** Acting as somebody else: what the headers ask for, and whether the one who asks may. */
+import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import { goQuote } from '../lib/go-text.ts'
+import { setOwn } from '../lib/json-value.ts'
+import { isDNS1123Subdomain, isDomainPrefixedPath } from '../lib/names.ts'
+import { accountGroups, readAccountUser } from '../lib/service-account-name.ts'
+import type { Attributes } from '../schema/access.ts'
+import type { User } from '../schema/kind.ts'
+import { badRequest, StatusError } from '../schema/status-error.ts'
+import type { Request } from './message.ts'
+
+/** Whom a request wants to act as, exactly as its headers say. */
+export type Wanted = {
+  readonly name: string
+  readonly uid: string
+  readonly groups: readonly string[]
+  readonly extra: ReadonlyMap<string, readonly string[]>
+}
+
+const PREFIX = 'impersonate-'
+const EXTRA = 'impersonate-extra-'
+
+/** Reads the headers; undefined when a request acts for itself. Throws a StatusError when they name no user. */
+export function wantedUser({ headers, headerLines }: Pick<Request, 'headers' | 'headerLines'>): Wanted | undefined {
+  let isAsked = false
+  for (const name in headers) if (name.startsWith(PREFIX)) isAsked = true
+  if (!isAsked) return undefined
+  let first: string | undefined
+  let firstUid: string | undefined
+  const groups: string[] = []
+  const extra = new Map<string, string[]>()
+  for (const [field, line] of linesOf(headers, headerLines)) {
+    // Node reads header lines as Latin-1; what they hold is UTF-8.
+    const value = Buffer.from(line, 'latin1').toString('utf8')
+    if (field === 'impersonate-user') first ??= value
+    else if (field === 'impersonate-uid') firstUid ??= value
+    else if (field === 'impersonate-group') groups.push(value)
+    else if (field.startsWith(EXTRA)) {
+      const key = unescapeKey(field.slice(EXTRA.length))
+      extra.set(key, [...(extra.get(key) ?? []), value])
+    }
+  }
+  const [name, uid] = [first ?? '', firstUid ?? '']
+  if (name !== '') return { name, uid, groups, extra }
+  if (uid === '' && groups.length === 0 && extra.size === 0) return undefined
+  throw badRequest(`requested ${goText({ name, uid, groups, extra })} without impersonating a user name`)
+}
+
+/** Every header line by its lower-case name. Node joins repeated headers with commas, which may be part of a group's name. */
+function* linesOf(headers: Request['headers'], lines: Request['headerLines']): Iterable<readonly [string, string]> {
+  if (lines === undefined) {
+    for (const [name, value] of Object.entries(headers)) for (const one of [value ?? []].flat()) yield [name.toLowerCase(), one]
+    return
+  }
+  for (let at = 0; at + 1 < lines.length; at += 2) yield [lines[at]!.toLowerCase(), lines[at + 1]!]
+}
+
+function unescapeKey(key: string): string {
+  try {
+    return decodeURIComponent(key)
+  } catch {
+    return key
+  }
+}
+
+function goText({ name, uid, groups, extra }: Wanted): string {
+  const list = (values: readonly string[]) => (values.length === 0 ? '[]string(nil)' : `[]string{${values.map(goQuote).join(', ')}}`)
+  const keys = [...extra.keys()].sort()
+  const pairs = keys.map(key => `${goQuote(key)}:${list(extra.get(key)!)}`).join(', ')
+  const map = keys.length === 0 ? 'map[string][]string(nil)' : `map[string][]string{${pairs}}`
+  return `&user.DefaultInfo{Name:${goQuote(name)}, UID:${goQuote(uid)}, Groups:${list(groups)}, Extra:${map}}`
+}
+
+export type ImpersonationParts = {
+  readonly authorizer: Authorizer
+  readonly groupDomain: string
+  /** Whether acting as somebody may be allowed for some requests alone. */
+  readonly isConstrained: boolean
+}
+
+/** One request by one who wants to act as another. */
+type Attempt = {
+  readonly wanted: Wanted
+  readonly requestor: User
+  readonly attributes: Attributes
+  readonly request: { readonly signal: AbortSignal }
+}
+
+/** A way in which acting as somebody can be allowed. The last asks for the right to be that user in everything. */
+type Mode = {
+  readonly name: string
+  readonly applies: (wanted: Wanted, requestor: User) => boolean
+  /** How the question is put, where that differs from what was asked. */
+  readonly as?: (requestor: User, attributes: Attributes, isOfUser: boolean) => { requestor: User; attributes: Attributes }
+}
+
+/** From this many on, one question about all is tried before one for each. */
+const MANY = 4
+const REMEMBERED_USERS = 10_000
+const LEGACY = 'impersonate'
+
+/** Decides who may act as whom. */
+export class Impersonation {
+  readonly #parts: ImpersonationParts
+  readonly #modes: readonly (Mode | typeof LEGACY)[]
+  /** Which mode last allowed a user to act as another: it is tried first, and its refusal is the one that is told. */
+  readonly #last = new Map<string, number>()
+
+  constructor(parts: ImpersonationParts) {
+    this.#parts = parts
+    this.#modes = parts.isConstrained ? [...MODES, LEGACY] : [LEGACY]
+  }
+
+  /** The user that the request goes on as. Throws a StatusError when nothing allows that. */
+  async become(attempt: Attempt): Promise<User> {
+    const { name } = attempt.requestor
+    const first = this.#last.get(name)
+    const order = this.#modes.map((_, i) => i)
+    if (first !== undefined) order.unshift(...order.splice(first, 1))
+    let refusal: StatusError | undefined
+    for (const i of order) {
+      try {
+        const user = await this.#try(this.#modes[i]!, attempt)
+        if (!user) continue
+        this.#remember(name, i)
+        return user
+      } catch (error) {
+        if (!(error instanceof StatusError)) throw error
+        refusal ??= error
+      }
+    }
+    throw refusal!
+  }
+
+  #remember(name: string, mode: number): void {
+    this.#last.delete(name)
+    this.#last.set(name, mode)
+    if (this.#last.size > REMEMBERED_USERS) this.#last.delete(this.#last.keys().next().value!)
+  }
+
+  /** Undefined when the mode is not meant for such users. */
+  async #try(mode: Mode | typeof LEGACY, attempt: Attempt): Promise<User | undefined> {
+    if (mode === LEGACY) return this.#checkUser(attempt, undefined)
+    const { wanted, requestor, attributes } = attempt
+    if (!mode.applies(wanted, requestor)) return undefined
+    await this.#check(mode, attempt, { ...attributes, verb: `impersonate-on:${mode.name}:${attributes.verb}` })
+    return this.#checkUser(attempt, mode)
+  }
+
+  /** Asks about each thing that is wanted, and makes the user of them. */
+  async #checkUser(attempt: Attempt, mode: Mode | undefined): Promise<User> {
+    const { wanted } = attempt
+    const ask = (question: Question) => this.#check(mode, attempt, this.#attributes(mode, question), 'of the user')
+    const refuse = (question: Question, why: string) => forbidden(attempt.requestor, this.#attributes(mode, question), why)
+    const node = mode && readNodeUser(wanted.name)
+    const account = readAccountUser(wanted.name)
+    const groups = node ? ['system:nodes'] : account && wanted.groups.length === 0 ? accountGroups(account.namespace) : [...wanted.groups]
+    if (account) await ask({ plural: 'serviceaccounts', ...account })
+    else await ask(node ? { plural: 'nodes', name: node } : { plural: 'users', name: wanted.name })
+    if (wanted.uid !== '') await ask({ plural: 'uids', name: wanted.uid })
+    await askGroups(wanted.groups, { ask, refuse, isConstrained: mode !== undefined })
+    await askExtra(wanted.extra, { ask, refuse, isConstrained: mode !== undefined })
+    return userOf(wanted, groups)
+  }
+
+  #attributes(mode: Mode | undefined, { plural, name, namespace = '', subresource = '' }: Question): Attributes {
+    const authentication = `authentication.${this.#parts.groupDomain}`
+    const isOld = mode === undefined && plural !== 'uids' && plural !== 'userextras'
+    const verb = mode === undefined ? LEGACY : `${LEGACY}:${mode.name}`
+    return { verb, path: '', resource: { group: isOld ? '' : authentication, version: 'v1', plural, subresource, namespace, name } }
+  }
+
+  async #check(mode: Mode | undefined, { requestor, request }: Attempt, attributes: Attributes, isOfUser?: 'of the user'): Promise<void> {
+    const asked = mode?.as?.(requestor, attributes, isOfUser !== undefined) ?? { requestor, attributes }
+    const decision = await this.#parts.authorizer.authorize(asked.requestor, asked.attributes, request)
+    if (decision.verdict !== 'allow') throw forbidden(asked.requestor, asked.attributes, decision.reason)
+  }
+}
+
+type Question = { readonly plural: string; readonly name: string; readonly namespace?: string; readonly subresource?: string }
+type Asking = {
+  readonly ask: (question: Question) => Promise<void>
+  readonly refuse: (question: Question, why: string) => StatusError
+  readonly isConstrained: boolean
+}
+
+async function askGroups(groups: readonly string[], { ask, refuse, isConstrained }: Asking): Promise<void> {
+  const plural = 'groups'
+  if (isConstrained) {
+    if (groups.includes('')) throw refuse({ plural, name: '' }, 'impersonating the empty string group is not allowed')
+    if (groups.includes(MASTERS)) throw refuse({ plural, name: MASTERS }, `impersonating the ${MASTERS} group is not allowed`)
+    if (groups.length >= MANY && (await isAllowed(ask({ plural, name: '*' })))) return
+  }
+  for (const name of groups) await ask({ plural, name })
+}
+const MASTERS = 'system:masters'
+
+async function askExtra(extra: Wanted['extra'], { ask, refuse, isConstrained }: Asking): Promise<void> {
+  const plural = 'userextras'
+  if (isConstrained) {
+    const fault = faultOfExtra(extra)
+    if (fault !== undefined) throw refuse({ plural, name: '' }, fault)
+    const count = [...extra.values()].reduce((sum, values) => sum + values.length, 0)
+    if (count >= MANY && (await isAllowed(ask({ plural, subresource: '*', name: '*' })))) return
+  }
+  for (const [subresource, values] of extra) for (const name of values) await ask({ plural, subresource, name })
+}
+
+/** What must not be there when acting as somebody is allowed for some requests alone. */
+function faultOfExtra(extra: Wanted['extra']): string | undefined {
+  for (const [key, values] of extra) {
+    if (key === '') return 'impersonating the empty string key in extra is not allowed'
+    const faults = isDomainPrefixedPath(key).map(fault =>
+      fault.type === 'required' ? 'extra.key: Required value' : `extra.key: Invalid value: ${goQuote(fault.value)}: ${fault.message}`,
+    )
+    if (faults.length > 0)
+      return `impersonating an invalid key in extra is not allowed: ${faults.length === 1 ? faults[0] : `[${faults.join(', ')}]`}`
+    if (key !== key.toLowerCase()) return `impersonating a non-lowercase key in extra is not allowed: ${goQuote(key)}`
+    if (values.includes('')) return 'impersonating the empty string value in extra is not allowed'
+  }
+  return undefined
+}
+
+async function isAllowed(asked: Promise<void>): Promise<boolean> {
+  try {
+    await asked
+    return true
+  } catch (error) {
+    if (error instanceof StatusError) return false
+    throw error
+  }
+}
+
+/** Whoever is not anonymous is in the group of those who are known, unless it says that it is not. */
+function userOf({ name, uid, extra }: Wanted, groups: string[]): User {
+  const unknown = 'system:unauthenticated'
+  const added = name === 'system:anonymous' ? unknown : 'system:authenticated'
+  if (!groups.includes(added) && !groups.includes(unknown)) groups.push(added)
+  const attributes: Record<string, readonly string[]> = {}
+  for (const [key, values] of extra) setOwn(attributes, key, values)
+  return { name, groups, ...(uid !== '' && { uid }), ...(extra.size > 0 && { extra: attributes }) }
+}
+
+const NODE = 'system:node:'
+const readNodeUser = (user: string): string | undefined =>
+  user.startsWith(NODE) && isDNS1123Subdomain(user.slice(NODE.length)).length === 0 ? user.slice(NODE.length) : undefined
+const isNameOnly = ({ uid, groups, extra }: Wanted) => uid === '' && groups.length === 0 && extra.size === 0
+const NODE_NAME = 'authentication.kubernetes.io/node-name'
+
+const MODES: readonly Mode[] = [
+  {
+    name: 'associated-node',
+    applies(wanted, { name, extra = {} }) {
+      const node = readNodeUser(wanted.name)
+      const own = Object.hasOwn(extra, NODE_NAME) ? extra[NODE_NAME]! : []
+      return isNameOnly(wanted) && node !== undefined && readAccountUser(name) !== undefined && own.length === 1 && own[0] === node
+    },
+    // The right is to act as whichever node the account runs on, so which one that is, and in which pod, is not asked about.
+    as: (requestor, attributes, isOfUser) => ({
+      requestor: {
+        ...requestor,
+        extra: { 'authentication.kubernetes.io/associated-node-keys': Object.keys(requestor.extra ?? {}).sort() },
+      },
+      attributes: isOfUser ? { ...attributes, resource: { ...attributes.resource!, name: '*' } } : attributes,
+    }),
+  },
+  { name: 'arbitrary-node', applies: wanted => isNameOnly(wanted) && readNodeUser(wanted.name) !== undefined },
+  { name: 'serviceaccount', applies: wanted => isNameOnly(wanted) && readAccountUser(wanted.name) !== undefined },
+  { name: 'user-info', applies: ({ name }) => readNodeUser(name) === undefined && readAccountUser(name) === undefined },
+]
