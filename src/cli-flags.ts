@@ -78,8 +78,14 @@ export const FLAGS: readonly Flag[] = [
   {
     name: 'anonymous-auth',
     takes: 'BOOL',
-    doc: 'let health and version be read without credentials (default true)',
+    doc: 'let requests without credentials be those of system:anonymous, who may read health and version (default true)',
     read: (v, c) => (c.anonymousAuth = readBool(v)),
+  },
+  {
+    name: 'authorization-mode',
+    takes: 'LIST',
+    doc: 'who decides what users may do, asked in order: RBAC (default), AlwaysAllow, AlwaysDeny',
+    read: (v, c) => (c.authorizationMode = v.split(',')),
   },
   {
     name: 'group-domain',

@@ -7,7 +7,7 @@ import { Authenticators } from '../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../authn/certificate.ts'
 import { BearerAuthenticator, TokenChain } from '../authn/token.ts'
 import { parseTokenFile, TokenFile } from '../authn/token-file.ts'
-import { authenticatedOnly } from '../authz/authenticated-only.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
 import { DaemonSet } from '../kinds/apps/daemonset.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { Secret } from '../kinds/core/secret.ts'
@@ -38,6 +38,14 @@ export function testCatalog(): Catalog {
 
 export const TOKENS = 'secret-token,jane,u1,"devs,ops"\n'
 
+/** Users with credentials may do everything, others ask for health and version. */
+const knownUsers: Authorizer = {
+  authorize({ groups }, { verb, path, resource }) {
+    const isPublic = resource === undefined && verb === 'get' && /^\/(healthz|livez|readyz|version)(\/|$)/.test(path)
+    return { verdict: groups.includes('system:authenticated') || isPublic ? 'allow' : 'no-opinion' }
+  },
+}
+
 /** The server without a socket. */
 export function testApi({ handle = () => nothing(), health = { live: [], ready: [] }, log = createLog('silent') }: Options = {}) {
   const catalog = testCatalog()
@@ -55,7 +63,7 @@ export function testApi({ handle = () => nothing(), health = { live: [], ready: 
     catalog,
     registry,
     authenticator: new Authenticators(authenticators, { anonymous: true }),
-    authorizer: authenticatedOnly,
+    authorizer: knownUsers,
     endpoints,
     metrics,
     log,

@@ -33,6 +33,8 @@ export type Config = {
   /** Ports of nodes that services get, both ends included. */
   readonly serviceNodePortRange: { readonly from: number; readonly to: number }
   readonly anonymousAuth: boolean
+  /** Who is asked what users may do, one after the other. */
+  readonly authorizationMode: readonly string[]
   readonly logLevel: Level
   /** How long a drain waits for requests under way. */
   readonly drainMs: number
@@ -46,7 +48,10 @@ export type Config = {
 }
 
 /** The controllers there are. */
-export const CONTROLLERS = ['service-cidr-controller'] as const
+export const CONTROLLERS = ['clusterrole-aggregation-controller', 'service-cidr-controller'] as const
+
+/** The ways there are to decide what users may do. */
+export const AUTHORIZATION_MODES = ['RBAC', 'AlwaysAllow', 'AlwaysDeny'] as const
 
 /** Whether a controller runs: named, or not taken out of all. */
 export function runsController({ controllers }: Config, name: (typeof CONTROLLERS)[number]): boolean {
@@ -77,6 +82,7 @@ export const DEFAULTS: Config = {
   serviceClusterIpRange: ['10.0.0.0/24'],
   serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,
+  authorizationMode: ['RBAC'],
   logLevel: 'warn',
   drainMs: 10_000,
   historyMs: 600_000,
@@ -129,10 +135,21 @@ export function checkConfig(config: Config): Config {
   const { from, to } = config.serviceNodePortRange
   if (!(from >= 1 && from <= to && to <= 65535))
     throw new ConfigError(`--service-node-port-range takes ports such as 30000-32767, not ${from}-${to}`)
+  checkModes(config.authorizationMode)
   for (const name of controllers)
     if (name !== '*' && name !== 'none' && !(CONTROLLERS as readonly string[]).includes(name.replace(/^-/, '')))
       throw new ConfigError(
         `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${CONTROLLERS.join(', ')}`,
       )
   return { ...config, dataDir: resolve(config.dataDir) }
+}
+
+function checkModes(modes: readonly string[]): void {
+  const takes = `it takes a list of ${AUTHORIZATION_MODES.join(', ')}`
+  if (modes.length === 0) throw new ConfigError(`--authorization-mode must name one way at least; ${takes}`)
+  for (const [i, mode] of modes.entries()) {
+    if (!(AUTHORIZATION_MODES as readonly string[]).includes(mode))
+      throw new ConfigError(`--authorization-mode: this version has no mode "${mode}"; ${takes}`)
+    if (modes.indexOf(mode) !== i) throw new ConfigError(`--authorization-mode: "${mode}" is named twice`)
+  }
 }

@@ -2,7 +2,6 @@
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
-import { authenticatedOnly } from '../authz/authenticated-only.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
@@ -31,6 +30,7 @@ import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
 import { admissionPlugins } from './admission-plugins.ts'
+import { openAuthorization } from './authorization.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
@@ -105,11 +105,12 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const reader = objectReader(catalog, caches)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
   const identity = openIdentity(config, { files, reader })
-  const authorizer: Authorizer = authenticatedOnly
   const ending = new AbortController()
   open.push(async () => ending.abort())
   const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
   const network = await openServiceNetwork(config, beside)
+  const authorization = openAuthorization(config, beside)
+  const { authorizer } = authorization
   const registry: Registry = createRegistry({
     store,
     caches,
@@ -119,14 +120,10 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
     parts: () => [{ name: 'store', problem }],
-    access: {
-      ...identity.access,
-      authorize: (user, attributes, request) => authorizer.authorize(user, attributes, request),
-      rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: true }),
-    },
+    access: { ...identity.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
-  await Promise.all([claimed, pki.saved, identity.saved, network.prepare()])
+  await Promise.all([claimed, pki.saved, identity.saved, network.prepare(), authorization.prepare()])
   const listener = await openPort(config, {
     catalog,
     registry,
@@ -142,7 +139,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     ending,
     open,
   })
-  await network.start(listener.address)
+  await Promise.all([network.start(listener.address), authorization.start()])
   const { address, port } = listener.address
   const url = `https://${reachable(address)}:${port}`
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }

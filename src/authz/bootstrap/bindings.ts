@@ -1,0 +1,69 @@
+/** Who has the roles that every server has, and the roles that hold in one namespace. */
+import { EVENTS, type RoleTable } from './notation.ts'
+
+/** `User NAME`, `Group NAME` or `ServiceAccount NAMESPACE/NAME`. */
+export type SubjectText = string
+
+/** By the name of a cluster role and of its binding. */
+export const CLUSTER_BINDINGS: Readonly<Record<string, readonly SubjectText[]>> = {
+  'cluster-admin': ['Group system:masters'],
+  'system:basic-user': ['Group system:authenticated'],
+  'system:cluster-trust-bundle-discovery': ['Group system:serviceaccounts'],
+  'system:discovery': ['Group system:authenticated'],
+  'system:kube-controller-manager': ['User system:kube-controller-manager'],
+  'system:kube-dns': ['ServiceAccount kube-system/kube-dns'],
+  'system:kube-scheduler': ['User system:kube-scheduler'],
+  'system:monitoring': ['Group system:monitoring'],
+  // Nodes are told what they may do one by one; who trusts them with all of it adds them here.
+  'system:node': [],
+  'system:node-proxier': ['User system:kube-proxy'],
+  'system:public-info-viewer': ['Group system:authenticated', 'Group system:unauthenticated'],
+  'system:service-account-issuer-discovery': ['Group system:serviceaccounts'],
+  'system:volume-scheduler': ['User system:kube-scheduler'],
+}
+
+const LEADER_LOCKING: RoleTable[string] = [
+  ['read create update', 'coordination.', 'leases'],
+  ['read create update', 'coordination.', 'leasecandidates'],
+]
+
+/** By namespace, then by name. */
+export const NAMESPACE_ROLES: Readonly<Record<string, RoleTable>> = {
+  'kube-public': {
+    'system:controller:bootstrap-signer': [['read', 'core', 'configmaps'], ['update', 'core', 'configmaps', 'cluster-info'], EVENTS],
+  },
+  'kube-system': {
+    'extension-apiserver-authentication-reader': [['read', 'core', 'configmaps', 'extension-apiserver-authentication']],
+    'system::leader-locking-kube-controller-manager': LEADER_LOCKING,
+    'system::leader-locking-kube-scheduler': LEADER_LOCKING,
+    'system:controller:bootstrap-signer': [['read', 'core', 'secrets']],
+    'system:controller:cloud-provider': [['read create', 'core', 'configmaps']],
+    'system:controller:token-cleaner': [['read delete', 'core', 'secrets'], EVENTS],
+  },
+}
+
+type NamespaceBinding = { readonly role?: string; readonly subjects: readonly SubjectText[] }
+
+/** By namespace, then by name, which is that of the role as well unless it says another. */
+export const NAMESPACE_BINDINGS: Readonly<Record<string, Readonly<Record<string, NamespaceBinding>>>> = {
+  'kube-public': { 'system:controller:bootstrap-signer': { subjects: ['ServiceAccount kube-system/bootstrap-signer'] } },
+  'kube-system': {
+    'system::extension-apiserver-authentication-reader': {
+      role: 'extension-apiserver-authentication-reader',
+      subjects: ['User system:kube-controller-manager', 'User system:kube-scheduler'],
+    },
+    'system::leader-locking-kube-controller-manager': {
+      subjects: [
+        'User system:kube-controller-manager',
+        'ServiceAccount kube-system/kube-controller-manager',
+        'ServiceAccount kube-system/leader-election-controller',
+      ],
+    },
+    'system::leader-locking-kube-scheduler': {
+      subjects: ['User system:kube-scheduler', 'ServiceAccount kube-system/kube-scheduler'],
+    },
+    'system:controller:bootstrap-signer': { subjects: ['ServiceAccount kube-system/bootstrap-signer'] },
+    'system:controller:cloud-provider': { subjects: ['ServiceAccount kube-system/cloud-provider'] },
+    'system:controller:token-cleaner': { subjects: ['ServiceAccount kube-system/token-cleaner'] },
+  },
+}

@@ -1,0 +1,33 @@
+/** How the roles that every server has are written down: a rule is a line of words. */
+import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
+
+/**
+ * Verbs, API groups and resources of a rule, and the names that it is limited to, each as words between spaces. `read` and
+ * `write` stand for several verbs, `core` for the group without a name; a group that ends in a dot goes on with the domain of
+ * the server. Of a rule on paths the second is `paths` and the third lists them.
+ */
+export type RuleLine = readonly [verbs: string, groups: string, resources: string, names?: string]
+export type RoleTable = Readonly<Record<string, readonly RuleLine[]>>
+
+/** Nearly everybody tells what happened. */
+export const EVENTS: RuleLine = ['create patch update', 'core events.', 'events']
+
+const VERBS: Readonly<Record<string, readonly string[]>> = {
+  read: ['get', 'list', 'watch'],
+  write: ['create', 'delete', 'deletecollection', 'patch', 'update'],
+}
+
+/** The rule that a line stands for; its lists are in order. */
+export function ruleOf([verbs, groups, resources, names]: RuleLine, groupDomain: string): PolicyRule {
+  if (groups === 'paths') return { verbs: verbsOf(verbs), nonResourceURLs: words(resources) }
+  const apiGroups = words(groups).map(group => (group === 'core' ? '' : group.endsWith('.') ? group + groupDomain : group))
+  const rule = { verbs: verbsOf(verbs), apiGroups, resources: words(resources) }
+  return names === undefined ? rule : { ...rule, resourceNames: words(names) }
+}
+
+function verbsOf(text: string): string[] {
+  const verbs = words(text).flatMap(verb => VERBS[verb] ?? verb)
+  return verbs.length === 1 ? verbs : verbs.sort()
+}
+
+const words = (text: string) => text.split(' ')

@@ -1,0 +1,97 @@
+/** The roles and bindings that every server has, as objects. */
+import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
+import type { RoleResource } from '../role-index.ts'
+import { CLUSTER_BINDINGS, NAMESPACE_BINDINGS, NAMESPACE_ROLES, type SubjectText } from './bindings.ts'
+import { AGGREGATED_PARTS, CLUSTER_ROLES } from './cluster-roles.ts'
+import { COMPONENT_ROLES } from './component-roles.ts'
+import { CONTROLLER_ROLES } from './controller-roles.ts'
+import { type RuleLine, ruleOf } from './notation.ts'
+
+type Texts = Readonly<Record<string, string>>
+type Metadata = { readonly name: string; readonly namespace?: string; readonly labels: Texts; readonly annotations: Texts }
+export type Subject = { readonly kind: string; readonly apiGroup?: string; readonly name: string; readonly namespace?: string }
+
+export type WantedRole = {
+  readonly metadata: Metadata
+  /** Null where they are gathered from other roles. */
+  readonly rules: readonly PolicyRule[] | null
+  readonly aggregationRule?: { readonly clusterRoleSelectors: readonly object[] }
+}
+export type WantedBinding = {
+  readonly metadata: Metadata
+  readonly subjects?: readonly Subject[]
+  readonly roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string }
+}
+export type Wanted =
+  | { readonly resource: RoleResource & ('clusterroles' | 'roles'); readonly object: WantedRole }
+  | { readonly resource: RoleResource & ('clusterrolebindings' | 'rolebindings'); readonly object: WantedBinding }
+
+/** Says on an object that servers may add to it what later versions need. */
+export const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
+/** Users are given these; each gathers the rules of the roles that are labelled for it. `into` is the next larger one. */
+const AGGREGATED = { admin: {}, edit: { into: 'admin' }, view: { into: 'edit' } } as const
+
+/** What holds in the whole cluster. */
+export function* clusterPolicy(groupDomain: string): Iterable<Wanted> {
+  const label = (role: string) => ({ [`rbac.authorization.${groupDomain}/aggregate-to-${role}`]: 'true' })
+  const roleFrom = (name: string, lines: readonly RuleLine[], labels?: Texts): Wanted => ({
+    resource: 'clusterroles',
+    object: { metadata: metadataOf(name, labels), rules: lines.map(line => ruleOf(line, groupDomain)) },
+  })
+  for (const [name, into] of Object.entries(AGGREGATED) as [string, { into?: string }][]) {
+    const clusterRoleSelectors = [{ matchLabels: label(name) }]
+    const metadata = metadataOf(name, into.into === undefined ? {} : label(into.into))
+    yield { resource: 'clusterroles', object: { metadata, rules: null, aggregationRule: { clusterRoleSelectors } } }
+    const part = `system:aggregate-to-${name}`
+    yield roleFrom(part, AGGREGATED_PARTS[part]!, label(name))
+  }
+  for (const [name, lines] of Object.entries({ ...CLUSTER_ROLES, ...COMPONENT_ROLES }))
+    yield roleFrom(name.replace('{group_domain}', groupDomain), lines)
+  for (const [name, subjects] of Object.entries(CLUSTER_BINDINGS)) yield clusterBinding(name, subjects, groupDomain)
+  for (const [name, lines] of Object.entries(CONTROLLER_ROLES)) {
+    yield roleFrom(`system:controller:${name}`, lines)
+    yield clusterBinding(`system:controller:${name}`, [`ServiceAccount kube-system/${name}`], groupDomain)
+  }
+}
+
+/** What holds in namespaces; those are there before it. */
+export function* namespacePolicy(groupDomain: string): Iterable<Wanted> {
+  for (const [namespace, roles] of Object.entries(NAMESPACE_ROLES))
+    for (const [name, lines] of Object.entries(roles)) {
+      const metadata = { ...metadataOf(name), namespace }
+      yield { resource: 'roles', object: { metadata, rules: lines.map(line => ruleOf(line, groupDomain)) } }
+    }
+  for (const [namespace, bindings] of Object.entries(NAMESPACE_BINDINGS))
+    for (const [name, { role = name, subjects }] of Object.entries(bindings)) {
+      const metadata = { ...metadataOf(name), namespace }
+      yield { resource: 'rolebindings', object: bindingOf(metadata, { role: ['Role', role], subjects, groupDomain }) }
+    }
+}
+
+const clusterBinding = (name: string, subjects: readonly SubjectText[], groupDomain: string): Wanted => ({
+  resource: 'clusterrolebindings',
+  object: bindingOf(metadataOf(name), { role: ['ClusterRole', name], subjects, groupDomain }),
+})
+
+const metadataOf = (name: string, labels: Texts = {}): Metadata => ({
+  name,
+  labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults', ...labels },
+  annotations: { [AUTOUPDATE]: 'true' },
+})
+
+type Bound = {
+  readonly role: readonly [kind: string, name: string]
+  readonly subjects: readonly SubjectText[]
+  readonly groupDomain: string
+}
+
+function bindingOf(metadata: Metadata, { role: [kind, name], subjects, groupDomain }: Bound): WantedBinding {
+  const apiGroup = `rbac.authorization.${groupDomain}`
+  const subjectOf = (text: SubjectText): Subject => {
+    const [kind, subject] = text.split(' ') as [string, string]
+    if (kind !== 'ServiceAccount') return { kind, apiGroup, name: subject }
+    const [namespace, name] = subject.split('/') as [string, string]
+    return { kind, name, namespace }
+  }
+  return { metadata, ...(subjects.length > 0 && { subjects: subjects.map(subjectOf) }), roleRef: { apiGroup, kind, name } }
+}

@@ -1,0 +1,45 @@
+/** What is missing from a role or binding that every server has, when it is there already: much may be added, nothing is taken away. */
+import { uncovered } from '../../kinds/rbac/coverage.ts'
+import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
+import { deepEqual } from '../../lib/json-value.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import { AUTOUPDATE, type Subject, type WantedBinding, type WantedRole } from './policy.ts'
+
+/** The fields to write, as a merge patch; undefined when nothing is missing, or the object is not to be touched. */
+export function missingFromRole(stored: AnyObject, wanted: WantedRole): object | undefined {
+  if (isProtected(stored)) return undefined
+  const { rules, aggregationRule } = stored as AnyObject & Pick<WantedRole, 'aggregationRule'> & { rules?: PolicyRule[] | null }
+  const held = rules ?? []
+  const wants = wanted.rules ?? []
+  const added = deepEqual(held, wants) ? [] : uncovered(held, wants)
+  const selectors = aggregationRule?.clusterRoleSelectors ?? []
+  const wantedSelectors = wanted.aggregationRule?.clusterRoleSelectors ?? []
+  const addedSelectors = wantedSelectors.filter(selector => !selectors.some(each => deepEqual(each, selector)))
+  return patchOf({
+    ...metadataMissing(stored, wanted),
+    ...(added.length > 0 && { rules: [...held, ...added] }),
+    ...(addedSelectors.length > 0 && { aggregationRule: { clusterRoleSelectors: [...selectors, ...addedSelectors] } }),
+    // A role that gathers rules from others would not keep those that it should have.
+    ...(!wanted.aggregationRule && aggregationRule && { aggregationRule: null }),
+  })
+}
+
+/** As of roles; `recreate` when the binding is of another role, which cannot be changed. */
+export function missingFromBinding(stored: AnyObject, wanted: WantedBinding): object | 'recreate' | undefined {
+  if (isProtected(stored)) return undefined
+  const { roleRef, subjects = [] } = stored as AnyObject & { roleRef: object; subjects?: Subject[] }
+  if (!deepEqual(roleRef, wanted.roleRef)) return 'recreate'
+  const added = (wanted.subjects ?? []).filter(subject => !subjects.some(each => deepEqual(each, subject)))
+  return patchOf({ ...metadataMissing(stored, wanted), ...(added.length > 0 && { subjects: [...subjects, ...added] }) })
+}
+
+const isProtected = ({ metadata }: AnyObject) => metadata.annotations?.[AUTOUPDATE] === 'false'
+const patchOf = (patch: object) => (Object.keys(patch).length === 0 ? undefined : patch)
+
+function metadataMissing({ metadata }: AnyObject, { metadata: wanted }: WantedRole | WantedBinding): { metadata?: object } {
+  const absent = (from: Readonly<Record<string, string>>, has: Readonly<Record<string, string>> = {}) =>
+    Object.fromEntries(Object.entries(from).filter(([key]) => !Object.hasOwn(has, key)))
+  const labels = patchOf(absent(wanted.labels, metadata.labels))
+  const annotations = patchOf(absent(wanted.annotations, metadata.annotations))
+  return labels || annotations ? { metadata: { ...(labels && { labels }), ...(annotations && { annotations }) } } : {}
+}

@@ -1,0 +1,63 @@
+/** Objects of the server's own, stored as creates would store them but many at once and without asking what is known to hold. */
+import type { Caches } from '../cache/caches.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
+import { formatTime, instantOf } from '../lib/time.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
+import type { AnyType } from '../schema/types.ts'
+import type { Store } from '../storage/store.ts'
+import { storedForm } from './stored-form.ts'
+
+export type Seeding = {
+  readonly store: Store
+  readonly caches: Caches
+  readonly newUid: () => string
+  readonly now: Date
+  /** Who comes to own them. */
+  readonly manager: string
+}
+
+/** An object with all that its kind's defaults would fill in, fields in the order of its type; it is not looked at again. */
+export type Seed = { readonly resource: Resource; readonly object: Omit<AnyObject, 'kind' | 'apiVersion'> }
+
+/** Stores those whose names are free, in one commit. */
+export async function seed(seeds: Iterable<Seed>, { store, caches, newUid, now, manager }: Seeding): Promise<void> {
+  const time = formatTime(instantOf(now.getTime()))
+  const written: ReturnType<Store['swap']>[] = []
+  for (const { resource, object } of seeds) {
+    const { kind, apiVersion } = resource
+    const { name = '', namespace = '', ...others } = object.metadata
+    const fieldsV1 = fieldsOf(resource.type, object as unknown as JsonObject)
+    const managedFields = [{ manager, operation: 'Update', apiVersion, time, fieldsType: 'FieldsV1', fieldsV1 }]
+    const metadata = { name, ...(namespace && { namespace }), uid: newUid(), ...others, creationTimestamp: time, managedFields }
+    const stored = { kind, apiVersion, ...object, metadata } as AnyObject
+    const value = storedForm(stored)
+    caches.remember(value, stored)
+    written.push(store.swap(keyOf(resource, namespace, name), { expect: 0, value }))
+  }
+  const swaps = await Promise.all(written)
+  await caches.reached(swaps.reduce((last, swap) => (swap.ok ? Math.max(last, swap.revision) : last), 0))
+}
+
+/** The fields that an object sets, as its owner is told to own them. The lists of seeds are owned as a whole. */
+function fieldsOf(type: AnyType, object: JsonObject): JsonObject {
+  const { metadata, ...own } = object
+  const { name: _, namespace: __, ...shown } = metadata as JsonObject
+  const fields = { ...below(type, own), 'f:metadata': below(undefined, shown) }
+  return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function below(type: AnyType | undefined, value: JsonObject): JsonObject {
+  const fields: JsonObject = {}
+  for (const key of Object.keys(value).sort()) if (value[key] !== null) fields[`f:${key}`] = fieldsAt(memberOf(type, key), value[key]!)
+  return fields
+}
+
+function fieldsAt(type: AnyType | undefined, value: Json): JsonObject {
+  if (type?.flags.atomic || typeof value !== 'object' || value === null || Array.isArray(value)) return {}
+  return { '.': {}, ...below(type, value) }
+}
+
+function memberOf(type: AnyType | undefined, key: string): AnyType | undefined {
+  return type?.shape.kind === 'message' ? type.shape.fields[key]?.[1] : undefined
+}

@@ -1,0 +1,67 @@
+/** What decides about requests: the modes that were configured, over the roles that are stored. */
+import type { Authorizer, RuleResolver } from '../authz/authorizer.ts'
+import { alwaysAllow, alwaysDeny, inTurn, type NamedAuthorizer } from '../authz/modes.ts'
+import { rbacAuthorizer } from '../authz/rbac.ts'
+import type { RoleIndex } from '../authz/role-index.ts'
+import type { Caches } from '../cache/caches.ts'
+import { startClusterRoleAggregationController } from '../controllers/clusterroleaggregation/controller.ts'
+import type { Log } from '../http/log.ts'
+import type { Registry } from '../registry/api.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import { LocalClient } from '../registry/local-client.ts'
+import type { Store } from '../storage/store.ts'
+import { type AUTHORIZATION_MODES, type Config, runsController } from './config.ts'
+import { ensureClusterRoles, ensureNamespaceRoles, MANAGER, openRoleIndex } from './roles.ts'
+
+export type AuthorizationParts = {
+  readonly store: Store
+  readonly caches: Caches
+  readonly catalog: Catalog
+  /** Asked for after the registry has been made. */
+  readonly registry: () => Registry
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+  readonly log: Log
+  /** Ends all that goes on beside requests. */
+  readonly signal: AbortSignal
+}
+
+export interface Authorization {
+  readonly authorizer: Authorizer & RuleResolver
+  readonly roles: RoleIndex
+  /** Creates the roles of the cluster that every server has. Before anything is served. */
+  prepare(): Promise<void>
+  /** Creates those of namespaces, which are there by now, and starts what keeps roles up to date. */
+  start(): Promise<void>
+}
+
+const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
+
+export function openAuthorization(config: Config, parts: AuthorizationParts): Authorization {
+  const { store, caches, catalog, gate, now, log, signal } = parts
+  const { groupDomain } = config
+  const roles = openRoleIndex({ catalog, groupDomain, caches })
+  const byMode: Readonly<Record<(typeof AUTHORIZATION_MODES)[number], () => NamedAuthorizer>> = {
+    RBAC: () => rbacAuthorizer(roles, groupDomain),
+    AlwaysAllow: () => alwaysAllow,
+    AlwaysDeny: () => alwaysDeny,
+  }
+  const clientOf = (manager: string) =>
+    new LocalClient({ registry: parts.registry(), caches, user: SERVER, manager, groupDomain, gate, now })
+  const ensuring = () => ({ catalog, groupDomain, store, caches, client: clientOf(MANAGER), now })
+  return {
+    authorizer: inTurn(config.authorizationMode.map(mode => byMode[mode as keyof typeof byMode]())),
+    roles,
+    prepare: () => ensureClusterRoles(ensuring()),
+    async start() {
+      await ensureNamespaceRoles(ensuring())
+      const resource = catalog.find(`rbac.authorization.${groupDomain}`, 'v1', 'clusterroles')
+      if (!resource || !runsController(config, 'clusterrole-aggregation-controller')) return
+      const onError = (error: unknown) => {
+        if (!signal.aborted) log.warn({ error: String(error) }, 'a ClusterRole could not be brought up to date; it will be tried again')
+      }
+      const api = clientOf('clusterrole-aggregation-controller')
+      void startClusterRoleAggregationController({ api, roles: resource, onError, signal })
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { clusterPolicy, namespacePolicy } from '../authz/bootstrap/policy.ts'
+import { ClusterRole } from '../kinds/rbac/clusterrole.ts'
+import { ClusterRoleBinding } from '../kinds/rbac/clusterrolebinding.ts'
+import { Role } from '../kinds/rbac/role.ts'
+import { RoleBinding } from '../kinds/rbac/rolebinding.ts'
+import { Catalog } from '../registry/catalog.ts'
+import { LocalClient } from '../registry/local-client.ts'
+import { NOW, openBench } from '../registry/testing.ts'
+import { resourcesOf } from '../schema/resource.ts'
+import { type Ensuring, ensureClusterRoles, ensureNamespaceRoles, MANAGER } from './roles.ts'
+
+const KINDS = [ClusterRole, ClusterRoleBinding, Role, RoleBinding]
+const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
+
+async function openServer() {
+  const bench = await openBench(KINDS)
+  const { registry, caches, store } = bench
+  const groupDomain = 'k8s.io'
+  const user = { name: 'server', groups: ['system:masters'] }
+  const now = () => NOW
+  const client = new LocalClient({ registry, caches, user, manager: MANAGER, groupDomain, gate: () => false, now })
+  const ensuring: Ensuring = { catalog: new Catalog(resourcesOf(KINDS, groupDomain)), groupDomain, store, caches, client, now }
+  const ensureAll = async () => {
+    await ensureClusterRoles(ensuring)
+    await ensureNamespaceRoles(ensuring)
+  }
+  return { ...bench, ensureAll }
+}
+
+test('what a fresh server has is what plain creates would have stored, byte for byte', async () => {
+  const [seeded, plain] = await Promise.all([openServer(), openBench(KINDS)])
+  await seeded.ensureAll()
+  const wanted = [...clusterPolicy('k8s.io'), ...namespacePolicy('k8s.io')]
+  for (const { resource, object } of wanted) {
+    const sending = { ...(object.metadata.namespace && { namespace: object.metadata.namespace }), userAgent: MANAGER }
+    const { code, body } = await plain.send(`POST ${resource}`, object, sending)
+    assert.equal(code, 201, JSON.stringify(body))
+  }
+  const textOf = (json: Uint8Array) =>
+    Buffer.from(json)
+      .toString()
+      .replace(/"(uid|resourceVersion)":"[^"]+"/g, '"$1":""')
+  for (const resource of resourcesOf(KINDS, 'k8s.io')) {
+    const all = (bench: typeof plain) => [...bench.caches.of(resource).list({ selection: { namespace: '', name: '' } }).versions]
+    const stored = all(plain)
+    for (const [i, { json }] of all(seeded).entries()) assert.equal(textOf(json), textOf(stored[i]!.json))
+  }
+  assert.equal(wanted.length, 141)
+  await Promise.all([seeded.close(), plain.close()])
+})
+
+test('later starts write nothing, and put back what was taken away', async () => {
+  const server = await openServer()
+  await server.ensureAll()
+  const before = server.caches.revision
+  await server.ensureAll()
+  assert.equal(server.caches.revision, before)
+
+  const edit = {
+    metadata: { labels: { mine: 'yes' }, annotations: { [AUTOUPDATE]: null } },
+    rules: [{ verbs: ['x'], apiGroups: [''], resources: ['y'] }],
+  }
+  await server.send('PATCH clusterroles/system:auth-delegator', edit)
+  await server.send('PATCH clusterrolebindings/system:discovery', { subjects: null })
+  await server.send('DELETE clusterroles/system:basic-user')
+  await server.send('DELETE clusterrolebindings/system:kube-dns')
+  const other = { metadata: { name: 'system:kube-dns' }, roleRef: { kind: 'ClusterRole', name: 'cluster-admin' } }
+  await server.send('POST clusterrolebindings', other)
+  await server.ensureAll()
+
+  const get = async (path: string) => (await server.send(`GET ${path}`)).body
+  const delegator = await get('clusterroles/system:auth-delegator')
+  assert.deepEqual(delegator.rules, [
+    { verbs: ['x'], apiGroups: [''], resources: ['y'] },
+    { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },
+    { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'] },
+  ])
+  assert.deepEqual([delegator.metadata.labels.mine, delegator.metadata.annotations], ['yes', { [AUTOUPDATE]: 'true' }])
+  assert.equal((await get('clusterrolebindings/system:discovery')).subjects[0].name, 'system:authenticated')
+  assert.equal((await get('clusterroles/system:basic-user')).metadata.name, 'system:basic-user')
+  assert.equal((await get('clusterrolebindings/system:kube-dns')).roleRef.name, 'system:kube-dns')
+  await server.close()
+})
+
+test('what is marked as not to be updated stays as it is', async () => {
+  const server = await openServer()
+  await server.ensureAll()
+  const frozen = { metadata: { annotations: { [AUTOUPDATE]: 'false' } } }
+  await server.send('PATCH clusterroles/system:discovery', { ...frozen, rules: null })
+  await server.send('PATCH clusterrolebindings/system:discovery', { ...frozen, subjects: null })
+  await server.ensureAll()
+  const [role, binding] = [
+    await server.send('GET clusterroles/system:discovery'),
+    await server.send('GET clusterrolebindings/system:discovery'),
+  ]
+  assert.deepEqual([role.body.rules, binding.body.subjects], [null, undefined])
+  await server.close()
+})
