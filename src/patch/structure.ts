@@ -15,6 +15,8 @@ export type MessageStructure = {
   readonly members: ReadonlyMap<string, Member>
   /** The same by their path elements. */
   readonly byElement: ReadonlyMap<PathElement, Member>
+  /** What members are that are not declared, where there may be any. */
+  readonly others?: Structure
 }
 export type MapStructure = {
   readonly kind: 'map'
@@ -82,6 +84,7 @@ function derive({ shape, flags }: AnyType): Structure {
         name: shape.name,
         members: new Map(members.map(member => [member.name, member])),
         byElement: new Map(members.map(member => [member.element, member])),
+        ...(shape.others && { others: structureOf(shape.others) }),
       }
     }
     case 'map':
@@ -117,7 +120,7 @@ export const ANY: Structure = Object.freeze({ kind: 'scalar', atomic: true, name
 
 /** The structure of what a field name leads to, in a message or a map. */
 export function partOf(structure: MessageStructure | MapStructure, name: string): Structure {
-  return structure.kind === 'map' ? structure.value : (structure.members.get(name)?.structure ?? ANY)
+  return structure.kind === 'map' ? structure.value : (structure.members.get(name)?.structure ?? structure.others ?? ANY)
 }
 
 /** The path element of a field of a message or an entry of a map. */
@@ -129,7 +132,7 @@ export function elementOf(structure: MessageStructure | MapStructure, name: stri
 export function structureAt(structure: Structure, element: PathElement): Structure | undefined {
   switch (structure.kind) {
     case 'message':
-      return structure.byElement.get(element)?.structure
+      return structure.byElement.get(element)?.structure ?? structure.others
     case 'map':
       return structure.value
     case 'list':

@@ -71,7 +71,7 @@ function check(structure: Structure, value: Json | undefined, at: At): void {
 
 function checkMembers(structure: MessageStructure | MapStructure, value: JsonObject, at: At): void {
   for (const key of Object.keys(value)) {
-    const part = structure.kind === 'map' ? structure.value : structure.members.get(key)?.structure
+    const part = structure.kind === 'map' ? structure.value : (structure.members.get(key)?.structure ?? structure.others)
     at.enter(elementOf(structure, key))
     if (part === undefined) at.report('field not declared in schema')
     else check(part, value[key], at)

@@ -142,6 +142,8 @@ export type MessageShape = {
   readonly fields: Fields
   /** Fills what depends on other fields of the same message; runs after the fields' own defaults, innermost message first. */
   readonly defaults?: (value: any) => void
+  /** What members are that no field declares, where there may be any. */
+  readonly others?: AnyType
 }
 export type ListShape = { readonly kind: 'list'; readonly item: AnyType; readonly list: 'atomic' | 'set' | readonly string[] }
 /** A value that JSON tells apart by what it is, and protobuf by the field of a message that it is in. */
