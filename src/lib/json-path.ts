@@ -208,11 +208,11 @@ const ESCAPE = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7
 
 function unquoted(text: string): string {
   if (!text.includes('\\')) return text
-  return text.replace(ESCAPE, (escape, ...groups: (string | undefined)[]) => {
+  return text.replace(ESCAPE, (written, ...groups: (string | undefined)[]) => {
     const [x, u, long, octal, simple] = groups
     const code = octal === undefined ? Number.parseInt(x ?? u ?? long ?? '', 16) : Number.parseInt(octal, 8)
     const meant = simple === undefined ? code <= 0x10ffff && String.fromCodePoint(code) : ESCAPES[simple]
-    if (!meant) throw new JsonPathError(`unquote string ${escape} error invalid syntax`)
+    if (!meant) throw new JsonPathError(`unquote string ${written} error invalid syntax`)
     return meant
   })
 }
