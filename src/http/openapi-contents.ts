@@ -7,7 +7,7 @@ import { type Resource, resourceOf } from '../schema/resource.ts'
 import type { AnyType } from '../schema/types.ts'
 import { coreVersions, type GroupVersion, servedGroups } from './discovery-groups.ts'
 import * as common from './openapi-common.ts'
-import { APIMACHINERY, capitalize, groupInWords, META, type Naming, packageOf } from './openapi-names.ts'
+import { APIMACHINERY, capitalize, definitionName, groupInWords, META, type Naming, packageOf } from './openapi-names.ts'
 import { type Operation, type PathItem, pathsOf, readOnlyPath, type Spoken, tagOf } from './openapi-operations.ts'
 import { Definitions, type Dialect } from './openapi-schemas.ts'
 
@@ -76,24 +76,30 @@ export class Contents {
     for (const resource of resources) this.paths.push(...pathsOf(resource, this.#spokenBy(resource, own.get(resource)!)))
   }
 
-  #own({ group, version, kind, type, def }: Resource): JsonObject {
-    const usedIn = { group, version }
-    return this.definitions.object(`${packageOf(usedIn)}.${kind}`, type, { usedIn, kinds: [{ group, version, kind }], doc: def.doc })
+  #own(resource: Resource): JsonObject {
+    const { group, version, kind, type, def } = resource
+    const name = definitionName(resource, kind)
+    const kinds = [{ group, version, kind }]
+    if (def.custom) return this.definitions.custom(name, def.custom, kinds)
+    return this.definitions.object(name, type, { usedIn: { group, version }, kinds, doc: def.doc })
+  }
+
+  #listOf(resource: Resource, own: JsonObject): JsonObject {
+    const { group, version, listKind: kind, type, def } = resource
+    const name = definitionName(resource, kind)
+    const kinds = [{ group, version, kind }]
+    if (def.custom) return this.definitions.customList(name, own, { kinds, doc: `${kind} is a list of ${resource.kind}` })
+    return this.definitions.object(name, common.listOf(kind, type), {
+      usedIn: { group, version },
+      kinds,
+      doc: `A list of ${resource.kind} objects.`,
+    })
   }
 
   #spokenBy(resource: Resource, own: JsonObject): Spoken {
-    const { group, version, listKind: kind, type, verbs } = resource
-    const usedIn = { group, version }
-    const list = verbs.includes('list')
-      ? this.definitions.object(`${packageOf(usedIn)}.${kind}`, common.listOf(kind, type), {
-          usedIn,
-          kinds: [{ group, version, kind }],
-          doc: `A list of ${resource.kind} objects.`,
-        })
-      : own
     return {
       own,
-      list,
+      list: resource.verbs.includes('list') ? this.#listOf(resource, own) : own,
       status: this.#common(common.Status, ['v1']),
       deleteOptions: this.#common(DeleteOptionsType, 'all'),
       patch: this.#common(common.Patch),

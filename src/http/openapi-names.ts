@@ -1,6 +1,7 @@
 /** The names of definitions: Kubernetes' packages for its own groups, the reversed domain for all others. */
 import type { Catalog } from '../registry/catalog.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
 import type { AnyType, MessageShape } from '../schema/types.ts'
 import { type GroupVersion, servedGroups } from './discovery-groups.ts'
 
@@ -56,6 +57,12 @@ export function packageOf({ group, version }: GroupVersion): string {
   return [...labels.reverse(), version].join('.')
 }
 
+/** The name of an object's definition. */
+export function definitionName({ group, version, def }: Resource, kind: string): string {
+  const home = def.custom ? [...group.split('.').reverse(), version].join('.') : packageOf({ group, version })
+  return `${home}.${kind}`
+}
+
 /** A group as part of an operationId or tag: `Core`, `RbacAuthorization`, `StableExampleCom`. */
 export function groupInWords(group: string): string {
   if (group === '') return 'Core'
@@ -83,7 +90,9 @@ export type Naming = {
 export function namingOf(catalog: Catalog): Naming {
   const users = new Map<MessageShape, Map<string, string>>()
   const loose = new Set<MessageShape>()
-  for (const { group, version, type } of catalog) {
+  for (const { group, version, type, def } of catalog) {
+    // Custom kinds have no messages by name.
+    if (def.custom) continue
     eachMessage(type, (shape, { flags }) => {
       const groups = users.get(shape) ?? new Map<string, string>()
       users.set(shape, groups)

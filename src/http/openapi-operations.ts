@@ -43,6 +43,10 @@ const PATCHES: readonly string[] = [
   'application/merge-patch+json',
   'application/strategic-merge-patch+json',
 ]
+/** Custom kinds have no protobuf form and no strategy to merge by. */
+const CUSTOM_MEDIA: readonly string[] = ['application/json', 'application/yaml']
+const CUSTOM_STREAMS: readonly string[] = ['application/json', 'application/json;stream=watch', 'application/yaml']
+const CUSTOM_PATCHES: readonly string[] = PATCHES.slice(0, 3)
 const ANY = ['*/*']
 const TEXT: JsonObject = { type: 'string' }
 const METHODS: Readonly<Partial<Record<Verb, Method>>> = { get: 'get', update: 'put', patch: 'patch', create: 'post', delete: 'delete' }
@@ -63,7 +67,8 @@ export function pathsOf(resource: Resource, spoken: Spoken): PathItem[] {
     })),
   ]
   if (resource.namespaced) items.push({ path: `${base}/${resource.plural}`, parameters: [PRETTY], operations: write.everywhere() })
-  if (resource.verbs.includes('watch')) {
+  // Custom kinds answer at the old paths of watches as well, and do not tell of them.
+  if (resource.verbs.includes('watch') && !resource.def.custom) {
     const watch = `${base}/watch`
     items.push({ path: watch + scoped, parameters: [...scope, PRETTY], operations: [write.watchList()] })
     items.push({ path: `${watch}${scoped}/{name}`, parameters: [NAME, ...scope, PRETTY], operations: [write.watchOne()] })
@@ -99,11 +104,13 @@ class Writer {
   readonly #resource: Resource
   readonly #spoken: Spoken
   readonly #scope: string
+  readonly #isCustom: boolean
 
   constructor(resource: Resource, spoken: Spoken) {
     this.#resource = resource
     this.#spoken = spoken
     this.#scope = resource.namespaced ? 'Namespaced' : ''
+    this.#isCustom = resource.def.custom !== undefined
   }
 
   collection(): Operation[] {
@@ -203,7 +210,7 @@ class Writer {
       found.push(this.#operation({ id: ['replace', scope, words], method: 'put', action: 'put', doc: `replace ${doc}`, ...more }))
     }
     if (verbs.includes('patch')) {
-      const body = { schema: this.#spoken.patch, media: PATCHES, required: true }
+      const body = { schema: this.#spoken.patch, media: this.#isCustom ? CUSTOM_PATCHES : PATCHES, required: true }
       const more = { parameters: PATCH, body, codes: [200, 201] as const, answer: schema, kind }
       found.push(
         this.#operation({ id: ['patch', scope, words], method: 'patch', action: 'patch', doc: `partially update ${doc}`, ...more }),
@@ -231,7 +238,15 @@ class Writer {
 
   #list(id: Draft['id']): Operation {
     const doc = `list or watch objects of kind ${this.#resource.kind}`
-    return this.#operation({ id, method: 'get', action: 'list', doc, parameters: LIST, answer: this.#spoken.list, media: STREAMS })
+    return this.#operation({
+      id,
+      method: 'get',
+      action: 'list',
+      doc,
+      parameters: LIST,
+      answer: this.#spoken.list,
+      media: this.#isCustom ? CUSTOM_STREAMS : STREAMS,
+    })
   }
 
   #watch(id: Draft['id'], action: string, doc: string): Operation {
@@ -270,10 +285,18 @@ class Writer {
     })
   }
 
-  #operation({ id: [verb, ...rest], parameters = [], codes = [200], media = MEDIA, kind = this.#kind(), ...draft }: Draft): Operation {
+  #operation({ id: [verb, ...rest], parameters = [], codes = [200], media, kind = this.#kind(), ...draft }: Draft): Operation {
     const { group, version } = this.#resource
     const operationId = [verb, groupInWords(group), capitalize(version), ...rest].join('')
-    return { ...draft, operationId, tag: tagOf(group, version), parameters, codes, media, kind }
+    return {
+      ...draft,
+      operationId,
+      tag: tagOf(group, version),
+      parameters,
+      codes,
+      media: media ?? (this.#isCustom ? CUSTOM_MEDIA : MEDIA),
+      kind,
+    }
   }
 
   #kind(): GroupVersionKind {

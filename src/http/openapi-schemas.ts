@@ -1,6 +1,7 @@
 /** Types as OpenAPI schemas: definitions by name, gathered as they are referred to. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
-import { ManagedFieldsEntry } from '../schema/object-meta.ts'
+import type { CustomForm } from '../schema/custom-form.ts'
+import { ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../schema/types.ts'
 import type { GroupVersion } from './discovery-groups.ts'
 import { META, type Naming, packageOf } from './openapi-names.ts'
@@ -17,6 +18,7 @@ const INT_OR_STRING = 'io.k8s.apimachinery.pkg.util.intstr.IntOrString'
 const RAW = 'io.k8s.apimachinery.pkg.runtime.RawExtension'
 const FIELDS = `${META}.FieldsV1`
 const MAP_TYPE = 'x-kubernetes-map-type'
+const META_SHAPE = ObjectMeta.shape as MessageShape
 
 /** Scalars that Kubernetes gives a definition of their own. */
 const NAMED_SCALARS: ReadonlyMap<ScalarName, string> = new Map([
@@ -62,7 +64,32 @@ export class Definitions {
       this.#define(name, type.shape, more.usedIn)
       const schema = this.#schemas.get(name)!
       if (more.doc) schema['description'] = more.doc
-      if (more.kinds) schema['x-kubernetes-group-version-kind'] = more.kinds.map(({ group, version, kind }) => ({ group, version, kind }))
+      if (more.kinds) Object.assign(schema, kindsOf(more.kinds))
+    }
+    return this.#refTo(name)
+  }
+
+  /** Defines an object whose schema is data, and refers to it. */
+  custom(name: string, form: CustomForm, kinds: readonly GroupVersionKind[]): JsonObject {
+    if (!this.#schemas.has(name)) {
+      const metadata = { ...this.#message(META_SHAPE, APIMACHINERY), description: 'Name, labels and the rest of what all objects share.' }
+      const schema = form.published(this.#dialect.version, this.#dialect.version === 3 ? beside(metadata) : metadata)
+      this.#schemas.set(name, { ...schema, ...kindsOf(kinds) })
+    }
+    return this.#refTo(name)
+  }
+
+  /** Defines the list of such objects. */
+  customList(name: string, own: JsonObject, { kinds, doc }: { kinds: readonly GroupVersionKind[]; doc: string }): JsonObject {
+    if (!this.#schemas.has(name)) {
+      const metadata = this.#property(ListMeta, { doc: 'Metadata of the list.', usedIn: APIMACHINERY, rawName: RAW })
+      const properties: JsonObject = {
+        apiVersion: { description: 'The API group and version it is written in.', type: 'string' },
+        items: { description: 'The objects.', type: 'array', items: own },
+        kind: { description: 'The kind of this object.', type: 'string' },
+        metadata,
+      }
+      this.#schemas.set(name, { description: doc, type: 'object', required: ['items'], properties, ...kindsOf(kinds) })
     }
     return this.#refTo(name)
   }
@@ -101,9 +128,8 @@ export class Definitions {
     if (type.flags.granular) extra[MAP_TYPE] = 'granular'
     Object.assign(extra, mergeExtensions(type))
     if (Object.keys(extra).length === 0) return base
-    // In OpenAPI 3 nothing beside a reference counts, so the reference moves one level down.
-    if (base['$ref'] !== undefined && this.#dialect.version === 3) return { allOf: [base], ...extra }
-    return { ...base, ...extra }
+    const all = { ...base, ...extra }
+    return this.#dialect.version === 3 ? beside(all) : all
   }
 
   #schema(type: AnyType, usedIn: GroupVersion, rawName = RAW): JsonObject {
@@ -160,6 +186,15 @@ export class Definitions {
   #refTo(name: string): JsonObject {
     return { $ref: this.#dialect.refs + name }
   }
+}
+
+const kindsOf = (kinds: readonly GroupVersionKind[]): JsonObject => ({
+  'x-kubernetes-group-version-kind': kinds.map(({ group, version, kind }) => ({ group, version, kind })),
+})
+
+/** In OpenAPI 3 nothing beside a reference counts, so the reference moves one level down. */
+function beside({ $ref, ...rest }: JsonObject): JsonObject {
+  return $ref === undefined ? rest : { allOf: [{ $ref }], ...rest }
 }
 
 /** Two declarations of one name are the same message when their fields are; a shape may be declared once per place of use. */

@@ -1,6 +1,7 @@
 /** OpenAPI documents of the catalog, made when first asked for and kept until the catalog changes. */
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import type { Resource } from '../schema/resource.ts'
 import { accepts, parseAccept } from './accept.ts'
 import { contentHash, quoted, type ServedDocument } from './discovery-document.ts'
 import { Contents, type Part, partsOf } from './openapi-contents.ts'
@@ -83,7 +84,7 @@ const kept = new WeakMap<Catalog, Documents>()
 function documentsOf(catalog: Catalog): Documents {
   const now = kept.get(catalog)
   if (now?.version === catalog.version) return now
-  const documents = new Documents(catalog)
+  const documents = new Documents(catalog, now)
   kept.set(catalog, documents)
   return documents
 }
@@ -94,17 +95,23 @@ class Documents {
   readonly #catalog: Catalog
   readonly #naming: Naming
   readonly #parts: ReadonlyMap<string, Part>
+  /** The resources that each part tells of. */
+  readonly #served: ReadonlyMap<string, readonly Resource[]>
   readonly #v3 = new Map<string, Content>()
   #v2Value: JsonObject | undefined
   #v2: Content | undefined
   #v2Protobuf: Content | undefined
   #index: Content | undefined
 
-  constructor(catalog: Catalog) {
+  /** What `former` has made of parts that are still the same is taken over: one kind more does not change all documents. */
+  constructor(catalog: Catalog, former: Documents | undefined) {
     this.version = catalog.version
     this.#catalog = catalog
     this.#naming = namingOf(catalog)
     this.#parts = new Map(partsOf(catalog).map(part => [part.key, part]))
+    this.#served = new Map([...this.#parts].map(([key, part]) => [key, servedIn(catalog, part)]))
+    if (!former) return
+    for (const [key, content] of former.#v3) if (isSame(this.#served.get(key), former.#served.get(key))) this.#v3.set(key, content)
   }
 
   v2(): Content {
@@ -141,5 +148,11 @@ class Documents {
     return this.#v2Value
   }
 }
+
+const servedIn = (catalog: Catalog, { group, version }: Part): readonly Resource[] =>
+  group === undefined || version === undefined ? [] : (catalog.resources(group, version) ?? [])
+
+const isSame = (a: readonly Resource[] | undefined, b: readonly Resource[] | undefined) =>
+  a !== undefined && b !== undefined && a.length === b.length && a.every((resource, i) => resource === b[i])
 
 const contentOf = (body: Buffer): Content => ({ body, hash: contentHash(body) })

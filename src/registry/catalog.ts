@@ -22,6 +22,11 @@ export class Catalog {
     return this.#byPath.get(pathOf(group, version, plural))
   }
 
+  /** Makes documents old though the same kinds are there, because one of them is told of in another way. */
+  touch(): void {
+    this.#version++
+  }
+
   /** Moves whenever a kind is added or removed, so that documents made from the catalog know when they are old. */
   get version(): number {
     return this.#version
@@ -51,7 +56,7 @@ export class Catalog {
 const pathOf = (group: string, version: string, plural: string) => `${group}/${version}/${plural}`
 
 /** Stable before beta before alpha, then the higher number first: v2, v1, v1beta2, v1beta1, v1alpha1. */
-function byPreference(a: string, b: string): number {
+export function byPreference(a: string, b: string): number {
   const [rankA, majorA, minorA] = versionRank(a)
   const [rankB, majorB, minorB] = versionRank(b)
   return rankB - rankA || majorB - majorA || minorB - minorA || (a < b ? -1 : 1)

@@ -2,6 +2,8 @@
 import type { Caches } from '../cache/caches.ts'
 import type { Version } from '../cache/version.ts'
 import type { WatchEvent } from '../cache/watch-stream.ts'
+import { stringifyJson } from '../codec/json.ts'
+import type { Json } from '../lib/json-value.ts'
 import type { RequestContext, User, Verb } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
@@ -62,6 +64,18 @@ export class LocalClient {
     return (await this.#unless('Conflict', result)) !== undefined
   }
 
+  /** Deletes all objects of a resource that nothing holds back, and marks the others. */
+  async removeAll(resource: Resource): Promise<void> {
+    await this.#call('deletecollection', resource, { namespace: '', name: '', body: {} })
+  }
+
+  /** Replaces an object, or a view of it, unless it has changed since it was read. False when it has, or is gone. */
+  async replace(resource: Resource, object: AnyObject, subresource = ''): Promise<boolean> {
+    const { namespace = '', name = '' } = object.metadata
+    const result = this.#unless('NotFound', this.#call('update', resource, { namespace, name, body: object, subresource }))
+    return (await this.#unless('Conflict', result)) !== undefined
+  }
+
   /** False when there is no such object. */
   async patch(resource: Resource, { namespace = '', name }: Name, body: object, { type, subresource, query }: Patching): Promise<boolean> {
     const sent = { namespace, name, body, mediaType: type, ...(subresource && { subresource }), ...(query && { query }) }
@@ -112,7 +126,7 @@ export class LocalClient {
       { verb, resource, namespace, name, subresource, query: new URLSearchParams(query) },
       {
         ...context,
-        body: { mediaType, bytes: Buffer.from(JSON.stringify(body)) },
+        body: { mediaType, bytes: Buffer.from(stringifyJson(body as Json)) },
         userAgent: manager,
         signal: NEVER,
       },
