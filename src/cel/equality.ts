@@ -1,6 +1,7 @@
 /** Which values are equal and how they are ordered; numbers of different types meet on the number line. */
 
 import { compareText } from '../lib/go-text.ts'
+import { makeEffort } from './effort.ts'
 import { order } from './int64.ts'
 import {
   CelDouble,
@@ -40,6 +41,7 @@ export function equalValues(a: CelValue, b: CelValue): boolean | CelFault {
 function equalLists(a: CelList, b: CelValue): boolean | CelFault {
   if (!(b instanceof CelList) || a.size !== b.size) return false
   for (let i = 0; i < a.size; i++) {
+    makeEffort()
     const equal = equalValues(a.at(i), b.at(i))
     if (equal !== true) return equal
   }
@@ -49,6 +51,7 @@ function equalLists(a: CelList, b: CelValue): boolean | CelFault {
 function equalMaps(a: CelMap, b: CelValue): boolean | CelFault {
   if (!(b instanceof CelMap) || a.size !== b.size) return false
   for (const key of a.keys()) {
+    makeEffort()
     const other = b.find(key)
     if (other === undefined) return false
     const equal = equalValues(a.find(key)!, other)
@@ -68,7 +71,10 @@ const sameNumber = (a: CelValue, b: CelValue): boolean => isNumeric(b) && compar
 /** Whether the list has an element equal to the value. */
 export function listContains(list: CelList, value: CelValue): boolean | CelFault {
   if (list.contains) return list.contains(value)
-  for (let i = 0; i < list.size; i++) if (equalValues(value, list.at(i)) === true) return true
+  for (let i = 0; i < list.size; i++) {
+    makeEffort()
+    if (equalValues(value, list.at(i)) === true) return true
+  }
   return false
 }
 

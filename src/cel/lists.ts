@@ -1,0 +1,61 @@
+/** Adding lists without copying them. */
+
+import { ArrayList, CelList, type CelValue, GatheredList } from './values.ts'
+
+/** Up to this size a sum of lists is flattened when it is read; beyond, each read walks down to the part it is in. */
+const largestFlat = 1_000_000
+
+/** Two lists one after the other. */
+class JoinedList extends CelList {
+  readonly size: number
+  readonly left: CelList
+  readonly right: CelList
+  #flat: CelValue[] | undefined
+  constructor(left: CelList, right: CelList) {
+    super()
+    this.left = left
+    this.right = right
+    this.size = left.size + right.size
+  }
+  at(place: number): CelValue {
+    if (this.size <= largestFlat) {
+      this.#flat ??= flatten(this)
+      return this.#flat[place]!
+    }
+    let list: CelList = this
+    let within = place
+    while (list instanceof JoinedList) {
+      if (within < list.left.size) list = list.left
+      else {
+        within -= list.left.size
+        list = list.right
+      }
+    }
+    return list.at(within)
+  }
+}
+
+function flatten(list: CelList): CelValue[] {
+  const flat: CelValue[] = []
+  const waiting = [list]
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    if (next instanceof JoinedList) waiting.push(next.right, next.left)
+    else for (let i = 0; i < next.size; i++) flat.push(next.at(i))
+  }
+  return flat
+}
+
+/** The elements of both lists; a list that is being gathered grows instead. */
+export function addLists(a: CelList, b: CelList): CelValue {
+  if (a instanceof GatheredList) {
+    const count = b.size
+    for (let i = 0; i < count; i++) a.elements.push(b.at(i))
+    return a
+  }
+  if (a.plus) return a.plus(b)
+  if (a.size === 0) return b
+  return b.size === 0 ? a : new JoinedList(a, b)
+}
+
+/** A list that was gathered, fit to be seen. */
+export const settled = (list: GatheredList): CelList => new ArrayList(list.elements)
