@@ -1,0 +1,135 @@
+/** A custom kind's schema as OpenAPI publishes it: whole in version 3, without what it cannot say in version 2. */
+import { deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import type { JsonSchema, Structural } from './schema.ts'
+
+export type Publishing = {
+  readonly version: 2 | 3
+  /** How the document refers to the metadata of objects: a lone `$ref`. */
+  readonly metadata: JsonObject
+}
+
+/** The definition of a custom kind, without the kinds it stands for. */
+export function publishedSchema(structural: Structural, publishing: Publishing): JsonObject {
+  // Clients of version 2 take any property for the only ones there are: where anything may be, nothing is said.
+  if (publishing.version === 2 && structural.preserve) return { type: 'object' }
+  const schema = publish(structural.source, publishing)
+  addEnvelope(schema, publishing)
+  return schema
+}
+
+function publish(source: JsonSchema, publishing: Publishing): JsonObject {
+  const said = publishing.version === 2 ? sayableInV2(source) : withEitherSaid(source)
+  const out: JsonObject = {}
+  for (const key of KEYWORDS) if (isSaid(said[key] as Json | undefined)) out[key] = said[key] as Json
+  for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (said[key]?.length) out[key] = said[key].map(part => publishNested(part))
+  if (said.not) out['not'] = publishNested(said.not)
+  if (isObject(said.items)) out['items'] = publish(said.items as JsonSchema, publishing)
+  if (isObject(said.properties)) out['properties'] = mapSchemas(said.properties, part => publish(part, publishing))
+  if (typeof said.additionalProperties === 'boolean') out['additionalProperties'] = said.additionalProperties
+  else if (said.additionalProperties) out['additionalProperties'] = publish(said.additionalProperties, publishing)
+  const hidden = publishing.version === 2 && said['x-kubernetes-preserve-unknown-fields'] === true
+  if (said['x-kubernetes-embedded-resource'] && !hidden) {
+    addEnvelope(out, publishing)
+    out['required'] = [...new Set([...(said.required ?? []), 'kind', 'apiVersion'])]
+  }
+  return out
+}
+
+/** Schemas that only restrict values are published as they are. */
+function publishNested(source: JsonSchema): JsonObject {
+  const out: JsonObject = {}
+  for (const key of KEYWORDS) if (isSaid(source[key] as Json | undefined)) out[key] = source[key] as Json
+  for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (source[key]?.length) out[key] = source[key].map(publishNested)
+  if (source.not) out['not'] = publishNested(source.not)
+  if (isObject(source.items)) out['items'] = publishNested(source.items as JsonSchema)
+  if (isObject(source.properties)) out['properties'] = mapSchemas(source.properties, publishNested)
+  return out
+}
+
+const KEYWORDS = [
+  'description',
+  'type',
+  'nullable',
+  'format',
+  'title',
+  'default',
+  'maximum',
+  'exclusiveMaximum',
+  'minimum',
+  'exclusiveMinimum',
+  'maxLength',
+  'minLength',
+  'pattern',
+  'maxItems',
+  'minItems',
+  'uniqueItems',
+  'multipleOf',
+  'enum',
+  'maxProperties',
+  'minProperties',
+  'required',
+  'externalDocs',
+  'example',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-embedded-resource',
+  'x-kubernetes-int-or-string',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-list-type',
+  'x-kubernetes-map-type',
+  'x-kubernetes-validations',
+] as const satisfies readonly (keyof JsonSchema)[]
+
+const isSaid = (value: Json | undefined): boolean =>
+  value !== undefined && value !== null && value !== false && value !== '' && !(Array.isArray(value) && value.length === 0)
+
+const EITHER: readonly JsonSchema[] = [{ type: 'integer' }, { type: 'string' }]
+
+/** An integer or a string is also said in words that every reader of schemas knows. */
+function withEitherSaid(source: JsonSchema): JsonSchema {
+  if (source['x-kubernetes-int-or-string'] !== true) return source
+  if (deepEqual(source.anyOf, EITHER) || deepEqual(source.allOf?.[0]?.anyOf, EITHER)) return source
+  return source.anyOf?.length ? { ...source, allOf: [{ anyOf: EITHER }, ...(source.allOf ?? [])] } : { ...source, anyOf: EITHER }
+}
+
+/** Clients of version 2 know no alternatives and no null, and take what is described for all there is. */
+function sayableInV2(source: JsonSchema): JsonSchema {
+  const { allOf: _, anyOf: __, oneOf: ___, not: ____, default: _____, ...said } = source
+  const keeps = said['x-kubernetes-preserve-unknown-fields'] === true
+  const { items, properties, type, nullable, ...rest } = said
+  const open = nullable === true || keeps
+  const untyped = nullable === true || (type === 'array' && (open || !items)) || (type === 'object' && keeps)
+  const required = requiredInV2(said, open)
+  return {
+    ...rest,
+    ...(type && !untyped ? { type } : {}),
+    ...(items && !open ? { items } : {}),
+    ...(properties && !open ? { properties } : {}),
+    required,
+  }
+}
+
+/** What may be null may as well be absent. */
+function requiredInV2({ required = [], properties, additionalProperties }: JsonSchema, open: boolean): readonly string[] {
+  if (isObject(additionalProperties) && (additionalProperties as JsonSchema).nullable) return []
+  if (open || !properties) return required
+  return required.filter(name => !(Object.hasOwn(properties, name) && properties[name]!.nullable === true))
+}
+
+function addEnvelope(schema: JsonObject, { version, metadata }: Publishing): void {
+  const own: JsonObject = isObject(schema['properties']) ? schema['properties'] : {}
+  const envelope: JsonObject = {
+    apiVersion: { description: 'The API group and version it is written in.', type: 'string' },
+    kind: { description: 'The kind of object.', type: 'string' },
+    metadata: { description: METADATA, ...(version === 3 ? { allOf: [metadata] } : metadata) },
+  }
+  const properties: JsonObject = { ...envelope }
+  for (const name of Object.keys(own)) if (!Object.hasOwn(envelope, name)) setOwn(properties, name, own[name]!)
+  schema['properties'] = properties
+}
+const METADATA = 'What every object has: its name, its labels and what the server keeps about it.'
+
+function mapSchemas(schemas: { readonly [name: string]: JsonSchema }, each: (schema: JsonSchema) => JsonObject): JsonObject {
+  const out: JsonObject = {}
+  for (const name of Object.keys(schemas)) setOwn(out, name, each(schemas[name]!))
+  return out
+}
