@@ -1,0 +1,147 @@
+/** Expressions about requests under admission: of webhooks' conditions, and of policies with their variables. */
+
+import { type Env, extendEnv } from '../env.ts'
+import type { Library } from '../library.ts'
+import type { Program } from '../program.ts'
+import { boolType, type CelType, dynType, listType, mapType, nullType, objectType, sameType, stringType, typeString } from '../types.ts'
+import { admissionRequestType, namespaceObjectType } from './admission-types.ts'
+import { authorizerType, resourceCheckType } from './authorizer.ts'
+import { baseEnv, type ExpressionAge } from './base-env.ts'
+import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, programOf } from './expression.ts'
+import { applyObjectType, jsonPatchType, patchTypesLibrary } from './patch-types.ts'
+import { sizedTypesLibrary } from './sized-types.ts'
+
+/** The variables that only some expressions see, beside `object`, `oldObject`, `request` and `namespaceObject`. */
+export interface AdmissionVariables {
+  readonly hasParams?: boolean
+  readonly hasAuthorizer?: boolean
+  /** `Object{…}` and `JSONPatch{…}`. */
+  readonly hasPatchTypes?: boolean
+}
+
+/** What an expression is for, which tells what its value must be. */
+export type AdmissionUse = 'condition' | 'message' | 'audit annotation' | 'variable' | 'apply configuration' | 'JSON patch'
+
+const returnTypes: Readonly<Record<AdmissionUse, readonly CelType[] | undefined>> = {
+  condition: [boolType],
+  message: [stringType],
+  'audit annotation': [stringType, nullType],
+  variable: undefined,
+  'apply configuration': [applyObjectType],
+  'JSON patch': [listType(jsonPatchType)],
+}
+
+export interface AdmissionExpression {
+  readonly text: string
+  readonly use: AdmissionUse
+  readonly variables?: AdmissionVariables
+  readonly age?: ExpressionAge
+}
+
+const variablesType = objectType('kubernetes.variables')
+
+/** Compiles the expressions of one policy or webhook: variables that are declared can be used by those that come after. */
+export class AdmissionCompiler {
+  readonly #composition: Library | undefined
+  readonly #fields = new Map<string, CelType>()
+  readonly #envs = new Map<string, Env>()
+
+  /** `composes` tells that there are variables; without any, the name `variables` means nothing. */
+  constructor({ composes = false }: { composes?: boolean } = {}) {
+    if (!composes) return
+    this.#composition = {
+      variables: [{ name: 'variables', type: variablesType }],
+      types: {
+        findType: name => (name === variablesType.name ? variablesType : undefined),
+        findField: (type, field) => (type === variablesType.name ? this.#fields.get(field) : undefined),
+      },
+    }
+  }
+
+  /** A program, or why there is none. */
+  compile({ text, use, variables = {}, age = 'new' }: AdmissionExpression): Program | ExpressionProblem {
+    const env = this.#env(variables, age)
+    const ast = checkExpression(env, text)
+    if (isProblem(ast)) return ast
+    const wanted = returnTypes[use]
+    if (wanted && !wanted.some(type => sameType(type, ast.type))) return invalidExpression(mismatch(wanted, ast.type))
+    return programOf(env, ast)
+  }
+
+  /** Compiles a variable and makes it known; one that fails is known too, lest every use of it fails as well. */
+  declare(name: string, expression: Omit<AdmissionExpression, 'use'>): Program | ExpressionProblem {
+    const compiled = this.compile({ ...expression, use: 'variable' })
+    this.#fields.set(name, isProblem(compiled) ? dynType : fieldType(compiled.type))
+    return compiled
+  }
+
+  #env(variables: AdmissionVariables, age: ExpressionAge): Env {
+    const shared = admissionEnv(variables, age)
+    if (!this.#composition) return shared
+    const key = keyOf(variables, age)
+    const known = this.#envs.get(key) ?? extendEnv(shared, [this.#composition])
+    this.#envs.set(key, known)
+    return known
+  }
+}
+
+function mismatch(wanted: readonly CelType[], found: CelType): string {
+  const [only] = wanted
+  const expected = wanted.length === 1 ? typeString(only!) : `one of [${wanted.map(typeString).join(' ')}]`
+  return `must evaluate to ${expected} but got ${typeString(found)}`
+}
+
+const plainKinds: ReadonlySet<string> = new Set([
+  'any',
+  'bool',
+  'bytes',
+  'double',
+  'duration',
+  'int',
+  'null',
+  'string',
+  'timestamp',
+  'uint',
+])
+
+/** The type that others see of a variable: plain values, lists and maps keep theirs, all else is dyn. */
+function fieldType(type: CelType): CelType {
+  if (type.kind === 'list') return listType(fieldType(type.params[0]!))
+  if (type.kind === 'map') return mapType(fieldType(type.params[0]!), fieldType(type.params[1]!))
+  return plainKinds.has(type.kind) && !type.nullable ? type : dynType
+}
+
+const shared = new Map<string, Env>()
+
+const keyOf = ({ hasParams = false, hasAuthorizer = false, hasPatchTypes = false }: AdmissionVariables, age: ExpressionAge): string =>
+  [age, hasParams, hasAuthorizer, hasPatchTypes].join()
+
+/** The environment of expressions under admission; each is made at first use. */
+export function admissionEnv(variables: AdmissionVariables, age: ExpressionAge): Env {
+  const key = keyOf(variables, age)
+  const known = shared.get(key) ?? makeEnv(variables, age)
+  shared.set(key, known)
+  return known
+}
+
+function makeEnv({ hasParams, hasAuthorizer, hasPatchTypes }: AdmissionVariables, age: ExpressionAge): Env {
+  const libraries: Library[] = [
+    {
+      variables: [
+        { name: 'object', type: dynType },
+        { name: 'oldObject', type: dynType },
+        { name: 'namespaceObject', type: namespaceObjectType.type },
+        { name: 'request', type: admissionRequestType.type },
+        ...(hasParams ? [{ name: 'params', type: dynType }] : []),
+        ...(hasAuthorizer
+          ? [
+              { name: 'authorizer', type: authorizerType },
+              { name: 'authorizer.requestResource', type: resourceCheckType },
+            ]
+          : []),
+      ],
+    },
+    sizedTypesLibrary(namespaceObjectType, admissionRequestType),
+  ]
+  return extendEnv(baseEnv(age), hasPatchTypes ? [patchTypesLibrary(), ...libraries] : libraries)
+}

@@ -1,0 +1,78 @@
+/** The environment that all expressions of Kubernetes share, without variables. */
+
+import { createEnv, type Env } from '../env.ts'
+import type { Library } from '../library.ts'
+import { optionalMacros, standardMacros, twoVariableMacros } from '../macros.ts'
+import { mapInsertDeclarations, optionalFunctionDeclarations, optionalTypeVariables } from '../optional-declarations.ts'
+import { standardFunctionDeclarations, standardTypeVariables } from '../standard-declarations.ts'
+import { standardTypes } from '../standard-types.ts'
+import { authorizerLibrary, selectorsLibrary } from './authorizer.ts'
+import { formatLibrary } from './formats.ts'
+import { listExtensionLibrary } from './list-extension.ts'
+import { includesLibrary, listFunctionsLibrary } from './list-functions.ts'
+import { cidrLibrary, ipLibrary } from './network.ts'
+import { quantityLibrary } from './quantities.ts'
+import { regexLibrary } from './regex.ts'
+import { semverLibrary } from './semvers.ts'
+import { setsLibrary } from './sets.ts'
+import { stringsLibrary } from './strings.ts'
+import { urlsLibrary } from './urls.ts'
+
+/**
+ * Expressions that are written now may use what the release before this one knows too, so that one can go back to it; those that are
+ * stored already may use all there is.
+ */
+export type ExpressionAge = 'new' | 'stored'
+
+const standardLibrary = (): Library => ({
+  functions: standardFunctionDeclarations(),
+  variables: standardTypeVariables(),
+  macros: standardMacros(),
+  types: standardTypes,
+})
+
+const optionalLibrary = (): Library => ({
+  functions: optionalFunctionDeclarations(),
+  variables: optionalTypeVariables(),
+  macros: optionalMacros(),
+  optionalSyntax: true,
+})
+
+const twoVariableLibrary = (): Library => ({ functions: mapInsertDeclarations(), macros: twoVariableMacros() })
+
+const libraries: readonly (() => Library)[] = [
+  standardLibrary,
+  urlsLibrary,
+  regexLibrary,
+  listFunctionsLibrary,
+  authorizerLibrary,
+  optionalLibrary,
+  quantityLibrary,
+  stringsLibrary,
+  setsLibrary,
+  ipLibrary,
+  cidrLibrary,
+  formatLibrary,
+  selectorsLibrary,
+  twoVariableLibrary,
+  semverLibrary,
+  listExtensionLibrary,
+]
+
+const made = new Map<ExpressionAge, Env>()
+
+/** The environment; it is made at first use. */
+export function baseEnv(age: ExpressionAge): Env {
+  const known = made.get(age)
+  if (known) return known
+  const all = age === 'stored' ? [...libraries, includesLibrary] : libraries
+  const env = createEnv(
+    all.map(library => library()),
+    { crossTypeNumericComparisons: true },
+  )
+  made.set(age, env)
+  return env
+}
+
+/** What one expression may cost as it runs. */
+export const PER_CALL_LIMIT = 1_000_000

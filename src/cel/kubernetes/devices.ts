@@ -1,0 +1,104 @@
+/** Expressions that select devices or derive attributes of them. */
+
+import { estimateCost } from '../cost.ts'
+import { type Env, extendEnv } from '../env.ts'
+import { bindLibrary } from '../macros.ts'
+import type { Program } from '../program.ts'
+import { anyType, boolType, type CelType, dynType, intType, sameType, stringType, typeString } from '../types.ts'
+import { baseEnv } from './base-env.ts'
+import { kubernetesEstimator } from './call-estimates.ts'
+import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, programOf } from './expression.ts'
+import { includesLibrary } from './list-functions.ts'
+import { quantityType } from './quantities.ts'
+import { semverType } from './semvers.ts'
+import { type SizedType, sized, sizedMap, sizedObject, sizedTypesLibrary, sizesOf } from './sized-types.ts'
+
+/** What expressions know of devices depends on features. */
+export interface DeviceFeatures {
+  /** Devices may be shared: `device.allowMultipleAllocations`. */
+  readonly consumableCapacity: boolean
+  /** Attributes may be lists. */
+  readonly listTypeAttributes: boolean
+}
+
+/** What an expression is for: to select devices, or to be an attribute. */
+export type DeviceUse = 'selector' | 'attribute'
+
+export interface DeviceProgram {
+  readonly program: Program
+  /** The most that an evaluation can cost. */
+  readonly maxCost: bigint
+}
+
+/** What one evaluation may cost, and the estimate of one. */
+export const DEVICE_COST_LIMIT = 1_000_000
+
+const DOMAIN_LENGTH = 63
+const ID_LENGTH = 32
+const DRIVER_LENGTH = 63
+const VALUE_LENGTH = 64
+const MAX_ATTRIBUTES = 32
+
+interface DeviceEnv {
+  readonly env: Env
+  readonly device: SizedType
+  readonly attribute: SizedType
+}
+
+const made = new Map<string, DeviceEnv>()
+
+/** A program for a new expression with an estimate of its cost, or why there is none. */
+export function compileDeviceExpression(text: string, use: DeviceUse, features: DeviceFeatures): DeviceProgram | ExpressionProblem {
+  const { env, device, attribute } = deviceEnv(features)
+  const ast = checkExpression(env, text)
+  if (isProblem(ast)) return ast
+  const problem = use === 'attribute' ? attributeProblem(ast.type, features) : selectorProblem(ast.type, attribute.type)
+  if (problem !== undefined) return invalidExpression(problem)
+  const program = programOf(env, ast)
+  if (isProblem(program)) return program
+  // The values of an attribute map are attributes, whatever they are called.
+  const sizes = sizesOf(new Map([['device', device]]), map => (map.element === attribute ? attribute : undefined))
+  return { program, maxCost: estimateCost(ast, kubernetesEstimator(sizes), { presenceTestCost: 0n }).max }
+}
+
+function deviceEnv(features: DeviceFeatures): DeviceEnv {
+  const key = `${features.consumableCapacity},${features.listTypeAttributes}`
+  const known = made.get(key) ?? makeEnv(features)
+  made.set(key, known)
+  return known
+}
+
+function makeEnv({ consumableCapacity, listTypeAttributes }: DeviceFeatures): DeviceEnv {
+  const domain = sized(stringType, DOMAIN_LENGTH)
+  const id = sized(stringType, ID_LENGTH)
+  const attribute = sized(listTypeAttributes ? dynType : anyType, VALUE_LENGTH)
+  const perDomain = (value: SizedType): SizedType => sizedMap(domain, sizedMap(id, value, MAX_ATTRIBUTES), MAX_ATTRIBUTES)
+  const device = sizedObject('kubernetes.DRADevice', {
+    driver: sized(stringType, DRIVER_LENGTH),
+    attributes: perDomain(attribute),
+    capacity: perDomain(sized(quantityType)),
+    ...(consumableCapacity && { allowMultipleAllocations: sized(boolType, 1) }),
+  })
+  const env = extendEnv(baseEnv('new'), [
+    bindLibrary(),
+    { variables: [{ name: 'device', type: device.type }] },
+    sizedTypesLibrary(device),
+    ...(listTypeAttributes ? [includesLibrary()] : []),
+  ])
+  return { env, device, attribute }
+}
+
+function selectorProblem(type: CelType, attribute: CelType): string | undefined {
+  if (sameType(type, boolType) || sameType(type, attribute)) return undefined
+  return `must evaluate to bool or the unknown type, not ${typeString(type)}`
+}
+
+const SCALARS = 'must evaluate to a primitive scalar (string, integer, boolean, semver)'
+
+function attributeProblem(type: CelType, { listTypeAttributes }: DeviceFeatures): string | undefined {
+  if (isAttributeScalar(type) || (listTypeAttributes && type.kind === 'list' && isAttributeScalar(type.params[0]!))) return undefined
+  return `${SCALARS}${listTypeAttributes ? ' or a list of these scalars' : ''}, not ${typeString(type)}`
+}
+
+const isAttributeScalar = (type: CelType): boolean =>
+  [boolType, intType, stringType, anyType, dynType, semverType].some(scalar => sameType(scalar, type))

@@ -1,0 +1,62 @@
+/** Compiles expressions the way all of Kubernetes does, and tells what is wrong with one as clients are told. */
+
+import type { CheckedAst } from '../ast.ts'
+import { check } from '../checker.ts'
+import type { Env } from '../env.ts'
+import { parse } from '../parser.ts'
+import { CelProgramError } from '../planner.ts'
+import { createProgram, type Program } from '../program.ts'
+import { regexOf } from '../regex-cache.ts'
+import { CelError } from '../source.ts'
+import { CelFault } from '../values.ts'
+import { descendants } from '../walk.ts'
+import { literalIssues } from './literal-checks.ts'
+
+/** What is wrong with an expression; what only shows when its program is made is told as an internal error. */
+export interface ExpressionProblem {
+  readonly reason: 'invalid' | 'internal'
+  readonly detail: string
+}
+
+export const invalidExpression = (detail: string): ExpressionProblem => ({ reason: 'invalid', detail })
+
+export const isProblem = (result: object): result is ExpressionProblem => 'detail' in result
+
+/** The checked expression, or why there is none. */
+export function checkExpression(env: Env, text: string): CheckedAst | ExpressionProblem {
+  try {
+    const ast = check(env, parse(env, text))
+    const issues = literalIssues(ast)
+    if (issues.length > 0) throw new CelError(ast.source, issues)
+    return ast
+  } catch (error) {
+    if (error instanceof CelError) return invalidExpression(`compilation failed: ${error.message}`)
+    throw error
+  }
+}
+
+/** The program of a checked expression, or why there is none. */
+export function programOf(env: Env, ast: CheckedAst): Program | ExpressionProblem {
+  const failed = (why: string): ExpressionProblem => ({ reason: 'internal', detail: `program instantiation failed: ${why}` })
+  const pattern = brokenPattern(ast)
+  if (pattern) return failed(pattern.message)
+  try {
+    return createProgram(env, ast)
+  } catch (error) {
+    if (error instanceof CelProgramError) return failed(error.message)
+    throw error
+  }
+}
+
+const MATCHERS: ReadonlySet<string> = new Set(['matches', 'find', 'findAll'])
+
+/** Patterns that are written out are compiled with the program. */
+function brokenPattern({ expr }: CheckedAst): CelFault | undefined {
+  for (const node of descendants(expr)) {
+    if (node.kind !== 'call' || !MATCHERS.has(node.function)) continue
+    const pattern = node.target ? node.args[0] : node.args[1]
+    const regex = pattern?.kind === 'literal' && pattern.value.type === 'string' ? regexOf(pattern.value.value) : undefined
+    if (regex instanceof CelFault) return regex
+  }
+  return undefined
+}

@@ -1,0 +1,122 @@
+/** What expressions of mutations are made of: `Object{…}`, `Object.spec{…}` and `JSONPatch{…}`, and jsonpatch.escapeKey. */
+
+import { equalValues } from '../equality.ts'
+import type { Library } from '../library.ts'
+import { type CelType, dynType, objectType, stringType } from '../types.ts'
+import { type CelFault, CelMap, type CelValue, fault } from '../values.ts'
+import { fn, global } from './declare.ts'
+import { traversal } from './runtime-cost.ts'
+
+export const objectTypeName = 'Object'
+export const jsonPatchType = objectType('JSONPatch')
+/** The type of the whole object that a configuration to apply is. */
+export const applyObjectType = objectType(objectTypeName)
+
+/** A part of an object to apply: of any fields, its type named after the path to it. */
+export class PartialObject extends CelMap {
+  readonly #type: CelType
+  readonly fields: ReadonlyMap<string, CelValue>
+  constructor(type: CelType, fields: ReadonlyMap<string, CelValue>) {
+    super()
+    this.#type = type
+    this.fields = fields
+  }
+  override get type(): CelType {
+    return this.#type
+  }
+  get size(): number {
+    return this.fields.size
+  }
+  find(key: CelValue): CelValue | undefined {
+    return typeof key === 'string' ? this.fields.get(key) : undefined
+  }
+  keys(): readonly CelValue[] {
+    return [...this.fields.keys()]
+  }
+  override equalTo(other: CelValue): boolean {
+    if (!(other instanceof PartialObject) || other.type.name !== this.type.name || other.size !== this.size) return false
+    return [...this.fields].every(([name, value]) => {
+      const theirs = other.fields.get(name)
+      return theirs !== undefined && equalValues(value, theirs) === true
+    })
+  }
+}
+
+/** One operation of a JSON patch. */
+export class JsonPatchOperation extends CelMap {
+  readonly fields: ReadonlyMap<string, CelValue>
+  constructor(fields: ReadonlyMap<string, CelValue>) {
+    super()
+    this.fields = fields
+  }
+  override get type(): CelType {
+    return jsonPatchType
+  }
+  get size(): number {
+    return this.fields.size
+  }
+  /** An operation, path or origin that is not given is empty. */
+  find(key: CelValue): CelValue | undefined {
+    if (typeof key !== 'string' || !patchFields.has(key)) return undefined
+    return this.fields.get(key) ?? (key === 'value' ? undefined : '')
+  }
+  keys(): readonly CelValue[] {
+    return [...this.fields.keys()]
+  }
+  override equalTo(other: CelValue): boolean | CelFault {
+    if (!(other instanceof JsonPatchOperation)) return false
+    if (['op', 'from', 'path'].some(name => this.find(name) !== other.find(name))) return false
+    const [mine, theirs] = [this.find('value'), other.find('value')]
+    return mine === undefined || theirs === undefined ? mine === theirs : equalValues(mine, theirs)
+  }
+}
+
+const patchFields: ReadonlyMap<string, CelType> = new Map([
+  ['op', stringType],
+  ['path', stringType],
+  ['from', stringType],
+  ['value', dynType],
+])
+
+const isObjectName = (name: string): boolean => name === objectTypeName || name.startsWith(`${objectTypeName}.`)
+
+/** The names of objects without a schema, whose fields are all allowed, and of patch operations. */
+export const patchTypesLibrary = (): Library => ({
+  types: {
+    findType: name => (name === jsonPatchType.name ? jsonPatchType : isObjectName(name) ? objectType(name) : undefined),
+    findField: (type, field) => (type === jsonPatchType.name ? patchFields.get(field) : isObjectName(type) ? dynType : undefined),
+    construct,
+  },
+  functions: [
+    fn(
+      'jsonpatch.escapeKey',
+      global({ id: 'string_jsonpatch_escapeKey_string', params: [stringType], result: stringType, cost: traversal }, escapeKey),
+    ),
+  ],
+})
+
+function construct(name: string, fields: ReadonlyMap<string, CelValue>): CelValue | undefined {
+  if (isObjectName(name)) return new PartialObject(objectType(name), fields)
+  if (name !== jsonPatchType.name) return undefined
+  for (const [field, value] of fields) {
+    if (!patchFields.has(field)) return fault(`unexpected JSONPatchType field: ${field}`)
+    if (field !== 'value' && typeof value !== 'string') return fault(`unexpected type for JSONPatchType '${field}' field`)
+  }
+  return new JsonPatchOperation(fields)
+}
+
+const escapeKey = (key: string): CelValue => key.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** What is wrong with the types named in an object to apply: each must be named after the path to it. */
+export function typeNameProblems(object: PartialObject): string[] {
+  return problemsAt(object, [object.type.name])
+}
+
+function problemsAt(value: CelValue, path: readonly string[]): string[] {
+  if (!(value instanceof PartialObject))
+    return value instanceof CelMap ? value.keys().flatMap(key => problemsAt(value.find(key)!, path)) : []
+  const expected = path.join('.')
+  const own = `unexpected type name "${value.type.name}", expected "${expected}", which matches field name path from root Object type`
+  const nested = [...value.fields].flatMap(([name, field]) => problemsAt(field, [...path, name]))
+  return value.type.name === expected ? nested : [own, ...nested]
+}
