@@ -1,8 +1,11 @@
 /** Rules on defaults in schemas: each is a value that its schema describes and allows. */
-import { deepEqual, type Json } from '../../lib/json-value.ts'
-import { entry, type FieldError, invalid, type Ref } from '../../schema/refs.ts'
+import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
+import { ConformError } from '../../schema/conform.ts'
+import { entry, type FieldError, invalid, pathOf, type Ref, refTo } from '../../schema/refs.ts'
+import { coerceEmbedded, validateEmbedded } from '../../structural/embedded.ts'
 import { prune } from '../../structural/prune.ts'
 import { compileSchema, type Structural } from '../../structural/schema.ts'
+import { validateValue } from '../../structural/validate.ts'
 import type { Schema } from './json-schema.ts'
 import { eachSchema, itemSchema } from './schema-walk.ts'
 import { isStructural } from './structural-rules.ts'
@@ -10,23 +13,78 @@ import { isStructural } from './structural-rules.ts'
 /** What is wrong with the defaults of a structural schema. */
 export function validateDefaults(schema: Schema, at: Ref<Schema>, pruned: boolean): FieldError[] {
   if (!hasDefaults(schema)) return []
-  return [...validateBelow(schema, compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true }), at, pruned)]
+  const root = compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true })
+  return [...validateBelow(schema, root, at, { pruned, inMetadata: undefined, root: { schema: root, around: wholeObject } })]
 }
 
-function* validateBelow(schema: Schema, compiled: Structural, at: Ref<Schema>, pruned: boolean): Iterable<FieldError> {
-  if (schema.default !== undefined) yield* validateDefault(schema.default, compiled, { at, pruned })
+/** What is known of the place of a default. */
+type Place = {
+  /** It must have no fields that its schema does not know. */
+  readonly pruned: boolean
+  /** The schema of the innermost whole object that it is in, and such an object around a value that stands where the default does. */
+  readonly root: { readonly schema: Structural; readonly around: (value: Json) => JsonObject }
+  /** Within apiVersion, kind or metadata of that object. */
+  readonly inMetadata: true | undefined
+}
+
+const wholeObject = (value: Json): JsonObject => ({ ...(value as JsonObject), apiVersion: 'validation/v1', kind: 'Validation' })
+
+function* validateBelow(schema: Schema, compiled: Structural, at: Ref<Schema>, above: Place): Iterable<FieldError> {
+  const place: Place = compiled.embedded ? { ...above, inMetadata: undefined, root: { schema: compiled, around: wholeObject } } : above
+  if (schema.default !== undefined) yield* validateDefault(schema.default, compiled, at.default as Ref<any>, place)
+  const { schema: root, around } = place.root
   const item = itemSchema(schema)
-  if (item) yield* validateBelow(item, compiled.items!, at.items as Ref<Schema>, pruned)
-  for (const [name, member] of Object.entries(schema.properties ?? {}))
-    yield* validateBelow(member, compiled.properties.get(name)!, entry(at.properties, name), pruned)
+  const inItem = { ...place, root: { schema: root, around: (value: Json) => around([value]) } }
+  if (item) yield* validateBelow(item, compiled.items!, at.items as Ref<Schema>, inItem)
+  for (const [name, member] of Object.entries(schema.properties ?? {})) {
+    const inMetadata = place.inMetadata ?? (compiled.embedded && ENVELOPE.has(name) ? true : undefined)
+    const inMember: Place = { ...place, inMetadata, root: { schema: root, around: value => around(objectOf(name, value)) } }
+    yield* validateBelow(member, compiled.properties.get(name)!, entry(at.properties, name), inMember)
+  }
 }
 
-function* validateDefault(value: Json, compiled: Structural, { at, pruned }: { at: Ref<Schema>; pruned: boolean }): Iterable<FieldError> {
-  if (pruned && !deepEqual(prune(compiled, value, { root: compiled.embedded }), value))
-    yield invalid(at.default as Ref<any>, 'must not have unknown fields')
+const ENVELOPE: ReadonlySet<string> = new Set(['metadata', 'apiVersion', 'kind'])
+
+function objectOf(name: string, value: Json): JsonObject {
+  const object: JsonObject = {}
+  setOwn(object, name, value)
+  return object
 }
 
-const hasDefaults = (schema: Schema) => {
+function* validateDefault(value: Json, schema: Structural, at: Ref<any>, { pruned, inMetadata, root }: Place): Iterable<FieldError> {
+  if (!inMetadata && pruned && !isPruned(schema, value)) yield invalid(at, 'must not have unknown fields')
+  const faults = inMetadata ? metadataFaults(value, root, at) : embeddedFaults(schema, value, at)
+  yield* faults.length > 0 ? faults : validateValue(schema, value, at)
+}
+
+const isPruned = (schema: Structural, value: Json) => deepEqual(prune(schema, value, { root: schema.embedded }), value)
+
+/** A default in metadata is judged as part of an object that has nothing else. */
+function metadataFaults(value: Json, { schema, around }: Place['root'], at: Ref<any>): FieldError[] {
+  const object = around(value)
+  const detail = 'must result in valid metadata: '
+  try {
+    coerceEmbedded(schema, object)
+  } catch (error) {
+    if (!(error instanceof ConformError)) throw error
+    return [invalid(at, detail + error.message)]
+  }
+  const texts = [...new Set(validateEmbedded(schema, object, refTo(object)).map(({ field, message }) => `${field}: ${message}`))]
+  return texts.length === 0 ? [] : [invalid(at, detail + (texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`))]
+}
+
+function embeddedFaults(schema: Structural, value: Json, at: Ref<any>): FieldError[] {
+  try {
+    coerceEmbedded(schema, value)
+  } catch (error) {
+    if (!(error instanceof ConformError)) throw error
+    const [path = ''] = error.message.split(': ', 1)
+    return [{ reason: 'FieldValueInvalid', field: `${pathOf(at)}.${path}`, message: error.message.slice(path.length + 2) }]
+  }
+  return validateEmbedded(schema, value, at)
+}
+
+function hasDefaults(schema: Schema): boolean {
   for (const part of eachSchema(schema)) if (part.default !== undefined) return true
   return false
 }
@@ -34,13 +92,13 @@ const hasDefaults = (schema: Schema) => {
 /** Whether a default has fields that its schema does not know. */
 export function hasUnprunedDefaults(schema: Schema): boolean {
   if (!hasDefaults(schema) || !isStructural(schema)) return false
-  return hasUnprunedBelow(schema, compileSchema(schema))
+  return hasUnprunedBelow(schema, compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true }))
 }
 
 function hasUnprunedBelow(schema: Schema, compiled: Structural): boolean {
-  const { default: value } = schema
-  if (value !== undefined && !deepEqual(prune(compiled, value, { root: compiled.embedded }), value)) return true
+  if (schema.default !== undefined && !isPruned(compiled, schema.default)) return true
   const item = itemSchema(schema)
   if (item && hasUnprunedBelow(item, compiled.items!)) return true
-  return Object.entries(schema.properties ?? {}).some(([name, member]) => hasUnprunedBelow(member, compiled.properties.get(name)!))
+  const members = Object.entries(schema.properties ?? {}).filter(([name]) => !compiled.embedded || !ENVELOPE.has(name))
+  return members.some(([name, member]) => hasUnprunedBelow(member, compiled.properties.get(name)!))
 }
