@@ -101,6 +101,18 @@ export const FLAGS: readonly Flag[] = [
     read: (v, c) => (c.controllers = v.split(',')),
   },
   {
+    name: 'enable-admission-plugins',
+    takes: 'A,B',
+    doc: 'admission plugins to have beside those that are on by default',
+    read: (v, c) => (c.enableAdmissionPlugins = v.split(',')),
+  },
+  {
+    name: 'disable-admission-plugins',
+    takes: 'A,B',
+    doc: 'admission plugins to go without, such as ServiceAccount',
+    read: (v, c) => (c.disableAdmissionPlugins = v.split(',')),
+  },
+  {
     name: 'service-cluster-ip-range',
     takes: 'CIDR[,CIDR]',
     doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',

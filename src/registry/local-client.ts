@@ -82,10 +82,10 @@ export class LocalClient {
     return (await this.#unless('NotFound', this.#call('patch', resource, sent))) !== undefined
   }
 
-  /** Tells of every change until the signal ends it. Without a change after a gap: then anything may have changed. */
-  follow(resource: Resource, onChange: (change?: LocalChange) => void, signal: AbortSignal): void {
+  /** Tells of every change, or of those of one name, until the signal ends it. Without a change after a gap: then anything may have changed. */
+  follow(resource: Resource, onChange: (change?: LocalChange) => void, signal: AbortSignal, name = ''): void {
     const { caches } = this.#parts
-    const request = { selection: { namespace: '', name: '' }, initial: false, bookmarks: false, timeoutMs: LONG_MS }
+    const request = { selection: { namespace: '', name }, initial: false, bookmarks: false, timeoutMs: LONG_MS }
     const open = () => {
       if (signal.aborted) return
       const watch = caches.watch(resource, { ...request, from: caches.revision })

@@ -8,19 +8,40 @@ import type { Plugin } from '../admission/plugin.ts'
 import { priority } from '../admission/priority.ts'
 import type { Reader } from '../admission/reader.ts'
 import { runtimeClass } from '../admission/runtime-class.ts'
+import { serviceAccount } from '../admission/service-account.ts'
 import { storageObjectInUseProtection } from '../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../admission/taint-nodes-by-condition.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import { type Config, ConfigError, runsController } from './config.ts'
 
 export type PluginParts = {
   readonly reader: Reader
   readonly namespace: (name: string) => AnyObject | undefined
   readonly groupDomain: string
+  readonly randomSuffix: () => string
 }
 
-/** Those of Kubernetes that are on by default and need nothing but what is stored, in the order of Kubernetes. */
-export const admissionPlugins = ({ reader, namespace, groupDomain }: PluginParts): readonly Plugin[] => [
+/**
+ * Those that are on. ServiceAccount refuses pods whose account is not there, so it is on by itself only where the controller
+ * runs that makes the account of every namespace.
+ */
+export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
+  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
+  const all = allPlugins(parts)
+  for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
+    for (const name of names)
+      if (!all.some(plugin => plugin.name === name))
+        throw new ConfigError(
+          `--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${all.map(plugin => plugin.name).join(', ')}`,
+        )
+  const isOn = (name: string) => name !== 'ServiceAccount' || runsController(config, 'serviceaccount-controller')
+  return all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name)))
+}
+
+/** Those of Kubernetes that are on there by default and need nothing but what is stored, in the order of Kubernetes. */
+const allPlugins = ({ reader, namespace, groupDomain, randomSuffix }: PluginParts): readonly Plugin[] => [
   namespaceLifecycle(namespace),
+  serviceAccount({ reader, randomSuffix, pause: () => new Promise(resolve => setTimeout(resolve, LOOK_AGAIN_MS)) }),
   taintNodesByCondition,
   priority(reader, groupDomain),
   defaultTolerationSeconds,
@@ -30,3 +51,4 @@ export const admissionPlugins = ({ reader, namespace, groupDomain }: PluginParts
   runtimeClass(reader, groupDomain),
   defaultIngressClass(reader, groupDomain),
 ]
+const LOOK_AGAIN_MS = 150

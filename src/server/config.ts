@@ -28,6 +28,9 @@ export type Config = {
   readonly groupDomain: string
   readonly featureGates: string
   readonly controllers: readonly string[]
+  /** Admission plugins to have beside those that are on by default, and of those the ones to go without. */
+  readonly enableAdmissionPlugins: readonly string[]
+  readonly disableAdmissionPlugins: readonly string[]
   /** One range, or one of each family. */
   readonly serviceClusterIpRange: readonly string[]
   /** Ports of nodes that services get, both ends included. */
@@ -48,7 +51,12 @@ export type Config = {
 }
 
 /** The controllers there are. */
-export const CONTROLLERS = ['clusterrole-aggregation-controller', 'service-cidr-controller'] as const
+export const CONTROLLERS = [
+  'clusterrole-aggregation-controller',
+  'root-ca-certificate-publisher-controller',
+  'service-cidr-controller',
+  'serviceaccount-controller',
+] as const
 
 /** The ways there are to decide what users may do. */
 export const AUTHORIZATION_MODES = ['RBAC', 'AlwaysAllow', 'AlwaysDeny'] as const
@@ -79,6 +87,8 @@ export const DEFAULTS: Config = {
   groupDomain: 'k8s.io',
   featureGates: '',
   controllers: ['*'],
+  enableAdmissionPlugins: [],
+  disableAdmissionPlugins: [],
   serviceClusterIpRange: ['10.0.0.0/24'],
   serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,

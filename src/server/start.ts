@@ -29,6 +29,7 @@ import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
+import { startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { openAuthorization } from './authorization.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
@@ -115,7 +116,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     store,
     caches,
     ledger: network.ledger,
-    plugins: admissionPlugins({ reader, namespace, groupDomain: config.groupDomain }),
+    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix }),
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
@@ -139,10 +140,14 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     ending,
     open,
   })
-  await Promise.all([network.start(listener.address), authorization.start()])
+  const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
+  await Promise.all([
+    network.start(listener.address),
+    authorization.start(),
+    startAccountControllers(config, { ...beside, authority: credentials.ca }),
+  ])
   const { address, port } = listener.address
   const url = `https://${reachable(address)}:${port}`
-  const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
   if (config.kubeconfig !== undefined) {
     makeFolders(dirname(config.kubeconfig))
