@@ -16,7 +16,7 @@ import {
 } from './ast.ts'
 import type { Env } from './env.ts'
 import type { ComprehensionParts, MacroFactory, MacroProblem } from './library.ts'
-import { type CelIssue, nowhere, type Source } from './source.ts'
+import { CelError, type CelIssue, nowhere, type Source } from './source.ts'
 import { unescapeBytes, unescapeString } from './unescape.ts'
 
 const reserved = new Set(
@@ -40,8 +40,12 @@ export class AstBuilder {
     this.source = source
   }
 
-  /** A fresh id. */
+  /** A fresh id. Macros that use an argument twice can double a tree at every step, so there is an end to them. */
   id(): number {
+    if (this.#nextId > this.env.settings.maxNodes) {
+      const message = `expression node limit exceeded: ${this.env.settings.maxNodes}`
+      throw new CelError(this.source, [{ location: nowhere, message }])
+    }
     return this.#nextId++
   }
 

@@ -15,6 +15,12 @@ export interface EnvSettings {
   readonly maxSourceLength?: number
   /** How deep an expression may nest. */
   readonly maxDepth?: number
+  /** How many nodes an expression may have once its macros are expanded. */
+  readonly maxNodes?: number
+  /** How many errors of syntax are recovered from to find more. */
+  readonly maxRecoveries?: number
+  /** How many tokens a recovery may skip. */
+  readonly maxSkipped?: number
 }
 
 /** A set of declarations to parse and check against; it never changes, and extending one costs only what is added. */
@@ -36,6 +42,9 @@ const defaults: Required<EnvSettings> = {
   variadicLogic: false,
   maxSourceLength: 100_000,
   maxDepth: 250,
+  maxNodes: 250_000,
+  maxRecoveries: 30,
+  maxSkipped: 256,
 }
 
 /** An environment of the given libraries; a function named by several has the overloads of all, later ones taking the place of equal ids. */

@@ -5,14 +5,13 @@ import type { ExpandMacro, Library, Macro, MacroFactory, MacroProblem } from './
 import { operators } from './operators.ts'
 import { mapInsert } from './optional-declarations.ts'
 
-/** The macros of the standard library: has, all, exists, exists_one, existsOne, map, filter. */
+/** The macros of the standard library: has, all, exists, exists_one, map, filter. */
 export function standardMacros(): Macro[] {
   return [
     { function: 'has', args: 1, receiver: false, expand: expandHas },
-    ...quantifiers('all', 2, all),
-    ...quantifiers('exists', 2, exists),
-    ...quantifiers('exists_one', 2, existsOne),
-    ...quantifiers('existsOne', 2, existsOne),
+    quantified('all', 2, all),
+    quantified('exists', 2, exists),
+    quantified('exists_one', 2, existsOne),
     { function: 'map', args: 2, receiver: true, expand: expandMap },
     { function: 'map', args: 3, receiver: true, expand: expandMap },
     { function: 'filter', args: 2, receiver: true, expand: expandFilter },
@@ -24,10 +23,10 @@ export function twoVariableMacros(): Macro[] {
   const transforms = (name: string, gather: Gather): Macro[] =>
     [3, 4].map(args => ({ function: name, args, receiver: true, expand: transform(gather) }))
   return [
-    ...quantifiers('all', 3, all),
-    ...quantifiers('exists', 3, exists),
-    ...quantifiers('existsOne', 3, existsOne),
-    ...quantifiers('exists_one', 3, existsOne),
+    quantified('all', 3, all),
+    quantified('exists', 3, exists),
+    quantified('existsOne', 3, existsOne),
+    quantified('exists_one', 3, existsOne),
     ...transforms('transformList', gatherList),
     ...transforms('transformMap', gatherMap),
     ...transforms('transformMapEntry', gatherEntries),
@@ -88,13 +87,13 @@ const existsOne: Quantifier = (make, predicate) => {
   }
 }
 
-function quantifiers(name: string, args: 2 | 3, quantifier: Quantifier): Macro[] {
+function quantified(name: string, args: 2 | 3, quantifier: Quantifier): Macro {
   const expand: ExpandMacro = (make, target, given) => {
     const variables = iterationVariables(given.slice(0, args - 1))
     if ('problem' in variables) return variables
     return make.comprehension({ iterRange: target!, ...variables, ...quantifier(make, given[args - 1]!) })
   }
-  return [{ function: name, args, receiver: true, expand }]
+  return { function: name, args, receiver: true, expand }
 }
 
 function iterationVariables(args: readonly Expr[]): { iterVar: string; iterVar2?: string } | MacroProblem {
