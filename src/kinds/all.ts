@@ -15,6 +15,10 @@ import { ReplicaSet } from './apps/replicaset.ts'
 import { StatefulSet } from './apps/statefulset.ts'
 import { SelfSubjectReview } from './authentication/selfsubjectreview.ts'
 import { TokenReview } from './authentication/tokenreview.ts'
+import { LocalSubjectAccessReview } from './authorization/localsubjectaccessreview.ts'
+import { SelfSubjectAccessReview } from './authorization/selfsubjectaccessreview.ts'
+import { SelfSubjectRulesReview } from './authorization/selfsubjectrulesreview.ts'
+import { SubjectAccessReview } from './authorization/subjectaccessreview.ts'
 import { HorizontalPodAutoscaler } from './autoscaling/horizontalpodautoscaler.ts'
 import { HorizontalPodAutoscalerV1 } from './autoscaling/horizontalpodautoscaler-v1.ts'
 import { CronJob } from './batch/cronjob.ts'
@@ -102,6 +106,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   Job,
   Lease,
   LimitRange,
+  LocalSubjectAccessReview,
   MutatingAdmissionPolicy,
   MutatingAdmissionPolicyBinding,
   MutatingWebhookConfiguration,
@@ -127,13 +132,16 @@ export const builtinKinds: readonly Kind<any>[] = [
   RoleBinding,
   RuntimeClass,
   Secret,
+  SelfSubjectAccessReview,
   SelfSubjectReview,
+  SelfSubjectRulesReview,
   Service,
   ServiceAccount,
   ServiceCIDR,
   StatefulSet,
   StorageClass,
   StorageVersionMigration,
+  SubjectAccessReview,
   TokenReview,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,

@@ -154,7 +154,8 @@ const REASON_MESSAGE = regexMessage(
 
 const OPERATORS = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } satisfies Record<string, LabelOperator>
 
-function* validateRequirement(
+/** Rules on one condition of a selector. */
+export function* validateRequirement(
   { key, operator, values }: LabelSelectorRequirement,
   at: Ref<LabelSelectorRequirement>,
   { allowInvalidValues, allowUnknownOperators }: LabelSelectorOptions,

@@ -1,0 +1,191 @@
+/** What questions about access are made of: what is wanted, who wants it, and the answer. */
+import type { Attributes, Decision } from '../../schema/access.ts'
+import type { Asked, User } from '../../schema/kind.ts'
+import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
+import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
+import { parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
+import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
+import { internalForm } from '../shapes/internal-form.ts'
+import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../shapes/meta.ts'
+
+const FieldSelectorRequirement = message('FieldSelectorRequirement', {
+  key: [1, string.always(), 'The field asked about.'],
+  operator: [2, string.always(), 'How the field is compared: In, NotIn, Exists or DoesNotExist.'],
+  values: [3, atomic(string), 'What the field is compared with; empty for Exists and DoesNotExist.'],
+})
+type FieldSelectorRequirement = Static<typeof FieldSelectorRequirement>
+
+const FieldSelectorAttributes = message('FieldSelectorAttributes', {
+  rawSelector: [1, string, 'The selector as requests write it.'],
+  requirements: [2, atomic(FieldSelectorRequirement), 'The selector taken apart; all must hold.'],
+})
+
+const LabelSelectorAttributes = message('LabelSelectorAttributes', {
+  rawSelector: [1, string, 'The selector as requests write it.'],
+  requirements: [2, atomic(LabelSelectorRequirement), 'The selector taken apart; all must hold.'],
+})
+
+const ResourceAttributes = message('ResourceAttributes', {
+  namespace: [1, string, 'The namespace; empty for all of them, and for resources of the cluster.'],
+  verb: [2, string, 'What is to be done, such as get, list or create; * for everything.'],
+  group: [3, string, 'The API group of the resource; * for all.'],
+  version: [4, string, 'The API version of the resource; * for all.'],
+  resource: [5, string, 'The resource; * for all.'],
+  subresource: [6, string, 'The subresource, if any.'],
+  name: [7, string, 'The name of the object; empty for all.'],
+  fieldSelector: [8, FieldSelectorAttributes, 'Which fields limit what is asked for; can only make more of it allowed.'],
+  labelSelector: [9, LabelSelectorAttributes, 'Which labels limit what is asked for; can only make more of it allowed.'],
+})
+type ResourceAttributes = Static<typeof ResourceAttributes>
+
+const NonResourceAttributes = message('NonResourceAttributes', {
+  path: [1, string, 'The path of the request.'],
+  verb: [2, string, 'The method of the request.'],
+})
+
+/** What is wanted: something of a resource, or a path that is none. */
+const wantedFields = {
+  resourceAttributes: [1, ResourceAttributes, 'What is wanted of a resource.'],
+  nonResourceAttributes: [2, NonResourceAttributes, 'What is wanted of a path that is no resource.'],
+} as const
+
+export const SelfSubjectAccessReviewSpec = message('SelfSubjectAccessReviewSpec', wantedFields)
+export const SubjectAccessReviewSpec = message('SubjectAccessReviewSpec', {
+  ...wantedFields,
+  user: [3, string, 'The user asked about; without groups, one who is in none.'],
+  groups: [4, atomic(string), 'The groups of the user.'],
+  extra: [5, mapOf(atomic(string)), 'What else authentication says of the user.'],
+  uid: [6, string, 'The uid of the user.'],
+})
+export const SubjectAccessReviewStatus = message('SubjectAccessReviewStatus', {
+  allowed: [1, bool.always(), 'Whether it is allowed.'],
+  denied: [4, bool, 'Whether it is denied, whatever others say.'],
+  reason: [2, string, 'Why.'],
+  evaluationError: [3, string, 'What went wrong on the way; the answer may be right all the same.'],
+})
+
+type Wanted = Static<typeof SelfSubjectAccessReviewSpec>
+type Spec = Static<typeof SubjectAccessReviewSpec>
+type Status = Static<typeof SubjectAccessReviewStatus>
+
+/** Rules on what is wanted. */
+export function* validateWanted(spec: Wanted, at: Ref<Wanted>): Iterable<FieldError> {
+  yield* validateOneOf(spec, at)
+  if (spec.resourceAttributes) yield* validateResource(spec.resourceAttributes, at.resourceAttributes)
+}
+
+/** Rules on what is wanted and by whom. */
+export function* validateSpec(spec: Spec, at: Ref<Spec>): Iterable<FieldError> {
+  yield* validateOneOf(spec, at)
+  if (!spec.user && !spec.groups?.length) yield invalid(at.user, 'at least one of user or group must be specified')
+  if (spec.resourceAttributes) yield* validateResource(spec.resourceAttributes, at.resourceAttributes)
+}
+
+/** Questions have no name, and nothing else that objects have beside their fields; `but` names what they may have. */
+export function* validateNoMetadata(metadata: ObjectMeta, at: Ref<Envelope>, but?: 'namespace'): Iterable<FieldError> {
+  const { managedFields: _, namespace, ...others } = metadata
+  const isEmpty = Object.keys(others).length === 0 && (but !== undefined || !namespace)
+  if (!isEmpty) yield invalid(at.metadata, but === undefined ? 'must be empty' : `must be empty except for ${but}`)
+}
+
+/** A path that is no resource, as errors show it. */
+export const shownPath = ({ nonResourceAttributes }: Wanted) => internalForm(NonResourceAttributes, nonResourceAttributes)
+
+/** The user that a question is about. */
+export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): User => ({
+  name,
+  ...(uid && { uid }),
+  groups,
+  ...(extra && { extra }),
+})
+
+/** Asks the server, and tells what it says. */
+export async function review(spec: Wanted, user: User, { access, signal }: Asked): Promise<Status> {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec
+  const decision = await access.authorize(user, attributesOf(spec), { signal })
+  const evaluationError = resource && path === undefined ? selectorProblems(resource) : ''
+  return statusOf(decision, evaluationError)
+}
+
+function statusOf({ verdict, reason }: Decision, evaluationError: string): Status {
+  return {
+    allowed: verdict === 'allow',
+    ...(verdict === 'deny' && { denied: true }),
+    ...(reason && { reason }),
+    ...(evaluationError && { evaluationError }),
+  }
+}
+
+function attributesOf({ resourceAttributes, nonResourceAttributes }: Wanted): Attributes {
+  if (!resourceAttributes) return { verb: nonResourceAttributes?.verb ?? '', path: nonResourceAttributes?.path ?? '' }
+  const { verb = '', group = '', version, resource: plural = '', subresource = '', namespace = '', name = '' } = resourceAttributes
+  return { verb, path: '', resource: { group, version: version || '*', plural, subresource, namespace, name } }
+}
+
+function* validateOneOf(spec: Wanted, at: Ref<Wanted>): Iterable<FieldError> {
+  if ((spec.resourceAttributes === undefined) === (spec.nonResourceAttributes === undefined))
+    yield invalid(withValue(at, shownPath(spec)), 'exactly one of nonResourceAttributes or resourceAttributes must be specified')
+}
+
+function* validateResource(resource: ResourceAttributes, at: Ref<ResourceAttributes>): Iterable<FieldError> {
+  const { fieldSelector, labelSelector } = resource
+  if (fieldSelector) {
+    yield* validateEither(fieldSelector, at.fieldSelector, 'fieldSelector')
+    for (const [i, requirement] of (fieldSelector.requirements ?? []).entries())
+      yield* validateFieldRequirement(requirement, at.fieldSelector.requirements[i]!)
+  }
+  if (labelSelector) {
+    yield* validateEither(labelSelector, at.labelSelector, 'labelSelector')
+    for (const [i, requirement] of (labelSelector.requirements ?? []).entries())
+      yield* validateRequirement(requirement, at.labelSelector.requirements[i]!, { allowUnknownOperators: true })
+  }
+}
+
+type EitherForm = { rawSelector?: string; requirements?: object[] }
+
+function* validateEither({ rawSelector, requirements = [] }: EitherForm, at: Ref<EitherForm>, name: string): Iterable<FieldError> {
+  if (rawSelector && requirements.length > 0) yield invalid(at.rawSelector, 'may not specified at the same time as requirements')
+  if (!rawSelector && requirements.length === 0)
+    yield required(at.requirements, `when spec.resourceAttributes.${name} is specified, requirements or rawSelector is required`)
+}
+
+/** Operators that this server does not know are let through: newer clients may know more. */
+function* validateFieldRequirement(requirement: FieldSelectorRequirement, at: Ref<FieldSelectorRequirement>): Iterable<FieldError> {
+  const { key, operator, values = [] } = requirement
+  if (!key) yield required(at.key, 'must be specified')
+  if ((operator === 'In' || operator === 'NotIn') && values.length === 0)
+    yield required(at.values, "must be specified when `operator` is 'In' or 'NotIn'")
+  if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0)
+    yield forbidden(at.values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+}
+
+/** Selectors can only narrow what is asked for: what cannot be read of them is told and left out. */
+function selectorProblems({ fieldSelector, labelSelector }: ResourceAttributes): string {
+  const problems: string[] = []
+  const tell = (name: string, [good, all]: readonly [number, number]) => {
+    if (good < all) problems.push(`spec.resourceAttributes.${name} ${good > 0 ? 'partially ignored' : 'ignored'} due to parse error`)
+  }
+  if (fieldSelector) tell('fieldSelector', readable(fieldSelector, { parse: parseFieldSelector, isRead: isFieldTerm }))
+  if (labelSelector) tell('labelSelector', readable(labelSelector, { parse: parseLabelSelector, isRead: isLabelTerm }))
+  return problems.join('; ')
+}
+
+type Reading<R> = { readonly parse: (text: string) => unknown; readonly isRead: (requirement: R) => boolean }
+
+/** How many parts of a selector can be read, and how many there are. */
+function readable<R>(
+  { rawSelector, requirements = [] }: { rawSelector?: string; requirements?: R[] },
+  { parse, isRead }: Reading<R>,
+): [number, number] {
+  if (requirements.length > 0) return [requirements.filter(isRead).length, requirements.length]
+  try {
+    parse(rawSelector ?? '')
+    return [1, 1]
+  } catch {
+    return [0, 1]
+  }
+}
+
+const isFieldTerm = ({ operator, values = [] }: FieldSelectorRequirement) =>
+  (operator === 'In' || operator === 'NotIn') && values.length === 1
+const isLabelTerm = (requirement: LabelSelectorRequirement) => labelTermsOf({ matchExpressions: [requirement] }) !== undefined

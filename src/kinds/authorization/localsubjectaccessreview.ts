@@ -1,0 +1,37 @@
+/** LocalSubjectAccessReview asks whether somebody may do something in one namespace, and may be allowed to those who may not ask about others. */
+import { defineKind } from '../../schema/kind.ts'
+import { invalid, withValue } from '../../schema/refs.ts'
+import {
+  review,
+  SubjectAccessReviewSpec,
+  SubjectAccessReviewStatus,
+  shownPath,
+  subjectOf,
+  validateNoMetadata,
+  validateSpec,
+} from './access.ts'
+
+export const LocalSubjectAccessReview = defineKind({
+  group: 'authorization.{group_domain}',
+  version: 'v1',
+  kind: 'LocalSubjectAccessReview',
+  scope: 'Namespaced',
+  names: { plural: 'localsubjectaccessreviews' },
+  doc: 'Whether somebody may do something in a namespace.',
+  verbs: ['create'],
+  fields: {
+    spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'Who wants what; the namespace is that of the request.'],
+    status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
+  },
+  unowned: [],
+
+  *validate({ spec, metadata }, at) {
+    yield* validateSpec(spec, at.spec)
+    yield* validateNoMetadata(metadata, at, 'namespace')
+    if (spec.resourceAttributes && (spec.resourceAttributes.namespace ?? '') !== metadata.namespace)
+      yield invalid(at.spec.resourceAttributes.namespace, 'must match metadata.namespace')
+    if (spec.nonResourceAttributes)
+      yield invalid(withValue(at.spec.nonResourceAttributes, shownPath(spec)), 'disallowed on this kind of request')
+  },
+  unstored: { answers: async (o, asked) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), asked) }) },
+})

@@ -1,0 +1,24 @@
+/** SelfSubjectAccessReview asks whether the asker may do something. */
+import { defineKind } from '../../schema/kind.ts'
+import { review, SelfSubjectAccessReviewSpec, SubjectAccessReviewStatus, validateNoMetadata, validateWanted } from './access.ts'
+
+export const SelfSubjectAccessReview = defineKind({
+  group: 'authorization.{group_domain}',
+  version: 'v1',
+  kind: 'SelfSubjectAccessReview',
+  scope: 'Cluster',
+  names: { plural: 'selfsubjectaccessreviews' },
+  doc: 'Whether the asker may do something.',
+  verbs: ['create'],
+  fields: {
+    spec: [2, SelfSubjectAccessReviewSpec.orEmpty().always(), 'What is wanted.'],
+    status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
+  },
+  unowned: [],
+
+  *validate({ spec, metadata }, at) {
+    yield* validateWanted(spec, at.spec)
+    yield* validateNoMetadata(metadata, at)
+  },
+  unstored: { answers: async (o, asked) => ({ ...o, status: await review(o.spec, asked.user, asked) }) },
+})

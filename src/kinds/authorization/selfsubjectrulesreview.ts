@@ -1,0 +1,49 @@
+/** SelfSubjectRulesReview asks what the asker may do in a namespace. */
+import { defineKind } from '../../schema/kind.ts'
+import { badRequest } from '../../schema/status-error.ts'
+import { atomic, bool, message, type Static, string } from '../../schema/types.ts'
+
+const ResourceRule = message('ResourceRule', {
+  verbs: [1, atomic(string).always(), 'What may be done; * for everything.'],
+  apiGroups: [2, atomic(string), 'API groups of the resources; * for all.'],
+  resources: [3, atomic(string), 'Resources, also as resource/subresource; * for all.'],
+  resourceNames: [4, atomic(string), 'Names that the rule is limited to; all when empty.'],
+})
+const NonResourceRule = message('NonResourceRule', {
+  verbs: [1, atomic(string).always(), 'What may be done; * for everything.'],
+  nonResourceURLs: [2, atomic(string), 'Paths; * at the end for all that begin so.'],
+})
+const SelfSubjectRulesReviewSpec = message('SelfSubjectRulesReviewSpec', {
+  namespace: [1, string, 'The namespace asked about.'],
+})
+const SubjectRulesReviewStatus = message('SubjectRulesReviewStatus', {
+  resourceRules: [1, atomic(ResourceRule).always(), 'What may be done with resources, in no order.'],
+  nonResourceRules: [2, atomic(NonResourceRule).always(), 'What may be done with paths, in no order.'],
+  incomplete: [3, bool.always(), 'Whether more may be allowed than is told here.'],
+  evaluationError: [4, string, 'What went wrong on the way.'],
+})
+type Status = Static<typeof SubjectRulesReviewStatus>
+
+export const SelfSubjectRulesReview = defineKind({
+  group: 'authorization.{group_domain}',
+  version: 'v1',
+  kind: 'SelfSubjectRulesReview',
+  scope: 'Cluster',
+  names: { plural: 'selfsubjectrulesreviews' },
+  doc: 'What the asker may do in a namespace.',
+  verbs: ['create'],
+  fields: {
+    spec: [2, SelfSubjectRulesReviewSpec.orEmpty().always(), 'Where.'],
+    status: [3, SubjectRulesReviewStatus.orEmpty(), 'The answer; set by the server.'],
+  },
+  unowned: [],
+  unstored: {
+    // Nothing of what was sent is in the answer.
+    answers({ kind, apiVersion, spec: { namespace } }, { access, user }) {
+      if (!namespace) throw badRequest('no namespace on request')
+      const { resourceRules, nonResourceRules, incomplete, problem } = access.rulesFor(user, namespace)
+      const status = { resourceRules, nonResourceRules, incomplete, ...(problem && { evaluationError: problem }) }
+      return { kind, apiVersion, metadata: {}, spec: {}, status: status as Status }
+    },
+  },
+})

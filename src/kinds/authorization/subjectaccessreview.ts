@@ -1,0 +1,24 @@
+/** SubjectAccessReview asks whether somebody may do something. */
+import { defineKind } from '../../schema/kind.ts'
+import { review, SubjectAccessReviewSpec, SubjectAccessReviewStatus, subjectOf, validateNoMetadata, validateSpec } from './access.ts'
+
+export const SubjectAccessReview = defineKind({
+  group: 'authorization.{group_domain}',
+  version: 'v1',
+  kind: 'SubjectAccessReview',
+  scope: 'Cluster',
+  names: { plural: 'subjectaccessreviews' },
+  doc: 'Whether somebody may do something.',
+  verbs: ['create'],
+  fields: {
+    spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'Who wants what.'],
+    status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
+  },
+  unowned: [],
+
+  *validate({ spec, metadata }, at) {
+    yield* validateSpec(spec, at.spec)
+    yield* validateNoMetadata(metadata, at)
+  },
+  unstored: { answers: async (o, asked) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), asked) }) },
+})
