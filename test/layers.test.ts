@@ -20,6 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   registry: 'admission cache storage patch codec cel kinds schema lib',
   allocation: 'registry storage kinds schema lib', // stocks that the ledger of the registry is made of
   http: 'registry cache authn authz admission codec kinds schema lib',
+  custom: 'registry cache structural codec kinds schema lib', // custom kinds at run time; the one place beside kinds where a kind is named
   client: 'codec kinds schema lib', // never the server
   controllers: 'client kinds schema lib',
 }

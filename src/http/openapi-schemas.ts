@@ -4,7 +4,8 @@ import type { CustomForm } from '../schema/custom-form.ts'
 import { ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../schema/types.ts'
 import type { GroupVersion } from './discovery-groups.ts'
-import { META, type Naming, packageOf } from './openapi-names.ts'
+import { ListMeta } from './openapi-common.ts'
+import { APIMACHINERY, META, type Naming, packageOf } from './openapi-names.ts'
 
 /** OpenAPI 2 and 3 differ in how they refer and in what they can say. */
 export type Dialect = { readonly version: 2 | 3; readonly refs: string }

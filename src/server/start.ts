@@ -33,6 +33,7 @@ import { startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { openAuthorization } from './authorization.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
+import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { type Identity, openIdentity } from './identity.ts'
@@ -124,7 +125,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     access: { ...identity.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
-  await Promise.all([claimed, pki.saved, identity.saved, network.prepare(), authorization.prepare()])
+  await Promise.all([claimed, pki.saved, identity.saved, network.prepare(), authorization.prepare(), startCustomKinds(config, beside)])
   const listener = await openPort(config, {
     catalog,
     registry,

@@ -1,0 +1,61 @@
+/** Table columns that a definition asks for: JSON paths into the object, shown as people read them. */
+import type { ColumnDefinition } from '../kinds/apiextensions/definition-shapes.ts'
+import { goPrint } from '../lib/go-text.ts'
+import { JsonPathError, parseJsonPath } from '../lib/json-path.ts'
+import { findFirst } from '../lib/json-path-search.ts'
+import type { Json } from '../lib/json-value.ts'
+import { humanDuration, isZeroTime, millisecondsOf, parseTime, TimeError } from '../lib/time.ts'
+import { age } from '../schema/columns.ts'
+import type { Cell, CellContext, Column } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+
+type Type = Column<AnyObject>[0]
+
+/** The columns after Name. Without any there is Age; a path that cannot be read takes all columns with it, as in the reference. */
+export function printerColumns(columns: readonly ColumnDefinition[] | undefined): readonly (readonly [string, Column<AnyObject>])[] {
+  try {
+    return (columns?.length ? columns : AGE).map(columnOf)
+  } catch (error) {
+    if (error instanceof JsonPathError) return []
+    throw error
+  }
+}
+
+const AGE: readonly ColumnDefinition[] = [{ name: 'Age', type: 'date', description: age[2], jsonPath: '.metadata.creationTimestamp' }]
+
+function columnOf({ name, type, format, description, priority, jsonPath }: ColumnDefinition): readonly [string, Column<AnyObject>] {
+  const path = parseJsonPath(`{${jsonPath}}`)
+  const doc = description || `Custom resource definition column (in JSONPath format): ${jsonPath}`
+  const get = (object: AnyObject, ctx: CellContext) => cellOf(type, findFirst(path, object as unknown as Json), ctx)
+  return [name, [type as Type, get, doc, { ...(format && { format }), ...(priority && { priority }) }]]
+}
+
+/** A cell of a column's type; values of another type are not shown. */
+function cellOf(type: string, value: Json | undefined, { now }: CellContext): Cell {
+  if (value === undefined) return null
+  switch (type) {
+    case 'string':
+      return goPrint(value)
+    case 'integer':
+      return typeof value === 'number' ? Math.trunc(value) : typeof value === 'bigint' ? value : null
+    case 'number':
+      return typeof value === 'number' || typeof value === 'bigint' ? value : null
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null
+    case 'date':
+      return typeof value === 'string' ? sinceText(value, now) : null
+    default:
+      return null
+  }
+}
+
+function sinceText(text: string, now: Date): string {
+  if (text === '' || text === 'null') return '<unknown>'
+  try {
+    const instant = parseTime(text)
+    return isZeroTime(instant) ? '<unknown>' : humanDuration(now.getTime() - millisecondsOf(instant))
+  } catch (error) {
+    if (error instanceof TimeError) return '<invalid>'
+    throw error
+  }
+}

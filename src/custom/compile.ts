@@ -1,0 +1,177 @@
+/** From a CustomResourceDefinition to the resources it stands for, in the form in which built-in kinds are served. */
+import type { DefinitionNames, DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
+import type { CustomForm } from '../schema/custom-form.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { customResource, type Definition, type HubForm, type Resource } from '../schema/resource.ts'
+import { forbiddenRequest } from '../schema/status-error.ts'
+import { compileSchema, type JsonSchema } from '../structural/schema.ts'
+import { typeOf } from '../structural/type-of.ts'
+import { printerColumns } from './columns.ts'
+import { type CustomDefinition, storageVersion } from './definition.ts'
+import { deprecationOf } from './deprecation.ts'
+import { conformCustom, fillCustomDefaults, reviver, type VersionSchema } from './form.ts'
+import { published } from './published.ts'
+import { finalizerWarnings, objectRules, statusRules } from './rules.ts'
+import { scaleView } from './scale.ts'
+import { selectableFields } from './selectable.ts'
+
+/** Converts objects, by asking somebody, to the version that a resource is served in. */
+export type Converter = NonNullable<HubForm['convert']>
+
+export type Compiling = {
+  readonly names: DefinitionNames
+  /** Set where conversion is not for the server to do. */
+  readonly convert?: Converter | undefined
+}
+
+/** What changes about a kind without its being another one. */
+export type State = { terminating: boolean }
+
+/** The resources of one definition. */
+export type CompiledKind = {
+  /** The one under which objects are stored and cached. It is not served itself. */
+  readonly home: Resource
+  readonly served: readonly Resource[]
+  readonly state: State
+}
+
+/** Compiles a definition under the names it has been given. Throws when it cannot be served. */
+export function compileDefinition(definition: CustomDefinition, { names, convert }: Compiling): CompiledKind {
+  const versions = definition.spec.versions ?? []
+  const storage = storageVersion(definition)
+  const schemas = new Map(versions.map(version => [apiVersionOf(definition, version), schemaOf(definition, version)]))
+  const state: State = { terminating: false }
+  const parts: Parts = { definition, names, storage, schemas, state, isAsked: convert !== undefined }
+  // What is cached can be selected by the fields of any version.
+  const selectable = selectableFields(versions)
+  const home = customResource({ ...definitionOf(parts, storage), ...(selectable && { selectable }) }, [])
+  const forms: Resource[] = []
+  const served: Resource[] = []
+  for (const version of versions) {
+    const hub = hubOf(home, version, { isStorage: version === storage, convert })
+    const resource = customResource(definitionOf(parts, version), forms, hub)
+    if (version.served) served.push(resource)
+  }
+  return { home, served, state }
+}
+
+type Parts = {
+  readonly definition: CustomDefinition
+  readonly names: DefinitionNames
+  readonly storage: DefinitionVersion
+  readonly schemas: ReadonlyMap<string, VersionSchema>
+  readonly state: State
+  readonly isAsked: boolean
+}
+
+function schemaOf({ spec }: CustomDefinition, { schema }: DefinitionVersion): VersionSchema {
+  const source = schema?.openAPIV3Schema as JsonSchema | undefined
+  return { structural: compileSchema(source), preserve: spec.preserveUnknownFields === true }
+}
+
+/**
+ * How a version is a form of what is stored. Without a webhook all versions say the same, and what is stored is read in the
+ * storage version. With one, what is stored may be in any version, and even the storage version has to be asked for.
+ */
+function hubOf(
+  home: Resource,
+  version: DefinitionVersion,
+  { isStorage, convert }: { isStorage: boolean; convert: Converter | undefined },
+): HubForm | undefined {
+  if (!convert && isStorage) return undefined
+  const apiVersion = `${home.group}/${version.name}`
+  const said = (object: AnyObject, as: string): AnyObject => ({ ...object, apiVersion: as })
+  return {
+    resource: home,
+    toHub: object => said(object, home.apiVersion),
+    fromHub: object => said(object, apiVersion),
+    fieldName: name => name,
+    keepsRules: true,
+    ...(convert && { convert }),
+  }
+}
+
+function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
+  const { definition, names, storage, schemas } = parts
+  const { spec } = definition
+  const schema = schemas.get(apiVersionOf(definition, version))!
+  const { status, scale } = version.subresources ?? {}
+  const ruled = { schema, scale }
+  const deprecated = deprecationOf(spec, version.name)
+  const selectable = selectableFields([version])
+  return {
+    group: spec.group,
+    version: version.name,
+    kind: names.kind,
+    scope: spec.scope as 'Namespaced' | 'Cluster',
+    names: {
+      plural: names.plural,
+      singular: names.singular ?? '',
+      list: names.listKind ?? '',
+      short: names.shortNames ?? [],
+      categories: names.categories ?? [],
+    },
+    ...(deprecated !== undefined && { deprecated }),
+    custom: formOf(parts, version, schema),
+    storedAs: { version: storage.name },
+    generation: status ? withoutStatus : content,
+    needsResourceVersion: true,
+    unowned: status ? ['status'] : [],
+    ...(status && { onCreate: dropStatus, onUpdate: keepStatus }),
+    validate: objectRules(ruled),
+    warn: finalizerWarnings,
+    subresources: {
+      ...(status && {
+        status: { take: takeStatus, keepsMetadata: true, unowned: ['metadata', 'spec'], validate: statusRules(ruled) },
+      }),
+      ...(scale && { scale: scaleView(scale) }),
+    },
+    ...(selectable && { selectable }),
+  }
+}
+
+const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
+const LAST_VERBS = ['delete', 'deletecollection', 'get', 'list', 'watch']
+
+function formOf(
+  { definition, names, storage, schemas, state, isAsked }: Parts,
+  version: DefinitionVersion,
+  schema: VersionSchema,
+): CustomForm {
+  const { spec } = definition
+  const subject = { group: spec.group, plural: names.plural, kind: names.kind }
+  return {
+    type: typeOf(schema.structural),
+    conform: (value, duplicates) => conformCustom(schema, value, duplicates),
+    fillDefaults: object => fillCustomDefaults(schema, object),
+    revive: reviver({ schemas, into: isAsked ? undefined : `${spec.group}/${storage.name}` }),
+    published: (dialect, metadata) => published(schema, { dialect, metadata, selectable: version.selectableFields ?? [] }),
+    columns: printerColumns(version.additionalPrinterColumns),
+    get advertised() {
+      return state.terminating ? LAST_VERBS : VERBS
+    },
+    beforeCreate(name) {
+      if (state.terminating) throw forbiddenRequest(subject, name, 'create not allowed while custom resource definition is terminating')
+    },
+  }
+}
+
+const apiVersionOf = ({ spec }: CustomDefinition, { name }: DefinitionVersion) => `${spec.group}/${name}`
+
+/** What counts for the generation: everything but metadata, and but the status where that has a path of its own. */
+const content = ({ metadata: _, ...rest }: AnyObject) => rest
+const withoutStatus = ({ metadata: _, status: __, ...rest }: AnyObject) => rest
+
+function dropStatus(object: AnyObject): void {
+  delete object['status']
+}
+
+function keepStatus(object: AnyObject, old: AnyObject): void {
+  if (Object.hasOwn(old, 'status')) object['status'] = old['status']
+  else delete object['status']
+}
+
+function takeStatus(sent: AnyObject, stored: AnyObject): AnyObject {
+  const { status: _, ...rest } = stored
+  return (Object.hasOwn(sent, 'status') ? { ...rest, status: sent['status'] } : rest) as AnyObject
+}

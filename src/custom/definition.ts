@@ -1,0 +1,26 @@
+/** A CustomResourceDefinition as the server's own parts read it. */
+import type { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
+import type { DefinitionCondition, DefinitionVersion, Status } from '../kinds/apiextensions/definition-shapes.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+
+export type CustomDefinition = ObjectOf<typeof CustomResourceDefinition>
+
+export const findCondition = (status: Status, type: string): DefinitionCondition | undefined =>
+  status.conditions?.find(condition => condition.type === type)
+
+export const isTrue = (status: Status, type: string): boolean => findCondition(status, type)?.status === 'True'
+
+/** Whether a definition's kind is served: it has, or once had, all its names. */
+export const isServed = ({ status }: Pick<CustomDefinition, 'status'>): boolean =>
+  isTrue(status, 'NamesAccepted') || isTrue(status, 'Established')
+
+/** Whether a definition is on its way out: no more objects may be created. */
+export const isTerminating = ({ metadata, status }: CustomDefinition): boolean =>
+  metadata.deletionTimestamp !== undefined || isTrue(status, 'Terminating')
+
+/** The version that objects are stored in. */
+export function storageVersion({ spec }: Pick<CustomDefinition, 'spec'>): DefinitionVersion {
+  const found = spec.versions?.find(version => version.storage)
+  if (!found) throw new Error('the definition has no storage version')
+  return found
+}

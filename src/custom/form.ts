@@ -1,0 +1,71 @@
+/** One version of a custom kind as data decides it: what its objects look like, are filled with and are checked for. */
+import { parseJson } from '../codec/json.ts'
+import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { storedForm } from '../registry/stored-form.ts'
+import { type Conformed, conform } from '../schema/conform.ts'
+import type { CustomForm, Revived } from '../schema/custom-form.ts'
+import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
+import { conformObject } from '../structural/custom-object.ts'
+import { applyDefaults } from '../structural/defaults.ts'
+import type { Structural } from '../structural/schema.ts'
+
+/** The schema of a version, and whether fields that it does not know are kept. */
+export type VersionSchema = { readonly structural: Structural; readonly preserve: boolean }
+
+const UNKNOWN = /^unknown field "/
+
+/** Gives a sent object the form of its kind: its envelope as that of all objects, the rest by the schema. */
+export function conformCustom(
+  { structural, preserve }: VersionSchema,
+  value: JsonObject,
+  duplicates: readonly Duplicate[] = [],
+): Conformed {
+  const problems = duplicates.map(({ path }) => `duplicate field ${JSON.stringify(path)}`)
+  const { value: metadata, problems: strange } = conform(ObjectMeta, value['metadata'] ?? {})
+  problems.push(...strange.map(problem => problem.replace(UNKNOWN, 'unknown field "metadata.')))
+  const rest = conformObject(structural, value, { problems, preserve })
+  return { value: { ...rest, metadata }, problems }
+}
+
+/** Fills an object with the defaults of a schema, in place. */
+export function fillCustomDefaults({ structural }: VersionSchema, object: AnyObject): void {
+  const content = object as unknown as JsonObject
+  const filled = applyDefaults(structural, content)
+  if (filled !== content) for (const key of Object.keys(filled)) setOwn(content, key, filled[key]!)
+}
+
+export type Revival = {
+  /** By apiVersion. */
+  readonly schemas: ReadonlyMap<string, VersionSchema>
+  /** The version to read objects in; undefined where only somebody else can convert them. */
+  readonly into: string | undefined
+}
+
+/** How records of a kind are read, whatever was known of it when they were written. */
+export function reviver({ schemas, into }: Revival): CustomForm['revive'] {
+  return (value, given) => {
+    const object = given ?? readObject(value)
+    const revived = revive(object)
+    return revived === object ? { object, value } : ({ object: revived, value: storedForm(revived) } satisfies Revived)
+  }
+
+  function revive(object: AnyObject): AnyObject {
+    const written = withSchema(schemas.get(object.apiVersion), object)
+    if (into === undefined || object.apiVersion === into) return written
+    return withSchema(schemas.get(into), { ...written, apiVersion: into })
+  }
+}
+
+/** An object pruned and filled by a schema; the same one where that changes nothing. */
+function withSchema(schema: VersionSchema | undefined, object: AnyObject): AnyObject {
+  if (!schema) return object
+  const content = object as unknown as JsonObject
+  const known = conformObject(schema.structural, content, { malformed: 'drop', preserve: schema.preserve })
+  return applyDefaults(schema.structural, known) as unknown as AnyObject
+}
+
+function readObject(value: Uint8Array): AnyObject {
+  const object: Json = parseJson(value).value
+  if (!isObject(object) || !isObject(object['metadata'])) throw new Error('the record is no object')
+  return object as unknown as AnyObject
+}

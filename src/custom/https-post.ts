@@ -1,0 +1,56 @@
+/** One call of a webhook: JSON sent to an https address and JSON read back, within limits of time and size. */
+import { request } from 'node:https'
+
+export type Post = {
+  readonly host: string
+  readonly port: number
+  readonly path: string
+  /** The name that the certificate has to be for, where it is not the host. */
+  readonly servername?: string
+  /** Authorities in PEM; those of the system unless said. */
+  readonly ca?: string
+  readonly body: string
+}
+
+const PATIENCE_MS = 30_000
+const MOST_BYTES = 64 << 20
+
+/** The body of a successful answer. Rejects with a message for people. */
+export function post({ host, port, path, servername = host, ca, body }: Post): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const refuse = (why: string) => reject(new Error(`Post "https://${host}:${port}${path}": ${why}`))
+    const sent = request(
+      {
+        host,
+        port,
+        path,
+        method: 'POST',
+        servername,
+        ...(ca && { ca }),
+        headers: { 'content-type': 'application/json', accept: 'application/json', 'content-length': Buffer.byteLength(body) },
+        timeout: PATIENCE_MS,
+        // A connection for each call: conversions are rare, and nothing is left open when the server goes.
+        agent: false,
+      },
+      answer => {
+        const parts: Buffer[] = []
+        let size = 0
+        answer.on('data', (part: Buffer) => {
+          size += part.length
+          if (size > MOST_BYTES) sent.destroy(new Error('the answer is too large'))
+          else parts.push(part)
+        })
+        answer.on('error', error => refuse(error.message))
+        answer.on('end', () => {
+          const text = Buffer.concat(parts).toString('utf8')
+          const { statusCode = 0 } = answer
+          if (statusCode >= 200 && statusCode < 300) resolve(text)
+          else refuse(`the webhook answered with status ${statusCode}`)
+        })
+      },
+    )
+    sent.on('timeout', () => sent.destroy(new Error('context deadline exceeded')))
+    sent.on('error', error => refuse(error.message))
+    sent.end(body)
+  })
+}

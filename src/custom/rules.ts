@@ -1,0 +1,47 @@
+/** What is asked of custom objects beside the form of their schema: when they are written, and what their writers are warned of. */
+import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import { isQualifiedName } from '../lib/names.ts'
+import type { Rule } from '../schema/kind.ts'
+import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { validateObject } from '../structural/custom-object.ts'
+import type { VersionSchema } from './form.ts'
+import { checkObserved, checkWanted } from './scale.ts'
+
+type Ruled = { readonly schema: VersionSchema; readonly scale: DefinitionSubresources['scale'] | undefined }
+
+/** Rules on a whole object. */
+export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
+  return (object, _, { old }) =>
+    validateObject(schema.structural, contentOf(object), {
+      ...(old && { old: contentOf(old) }),
+      also: scale ? [...checkWanted(scale, object), ...checkObserved(scale, object)] : [],
+    })
+}
+
+/** Rules on an object of which the status was written. */
+export function statusRules({ schema, scale }: Ruled): Rule<AnyObject> {
+  return (object, _, { old }) =>
+    validateObject(schema.structural, contentOf(object), {
+      ...(old && { old: contentOf(old) }),
+      also: scale ? [...checkObserved(scale, object)] : [],
+      subresource: 'status',
+    })
+}
+
+const KNOWN_FINALIZERS = [ORPHAN_FINALIZER, FOREGROUND_FINALIZER, 'kubernetes']
+
+/** Finalizers without a domain may be somebody else's, too. */
+export function* finalizerWarnings({ metadata: { finalizers = [] } }: AnyObject, old: AnyObject | undefined): Iterable<string> {
+  const added = new Set(finalizers.filter(name => !old?.metadata.finalizers?.includes(name)))
+  for (const name of [...added].sort()) {
+    const about = `metadata.finalizers: ${JSON.stringify(name)}: `
+    for (const fault of isQualifiedName(name)) yield about + fault
+    if (name.includes('/') || KNOWN_FINALIZERS.includes(name)) continue
+    const form = name.includes('.') ? 'a domain-qualified finalizer name including a path (/)' : 'a domain-qualified finalizer name'
+    yield `${about}prefer ${form} to avoid accidental conflicts with other finalizer writers`
+  }
+}
+
+const contentOf = (object: AnyObject) => object as unknown as JsonObject

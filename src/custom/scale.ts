@@ -1,0 +1,53 @@
+/** The size of custom objects, at the places that their definition names. */
+import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import type { ScaleView } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { type FieldError, invalid, refTo } from '../schema/refs.ts'
+import { integerAt, setAt, stepsOf, textAt } from './field-path.ts'
+
+type Scale = NonNullable<DefinitionSubresources['scale']>
+
+const MOST = 2 ** 31 - 1
+
+export function scaleView({ specReplicasPath, statusReplicasPath, labelSelectorPath = '' }: Scale): ScaleView<AnyObject> {
+  const [wanted, observed, selector] = [specReplicasPath, statusReplicasPath, labelSelectorPath].map(stepsOf) as [
+    string[],
+    string[],
+    string[],
+  ]
+  const sizeAt = (o: AnyObject, steps: readonly string[]) => {
+    const { value } = integerAt(contentOf(o), steps)
+    return value === undefined ? undefined : Number(BigInt.asIntN(32, BigInt(value)))
+  }
+  return {
+    path: wanted.join('.'),
+    replicas: o => sizeAt(o, wanted),
+    setReplicas: (o, replicas) => setAt(contentOf(o), wanted, replicas),
+    observed: o => sizeAt(o, observed) ?? 0,
+    selector: o => (labelSelectorPath === '' ? '' : (textAt(contentOf(o), selector).value ?? '')),
+  }
+}
+
+/** What is wrong with the wanted size of an object. */
+export function* checkWanted({ specReplicasPath }: Scale, object: AnyObject): Iterable<FieldError> {
+  yield* checkSize(specReplicasPath, object)
+}
+
+/** What is wrong with the observed size of an object and with its selector. */
+export function* checkObserved({ statusReplicasPath, labelSelectorPath }: Scale, object: AnyObject): Iterable<FieldError> {
+  yield* checkSize(statusReplicasPath, object)
+  if (labelSelectorPath === undefined) return
+  const { fault } = textAt(contentOf(object), stepsOf(labelSelectorPath))
+  if (fault !== undefined) yield invalid(refTo('', labelSelectorPath), fault)
+}
+
+function* checkSize(path: string, object: AnyObject): Iterable<FieldError> {
+  const { value = 0, fault } = integerAt(contentOf(object), stepsOf(path))
+  const at = refTo(value, path)
+  if (fault !== undefined) yield invalid(at, fault)
+  else if (value < 0) yield invalid(at, 'should be a non-negative integer')
+  else if (value > MOST) yield invalid(at, `should be less than or equal to ${MOST}`)
+}
+
+const contentOf = (object: AnyObject) => object as unknown as JsonObject
