@@ -131,11 +131,11 @@ function constantText(constant: Constant): string {
   return String(constant.value)
 }
 
-// As Go's %v: an exponent from 21 digits on.
+// As Go's %v: an exponent from a million on.
 function goFloat(value: number): string {
   if (Object.is(value, -0)) return '-0'
   const exponent = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)))
-  if (exponent >= -4 && exponent < 21) return String(value)
+  if (exponent >= -4 && exponent < 6) return String(value)
   return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2')
 }
 
