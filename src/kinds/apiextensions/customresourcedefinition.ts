@@ -20,6 +20,7 @@ export const CustomResourceDefinition = defineKind({
   status: CustomResourceDefinitionStatus,
   generation: true,
   needsResourceVersion: true,
+  storedAs: { version: 'v1beta1' },
 
   defaults({ spec, status }) {
     const { names } = spec
