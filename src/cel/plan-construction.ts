@@ -83,6 +83,7 @@ const notOptional = (key: string, value: CelValue): CelFault =>
 /** Plans `Type{field: value}`. */
 export function planStruct(planner: Planner, expr: StructExpr): Planned {
   const fields = expr.fields.map(field => ({ name: field.name, step: planner.plan(field.value).step, optional: field.optional }))
+  const unknown = fault(`unknown type '${expr.type}'`)
   const make = (frame: Frame): CelValue => {
     const values = new Map<string, CelValue>()
     for (const { name, step, optional } of fields) {
@@ -92,7 +93,8 @@ export function planStruct(planner: Planner, expr: StructExpr): Planned {
       else if (!(value instanceof CelOptional)) return notOptional(name, value)
       else if (value.value !== undefined) values.set(name, value.value)
     }
-    return planner.env.types.construct?.(expr.type, values) ?? fault(`unknown type '${expr.type}'`)
+    const made = planner.env.types.construct?.(expr.type, values)
+    return made === undefined ? unknown : made
   }
   return { step: afterwards(make, structCost) }
 }

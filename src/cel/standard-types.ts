@@ -18,6 +18,7 @@ import {
   typeType,
   uintType,
 } from './types.ts'
+import { constructWellKnown } from './well-known-values.ts'
 
 /** The provider of the standard types. */
 export const standardTypes: TypeProvider = {
@@ -28,6 +29,7 @@ export const standardTypes: TypeProvider = {
     return stood && stood.kind !== 'object' ? stood : undefined
   },
   findField: (type, field) => fields.get(type)?.get(field),
+  construct: constructWellKnown,
 }
 
 const named = new Map<string, CelType>(
