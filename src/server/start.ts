@@ -1,5 +1,6 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Authorizer } from '../authz/authorizer.ts'
@@ -108,6 +109,8 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const namespace = (name: string) => reader.get(NAMESPACES, name)
   const identity = openIdentity(config, { files, reader })
   const ending = new AbortController()
+  // Every part that goes on beside requests listens for the end.
+  setMaxListeners(0, ending.signal)
   open.push(async () => ending.abort())
   const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
   const network = await openServiceNetwork(config, beside)
