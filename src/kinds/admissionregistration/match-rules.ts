@@ -11,9 +11,10 @@ import {
   required,
   tooMany,
   unsupported,
+  withValue,
 } from '../../schema/refs.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
-import { validateExpression } from './expression-rules.ts'
+import { validateExpression, validatePresence } from './expression-rules.ts'
 import type { MatchCondition, MatchResources, NamedRuleWithOperations, RuleWithOperations } from './match-shapes.ts'
 
 export const FAILURE_POLICIES: readonly string[] = ['Fail', 'Ignore']
@@ -53,13 +54,30 @@ export function* validateMutableOperations(match: MatchResources, at: Ref<MatchR
       if (!MUTABLE.includes(operation)) yield unsupported(refTo(operation, `${pathOf(at.resourceRules)}.operations`), ...MUTABLE)
 }
 
-/** Rules on conditions: not too many, each with a name of its own and an expression. */
-export function* validateMatchConditions(conditions: readonly MatchCondition[], at: Ref<MatchCondition[]>): Iterable<FieldError> {
+export type ConditionOptions = {
+  /** Whether there are parameters that conditions can look at. */
+  readonly hasParams?: boolean
+  /** The expressions of the stored object's conditions. */
+  readonly stored?: ReadonlySet<string>
+}
+
+/** The expressions of some conditions. */
+export const expressionsOf = (conditions: readonly MatchCondition[] = []): string[] => conditions.map(({ expression }) => expression)
+
+/** Rules on conditions: not too many, each with a name of its own and an expression that compiles. */
+export function* validateMatchConditions(
+  conditions: readonly MatchCondition[],
+  at: Ref<MatchCondition[]>,
+  { hasParams = false, stored = new Set() }: ConditionOptions = {},
+): Iterable<FieldError> {
   if (conditions.length > MAX_CONDITIONS) yield tooMany(at, conditions.length, MAX_CONDITIONS)
   const seen = new Set<string>()
   for (const [i, { name, expression }] of conditions.entries()) {
     const here = at[i]!
-    yield* validateExpression(expression, here.expression)
+    yield* validatePresence(expression, here.expression)
+    const trimmed = expression.trim()
+    const variables = { hasParams, hasAuthorizer: true }
+    yield* validateExpression(trimmed, withValue(here.expression, trimmed), { use: 'condition', variables, stored })
     if (!name) yield required(here.name)
     else yield* invalidEach(here.name, isQualifiedName(name))
     if (seen.has(name)) yield duplicate(here.name)

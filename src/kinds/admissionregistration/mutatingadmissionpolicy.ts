@@ -3,10 +3,10 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, message, type Static, string } from '../../schema/types.ts'
-import { validateExpression } from './expression-rules.ts'
+import { validateExpression, validatePresence } from './expression-rules.ts'
 import { REINVOCATION_POLICIES, validateMutableOperations } from './match-rules.ts'
 import { MatchResources, matchConditions } from './match-shapes.ts'
-import { validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
+import { expressionsFor, type PolicyExpressions, validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
 import { formatParamKind, ParamKind, Variable } from './policy-shapes.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 
@@ -50,9 +50,11 @@ export const MutatingAdmissionPolicy = defineKind({
     const { matchConstraints, mutations = [], reinvocationPolicy } = spec
     yield* validatePolicyMatching(spec, at.spec)
     if (matchConstraints) yield* validateMutableOperations(matchConstraints, at.spec.matchConstraints)
-    yield* validatePolicyExpressions(spec, at.spec, old?.spec)
+    const expressions = expressionsFor(spec, { composes: true })
+    yield* validatePolicyExpressions(spec, at.spec, { old: old?.spec, expressions })
+    const stored = new Set((old?.spec.mutations ?? []).map(({ applyConfiguration }) => applyConfiguration?.expression ?? ''))
     if (mutations.length === 0) yield required(at.spec.mutations, 'mutations must contain at least one item')
-    for (const [i, mutation] of mutations.entries()) yield* validateMutation(mutation, at.spec.mutations[i]!)
+    for (const [i, mutation] of mutations.entries()) yield* validateMutation(mutation, at.spec.mutations[i]!, { ...expressions, stored })
     if (!reinvocationPolicy) yield required(at.spec.reinvocationPolicy)
     else if (!REINVOCATION_POLICIES.includes(reinvocationPolicy)) yield unsupported(at.spec.reinvocationPolicy, ...REINVOCATION_POLICIES)
     if (old === undefined) yield* validateNotStatic(metadata.name, at.metadata.name, ctx)
@@ -77,8 +79,11 @@ export const MutatingAdmissionPolicy = defineKind({
 /** The field of each patch type. */
 const PATCH_TYPES = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const
 
+/** `stored` are the expressions of configurations that the stored object applies. */
+type MutationOptions = PolicyExpressions & { readonly stored: ReadonlySet<string> }
+
 /** A mutation has the one part that its patch type names. */
-function* validateMutation(mutation: Mutation, at: Ref<Mutation>): Iterable<FieldError> {
+function* validateMutation(mutation: Mutation, at: Ref<Mutation>, options: MutationOptions): Iterable<FieldError> {
   const { patchType } = mutation
   if (!patchType) return yield required(at.patchType)
   if (!Object.hasOwn(PATCH_TYPES, patchType)) return yield unsupported(at.patchType, ...Object.keys(PATCH_TYPES))
@@ -86,6 +91,25 @@ function* validateMutation(mutation: Mutation, at: Ref<Mutation>): Iterable<Fiel
   const other = wanted === 'jsonPatch' ? 'applyConfiguration' : 'jsonPatch'
   const patch = mutation[wanted]
   if (!patch) yield required(at[wanted], `must be specified when patchType is ${patchType}`)
-  else yield* validateExpression(patch.expression, at[wanted].expression)
+  else yield* validatePatch(patch.expression ?? '', at[wanted].expression, { ...options, use: USES[wanted] })
   if (mutation[other]) yield invalid(withValue(at[other], `{${other}}`), `must not be specified when patchType is ${patchType}`)
+}
+
+const USES = { applyConfiguration: 'apply configuration', jsonPatch: 'JSON patch' } as const
+
+/** Space around an expression does not count, but an expression is known to be stored by its whole text. */
+function* validatePatch(
+  expression: string,
+  at: Ref<string>,
+  { use, compiler, hasParams, stored }: MutationOptions & { readonly use: (typeof USES)[keyof typeof USES] },
+): Iterable<FieldError> {
+  yield* validatePresence(expression, at)
+  const text = expression.trim()
+  const variables = { hasParams, hasAuthorizer: true, hasPatchTypes: true }
+  yield* validateExpression(text, withValue(at, text), {
+    use,
+    variables,
+    compiler,
+    stored: stored.has(expression) ? new Set([text]) : new Set(),
+  })
 }

@@ -20,7 +20,7 @@ export const MutatingWebhookConfiguration = defineKind({
   needsResourceVersion: true,
 
   *validate({ metadata, webhooks = [] }, at, { old, ...ctx }) {
-    yield* validateWebhooks(webhooks, at.webhooks)
+    yield* validateWebhooks(webhooks, at.webhooks, old?.webhooks ?? (old && []))
     if (old === undefined) yield* validateNotStatic(metadata.name, at.metadata.name, ctx)
   },
   *warn({ metadata, webhooks = [] }, _old, ctx) {

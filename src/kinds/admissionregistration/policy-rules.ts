@@ -1,9 +1,10 @@
 /** The rules that validating and mutating policies share. */
+import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
-import { isBlank, validateExpression } from './expression-rules.ts'
-import { FAILURE_POLICIES, validateMatchConditions, validateMatchResources } from './match-rules.ts'
+import { isBlank, validateDeclaration, validatePresence } from './expression-rules.ts'
+import { expressionsOf, FAILURE_POLICIES, validateMatchConditions, validateMatchResources } from './match-rules.ts'
 import type { MatchCondition, MatchResources } from './match-shapes.ts'
 import type { ParamKind, Variable } from './policy-shapes.ts'
 
@@ -28,12 +29,37 @@ export function* validatePolicyMatching(
   if (!matchConstraints.resourceRules?.length) yield required(at.matchConstraints.resourceRules)
 }
 
+/** What the expressions of a policy share: its variables, as far as they are declared, and whether it has parameters. */
+export type PolicyExpressions = { readonly compiler: AdmissionCompiler; readonly hasParams: boolean }
+
+export type PolicyExpressionOptions = {
+  readonly old: PolicySpec | undefined
+  readonly expressions: PolicyExpressions
+  /** The stored object's expressions that variables are looked for among. */
+  readonly storedVariables?: ReadonlySet<string>
+}
+
+/** The expressions of a policy; `composes` says that `variables` means something even if there are none. */
+export const expressionsFor = ({ paramKind, variables = [] }: PolicySpec, { composes = false } = {}): PolicyExpressions => ({
+  compiler: new AdmissionCompiler({ composes: composes || variables.length > 0 }),
+  hasParams: paramKind !== undefined,
+})
+
 /** The expressions that come before a policy's own: its conditions, unless nothing about them has changed, and its variables. */
-export function* validatePolicyExpressions(spec: PolicySpec, at: Ref<PolicySpec>, old: PolicySpec | undefined): Iterable<FieldError> {
+export function* validatePolicyExpressions(
+  spec: PolicySpec,
+  at: Ref<PolicySpec>,
+  { old, expressions: { compiler, hasParams }, storedVariables = new Set() }: PolicyExpressionOptions,
+): Iterable<FieldError> {
   const { matchConditions = [], variables = [] } = spec
   const same = old && deepEqual(spec.paramKind, old.paramKind) && deepEqual(spec.matchConditions, old.matchConditions)
-  if (!same) yield* validateMatchConditions(matchConditions, at.matchConditions)
-  for (const [i, variable] of variables.entries()) yield* validateVariable(variable, at.variables[i]!)
+  const stored = new Set(expressionsOf(old?.matchConditions))
+  if (!same) yield* validateMatchConditions(matchConditions, at.matchConditions, { hasParams, stored })
+  for (const [i, variable] of variables.entries()) {
+    yield* validateVariable(variable, at.variables[i]!)
+    const role = { compiler, variables: { hasParams, hasAuthorizer: true }, stored: storedVariables }
+    yield* validateDeclaration(variable, at.variables[i]!.expression, role)
+  }
 }
 
 function* validateParamKind({ apiVersion = '', kind = '' }: ParamKind, at: Ref<ParamKind>): Iterable<FieldError> {
@@ -56,7 +82,7 @@ function* validateGroupVersion(text: string, at: Ref<string>): Iterable<FieldErr
 function* validateVariable({ name, expression }: Variable, at: Ref<Variable>): Iterable<FieldError> {
   if (isBlank(name)) yield required(at.name, 'name is not specified')
   else if (!IDENTIFIER.test(name) || RESERVED.has(name)) yield invalid(at.name, 'must be a valid CEL identifier')
-  yield* validateExpression(expression, at.expression, 'expression is not specified')
+  yield* validatePresence(expression, at.expression, 'expression is not specified')
 }
 
 /** One error for all that is wrong with a text. */

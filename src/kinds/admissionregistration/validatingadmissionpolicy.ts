@@ -5,9 +5,9 @@ import { defineKind } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, int64, keyed, message, type Static, string } from '../../schema/types.ts'
 import { Condition, validateConditions } from '../shapes/meta.ts'
-import { isBlank, validateExpression } from './expression-rules.ts'
+import { isBlank, validateExpression, validatePresence } from './expression-rules.ts'
 import { MatchResources, matchConditions } from './match-shapes.ts'
-import { validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
+import { expressionsFor, type PolicyExpressions, validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
 import { formatParamKind, ParamKind, Variable } from './policy-shapes.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 import { TypeChecking, validateTypeChecking } from './type-checking.ts'
@@ -57,12 +57,15 @@ export const ValidatingAdmissionPolicy = defineKind({
   *validate({ metadata, spec }, at, { old, ...ctx }) {
     const { validations = [], auditAnnotations = [] } = spec
     yield* validatePolicyMatching(spec, at.spec)
-    yield* validatePolicyExpressions(spec, at.spec, old?.spec)
+    const expressions = expressionsFor(spec)
+    const stored = storedExpressions(old?.spec)
+    yield* validatePolicyExpressions(spec, at.spec, { old: old?.spec, expressions, storedVariables: stored.validations })
     if (validations.length + auditAnnotations.length === 0)
       for (const part of [at.spec.validations, at.spec.auditAnnotations])
         yield required(part, 'validations or auditAnnotations must contain at least one item')
-    for (const [i, validation] of validations.entries()) yield* validateValidation(validation, at.spec.validations[i]!)
-    yield* validateAuditAnnotations(auditAnnotations, at.spec.auditAnnotations, metadata.name)
+    for (const [i, validation] of validations.entries())
+      yield* validateValidation(validation, at.spec.validations[i]!, { ...expressions, stored })
+    yield* validateAuditAnnotations(auditAnnotations, at.spec.auditAnnotations, { ...expressions, stored, policy: metadata.name })
     if (old === undefined) yield* validateNotStatic(metadata.name, at.metadata.name, ctx)
   },
   warn: ({ metadata }, _old, ctx) => warnAboutStatic(metadata.name, ctx),
@@ -96,10 +99,26 @@ export const ValidatingAdmissionPolicy = defineKind({
 const REASONS: readonly string[] = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 const NOT_BLANK = 'must be non-empty if specified'
 
-function* validateValidation(validation: Validation, at: Ref<Validation>): Iterable<FieldError> {
+/** The expressions of a stored policy, by what they are for. */
+type Stored = Readonly<Record<'validations' | 'messages' | 'annotations', ReadonlySet<string>>>
+
+const storedExpressions = (spec: Partial<Static<typeof ValidatingAdmissionPolicySpec>> = {}): Stored => ({
+  validations: new Set((spec.validations ?? []).map(({ expression }) => expression)),
+  messages: new Set((spec.validations ?? []).map(({ messageExpression }) => messageExpression ?? '')),
+  annotations: new Set((spec.auditAnnotations ?? []).map(({ valueExpression }) => valueExpression)),
+})
+
+type Expressions = PolicyExpressions & { readonly stored: Stored }
+
+function* validateValidation(validation: Validation, at: Ref<Validation>, options: Expressions): Iterable<FieldError> {
   const { expression, message: text = '', messageExpression = '', reason } = validation
-  yield* validateExpression(expression, at.expression, 'expression is not specified')
+  const { compiler, hasParams, stored } = options
+  yield* validatePresence(expression, at.expression, 'expression is not specified')
+  const variables = { hasParams, hasAuthorizer: true }
+  yield* validateExpression(expression, at.expression, { use: 'condition', variables, compiler, stored: stored.validations })
   if (messageExpression !== '' && isBlank(messageExpression)) yield invalid(at.messageExpression, NOT_BLANK)
+  const role = { use: 'message', variables: { hasParams }, compiler, stored: stored.messages } as const
+  yield* validateExpression(messageExpression, at.messageExpression, role)
   if (text !== '' && isBlank(text)) yield invalid(at.message, NOT_BLANK)
   else if (/[\n\r]/.test(text.trim())) yield invalid(at.message, 'must not contain line breaks')
   if (reason !== undefined && !REASONS.includes(reason)) yield unsupported(at.reason, ...REASONS)
@@ -111,7 +130,7 @@ const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024
 function* validateAuditAnnotations(
   annotations: readonly AuditAnnotation[],
   at: Ref<AuditAnnotation[]>,
-  policy: string | undefined,
+  { policy, ...expressions }: Expressions & { readonly policy: string | undefined },
 ): Iterable<FieldError> {
   if (annotations.length > MAX_ANNOTATIONS) {
     // Clients are shown the annotations under the names they have inside a Kubernetes server.
@@ -123,10 +142,19 @@ function* validateAuditAnnotations(
     const here = at[i]!
     if (policy) yield* invalidEach(withValue(here.key, `${policy}/${key}`), isQualifiedName(`${policy}/${key}`))
     else yield invalid(here.key, 'requires metadata.name be non-empty')
-    yield* validateExpression(valueExpression, here.valueExpression, 'valueExpression is not specified')
-    if (Buffer.byteLength(valueExpression.trim()) > MAX_VALUE_EXPRESSION_BYTES)
-      yield required(here.valueExpression, `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`)
+    yield* validateValueExpression(valueExpression, here.valueExpression, expressions)
     if (seen.has(key)) yield duplicate(here.key)
     seen.add(key)
   }
+}
+
+/** Space around an expression does not count, but clients are shown it, and an expression is known to be stored by its whole text. */
+function* validateValueExpression(expression: string, at: Ref<string>, { compiler, hasParams, stored }: Expressions): Iterable<FieldError> {
+  yield* validatePresence(expression, at, 'valueExpression is not specified')
+  const text = expression.trim()
+  if (Buffer.byteLength(text) > MAX_VALUE_EXPRESSION_BYTES)
+    return yield required(at, `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`)
+  const known = stored.annotations.has(expression) ? [text] : []
+  const variables = { hasParams, hasAuthorizer: true }
+  yield* validateExpression(text, at, { use: 'audit annotation', variables, compiler, stored: new Set(known) })
 }

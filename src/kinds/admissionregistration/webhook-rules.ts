@@ -1,10 +1,18 @@
 /** The rules and warnings of webhook configurations. */
+import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isFullyQualifiedName } from '../../lib/names.ts'
 import type { RequestContext } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
 import { validateWebhookService, validateWebhookUrl } from '../shapes/webhook-client.ts'
-import { FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, validateMatchConditions, validateRule } from './match-rules.ts'
+import {
+  expressionsOf,
+  FAILURE_POLICIES,
+  MATCH_POLICIES,
+  REINVOCATION_POLICIES,
+  validateMatchConditions,
+  validateRule,
+} from './match-rules.ts'
 import type { RuleWithOperations } from './match-shapes.ts'
 import type { MutatingWebhook, ValidatingWebhook } from './webhook-shapes.ts'
 
@@ -14,11 +22,14 @@ type Webhook = ValidatingWebhook
 const SIDE_EFFECTS: readonly string[] = ['None', 'NoneOnDryRun']
 const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1']
 
-/** Rules on webhooks, each with a name of its own. */
-export function* validateWebhooks(webhooks: readonly Webhook[], at: Ref<Webhook[]>): Iterable<FieldError> {
+/** Rules on webhooks, each with a name of its own; `old` are those of the stored object. */
+export function* validateWebhooks(webhooks: readonly Webhook[], at: Ref<Webhook[]>, old?: readonly Webhook[]): Iterable<FieldError> {
+  const areConditionsSame = old?.length === webhooks.length && webhooks.every((hook, i) => sameConditions(hook, old[i]!))
+  const stored = new Set((old ?? []).flatMap(({ matchConditions }) => expressionsOf(matchConditions)))
   const seen = new Set<string>()
   for (const [i, webhook] of webhooks.entries()) {
     yield* validateWebhook(webhook, at[i]!)
+    if (!areConditionsSame) yield* validateMatchConditions(webhook.matchConditions ?? [], at[i]!.matchConditions, { stored })
     yield* validateReviewVersions(webhook.admissionReviewVersions ?? [], at[i]!.admissionReviewVersions)
     if (seen.has(webhook.name)) yield duplicate(at[i]!.name)
     if (webhook.name) seen.add(webhook.name)
@@ -65,8 +76,9 @@ function* validateWebhook(webhook: Webhook, at: Ref<Webhook>): Iterable<FieldErr
   if ((url === undefined) === (service === undefined)) yield required(at.clientConfig, 'exactly one of url or service is required')
   else if (url !== undefined) yield* validateWebhookUrl(url, at.clientConfig.url)
   else yield* validateWebhookService(service!, at.clientConfig.service)
-  yield* validateMatchConditions(webhook.matchConditions ?? [], at.matchConditions)
 }
+
+const sameConditions = (a: Webhook, b: Webhook): boolean => deepEqual(a.matchConditions, b.matchConditions)
 
 const isMutating = (webhook: Webhook | MutatingWebhook): webhook is MutatingWebhook => Object.hasOwn(webhook, 'reinvocationPolicy')
 

@@ -1,7 +1,9 @@
 /** Rules on what a claim asks for. */
+
+import { DEVICE_COST_LIMIT } from '../../cel/kubernetes/devices.ts'
 import { isDNS1123Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import type { RequestContext } from '../../schema/kind.ts'
-import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import type {
   DeviceClaim,
   DeviceConstraint,
@@ -11,7 +13,7 @@ import type {
   ExactDeviceRequest,
   ResourceClaimSpec,
 } from './claim-shapes.ts'
-import { validateConfiguration, validateExpression, validateSelectors } from './configuration-rules.ts'
+import { type ExpressionOptions, validateAttributeExpression, validateConfiguration, validateSelectors } from './configuration-rules.ts'
 import { validateToleration } from './device-taint.ts'
 import { type Finding, late, lateOnly, validateCodedList, validateList } from './findings.ts'
 import { longNameFaults, validateFullyQualifiedName } from './name-rules.ts'
@@ -26,15 +28,16 @@ const MAX_DERIVED_ATTRIBUTES = 32
 export function* validateClaimSpec(
   { devices }: ResourceClaimSpec,
   at: Ref<ResourceClaimSpec>,
-  { gate }: RequestContext,
+  { gate, isStored = false }: ExpressionOptions,
 ): Iterable<Finding> {
   const { requests, constraints, config } = devices
   const named = requestNamesOf(devices)
-  const constrained = constrainedAttributes(constraints ?? [])
+  const derived: DerivedCost = { total: 0n }
+  const asked = { constrained: constrainedAttributes(constraints ?? []), gate, isStored, derived }
   yield* validateList(requests, at.devices.requests, {
     max: MAX_REQUESTS,
     key: ({ name }) => name,
-    each: (request, here) => validateRequest(request, here, constrained),
+    each: (request, here) => validateRequest(request, here, asked),
   })
   yield* validateList(constraints, at.devices.constraints, {
     max: MAX_CONSTRAINTS,
@@ -47,7 +50,15 @@ export function* validateClaimSpec(
       yield* validateConfiguration(configuration, here)
     },
   })
+  if (derived.total > DEVICE_COST_LIMIT)
+    yield forbidden(at.devices, 'too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit')
 }
+
+/** What all derived attributes of a claim may cost together. */
+type DerivedCost = { total: bigint }
+
+/** What the requests of a claim are checked with. */
+type Asked = ExpressionOptions & { readonly constrained: Constrained; readonly derived: DerivedCost }
 
 /** The requests of a claim, each with its alternatives. */
 export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>
@@ -95,14 +106,14 @@ function constrainedAttributes(constraints: readonly DeviceConstraint[]): Constr
   return found
 }
 
-function* validateRequest(request: DeviceRequest, at: Ref<DeviceRequest>, constrained: Constrained): Iterable<Finding> {
+function* validateRequest(request: DeviceRequest, at: Ref<DeviceRequest>, asked: Asked): Iterable<Finding> {
   const { name, exactly, firstAvailable = [] } = request
   yield* invalidEach(at.name, isDNS1123Label(name))
-  const one = exactly ? validateExactRequest(exactly, at.exactly, { name, constrained }) : []
+  const one = exactly ? validateExactRequest(exactly, at.exactly, { ...asked, name }) : []
   const alternatives = validateList(firstAvailable, at.firstAvailable, {
     max: MAX_SUBREQUESTS,
     key: sub => sub.name,
-    each: (sub, here) => validateSubRequest(sub, here, { name: `${name}/${sub.name}`, constrained }),
+    each: (sub, here) => validateSubRequest(sub, here, { ...asked, name: `${name}/${sub.name}` }),
   })
   if (exactly && firstAvailable.length > 0) {
     yield invalid(withValue(at, null), 'exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set')
@@ -113,7 +124,7 @@ function* validateRequest(request: DeviceRequest, at: Ref<DeviceRequest>, constr
   else yield required(at, 'exactly one of `exactly` or `firstAvailable` is required')
 }
 
-type Referenced = { readonly name: string; readonly constrained: Constrained }
+type Referenced = Asked & { readonly name: string }
 
 function* validateExactRequest(request: ExactDeviceRequest, at: Ref<ExactDeviceRequest>, referenced: Referenced): Iterable<Finding> {
   const { deviceClassName } = request
@@ -137,7 +148,7 @@ function* validateWanted(
   at: Ref<Wanted>,
   referenced: Referenced,
 ): Iterable<Finding> {
-  yield* validateSelectors(selectors, at.selectors)
+  yield* validateSelectors(selectors, at.selectors, referenced)
   yield* validateDerivedAttributes(derivedAttributes ?? [], at.derivedAttributes, referenced)
   if (allocationMode === 'All') {
     if (count !== 0) yield invalid(at.count, "must not be specified when allocationMode is 'All'")
@@ -158,7 +169,7 @@ function* validateDerivedAttributes(
     *each({ name, expression }, here) {
       if (name && !isConstrained(name, referenced))
         yield invalid(here.name, 'must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request')
-      if (expression) yield* validateExpression(expression, here.expression)
+      if (expression) referenced.derived.total += yield* validateAttributeExpression(expression, here.expression, referenced)
     },
   })
   yield* validateList(attributes, at, {

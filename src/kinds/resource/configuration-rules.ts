@@ -1,6 +1,9 @@
 /** Rules on configuration for drivers, and on the expressions that select devices. */
+import { compileDeviceExpression, DEVICE_COST_LIMIT, type DeviceUse } from '../../cel/kubernetes/devices.ts'
+import { isProblem } from '../../cel/kubernetes/expression.ts'
 import { isObject, type Json } from '../../lib/json-value.ts'
-import { type FieldError, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/kind.ts'
+import { type FieldError, forbidden, internal, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 import type { DeviceSelector, OpaqueDeviceConfiguration } from './claim-shapes.ts'
 import { type Finding, validateList } from './findings.ts'
 import { validateDeclaredDriverName } from './name-rules.ts'
@@ -13,6 +16,11 @@ export const MAX_RAW_BYTES = 10 * 1024
 export type Storedness = {
   /** What is stored already was valid once; limits that came later do not apply to it. */
   readonly isStored?: boolean
+}
+
+export type ExpressionOptions = Storedness & {
+  /** What expressions know of devices depends on gates. */
+  readonly gate: RequestContext['gate']
 }
 
 type Configured = { opaque?: OpaqueDeviceConfiguration }
@@ -45,7 +53,7 @@ function jsonBytes(data: Json): number {
 export function* validateSelectors(
   selectors: readonly DeviceSelector[] | undefined,
   at: Ref<DeviceSelector[]>,
-  options: Storedness = {},
+  options: ExpressionOptions,
 ): Iterable<Finding> {
   yield* validateList(selectors, at, {
     max: MAX_SELECTORS,
@@ -56,7 +64,36 @@ export function* validateSelectors(
   })
 }
 
-/** An expression over a device: the one place where those of this group are checked. */
-export function* validateExpression(expression: string, at: Ref<string>, { isStored = false }: Storedness = {}): Iterable<FieldError> {
-  if (!isStored && Buffer.byteLength(expression) > MAX_EXPRESSION_BYTES) yield tooLong(at, MAX_EXPRESSION_BYTES)
+/** An expression that selects devices: one that is stored was fine when it was written. */
+export function* validateExpression(expression: string, at: Ref<string>, options: ExpressionOptions): Iterable<FieldError> {
+  yield* checkExpression(expression, at, { ...options, use: 'selector' })
+}
+
+/** An expression that is an attribute of a device; gives what it may cost, that all of a claim be limited too. */
+export function* validateAttributeExpression(
+  expression: string,
+  at: Ref<string>,
+  options: ExpressionOptions,
+): Generator<FieldError, bigint, undefined> {
+  return yield* checkExpression(expression, at, { ...options, use: 'attribute' })
+}
+
+function* checkExpression(
+  expression: string,
+  at: Ref<string>,
+  { isStored = false, gate, use }: ExpressionOptions & { readonly use: DeviceUse },
+): Generator<FieldError, bigint, undefined> {
+  if (isStored) return 0n
+  if (Buffer.byteLength(expression) > MAX_EXPRESSION_BYTES) {
+    yield tooLong(at, MAX_EXPRESSION_BYTES)
+    return 0n
+  }
+  const features = { consumableCapacity: gate('DRAConsumableCapacity'), listTypeAttributes: gate('DRAListTypeAttributes') }
+  const compiled = compileDeviceExpression(expression, use, features)
+  if (isProblem(compiled)) {
+    yield compiled.reason === 'invalid' ? invalid(at, compiled.detail) : internal(at, compiled.detail)
+    return 0n
+  }
+  if (compiled.maxCost > DEVICE_COST_LIMIT) yield forbidden(at, 'too complex, exceeds cost limit')
+  return compiled.maxCost
 }

@@ -25,13 +25,13 @@ export const DeviceClass = defineKind({
   spec: DeviceClassSpec,
   generation: true,
 
-  *validate({ spec }, { spec: at }, { old }) {
+  *validate({ spec }, { spec: at }, { old, gate }) {
     const { selectors, config, extendedResourceName } = spec
     const isSelectionStored = old !== undefined && deepEqual(selectors, old.spec.selectors)
     const isConfigStored = old !== undefined && deepEqual(config, old.spec.config)
     yield* inOrder(
       all(
-        validateSelectors(selectors, at.selectors, { isStored: isSelectionStored }),
+        validateSelectors(selectors, at.selectors, { isStored: isSelectionStored, gate }),
         validateList(config, at.config, {
           max: MAX_CONFIGURATIONS,
           each: (configuration, here) => validateConfiguration(configuration, here, { isStored: isConfigStored }),

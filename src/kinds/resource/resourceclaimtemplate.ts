@@ -37,7 +37,10 @@ export const ResourceClaimTemplate = defineKind({
     const isChanged = ctx.old !== undefined && !meansTheSame(ResourceClaimTemplateSpec, spec, ctx.old.spec)
     const shown = isChanged ? internalForm(ResourceClaimTemplateSpec, spec) : null
     yield* inOrder(
-      all(validateClaimSpec(spec.spec, at.spec.spec, ctx), isChanged ? [invalid(withValue(at.spec, shown), 'field is immutable')] : []),
+      all(
+        validateClaimSpec(spec.spec, at.spec.spec, { gate: ctx.gate, isStored: ctx.old !== undefined }),
+        isChanged ? [invalid(withValue(at.spec, shown), 'field is immutable')] : [],
+      ),
     )
   },
 
