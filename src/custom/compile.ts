@@ -145,7 +145,7 @@ function formOf(
     conform: (value, duplicates) => conformCustom(schema, value, duplicates),
     fillDefaults: object => fillCustomDefaults(schema, object),
     revive: reviver({ schemas, into: isAsked ? undefined : `${spec.group}/${storage.name}` }),
-    published: (dialect, metadata) => published(schema, { dialect, metadata, selectable: version.selectableFields ?? [] }),
+    published: (dialect, metadata) => published(schema, { version: dialect, metadata, selectable: version.selectableFields ?? [] }),
     columns: printerColumns(version.additionalPrinterColumns),
     get advertised() {
       return state.terminating ? LAST_VERBS : VERBS

@@ -1,20 +1,18 @@
-/** A version's schema as OpenAPI tells it, with the envelope of all objects. */
-import type { Json, JsonObject } from '../lib/json-value.ts'
+/** A version's schema as OpenAPI tells it, with the fields that can be selected by. */
+import type { JsonObject } from '../lib/json-value.ts'
+import { publishedSchema } from '../structural/published.ts'
 import type { VersionSchema } from './form.ts'
 
 export type Publishing = {
-  readonly dialect: 2 | 3
+  readonly version: 2 | 3
+  /** How the document refers to the metadata of objects. */
   readonly metadata: JsonObject
   readonly selectable: readonly { readonly jsonPath: string }[]
 }
 
-export function published({ structural }: VersionSchema, { metadata, selectable }: Publishing): JsonObject {
-  const { properties = {}, ...source } = structural.source as unknown as JsonObject & { properties?: JsonObject }
-  return {
-    ...source,
-    properties: { apiVersion: { type: 'string' }, kind: { type: 'string' }, ...properties, metadata },
-    ...(selectable.length > 0 && {
-      'x-kubernetes-selectable-fields': selectable.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, '') })) as unknown as Json,
-    }),
-  }
+export function published({ structural, preserve }: VersionSchema, { version, metadata, selectable }: Publishing): JsonObject {
+  if (preserve && version === 2) return { type: 'object' }
+  const schema = publishedSchema(structural, { version, metadata })
+  if (version === 2 || selectable.length === 0) return schema
+  return { ...schema, 'x-kubernetes-selectable-fields': selectable.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, '') })) }
 }

@@ -4,6 +4,7 @@
  * and anything else is an error, so that nothing is lost without notice.
  */
 
+import { stringifyJson } from '../codec/json.ts'
 import { ProtobufWriter } from '../codec/protobuf-writer.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 
@@ -22,7 +23,7 @@ type Table = { readonly [name: string]: readonly [number: number, write: FieldWr
 
 const text: FieldWriter = (out, number, value) => out.string(number, String(value))
 const flag: FieldWriter = (out, number, value) => out.bool(number, value === true)
-const integer: FieldWriter = (out, number, value) => out.varint(number, Number(value))
+const integer: FieldWriter = (out, number, value) => out.integer(number, typeof value === 'bigint' ? value : Math.trunc(Number(value)))
 const double: FieldWriter = (out, number, value) => out.double(number, Number(value))
 const one =
   (message: Message): FieldWriter =>
@@ -36,7 +37,7 @@ const many =
   }
 
 /** JSON text is YAML. */
-const any: Message = (out, value) => out.string(2, JSON.stringify(value))
+const any: Message = (out, value) => out.string(2, stringifyJson(value))
 
 /** A message whose JSON fields are known, extensions apart. */
 function struct(table: Table, extensions?: number): Message {
@@ -78,27 +79,36 @@ function membersFromLast(value: Json): [string, Json][] {
 const stringList: Message = (out, value) => many(text)(out, 1, value)
 /** Schemas hold schemas, so the table is reached through a function. */
 const schema: Message = (out, value) => SCHEMA(out, value)
+const schemaOrFlag: Message = (out, value) => (typeof value === 'boolean' ? out.bool(2, value) : form(1, schema)(out, value))
 
 const SCHEMA = struct(
   {
     $ref: [1, text],
     format: [2, text],
+    title: [3, text],
     description: [4, text],
     default: [5, one(any)],
+    multipleOf: [6, double],
     maximum: [7, double],
+    exclusiveMaximum: [8, flag],
     minimum: [9, double],
+    exclusiveMinimum: [10, flag],
     maxLength: [11, integer],
     minLength: [12, integer],
+    pattern: [13, text],
     maxItems: [14, integer],
     minItems: [15, integer],
+    uniqueItems: [16, flag],
     maxProperties: [17, integer],
     minProperties: [18, integer],
     required: [19, many(text)],
     enum: [20, many(one(any))],
-    additionalProperties: [21, one(form(1, schema))],
+    additionalProperties: [21, one(schemaOrFlag)],
     type: [22, one((out, value) => out.string(1, String(value)))],
     items: [23, one(form(1, schema))],
     properties: [25, one(mapOf(schema))],
+    externalDocs: [29, one(struct({ description: [1, text], url: [2, text] }))],
+    example: [30, one(any)],
   },
   31,
 )

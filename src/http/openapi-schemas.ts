@@ -73,8 +73,7 @@ export class Definitions {
   /** Defines an object whose schema is data, and refers to it. */
   custom(name: string, form: CustomForm, kinds: readonly GroupVersionKind[]): JsonObject {
     if (!this.#schemas.has(name)) {
-      const metadata = { ...this.#message(META_SHAPE, APIMACHINERY), description: 'Name, labels and the rest of what all objects share.' }
-      const schema = form.published(this.#dialect.version, this.#dialect.version === 3 ? beside(metadata) : metadata)
+      const schema = form.published(this.#dialect.version, this.#message(META_SHAPE, APIMACHINERY))
       this.#schemas.set(name, { ...schema, ...kindsOf(kinds) })
     }
     return this.#refTo(name)

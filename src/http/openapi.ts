@@ -1,4 +1,5 @@
 /** OpenAPI documents of the catalog, made when first asked for and kept until the catalog changes. */
+import { stringifyJson } from '../codec/json.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -115,7 +116,7 @@ class Documents {
   }
 
   v2(): Content {
-    return (this.#v2 ??= contentOf(Buffer.from(JSON.stringify(this.#v2Document()))))
+    return (this.#v2 ??= contentOf(Buffer.from(stringifyJson(this.#v2Document()))))
   }
 
   v2Protobuf(): Content {
@@ -127,7 +128,7 @@ class Documents {
     const known = this.#v3.get(key)
     if (!part || known) return known
     const contents = new Contents(this.#catalog, { parts: [part], naming: this.#naming, dialect: V3 })
-    const content = contentOf(Buffer.from(JSON.stringify(openApiV3(contents))))
+    const content = contentOf(Buffer.from(stringifyJson(openApiV3(contents))))
     this.#v3.set(key, content)
     return content
   }
