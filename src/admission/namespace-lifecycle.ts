@@ -13,13 +13,17 @@ export function namespaceLifecycle(read: (name: string) => AnyObject | undefined
     mutate({ operation, resource, namespace, name, object }: Attributes) {
       if (operation === 'DELETE' && resource.group === '' && resource.plural === NAMESPACES.plural && IMMORTAL.has(name))
         throw forbiddenRequest(NAMESPACES, name, 'this namespace may not be deleted')
-      if (operation !== 'CREATE' || !resource.namespaced) return
+      if (operation !== 'CREATE' || !resource.namespaced || isQuestion(resource)) return
       const found = read(namespace)
       if (!found) throw notFound(NAMESPACES, namespace)
       if (found.metadata.deletionTimestamp) throw terminating(resource, object?.metadata.name ?? '', namespace)
     },
   }
 }
+
+/** Who may do what in a namespace can be asked without finding out whether it is there. */
+const isQuestion = ({ group, plural }: Attributes['resource']) =>
+  plural === 'localsubjectaccessreviews' && group.startsWith('authorization.')
 
 function terminating(resource: Attributes['resource'], name: string, namespace: string): StatusError {
   const { message, details } = forbiddenRequest(

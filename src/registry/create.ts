@@ -52,6 +52,7 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
       subresource: '',
       namespace: call.namespace,
       name: candidate.metadata.name ?? '',
+      requestName: call.name,
     } as const
     const about = { ...attributes, object: candidate, old: undefined, dryRun: options.dryRun, ctx }
     resource.def.custom?.beforeCreate?.(candidate.metadata.name ?? '')

@@ -1,14 +1,18 @@
 /** The admission plugins that are on, in the order in which they are asked. */
+import { certificateSubjectRestriction } from '../admission/certificate-subject-restriction.ts'
 import { defaultIngressClass } from '../admission/default-ingress-class.ts'
 import { defaultStorageClass } from '../admission/default-storage-class.ts'
 import { defaultTolerationSeconds } from '../admission/default-toleration-seconds.ts'
 import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
+import type { May, Roles } from '../admission/permission.ts'
 import { persistentVolumeClaimResize } from '../admission/persistent-volume-claim-resize.ts'
 import type { Plugin } from '../admission/plugin.ts'
 import { priority } from '../admission/priority.ts'
 import type { Reader } from '../admission/reader.ts'
+import { roleEscalation } from '../admission/role-escalation.ts'
 import { runtimeClass } from '../admission/runtime-class.ts'
 import { serviceAccount } from '../admission/service-account.ts'
+import { certificateApproval, certificateSigning, clusterTrustBundleAttest } from '../admission/signers.ts'
 import { storageObjectInUseProtection } from '../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../admission/taint-nodes-by-condition.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -19,6 +23,8 @@ export type PluginParts = {
   readonly namespace: (name: string) => AnyObject | undefined
   readonly groupDomain: string
   readonly randomSuffix: () => string
+  readonly may: May
+  readonly roles: Roles
 }
 
 /**
@@ -35,11 +41,12 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
           `--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${all.map(plugin => plugin.name).join(', ')}`,
         )
   const isOn = (name: string) => name !== 'ServiceAccount' || runsController(config, 'serviceaccount-controller')
-  return all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name)))
+  // What keeps roles from being given away is none of the plugins that can be chosen, and looks at what they have made.
+  return [...all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name))), roleEscalation(parts)]
 }
 
 /** Those of Kubernetes that are on there by default and need nothing but what is stored, in the order of Kubernetes. */
-const allPlugins = ({ reader, namespace, groupDomain, randomSuffix }: PluginParts): readonly Plugin[] => [
+const allPlugins = ({ reader, namespace, groupDomain, randomSuffix, may }: PluginParts): readonly Plugin[] => [
   namespaceLifecycle(namespace),
   serviceAccount({ reader, randomSuffix, pause: () => new Promise(resolve => setTimeout(resolve, LOOK_AGAIN_MS)) }),
   taintNodesByCondition,
@@ -49,6 +56,10 @@ const allPlugins = ({ reader, namespace, groupDomain, randomSuffix }: PluginPart
   storageObjectInUseProtection(groupDomain),
   persistentVolumeClaimResize(reader, groupDomain),
   runtimeClass(reader, groupDomain),
+  certificateApproval({ may, groupDomain }),
+  certificateSigning({ may, groupDomain }),
+  clusterTrustBundleAttest({ may, groupDomain }),
+  certificateSubjectRestriction(groupDomain),
   defaultIngressClass(reader, groupDomain),
 ]
 const LOOK_AGAIN_MS = 150

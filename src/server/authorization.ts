@@ -1,8 +1,8 @@
 /** What decides about requests: the modes that were configured, over the roles that are stored. */
+import type { May, Roles } from '../admission/permission.ts'
 import type { Authorizer, RuleResolver } from '../authz/authorizer.ts'
 import { alwaysAllow, alwaysDeny, inTurn, type NamedAuthorizer } from '../authz/modes.ts'
-import { rbacAuthorizer } from '../authz/rbac.ts'
-import type { RoleIndex } from '../authz/role-index.ts'
+import { rbacAuthorizer, rulesOf, rulesOfUser } from '../authz/rbac.ts'
 import type { Caches } from '../cache/caches.ts'
 import { startClusterRoleAggregationController } from '../controllers/clusterroleaggregation/controller.ts'
 import type { Log } from '../http/log.ts'
@@ -28,13 +28,17 @@ export type AuthorizationParts = {
 
 export interface Authorization {
   readonly authorizer: Authorizer & RuleResolver
-  readonly roles: RoleIndex
+  /** What plugins ask. */
+  readonly may: May
+  readonly roles: Roles
   /** Creates the roles of the cluster that every server has. Before anything is served. */
   prepare(): Promise<void>
   /** Creates those of namespaces, which are there by now, and starts what keeps roles up to date. */
   start(): Promise<void>
 }
 
+/** Nobody gives up on what plugins ask. */
+const UNHURRIED = new AbortController()
 const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
 
 export function openAuthorization(config: Config, parts: AuthorizationParts): Authorization {
@@ -46,12 +50,17 @@ export function openAuthorization(config: Config, parts: AuthorizationParts): Au
     AlwaysAllow: () => alwaysAllow,
     AlwaysDeny: () => alwaysDeny,
   }
+  const authorizer = inTurn(config.authorizationMode.map(mode => byMode[mode as keyof typeof byMode]()))
   const clientOf = (manager: string) =>
     new LocalClient({ registry: parts.registry(), caches, user: SERVER, manager, groupDomain, gate, now })
   const ensuring = () => ({ catalog, groupDomain, store, caches, client: clientOf(MANAGER), now })
   return {
-    authorizer: inTurn(config.authorizationMode.map(mode => byMode[mode as keyof typeof byMode]())),
-    roles,
+    authorizer,
+    may: async (user, attributes) => (await authorizer.authorize(user, attributes, UNHURRIED)).verdict === 'allow',
+    roles: {
+      ofUser: (user, namespace) => rulesOfUser(roles, user, namespace),
+      referred: ({ kind, name }, namespace) => rulesOf(roles, { roleRef: { apiGroup: '', kind, name }, namespace })?.all,
+    },
     prepare: () => ensureClusterRoles(ensuring()),
     async start() {
       await ensureNamespaceRoles(ensuring())

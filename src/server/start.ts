@@ -120,7 +120,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     store,
     caches,
     ledger: network.ledger,
-    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix }),
+    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, ...authorization }),
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),

@@ -1,0 +1,17 @@
+/** What plugins may ask about users beside what their request itself needs. */
+import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
+import type { Attributes } from '../schema/access.ts'
+import type { User } from '../schema/kind.ts'
+
+/** Whether a user may do something. */
+export type May = (user: User, attributes: Attributes) => boolean | Promise<boolean>
+
+export type RoleRef = { readonly kind: string; readonly name: string }
+
+/** Roles as they are stored. */
+export interface Roles {
+  /** All rules that hold for a user in a namespace, or in the whole cluster when it is empty, and the roles among them that are not there. */
+  ofUser(user: User, namespace: string): { readonly rules: readonly PolicyRule[]; readonly missing: readonly RoleRef[] }
+  /** The rules of the role that a binding in a namespace refers to; undefined when it is not there. */
+  referred(role: RoleRef, namespace: string): readonly PolicyRule[] | undefined
+}

@@ -1,0 +1,73 @@
+/** Who may decide about requests for certificates, sign them and vouch for authorities: what is allowed for a signer by name. */
+import { goQuote } from '../lib/go-text.ts'
+import { deepEqual } from '../lib/json-value.ts'
+import type { User } from '../schema/kind.ts'
+import { forbiddenRequest } from '../schema/status-error.ts'
+import { onlyChangesOwnership } from './only-ownership.ts'
+import type { May } from './permission.ts'
+import type { Attributes, Plugin } from './plugin.ts'
+
+export type SignerParts = { readonly may: May; readonly groupDomain: string }
+
+/** Approving or denying a request needs the verb `approve` on its signer. */
+export const certificateApproval = (parts: SignerParts): Plugin =>
+  signerPlugin('CertificateApproval', parts, {
+    plural: 'certificatesigningrequests',
+    verb: 'approve',
+    refusal: 'user not permitted to approve requests with signerName',
+    // What the request says now decides, not what it is to become.
+    signerOf: ({ subresource, old }) => (subresource === 'approval' ? (old?.['spec'].signerName ?? '') : undefined),
+  })
+
+/** Issuing a certificate, or saying anything about a request, needs the verb `sign`. */
+export const certificateSigning = (parts: SignerParts): Plugin =>
+  signerPlugin('CertificateSigning', parts, {
+    plural: 'certificatesigningrequests',
+    verb: 'sign',
+    refusal: 'user not permitted to sign requests with signerName',
+    signerOf({ subresource, object, old }) {
+      if (subresource !== 'status') return undefined
+      const [next, stored] = [object?.['status'] ?? {}, old?.['status'] ?? {}]
+      const says = next.certificate !== stored.certificate || !deepEqual(next.conditions ?? [], stored.conditions ?? [])
+      return says ? (old?.['spec'].signerName ?? '') : undefined
+    },
+  })
+
+/** Authorities that are said to be those of a signer need the verb `attest` on it. */
+export const clusterTrustBundleAttest = (parts: SignerParts): Plugin =>
+  signerPlugin('ClusterTrustBundleAttest', parts, {
+    plural: 'clustertrustbundles',
+    verb: 'attest',
+    refusal: 'user not permitted to attest for signerName',
+    signerOf: ({ object, old }) =>
+      !object || (old && onlyChangesOwnership(object, old)) ? undefined : object['spec'].signerName || undefined,
+  })
+
+type Check = {
+  readonly plural: string
+  readonly verb: string
+  /** What is said before the name of the signer. */
+  readonly refusal: string
+  /** The signer that a write needs the verb on, if any. */
+  readonly signerOf: (attributes: Attributes) => string | undefined
+}
+
+function signerPlugin(name: string, { may, groupDomain }: SignerParts, { plural, verb, refusal, signerOf }: Check): Plugin {
+  const group = `certificates.${groupDomain}`
+  const mayOn = (user: User, name: string) =>
+    may(user, { verb, path: '', resource: { group, version: '*', plural: 'signers', subresource: '', namespace: '', name } })
+  const refuseUnless = async (signer: string, { ctx: { user }, resource, name, object }: Attributes) => {
+    // By the name of the signer, or for all signers of its domain.
+    if ((await mayOn(user, signer)) || (await mayOn(user, `${signer.split('/')[0]}/*`))) return
+    throw forbiddenRequest(resource, name || object?.metadata.name || '', `${refusal} ${goQuote(signer)}`)
+  }
+  return {
+    name,
+    validate(attributes) {
+      const { resource, operation } = attributes
+      if (resource.group !== group || resource.plural !== plural || (operation !== 'CREATE' && operation !== 'UPDATE')) return
+      const signer = signerOf(attributes)
+      if (signer !== undefined) return refuseUnless(signer, attributes)
+    },
+  }
+}
