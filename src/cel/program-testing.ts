@@ -1,0 +1,41 @@
+/** Environments and shorthand for tests of evaluation. For tests only. */
+
+import { compile } from './compile.ts'
+import { createEnv, type Env, type EnvSettings } from './env.ts'
+import type { Library } from './library.ts'
+import { bindLibrary, optionalMacros, standardMacros, twoVariableMacros } from './macros.ts'
+import { mapInsertDeclarations, optionalFunctionDeclarations, optionalTypeVariables } from './optional-declarations.ts'
+import type { PlanOptions } from './planner.ts'
+import type { Bindings, EvaluateOptions, Evaluation } from './program.ts'
+import { dynShape } from './shapes.ts'
+import { standardFunctionDeclarations, standardTypeVariables } from './standard-declarations.ts'
+import { standardTypes } from './standard-types.ts'
+import { type CelType, dynType } from './types.ts'
+import type { CelValue } from './values.ts'
+
+/** All that CEL itself has. */
+export const wholeLibrary = (): Library => ({
+  functions: [...standardFunctionDeclarations(), ...optionalFunctionDeclarations(), ...mapInsertDeclarations()],
+  variables: [...standardTypeVariables(), ...optionalTypeVariables()],
+  macros: [...standardMacros(), ...twoVariableMacros(), ...optionalMacros(), ...(bindLibrary().macros ?? [])],
+  types: standardTypes,
+  optionalSyntax: true,
+})
+
+/** An environment of all that CEL itself has and some variables. */
+export function testEnv(variables: { readonly [name: string]: CelType } = {}, settings: EnvSettings = {}): Env {
+  const declared = Object.entries(variables).map(([name, type]) => ({ name, type }))
+  return createEnv([wholeLibrary(), { variables: declared }], { crossTypeNumericComparisons: true, ...settings })
+}
+
+/** The value of JSON, whole numbers being ints. */
+export const fromJson = (json: unknown): CelValue => dynShape.read(json as Parameters<typeof dynShape.read>[0])
+
+/** Evaluates an expression; the variables it is given are declared as dyn. */
+export function run(source: string, bindings: Bindings = {}, options: EvaluateOptions & Partial<PlanOptions> = {}): Evaluation {
+  const env = testEnv(Object.fromEntries(Object.keys(bindings).map(name => [name, dynType])))
+  return compile(env, source, options).evaluate(bindings, options)
+}
+
+/** The value of an expression. */
+export const valueOfExpression = (source: string, bindings: Bindings = {}): CelValue => run(source, bindings, { optimize: false }).value
