@@ -8,7 +8,7 @@ import { ValidatingAdmissionPolicyBinding } from './validatingadmissionpolicybin
 const rule = (more: object = {}) => ({ apiGroups: ['apps'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['*'], ...more })
 const matchConstraints = { resourceRules: [rule()] }
 const validating = (more: object = {}) => ({ spec: { matchConstraints, validations: [{ expression: 'true' }], ...more } })
-const mutation = { patchType: 'JSONPatch', jsonPatch: { expression: '[]' } }
+const mutation = { patchType: 'JSONPatch', jsonPatch: { expression: '[JSONPatch{op: "remove", path: "/spec/x"}]' } }
 const mutating = (more: object = {}) => ({ spec: { matchConstraints, mutations: [mutation], reinvocationPolicy: 'Never', ...more } })
 const binding = (more: object = {}) => ({ spec: { policyName: 'p', validationActions: ['Deny'], ...more } })
 
@@ -129,6 +129,66 @@ test('annotations for the audit have keys of their own', () => {
     errors(many)[0]!,
     /^spec\.auditAnnotations: Invalid value: \[\{"Key":"k0","ValueExpression":"''"\},.*: must not have more than 20 auditAnnotations$/,
   )
+})
+
+test('the expressions of a validating policy compile to what they are for', () => {
+  const told = (more: object) => check(ValidatingAdmissionPolicy, validating(more)).map(error => error.replace(/^spec\./, ''))
+  const fine = {
+    paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+    matchConditions: [{ name: 'c', expression: "request.operation == 'CREATE' && params.data.on == 'true'" }],
+    variables: [
+      { name: 'replicas', expression: 'object.spec.replicas' },
+      { name: 'twice', expression: 'int(variables.replicas) * 2' },
+    ],
+    validations: [{ expression: 'variables.twice < 10', messageExpression: "'too many: ' + string(variables.twice)" }],
+    auditAnnotations: [{ key: 'k', valueExpression: "authorizer.requestResource.check('get').allowed() ? 'yes' : 'no'" }],
+  }
+  assert.deepEqual(told(fine), [])
+  assert.deepEqual(told({ ...fine, paramKind: null }), [
+    `matchConditions[0].expression: Invalid value: ${JSON.stringify(fine.matchConditions[0]!.expression)}: compilation failed: ERROR: <input>:1:34: undeclared reference to 'params' (in container '')\n | request.operation == 'CREATE' && params.data.on == 'true'\n | .................................^`,
+  ])
+  assert.deepEqual(told({ validations: [{ expression: ' 1', messageExpression: '1' }] }), [
+    'validations[0].expression: Invalid value: " 1": must evaluate to bool but got int',
+    'validations[0].messageExpression: Invalid value: "1": must evaluate to string but got int',
+  ])
+  assert.deepEqual(told({ auditAnnotations: [{ key: 'k', valueExpression: ' 1' }] }), [
+    'auditAnnotations[0].valueExpression: Invalid value: " 1": must evaluate to one of [string null_type] but got int',
+  ])
+  assert.match(
+    told({ validations: [{ expression: 'true', messageExpression: 'authorizer.x' }] })[0]!,
+    /undeclared reference to 'authorizer'/,
+  )
+  assert.match(told({ validations: [{ expression: 'variables.x' }] })[0]!, /undeclared reference to 'variables'/)
+  assert.match(told({ variables: [{ name: 'a', expression: 'variables.b' }] })[0]!, /undefined field 'b'/)
+})
+
+test('a variable that fails does not make others fail that use it', () => {
+  const variables = [{ name: 'a', expression: '1 +' }]
+  const told = check(ValidatingAdmissionPolicy, validating({ variables, validations: [{ expression: 'variables.a == 1' }] }))
+  assert.deepEqual(
+    told.map(error => error.slice(0, 42)),
+    ['spec.variables[0].expression: Invalid valu'],
+  )
+})
+
+test('the expressions of a mutating policy make patches or configurations', () => {
+  const told = (mutation: object) =>
+    check(MutatingAdmissionPolicy, mutating({ mutations: [mutation] })).map(error => error.replace('spec.mutations[0].', ''))
+  const apply = (expression: string) => told({ patchType: 'ApplyConfiguration', applyConfiguration: { expression } })
+  const patch = (expression: string) => told({ patchType: 'JSONPatch', jsonPatch: { expression } })
+  assert.deepEqual(apply("Object{metadata: Object.metadata{labels: Object.metadata.labels{env: 'x'}}}"), [])
+  assert.deepEqual(apply(' {} '), ['applyConfiguration.expression: Invalid value: "{}": must evaluate to Object but got map(dyn, dyn)'])
+  assert.deepEqual(patch("[JSONPatch{op: 'add', path: '/x/' + jsonpatch.escapeKey('a/b'), value: 1}]"), [])
+  assert.deepEqual(patch('[]'), ['jsonPatch.expression: Invalid value: "[]": must evaluate to list(JSONPatch) but got list(dyn)'])
+  assert.match(patch('[JSONPatch{op: 1}]')[0]!, /expected type of field 'op' is 'string' but provided type is 'int'/)
+})
+
+test('expressions that are stored may use what only this release knows', () => {
+  const lists = (expression: string) => validating({ validations: [{ expression }] })
+  const [stored, fresh] = ['object.x.includes(1)', 'object.x.includes(2)']
+  assert.match(check(ValidatingAdmissionPolicy, lists(stored))[0]!, /undeclared reference to 'includes'/)
+  assert.deepEqual(check(ValidatingAdmissionPolicy, lists(stored), { old: lists(stored) }), [])
+  assert.equal(check(ValidatingAdmissionPolicy, lists(fresh), { old: lists(stored) }).length, 1)
 })
 
 test('conditions that stay as they are are not checked again', () => {

@@ -133,6 +133,20 @@ for (const kind of [ValidatingWebhookConfiguration, MutatingWebhookConfiguration
     ])
   })
 
+  test(`${kind.def.kind}: conditions compile to yes or no, without parameters`, () => {
+    const told = (expression: string) => errors(withHook({ matchConditions: [{ name: 'c', expression }] }))
+    const at = 'matchConditions[0].expression'
+    assert.deepEqual(told("authorizer.group('apps').resource('deployments').check('create').allowed()"), [])
+    assert.deepEqual(told(" 'a' "), [`${at}: Invalid value: "'a'": must evaluate to bool but got string`])
+    assert.match(told('params.x')[0]!, /undeclared reference to 'params'/)
+  })
+
+  test(`${kind.def.kind}: conditions that stay as they are are not checked again`, () => {
+    const hooked = (expression: string) => withHook({ matchConditions: [{ name: 'c', expression }] })
+    assert.deepEqual(check(kind, hooked('no longer valid'), { old: hooked('no longer valid') }), [])
+    assert.equal(check(kind, hooked('not valid either'), { old: hooked('no longer valid') }).length, 1)
+  })
+
   test(`${kind.def.kind}: selectors are checked`, () => {
     assert.deepEqual(errors(withHook({ objectSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } })), [
       "objectSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, created } from '../testing.ts'
+import { check, contextWith, created } from '../testing.ts'
 import { DeviceClass } from './deviceclass.ts'
 import { withGates } from './testing.ts'
 
@@ -23,10 +23,41 @@ test('a class may say nothing, or select and configure devices', () => {
 
 test('a selector holds an expression of at most 10 Ki', () => {
   assert.deepEqual(faults({ selectors: [{}] }), ['spec.selectors[0].cel: Required value'])
-  assert.deepEqual(faults({ selectors: [selector('x'.repeat(10240))] }), [])
+  assert.deepEqual(faults({ selectors: [selector('true'.padEnd(10240))] }), [])
   assert.deepEqual(faults({ selectors: [selector('x'.repeat(10241))] }), [
     'spec.selectors[0].cel.expression: Too long: may not be more than 10240 bytes',
   ])
+})
+
+test('a selector compiles, tells yes or no, and is not too costly', () => {
+  const told = (expression: string) =>
+    faults({ selectors: [selector(expression)] }).map(error => error.replace('spec.selectors[0].cel.expression: ', ''))
+  assert.deepEqual(told('device.attributes["a.example.com"].flag'), [])
+  assert.deepEqual(told('cel.bind(a, device.attributes["a.example.com"], a.x && a.y)'), [])
+  assert.deepEqual(told('device.driver'), ['Invalid value: "device.driver": must evaluate to bool or the unknown type, not string'])
+  assert.deepEqual(told('device.nope'), [
+    `Invalid value: "device.nope": compilation failed: ERROR: <input>:1:7: undefined field 'nope'\n | device.nope\n | ......^`,
+  ])
+  assert.deepEqual(told("int('x') == 1"), ["Internal error: program instantiation failed: type conversion error from 'string' to 'int'"])
+  const nested = ['a', 'b', 'c', 'd', 'e'].reduceRight((inner, name) => `device.attributes["x"].all(${name}, ${inner})`, 'true')
+  assert.deepEqual(told(nested), ['Forbidden: too complex, exceeds cost limit'])
+})
+
+test('what a selector knows of devices depends on gates', () => {
+  const told = (expression: string, ...gates: string[]) =>
+    check(DeviceClass, { spec: { selectors: [selector(expression)] } }, { ctx: contextWith({ gates }) }).join()
+  const shared = 'device.allowMultipleAllocations'
+  assert.match(told(shared), /undefined field 'allowMultipleAllocations'/)
+  assert.equal(told(shared, 'DRAConsumableCapacity'), '')
+  const listed = 'device.attributes["x"].y.includes("z")'
+  assert.match(told(listed), /undeclared reference to 'includes'/)
+  assert.equal(told(listed, 'DRAListTypeAttributes'), '')
+})
+
+test('selectors that stay as they are are not compiled again', () => {
+  const old = { spec: { selectors: [selector('no longer valid')] } }
+  assert.deepEqual(check(DeviceClass, old, { old }), [])
+  assert.equal(check(DeviceClass, { spec: { selectors: [selector('no longer valid'), selector('true')] } }, { old }).length, 1)
 })
 
 test('configuration is for one driver and an object of at most 10 Ki', () => {

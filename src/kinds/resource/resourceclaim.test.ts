@@ -157,6 +157,14 @@ test('derived attributes are compared by a constraint on their request', () => {
   assert.deepEqual(ask({}, { ...attribute, expression: 'x'.repeat(10241) }), [
     `${at}[0].expression: Too long: may not be more than 10240 bytes`,
   ])
+  assert.deepEqual(ask({}, { ...attribute, expression: '1.5' }), [
+    `${at}[0].expression: Invalid value: "1.5": must evaluate to a primitive scalar (string, integer, boolean, semver), not double`,
+  ])
+  const costly = ['a', 'b', 'c', 'd', 'e'].reduceRight((inner, name) => `device.attributes["x"].all(${name}, ${inner})`, 'true')
+  assert.deepEqual(ask({}, { ...attribute, expression: costly }), [
+    `${at}[0].expression: Forbidden: too complex, exceeds cost limit`,
+    'spec.devices: Forbidden: too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit',
+  ])
 })
 
 test('what belongs to features that are off is dropped', () => {
