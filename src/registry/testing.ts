@@ -2,6 +2,7 @@
 import type { Plugin } from '../admission/plugin.ts'
 import { Caches } from '../cache/caches.ts'
 import type { HistoryLimits } from '../cache/resource-cache.ts'
+import type { Access } from '../schema/access.ts'
 import type { Kind, ServerPart } from '../schema/kind.ts'
 import { type Resource, resourcesOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
@@ -43,6 +44,8 @@ export type BenchOptions = {
   gates?: readonly string[]
   /** The parts that the server says it has. */
   parts?: () => readonly ServerPart[]
+  /** What kinds may ask about access. */
+  access?: Partial<Access>
   /** Another store than a fresh one in memory; closing the bench closes it. */
   store?: Store
   /** Makes the ledger out of the other parts; the registry is there once the bench is open. */
@@ -69,6 +72,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     plugins: more.plugins ?? [],
     find: (group, version, plural) => resources.find(r => r.group === group && r.version === version && r.plural === plural),
     parts: more.parts,
+    ...(more.access && { access: more.access as Access }),
     newUid: () => `00000000-0000-0000-0000-${String(++uids).padStart(12, '0')}`,
     randomSuffix: more.suffix ?? (() => Math.random().toString(36).slice(2, 7)),
     tokenKey: Buffer.from('test'),

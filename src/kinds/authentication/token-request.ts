@@ -132,16 +132,19 @@ function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, ga
   const get = (plural: string, within: string) => {
     const found = find(plural, within, name)
     if (!found) throw notFound({ group: '', plural, kind }, name)
+    return found
+  }
+  const same = (found: AnyObject) => {
     if (ref.uid && found.metadata.uid !== ref.uid)
       throw conflict(
         { group: '', plural: kind, kind },
         name,
         `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
       )
-    return found
+    return claimed(found)
   }
-  if (group === '' && kind === 'Secret') return { secret: claimed(get('secrets', namespace)) }
-  if (group === '' && kind === 'Node') return { node: claimed(get('nodes', '')) }
+  if (group === '' && kind === 'Secret') return { secret: same(get('secrets', namespace)) }
+  if (group === '' && kind === 'Node') return { node: same(get('nodes', '')) }
   if (group === '' && kind === 'Pod') {
     const pod = get('pods', namespace)
     const own = account.metadata.name ?? ''
@@ -149,7 +152,7 @@ function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, ga
       throw badRequest(`cannot bind token for serviceaccount ${goQuote(own)} to pod running with different serviceaccount name.`)
     const nodeName: string = pod['spec'].nodeName ?? ''
     const node = nodeName === '' ? undefined : (find('nodes', '', nodeName) ?? { metadata: { name: nodeName } })
-    return { pod: claimed(pod), ...(node && { node: claimed(node) }) }
+    return { pod: same(pod), ...(node && { node: claimed(node) }) }
   }
   if (!isWebhook(ref)) throw badRequest(`cannot bind token to object of type ${type}`)
   if (!gate('APIServerWebhookAuthenticationToken'))

@@ -5,7 +5,7 @@ import { atomic, bool, message, string } from '../../schema/types.ts'
 import { UserInfo, userInfoOf } from './user-info.ts'
 
 const TokenReviewSpec = message('TokenReviewSpec', {
-  token: [1, string, 'The token; it is never stored or logged.'],
+  token: [1, string.expected(), 'The token; it is never stored or logged.'],
   audiences: [2, atomic(string), 'Whom the token should be meant for; the server itself when none is named.'],
 })
 
@@ -24,7 +24,7 @@ export const TokenReview = defineKind({
   names: { plural: 'tokenreviews' },
   doc: 'Whose a bearer token is.',
   verbs: ['create'],
-  spec: TokenReviewSpec,
+  spec: TokenReviewSpec.expected(),
   status: TokenReviewStatus,
   unowned: [],
 

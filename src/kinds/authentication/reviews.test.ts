@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openBench } from '../../registry/testing.ts'
+import type { Access, TokenClaims } from '../../schema/access.ts'
+import { Node } from '../core/node.ts'
+import { Pod } from '../core/pod.ts'
+import { Secret } from '../core/secret.ts'
+import { ServiceAccount } from '../core/serviceaccount.ts'
+import { SelfSubjectReview } from './selfsubjectreview.ts'
+import { TokenReview } from './tokenreview.ts'
+import { userInfoOf } from './user-info.ts'
+
+const user = { name: 'jane', uid: 'u1', groups: ['devs'], extra: Object.fromEntries([['__proto__', ['x']]]) }
+
+test('a user is told whole, whatever its attributes are called', () => {
+  const told = userInfoOf(user)
+  assert.deepEqual(Object.entries(told.extra!), [['__proto__', ['x']]])
+  assert.deepEqual(userInfoOf({ name: 'x', groups: [] }), { username: 'x' })
+})
+
+test('whoever asks who they are is told that and nothing else', async t => {
+  const bench = await openBench([SelfSubjectReview], { access: {} })
+  t.after(() => bench.close())
+  const { code, body } = await bench.send('POST selfsubjectreviews', { metadata: { name: 'x', labels: { a: 'b' } } })
+  assert.equal(code, 201)
+  assert.deepEqual(body, {
+    kind: 'SelfSubjectReview',
+    apiVersion: 'authentication.k8s.io/v1',
+    metadata: { creationTimestamp: '2026-07-01T12:00:00Z' },
+    status: { userInfo: { username: 'tester' } },
+  })
+  assert.equal((await bench.send('GET selfsubjectreviews')).body.items.length, 0)
+})
+
+test('a token is reviewed for the audiences that are named', async t => {
+  const asked: unknown[] = []
+  const access: Partial<Access> = {
+    async authenticate(token, audiences) {
+      asked.push([token, audiences])
+      if (token === 'good') return { outcome: 'user', user, audiences: ['api'] }
+      return token === 'bad' ? { outcome: 'invalid', reason: 'invalid bearer token' } : { outcome: 'none' }
+    },
+  }
+  const bench = await openBench([TokenReview], { access })
+  t.after(() => bench.close())
+  const review = async (spec: object) => {
+    const { code, body } = await bench.send('POST tokenreviews', { spec, status: { error: 'mine', authenticated: true } })
+    return [code, body.status ?? body.message]
+  }
+  assert.deepEqual(await review({ token: 'good', audiences: ['a', 'b'] }), [
+    201,
+    { authenticated: true, user: JSON.parse(JSON.stringify(userInfoOf(user))), audiences: ['api'] },
+  ])
+  assert.deepEqual(asked, [['good', ['a', 'b']]])
+  assert.deepEqual(await review({ token: 'bad' }), [201, { user: {}, error: 'invalid bearer token' }])
+  assert.deepEqual(await review({ token: 'other' }), [201, { user: {} }])
+  assert.deepEqual(await review({}), [400, 'token is required for TokenReview in authentication'])
+})
+
+test('without anyone to ask, questions are refused', async t => {
+  const bench = await openBench([TokenReview, ServiceAccount])
+  t.after(() => bench.close())
+  assert.equal((await bench.send('POST tokenreviews', { spec: { token: 'x' } })).code, 501)
+})
+
+/** A registry with one account, and a note of what was signed. */
+async function openAccounts(gates = ['TokenRequestServiceAccountUIDValidation']) {
+  const signed: TokenClaims[] = []
+  const access: Partial<Access> = {
+    audiences: ['api'],
+    async issueToken(claims) {
+      signed.push(claims)
+      return 'signed'
+    },
+    find: ({ plural }, namespace, name) => stored.get(`${plural}/${namespace}/${name}`),
+  }
+  const stored = new Map<string, any>()
+  const bench = await openBench([ServiceAccount, Pod, Secret, Node], { access, gates })
+  const { body: account } = await bench.send('POST serviceaccounts', { metadata: { name: 'a' } })
+  const ask = async (spec: object = {}, metadata: object = {}) => {
+    const { code, body, warnings } = await bench.send('POST serviceaccounts/a/token', { metadata, spec })
+    return { code, body, warnings, told: code === 201 ? '' : `${code} ${body.message}` }
+  }
+  return { bench, account, ask, signed, stored }
+}
+
+test('a token is asked for, by default for the server and an hour', async t => {
+  const { bench, account, ask, signed } = await openAccounts()
+  t.after(() => bench.close())
+  const { body, code } = await ask()
+  assert.equal(code, 201)
+  const { uid } = account.metadata
+  assert.deepEqual(body.spec, { audiences: ['api'], expirationSeconds: 3600, boundObjectRef: null })
+  assert.deepEqual(body.status, { token: 'signed', expirationTimestamp: '2026-07-01T13:00:00Z' })
+  assert.deepEqual([body.kind, body.apiVersion], ['TokenRequest', 'authentication.k8s.io/v1'])
+  const { managedFields, ...metadata } = body.metadata
+  assert.deepEqual(metadata, { name: 'a', namespace: 'default', uid, creationTimestamp: '2026-07-01T12:00:00Z' })
+  assert.deepEqual([managedFields[0].manager, managedFields[0].subresource], ['test', 'token'])
+  assert.deepEqual(signed, [
+    {
+      subject: 'system:serviceaccount:default:a',
+      audiences: ['api'],
+      issued: Date.parse('2026-07-01T12:00:00Z') / 1000,
+      seconds: 3600,
+      bound: { namespace: 'default', serviceaccount: { name: 'a', uid } },
+    },
+  ])
+})
+
+test('what is wrong with a request for a token is told', async t => {
+  const { bench, account, ask } = await openAccounts()
+  t.after(() => bench.close())
+  const invalid = (why: string) => `422 TokenRequest.authentication.k8s.io "" is invalid: ${why}`
+  const told = async (spec: object, metadata?: object) => (await ask(spec, metadata)).told
+  assert.equal(
+    await told({ expirationSeconds: 599 }),
+    invalid('spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes'),
+  )
+  assert.equal(
+    await told({ expirationSeconds: 4294967297 }),
+    invalid('spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds'),
+  )
+  assert.equal((await ask({ expirationSeconds: 4294967296 })).code, 201)
+  assert.match(await told({ attestations: { a: ['b'] } }), /attestations may only be specified with a webhook bound object reference$/)
+  assert.equal(
+    await told({}, { name: 'b' }),
+    '422 TokenRequest.authentication.k8s.io "a" is invalid: metadata.name: Invalid value: "b": must match the service account name if specified',
+  )
+  assert.equal(
+    await told({}, { uid: 'other' }),
+    `409 Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "a": the UID in the token request (other) does not match the UID of the service account (${account.metadata.uid})`,
+  )
+  assert.equal((await bench.send('POST serviceaccounts/none/token', {})).body.message, 'serviceaccounts "none" not found')
+})
+
+test('another uid is a warning where the gate is off', async t => {
+  const { bench, ask } = await openAccounts([])
+  t.after(() => bench.close())
+  const { code, warnings } = await ask({}, { uid: 'other' })
+  assert.equal(code, 201)
+  assert.match(warnings[0]!, /^the UID in the token request \(other\) does not match .* In the future, this will return a conflict error$/)
+})
+
+test('a token is bound to what is there', async t => {
+  const { bench, ask, signed, stored } = await openAccounts()
+  t.after(() => bench.close())
+  const ref = (kind: string, name: string, more: object = {}) => ({ boundObjectRef: { kind, apiVersion: 'v1', name, ...more } })
+  const told = async (spec: object) => (await ask(spec)).told
+  for (const [kind, plural] of [
+    ['Pod', 'pods'],
+    ['Secret', 'secrets'],
+    ['Node', 'nodes'],
+  ])
+    assert.equal(await told(ref(kind!, 'x')), `404 ${plural} "x" not found`)
+  stored.set('secrets/default/s', { metadata: { name: 's', uid: 's1' } })
+  stored.set('nodes//n', { metadata: { name: 'n', uid: 'n1' } })
+  stored.set('pods/default/p', { metadata: { name: 'p', uid: 'p1' }, spec: { serviceAccountName: 'a', nodeName: 'n' } })
+  stored.set('pods/default/q', { metadata: { name: 'q', uid: 'q1' }, spec: { serviceAccountName: 'b' } })
+  stored.set('pods/default/r', { metadata: { name: 'r', uid: 'r1' }, spec: { serviceAccountName: 'a', nodeName: 'gone' } })
+  const boundTo = async (spec: object) => {
+    assert.equal((await ask(spec)).code, 201)
+    const { namespace: _, serviceaccount: __, ...bound } = signed.at(-1)!.bound as Record<string, object>
+    return bound
+  }
+  assert.deepEqual(await boundTo(ref('Secret', 's')), { secret: { name: 's', uid: 's1' } })
+  assert.deepEqual(await boundTo(ref('Node', 'n', { uid: 'n1' })), { node: { name: 'n', uid: 'n1' } })
+  assert.deepEqual(await boundTo(ref('Pod', 'p')), { pod: { name: 'p', uid: 'p1' }, node: { name: 'n', uid: 'n1' } })
+  assert.deepEqual(await boundTo(ref('Pod', 'r')), { pod: { name: 'r', uid: 'r1' }, node: { name: 'gone' } })
+  assert.equal(
+    await told(ref('Pod', 'q')),
+    '400 cannot bind token for serviceaccount "a" to pod running with different serviceaccount name.',
+  )
+  assert.equal(
+    await told(ref('Pod', 'p', { uid: 'other' })),
+    '409 Operation cannot be fulfilled on Pod "p": the UID in the bound object reference (other) does not match the UID in record. The object might have been deleted and then recreated',
+  )
+  assert.equal(await told(ref('ConfigMap', 'x')), '400 cannot bind token to object of type /v1, Kind=ConfigMap')
+  assert.equal(await told(ref('Pod', 'x', { apiVersion: 'apps/v1' })), '400 cannot bind token to object of type apps/v1, Kind=Pod')
+})
+
+test('what kubelets ask for warns after an hour and ends in a year', async t => {
+  const { bench, ask, signed, stored } = await openAccounts()
+  t.after(() => bench.close())
+  stored.set('pods/default/p', { metadata: { name: 'p', uid: 'p1' }, spec: { serviceAccountName: 'a' } })
+  const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'p' }
+  const { body } = await ask({ expirationSeconds: 3607, boundObjectRef })
+  assert.equal(body.status.expirationTimestamp, '2026-07-01T13:00:07Z')
+  assert.equal(signed.at(-1)!.seconds, 365 * 24 * 3600)
+  assert.equal((signed.at(-1)!.bound as any).warnafter, signed.at(-1)!.issued + 3607)
+  await ask({ expirationSeconds: 3607, boundObjectRef, audiences: ['api', 'vault'] })
+  assert.equal(signed.at(-1)!.seconds, 3607)
+  await ask({ expirationSeconds: 3607 })
+  assert.equal(signed.at(-1)!.seconds, 3607)
+})
