@@ -81,7 +81,7 @@ export function keyOf({ listKeys }: Structural, item: Json): string | undefined 
 }
 
 /** The items of a keyed list by their keys, the first of those that share one. */
-function itemsByKey(schema: Structural, list: readonly Json[]): Map<string, JsonObject> {
+export function itemsByKey(schema: Structural, list: readonly Json[]): Map<string, JsonObject> {
   const items = new Map<string, JsonObject>()
   for (const item of list) {
     const key = keyOf(schema, item)

@@ -1,6 +1,7 @@
 /** What a custom object goes through: its form when it is decoded or read, its defaults, and all that is asked of it when written. */
 import type { JsonObject } from '../lib/json-value.ts'
 import { type FieldError, refTo } from '../schema/refs.ts'
+import { validateRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
 import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { NIL_PATH } from './failure.ts'
@@ -27,6 +28,8 @@ export type ObjectChecks = {
   readonly old?: JsonObject
   /** What else is wrong, told after the schema's findings: the rules of the scale subresource. */
   readonly also?: readonly FieldError[]
+  /** Takes what is wrong with unchanged parts and tolerated. */
+  readonly warn?: (text: string) => void
   /** Whether only the status was written: then the schema speaks about the status alone. */
   readonly subresource?: 'status'
 }
@@ -35,16 +38,22 @@ export type ObjectChecks = {
 export function validateObject(
   structural: Structural,
   object: JsonObject,
-  { old, also = [], subresource }: ObjectChecks = {},
+  { old, also = [], warn, subresource }: ObjectChecks = {},
 ): FieldError[] {
   const correlation = old && new Correlation(structural, object, old)
   const root = refTo<JsonObject>(object)
-  const errors =
-    subresource === 'status' ? statusErrors(structural, object, correlation) : validateValue(structural, object, root, correlation)
-  errors.push(...also)
-  if (subresource !== 'status') errors.push(...validateEmbedded(structural, object, root))
-  errors.push(...validateLists(structural, object, root, old))
-  return errors
+  const isStatus = subresource === 'status'
+  const errors = [
+    ...(isStatus ? statusErrors(structural, object, correlation) : validateValue(structural, object, root, correlation)),
+    ...also,
+    ...(isStatus ? [] : validateEmbedded(structural, object, root)),
+    ...validateLists(structural, object, root, old),
+  ]
+  if (!structural.has.rules) return errors
+  if (errors.some(error => BLOCKING.has(error.reason))) return [...errors, RULES_BLOCKED]
+  const found = validateRules(structural, object, old, correlation)
+  if (warn) for (const warning of found.warnings) warn(warning)
+  return [...errors, ...found.errors]
 }
 
 function statusErrors(structural: Structural, object: JsonObject, correlation: Correlation | undefined): FieldError[] {
@@ -61,9 +70,10 @@ const BLOCKING = new Set([
   'FieldValueTypeInvalid',
 ])
 
-/** The error that stands for rules which were not run, where what else is wrong keeps them from making sense. */
-export function rulesBlocked(errors: readonly FieldError[]): FieldError | undefined {
-  if (!errors.some(error => BLOCKING.has(error.reason))) return undefined
-  const why = 'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
-  return { reason: 'FieldValueInvalid', field: NIL_PATH, message: `Invalid value: null: ${why}` }
+/** Stands for rules which were not run, as what else is wrong keeps them from making sense. */
+const RULES_BLOCKED: FieldError = {
+  reason: 'FieldValueInvalid',
+  field: NIL_PATH,
+  message:
+    'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 }

@@ -6,6 +6,7 @@ import { ConformError, conform } from '../schema/conform.ts'
 import { validateObjectMeta } from '../schema/meta-rules.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { type FieldError, invalid, pathOf, type Ref, refTo, required } from '../schema/refs.ts'
+import { bounded } from './failure.ts'
 import { childOf, entryOf } from './place.ts'
 import { memberSchema, type Structural } from './schema.ts'
 
@@ -93,7 +94,7 @@ const refusal = (path: string, value: Json, why: string) =>
 
 /** What is wrong with the envelopes of the objects within a value; the same is asked of them on creates and updates. */
 export function validateEmbedded(structural: Structural, value: Json, at: Ref<any>): FieldError[] {
-  return structural.has.embedded ? [...envelopeFaults(structural, value, pathOf(at))] : []
+  return structural.has.embedded ? bounded(envelopeFaults(structural, value, pathOf(at))) : []
 }
 
 function* envelopeFaults(schema: Structural | undefined, value: Json, path: string): Generator<FieldError> {

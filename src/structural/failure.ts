@@ -14,8 +14,20 @@ export type Failure = {
   readonly message: string
 }
 
-/** How much is said about one value, in characters. */
-const MAX_LENGTH = 1 << 20
+/** How much is said about one value, in characters. A hostile object can be wrong in more ways than there is room to tell. */
+export const MAX_LENGTH = 1 << 20
+
+/** As many errors as there is room for: what was said is enough to refuse the object. */
+export function bounded(errors: Iterable<FieldError>): FieldError[] {
+  const some: FieldError[] = []
+  let length = 0
+  for (const error of errors) {
+    some.push(error)
+    length += error.field.length + error.message.length
+    if (length > MAX_LENGTH) break
+  }
+  return some
+}
 
 /** What a schema said about a value: failures, and how much of it fitted, which tells the alternative that was meant. */
 export class Verdict {
@@ -29,7 +41,6 @@ export class Verdict {
   }
 
   add(failure: Failure): void {
-    // A hostile object can be wrong in more ways than there is room to tell; what was said is enough to refuse it.
     if (this.#length > MAX_LENGTH) return
     this.#texts ??= new Set()
     if (this.#texts.has(failure.text)) return

@@ -2,6 +2,7 @@
 import { goJson } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { duplicate, type FieldError, invalid, pathOf, type Ref, refTo } from '../schema/refs.ts'
+import { bounded } from './failure.ts'
 import { childOf, entryOf } from './place.ts'
 import type { Structural } from './schema.ts'
 
@@ -9,7 +10,7 @@ import type { Structural } from './schema.ts'
 export function validateLists(structural: Structural, value: Json, at: Ref<any>, old?: Json): FieldError[] {
   if (!structural.has.lists) return []
   if (old !== undefined && !within(structural, old, pathOf(at)).next().done) return []
-  return [...within(structural, value, pathOf(at))]
+  return bounded(within(structural, value, pathOf(at)))
 }
 
 function* within(schema: Structural, value: Json, path: string): Generator<FieldError> {

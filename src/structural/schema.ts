@@ -113,7 +113,10 @@ export type Contents = {
   readonly defaults: boolean
   readonly embedded: boolean
   readonly lists: boolean
+  /** Rules of the schemas that describe values. */
   readonly rules: boolean
+  /** Rules of schemas within `allOf`, which count where there are others. */
+  readonly nestedRules: boolean
 }
 
 /** Compiles a schema; one that is missing allows anything and describes nothing. */
@@ -128,6 +131,7 @@ export function compileSchema(schema: JsonSchema | undefined): Structural {
   const intOrString = source['x-kubernetes-int-or-string'] === true
   const types = intOrString ? INT_OR_STRING : source.type ? [source.type] : ANY_TYPE
   const embedded = source['x-kubernetes-embedded-resource'] === true
+  const limits = limitsOf(source, types)
   return Object.freeze({
     source,
     types,
@@ -142,13 +146,14 @@ export function compileSchema(schema: JsonSchema | undefined): Structural {
     list: listType === 'set' || listType === 'map' || listType === 'atomic' ? listType : undefined,
     listKeys: list(source['x-kubernetes-list-map-keys']),
     atomicMap: source['x-kubernetes-map-type'] === 'atomic',
-    limits: limitsOf(source, types),
+    limits,
     rules,
     has: {
       defaults: parts.some(part => part.default !== undefined || part.has.defaults),
       embedded: embedded || parts.some(part => part.has.embedded),
       lists: listType === 'set' || listType === 'map' || parts.some(part => part.has.lists),
-      rules: rules.length > 0 || parts.some(part => part.has.rules) || nestedRules(source),
+      rules: rules.length > 0 || parts.some(part => part.has.rules),
+      nestedRules: limits.allOf.some(part => part.has.rules || part.has.nestedRules) || parts.some(part => part.has.nestedRules),
     },
   })
 }
@@ -196,20 +201,6 @@ const NO_PROPERTIES: ReadonlyMap<string, Structural> = new Map()
 function additionalOf({ additionalProperties }: JsonSchema): Structural | boolean | undefined {
   if (typeof additionalProperties === 'boolean') return additionalProperties
   return isObject(additionalProperties) ? compileSchema(additionalProperties as JsonSchema) : undefined
-}
-
-/** Whether the schemas that only restrict values carry rules. */
-function nestedRules(source: JsonSchema): boolean {
-  const nested = [...list(source.allOf), ...list(source.anyOf), ...list(source.oneOf), ...(source.not ? [source.not] : [])]
-  return nested.some(hasRules)
-}
-
-function hasRules(source: JsonSchema): boolean {
-  if (!isObject(source)) return false
-  if (list((source as JsonSchema)['x-kubernetes-validations']).length > 0 || nestedRules(source)) return true
-  const { properties, items, additionalProperties } = source as JsonSchema
-  const parts = [...Object.values(properties ?? {}), items, additionalProperties]
-  return parts.some(part => isObject(part) && hasRules(part as JsonSchema))
 }
 
 function list<T>(value: readonly T[] | undefined): readonly T[] {

@@ -1,8 +1,8 @@
 /** Rules on the schemas of custom kinds: what may be said in them, at the top, in metadata and elsewhere. */
 import { entry, type FieldError, forbidden, invalid, pathOf, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { faultOfPath } from '../../structural/field-path.ts'
 import { validateDefaults } from './default-rules.ts'
 import { type ExpressionScope, rootScope, validateExpressions, validateTotalCost } from './expression-rules.ts'
-import { faultOfPath } from './field-path.ts'
 import { internalSchema } from './internal-form.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
 import { validateMapListKeys, validateTopology } from './list-rules.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fieldAt } from '../../structural/field-path.ts'
 import { check } from '../testing.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
-import { fieldAt } from './field-path.ts'
 import type { Schema } from './json-schema.ts'
 import { widgets } from './testing.ts'
 

@@ -1,8 +1,8 @@
 /** Rules on the parts of a version of a custom kind: subresources, columns, selectable fields, warnings. */
 import { isPrintable } from '../../lib/go-text.ts'
 import { duplicate, type FieldError, invalid, type Ref, required, tooMany, withValue } from '../../schema/refs.ts'
+import { fieldAt } from '../../structural/field-path.ts'
 import type { ColumnDefinition, DefinitionSubresources, DefinitionVersion } from './definition-shapes.ts'
-import { fieldAt } from './field-path.ts'
 import type { Schema } from './json-schema.ts'
 import { MAX_SELECTABLE } from './strictness.ts'
 

@@ -1,20 +1,20 @@
 /** Paths such as `.spec.size` and `['a.b'].c` that name a field of a schema. */
-import { getOwn } from '../../lib/json-value.ts'
-import type { Schema } from './json-schema.ts'
+import { getOwn } from '../lib/json-value.ts'
+import type { JsonSchema } from './schema.ts'
 
 export type FoundField = {
   /** The names on the way, the path in its usual form, and what is said of the field. */
   readonly names: readonly string[]
   readonly path: string
-  readonly schema: Schema | undefined
+  readonly schema: JsonSchema | undefined
 }
 
 /** The field that a path names, or what is wrong with the path. */
-export function fieldAt(path: string, schema: Schema, { brackets = true } = {}): FoundField | { readonly fault: string } {
+export function fieldAt(path: string, schema: JsonSchema, { brackets = true } = {}): FoundField | { readonly fault: string } {
   const tokens = tokensOf(path)
   const names: string[] = []
   let text = ''
-  let at: Schema | undefined = schema
+  let at: JsonSchema | undefined = schema
   for (let i = 0; i < tokens.length; i++) {
     const token = tokens[i]!
     if (token !== '.' && token !== '[') return { fault: `expected [ or . but got: ${token}` }
@@ -37,13 +37,13 @@ export function fieldAt(path: string, schema: Schema, { brackets = true } = {}):
 }
 
 /** What is wrong with a path; undefined when it names a field. */
-export function faultOfPath(path: string, schema: Schema): string | undefined {
+export function faultOfPath(path: string, schema: JsonSchema): string | undefined {
   const found = fieldAt(path, schema)
   return 'fault' in found ? found.fault : undefined
 }
 
 /** What lies one name further in: a member that is described, or any of members that are all alike. */
-function step(schema: Schema | undefined, name: string): { schema: Schema | undefined; isKey: boolean } | undefined {
+function step(schema: JsonSchema | undefined, name: string): { schema: JsonSchema | undefined; isKey: boolean } | undefined {
   if (schema?.properties) {
     const member = getOwn(schema.properties, name)
     return member && { schema: member, isKey: false }

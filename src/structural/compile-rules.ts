@@ -1,0 +1,110 @@
+/** Rules of `x-kubernetes-validations` as programs, with what is wrong with them and what they may cost. */
+import type { CheckedAst } from '../cel/ast.ts'
+import { estimateCost } from '../cel/cost.ts'
+import { type Env, extendEnv } from '../cel/env.ts'
+import type { CostEstimator } from '../cel/estimate.ts'
+import { baseEnv, type ExpressionAge } from '../cel/kubernetes/base-env.ts'
+import { kubernetesEstimator } from '../cel/kubernetes/call-estimates.ts'
+import { checkExpression, isProblem, programOf } from '../cel/kubernetes/expression.ts'
+import { sizedTypesLibrary, sizesOf } from '../cel/kubernetes/sized-types.ts'
+import type { Library } from '../cel/library.ts'
+import type { Program } from '../cel/program.ts'
+import { type CelType, optionalType } from '../cel/types.ts'
+import { fieldAt } from './field-path.ts'
+import { MAX_REQUEST_BYTES, type RuleType } from './rule-types.ts'
+import type { JsonSchema, ValidationRule } from './schema.ts'
+
+/** An expression that became a program, or what is wrong with it. */
+export type CompiledExpression =
+  | { readonly program: Program; readonly maxCost: bigint; readonly usesOldSelf: boolean }
+  | { readonly problem: string; readonly usesOldSelf: boolean }
+
+export type CompiledRule = {
+  readonly rule: ValidationRule
+  /** Undefined for a rule that says nothing. */
+  readonly condition: CompiledExpression | undefined
+  /** What tells how a value breaks the rule, where the rule has such an expression and compiles itself. */
+  readonly message: CompiledExpression | undefined
+  /** The field that is to blame, seen from the value; empty for the value itself. */
+  readonly fieldPath: string
+}
+
+/** Whether an expression was there before, in which case it may use all that this server knows. */
+export type AgeOf = (kind: 'rule' | 'messageExpression', text: string) => ExpressionAge
+
+const STORED: AgeOf = () => 'stored'
+
+/** Compiles the rules of one schema for values of a type; `root` is a type that has it as a part, whose names it uses. */
+export function compileRules(
+  schema: JsonSchema,
+  { type, root = type, ageOf = STORED }: { type: RuleType; root?: RuleType; ageOf?: AgeOf },
+): CompiledRule[] {
+  const workshop = new Workshop(type, root)
+  return (schema['x-kubernetes-validations'] ?? []).map(rule => workshop.rule(schema, rule, ageOf))
+}
+
+/** How often a value can be there at most when nothing but the size of a request limits it. */
+export const mostValuesOf = ({ minSize }: RuleType): bigint => BigInt(Math.floor(MAX_REQUEST_BYTES / (minSize + 1)))
+
+const libraries = new WeakMap<RuleType, Library>()
+
+class Workshop {
+  readonly #type: RuleType
+  readonly #types: Library
+  readonly #estimator: CostEstimator
+  readonly #envs = new Map<string, Env>()
+
+  constructor(type: RuleType, root: RuleType) {
+    this.#type = type
+    let library = libraries.get(root)
+    if (library === undefined) libraries.set(root, (library = sizedTypesLibrary(root)))
+    this.#types = library
+    const sizes = new Map([
+      ['self', type],
+      ['oldSelf', type],
+    ])
+    this.#estimator = kubernetesEstimator(sizesOf(sizes))
+  }
+
+  rule(schema: JsonSchema, rule: ValidationRule, ageOf: AgeOf): CompiledRule {
+    if (rule.rule.trim() === '') return { rule, condition: undefined, message: undefined, fieldPath: '' }
+    const optional = rule.optionalOldSelf === true
+    const condition = this.#expression(rule.rule, this.#env(ageOf('rule', rule.rule), optional), CONDITION)
+    const text = 'problem' in condition ? undefined : rule.messageExpression
+    const message = text ? this.#expression(text, this.#env(ageOf('messageExpression', text), optional), MESSAGE) : undefined
+    const found = rule.fieldPath ? fieldAt(rule.fieldPath, schema) : undefined
+    return { rule, condition, message, fieldPath: found === undefined || 'fault' in found ? '' : found.path }
+  }
+
+  #expression(text: string, env: Env, { kind, prefix, otherType }: Wanted): CompiledExpression {
+    const checked = checkExpression(env, text)
+    if (isProblem(checked)) return { problem: `${prefix}${checked.detail}`, usesOldSelf: false }
+    if (checked.type.kind !== kind) return { problem: otherType, usesOldSelf: false }
+    const usesOldSelf = checked.references.some(reference => reference?.name === 'oldSelf')
+    const program = programOf(env, checked)
+    if (isProblem(program)) return { problem: `${prefix}${program.detail}`, usesOldSelf }
+    return { program, usesOldSelf, maxCost: this.#costOf(checked) }
+  }
+
+  #costOf(checked: CheckedAst): bigint {
+    return estimateCost(checked, this.#estimator, { presenceTestCost: 0n }).max
+  }
+
+  #env(age: ExpressionAge, optional: boolean): Env {
+    const key = `${age} ${optional}`
+    let env = this.#envs.get(key)
+    if (env === undefined) this.#envs.set(key, (env = extendEnv(baseEnv(age), [this.#types, variablesFor(this.#type.type, optional)])))
+    return env
+  }
+}
+
+const variablesFor = (type: CelType, optional: boolean): Library => ({
+  variables: [
+    { name: 'self', type },
+    { name: 'oldSelf', type: optional ? optionalType(type) : type },
+  ],
+})
+
+type Wanted = { readonly kind: 'bool' | 'string'; readonly prefix: string; readonly otherType: string }
+const CONDITION: Wanted = { kind: 'bool', prefix: '', otherType: 'cel expression must evaluate to a bool' }
+const MESSAGE: Wanted = { kind: 'string', prefix: 'messageExpression ', otherType: 'messageExpression must evaluate to a string' }

@@ -1,0 +1,117 @@
+/** What rules in CEL know of the values that a schema describes: their types, how large they can be, and how small. */
+import { type SizedType, sized, sizedList, sizedMap } from '../cel/kubernetes/sized-types.ts'
+import { boolType, bytesType, doubleType, durationType, dynType, intType, objectType, stringType, timestampType } from '../cel/types.ts'
+import { withEnvelope } from './envelope.ts'
+import type { Structural } from './schema.ts'
+
+/** A type with sizes; `minSize` is the length of the shortest JSON of such a value. */
+export interface RuleType extends SizedType {
+  readonly minSize: number
+  readonly element?: RuleType
+  readonly fields?: ReadonlyMap<string, RuleType>
+}
+
+/** The largest request: what has no limit of its own is as large as fits. */
+export const MAX_REQUEST_BYTES = 3 * 1024 * 1024
+
+const LONGEST_TEXT = MAX_REQUEST_BYTES - 2
+/** The lengths of the shortest and the longest texts of some formats, quotes included. */
+const DURATION = { shortest: 3, longest: 32 }
+const DATE = { shortest: 12, longest: 12 }
+const DATE_TIME = { shortest: 21, longest: 32 }
+const SHORTEST_TEXT = 2
+const SHORTEST_BOOL = 4
+const SHORTEST_NUMBER = 1
+
+/**
+ * The type of what a schema describes; undefined where rules may not see it, as the schema says too little. Objects are named by
+ * their place below `name`; at the root of a whole object the envelope is there too.
+ */
+export function ruleTypeOf(schema: Structural, name: string, place: 'root' | 'part' = 'part'): RuleType | undefined {
+  if (schema.intOrString) return smallest(sized(dynType, boundedLength(schema)), SHORTEST_NUMBER)
+  const described = place === 'root' ? withEnvelope(schema) : schema
+  switch (described.types[0]) {
+    case 'array':
+      return listTypeOf(described, name)
+    case 'object':
+      return typeof described.additional === 'object' ? mapTypeOf(described, described.additional, name) : objectTypeOf(described, name)
+    case 'string':
+      return textTypeOf(described)
+    case 'boolean':
+      return smallest(sized(boolType), SHORTEST_BOOL)
+    case 'number':
+      return smallest(sized(doubleType), SHORTEST_NUMBER)
+    case 'integer':
+      return smallest(sized(intType), SHORTEST_NUMBER)
+    default:
+      return undefined
+  }
+}
+
+const smallest = (type: SizedType, minSize: number) => ({ ...type, minSize }) as RuleType
+const placeOf = (schema: Structural) => (schema.embedded ? 'root' : 'part')
+
+function listTypeOf({ items, limits }: Structural, name: string): RuleType | undefined {
+  const element = items && ruleTypeOf(items, `${name}.@idx`, placeOf(items))
+  if (!element) return undefined
+  const fitting = Math.floor((MAX_REQUEST_BYTES - 2) / (element.minSize + 1))
+  return smallest(sizedList(element, limit(limits.maxItems) ?? fitting), 2)
+}
+
+function mapTypeOf({ limits }: Structural, values: Structural, name: string): RuleType | undefined {
+  const element = ruleTypeOf(values, `${name}.@elem`, placeOf(values))
+  if (!element) return undefined
+  // Quotes of the key, a colon, a comma, and a key of two characters or so.
+  const fitting = Math.floor((MAX_REQUEST_BYTES - 2) / (element.minSize + 6))
+  return smallest(sizedMap(sized(stringType), element, limit(limits.maxProperties) ?? fitting), 2)
+}
+
+function objectTypeOf({ properties, limits }: Structural, name: string): RuleType {
+  const fields = new Map<string, RuleType>()
+  const required = new Set(limits.required)
+  let minSize = 2
+  for (const [key, schema] of properties) {
+    const escaped = escapeName(key)
+    const type = ruleTypeOf(schema, `${name}.${escaped ?? key}`, placeOf(schema))
+    if (!type) continue
+    if (escaped !== undefined) fields.set(escaped, type)
+    if (required.has(key) && schema.default === undefined) minSize += Buffer.byteLength(key) + type.minSize + 4
+  }
+  return { type: objectType(name), maxElements: 0, fields, minSize }
+}
+
+function textTypeOf(schema: Structural): RuleType {
+  switch (schema.source.format) {
+    case 'byte':
+      return smallest(sized(bytesType, limit(schema.limits.maxLength) ?? LONGEST_TEXT), SHORTEST_TEXT)
+    case 'duration':
+      return smallest(sized(durationType, DURATION.longest), DURATION.shortest)
+    case 'date':
+      return smallest(sized(timestampType, DATE.longest), DATE.shortest)
+    case 'date-time':
+      return smallest(sized(timestampType, DATE_TIME.longest), DATE_TIME.shortest)
+    default:
+      return smallest(sized(stringType, boundedLength(schema)), SHORTEST_TEXT)
+  }
+}
+
+/** How many bytes a text can have: each character may take four; without a limit, the longest of an enum. */
+function boundedLength({ limits, source, intOrString }: Structural): number {
+  const longest = limit(limits.maxLength)
+  if (longest !== undefined) return longest * 4
+  if (intOrString || !limits.enum) return LONGEST_TEXT
+  return Math.max(0, ...source.enum!.map(value => (typeof value === 'string' ? Buffer.byteLength(value) : 0)))
+}
+
+const limit = (value: number | undefined) => (value === undefined ? undefined : Math.max(0, value))
+
+const RESERVED: ReadonlySet<string> = new Set(
+  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(' '),
+)
+const ESCAPES: Readonly<Record<string, string>> = { __: '__underscores__', '.': '__dot__', '-': '__dash__', '/': '__slash__' }
+
+/** The name by which rules know a member; undefined for one that they cannot name. */
+export function escapeName(name: string): string | undefined {
+  if (!/^[a-zA-Z_./-][a-zA-Z0-9_./-]*$/.test(name)) return undefined
+  return RESERVED.has(name) ? `__${name}__` : name.replace(/__|[./-]/g, found => ESCAPES[found]!)
+}
