@@ -29,12 +29,26 @@ const CORE_MESSAGES: ReadonlySet<string> = new Set([
   'EventSource',
   'NodeSelector',
   'ObjectReference',
+  'PersistentVolumeClaim',
   'PersistentVolumeSpec',
   'PodTemplateSpec',
   'Toleration',
   'TopologySelectorLabelRequirement',
   'TopologySelectorTerm',
   'TypedLocalObjectReference',
+])
+
+/** Messages of a version of a group that is not served, which others use. */
+const SCHEDULING_MESSAGES: ReadonlySet<string> = new Set([
+  'TopologyConstraint',
+  'WorkloadPodGroupAllDisruptionMode',
+  'WorkloadPodGroupBasicSchedulingPolicy',
+  'WorkloadPodGroupDisruptionMode',
+  'WorkloadPodGroupGangSchedulingPolicy',
+  'WorkloadPodGroupResourceClaim',
+  'WorkloadPodGroupSchedulingConstraints',
+  'WorkloadPodGroupSchedulingPolicy',
+  'WorkloadPodGroupSingleDisruptionMode',
 ])
 
 /** Groups of Kubernetes whose package is not their first label. */
@@ -107,6 +121,7 @@ export function namingOf(catalog: Catalog): Naming {
   const nameOf: Naming['nameOf'] = (shape, usedIn) => {
     if (metadata.has(shape) || META_MESSAGES.has(shape.name)) return `${META}.${shape.name}`
     if (CORE_MESSAGES.has(shape.name)) return `${packageOf(CORE)}.${shape.name}`
+    if (SCHEDULING_MESSAGES.has(shape.name)) return `io.k8s.api.scheduling.v1alpha3.${shape.name}`
     const groups = users.get(shape)
     const owner = groups && groups.size > 1 ? order.find(group => groups.has(group)) : undefined
     const home = owner === undefined || owner === usedIn.group ? usedIn : { group: owner, version: groups!.get(owner)! }

@@ -205,6 +205,7 @@ const isSameMessage = (a: MessageShape, b: MessageShape) => deepEqual(Object.key
  * whether or not anyone set them, so of these only what is said to be required is.
  */
 function isRequired({ shape, flags }: AnyType): boolean {
+  if (flags.expected) return true
   if (flags.omittable || flags.default !== undefined || (flags.optional && !flags.always)) return false
   const isTime = shape.kind === 'scalar' && (shape.name === 'time' || shape.name === 'microTime')
   return isTime ? flags.required === true : flags.always === true

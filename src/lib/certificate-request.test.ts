@@ -29,6 +29,14 @@ test('a request shows its key and is signed with it', () => {
   }
 })
 
+test('the organizations of a subject are read in whatever alphabet they are written', () => {
+  for (const alphabet of ['utf8', 'bmp'] as const) {
+    const request = readCertificateRequest(certificateRequest(ec, { organizations: ['devs', 'system:masters'], alphabet }))
+    assert.deepEqual(request.organizations(), ['devs', 'system:masters'])
+  }
+  assert.deepEqual(readCertificateRequest(certificateRequest(ec)).organizations(), [])
+})
+
 test('a signature of another key is told in the words of its algorithm', () => {
   const forged = (pair: typeof ec, other: typeof ec) => problemOf(certificateRequest(pair, { signer: other.privateKey }))
   assert.equal(forged(ec, generateKeyPairSync('ec', { namedCurve: 'P-256' })), 'x509: ECDSA verification failure')

@@ -8,10 +8,23 @@ const ALGORITHMS = { ec: '1.2.840.10045.4.3.2', rsa: '1.2.840.113549.1.1.11', ed
 
 export const spkiOf = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' })
 
-/** A PKCS #10 request for a key, in DER. `signer` signs instead of the key itself. */
-export function certificateRequest({ publicKey, privateKey }: KeyPair, { signer = privateKey } = {}): Buffer {
-  return signed(requestBody(publicKey), signer)
+export type RequestOptions = {
+  /** Signs instead of the key itself. */
+  readonly signer?: KeyObject
+  readonly organizations?: readonly string[]
+  /** The tag of their text; UTF-8 unless told, and then the text is written in that alphabet. */
+  readonly alphabet?: 'utf8' | 'bmp'
 }
+
+/** A PKCS #10 request for a key, in DER. */
+export function certificateRequest(
+  { publicKey, privateKey }: KeyPair,
+  { signer = privateKey, organizations = [], alphabet = 'utf8' }: RequestOptions = {},
+): Buffer {
+  const written = organizations.map(text => (alphabet === 'utf8' ? der.utf8(text) : bmp(text)))
+  return signed(requestBody(publicKey, written), signer)
+}
+const bmp = (text: string) => Buffer.concat([Buffer.from([0x1e, text.length * 2]), Buffer.from(text, 'utf16le').swap16()])
 
 /** The same, signed with RSA-PSS; `salt` is how long its parameters say the salt is. */
 export function pssCertificateRequest({ publicKey, privateKey }: KeyPair, { salt = 32 } = {}): Buffer {
@@ -23,7 +36,10 @@ export function pssCertificateRequest({ publicKey, privateKey }: KeyPair, { salt
   return der.sequence(body, der.sequence(der.oid('1.2.840.113549.1.1.10'), parameters), der.bits(signature))
 }
 
-const requestBody = (publicKey: KeyObject) => der.sequence(number(0), name('jane'), spkiOf(publicKey), der.explicit(0, Buffer.alloc(0)))
+function requestBody(publicKey: KeyObject, organizations: readonly Buffer[] = []): Buffer {
+  const subject = [...organizations.map(text => der.setOf(der.sequence(der.oid('2.5.4.10'), text))), commonName('jane')]
+  return der.sequence(number(0), der.sequence(...subject), spkiOf(publicKey), der.explicit(0, Buffer.alloc(0)))
+}
 
 export type CertificateOptions = {
   readonly notBefore?: Date
@@ -60,7 +76,8 @@ function signed(body: Buffer, key: KeyObject): Buffer {
 }
 
 const number = (value: number) => der.integer(Buffer.from([value]))
-const name = (text: string) => der.sequence(der.setOf(der.sequence(der.oid('2.5.4.3'), der.utf8(text))))
+const commonName = (text: string) => der.setOf(der.sequence(der.oid('2.5.4.3'), der.utf8(text)))
+const name = (text: string) => der.sequence(commonName(text))
 const extension = (id: string, value: Buffer) => der.sequence(der.oid(id), der.octets(value))
 const algorithmOf = ({ asymmetricKeyType }: KeyObject) =>
   der.sequence(der.oid(ALGORITHMS[asymmetricKeyType as keyof typeof ALGORITHMS]), ...(asymmetricKeyType === 'rsa' ? [NULL] : []))

@@ -193,6 +193,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly name?: NameCheck
   /** Verbs served. Default: all. */
   readonly verbs?: readonly Verb[]
+  /** Descriptions of the API tell clients to send metadata. */
+  readonly expectsMetadata?: true
   /** Nothing of the kind is stored: what it is for is done, or found out, at once. */
   readonly unstored?: Unstored<O>
   /** Where discovery says its objects are stored, when not in this group's preferred version of it. */

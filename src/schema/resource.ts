@@ -133,7 +133,7 @@ function hubFormOf({ hub, kind }: Definition, apiVersion: string, resource: Reso
 
 /** What a form takes over from its hub: all that is not about how the object is written down. */
 function formDefinition(form: Definition, { resource, toHub }: HubForm): Definition {
-  const { spec: _, status: __, fields: ___, defaults: ____, storedAs, ...inherited } = resource.def
+  const { spec: _, status: __, fields: ___, defaults: ____, expectsMetadata: _____, storedAs, ...inherited } = resource.def
   const { selectable } = form.hub!
   const columns = Object.entries(inherited.columns ?? {}).map(([name, [type, get, ...rest]]) => [
     name,
@@ -153,7 +153,11 @@ function objectType(def: KindSpec<any, any, Fields, any>): AnyType {
   return message(def.kind, {
     kind: [0, string, 'The kind of this object.'],
     apiVersion: [0, string, 'The API group and version it is written in.'],
-    metadata: [1, ObjectMeta.orEmpty(), 'Name, labels and the rest of what all objects share.'],
+    metadata: [
+      1,
+      def.expectsMetadata ? ObjectMeta.orEmpty().expected() : ObjectMeta.orEmpty(),
+      'Name, labels and the rest of what all objects share.',
+    ],
     ...(def.spec ? { spec: [2, def.spec.orEmpty(), 'The desired state.'] as const } : {}),
     ...(def.fields ?? {}),
     ...(def.status ? { status: [3, def.status.orEmpty(), 'The observed state; written through the status subresource.'] as const } : {}),

@@ -26,6 +26,8 @@ export type Flags = {
   readonly required?: true
   /** Always written, yet clients need not send it. */
   readonly omittable?: true
+  /** Clients are told to send it, though it may be absent. */
+  readonly expected?: true
   /** Explicit zero differs from absent. */
   readonly optional?: true
   readonly orEmpty?: true
@@ -74,6 +76,10 @@ export class Type<T, Present extends boolean = false> {
   /** Clients need not send what is always written; descriptions of the API do not call it required. */
   omittable(): Type<T, Present> {
     return this.#flag({ omittable: true })
+  }
+  /** Descriptions of the API call it required; whether it has to be there is left to the rules. */
+  expected(): Type<T, Present> {
+    return this.#flag({ expected: true })
   }
   optional(): Type<T, false> {
     return this.#flag({ optional: true })

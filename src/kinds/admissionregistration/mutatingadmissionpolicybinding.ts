@@ -9,7 +9,14 @@ import { formatParamRef, ParamRef, validateParamRef } from './param-ref.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 
 const MutatingAdmissionPolicyBindingSpec = message('MutatingAdmissionPolicyBindingSpec', {
-  policyName: [1, string.required().format(name => nameIsDNSSubdomain(name)), 'The policy that is put into force.'],
+  policyName: [
+    1,
+    string
+      .required()
+      .omittable()
+      .format(name => nameIsDNSSubdomain(name)),
+    'The policy that is put into force.',
+  ],
   paramRef: [2, ParamRef, 'The objects that set its parameters.'],
   matchResources: [3, MatchResources, 'Narrows what the policy matches.'],
 })

@@ -23,7 +23,7 @@ export const ValidatingAdmissionPolicyBinding = defineKind({
   scope: 'Cluster',
   names: { plural: 'validatingadmissionpolicybindings', categories: ['api-extensions'] },
   doc: 'Puts a validating policy into force.',
-  spec: ValidatingAdmissionPolicyBindingSpec,
+  spec: ValidatingAdmissionPolicyBindingSpec.expected(),
   generation: true,
   needsResourceVersion: true,
 

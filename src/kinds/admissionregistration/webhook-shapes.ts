@@ -20,7 +20,7 @@ const WebhookClientConfig = message('WebhookClientConfig', {
 /** The fields that both sorts of webhooks have under the same number. */
 const common = {
   name: [1, string.always(), 'A fully qualified name, for messages and merging.'],
-  clientConfig: [2, WebhookClientConfig.orEmpty(), 'How to reach the webhook.'],
+  clientConfig: [2, WebhookClientConfig.orEmpty().expected(), 'How to reach the webhook.'],
   rules: [3, atomic(RuleWithOperations), 'Which operations on which resources it is called for.'],
   failurePolicy: [4, string.optional().default('Fail'), 'What happens when it cannot be called: Fail or Ignore.'],
   matchPolicy: [9, string.optional().default('Equivalent'), 'Exact, or Equivalent to match the same resource in other versions too.'],

@@ -46,7 +46,7 @@ type UpdateStrategy = Static<typeof DaemonSetUpdateStrategy>
 
 const DaemonSetSpec = message('DaemonSetSpec', {
   selector: [1, LabelSelector.always().immutable(), 'Which pods belong to it; must match the labels of the template.'],
-  template: [2, PodTemplateSpec.orEmpty(), 'The pod that every matching node gets.'],
+  template: [2, PodTemplateSpec.orEmpty().expected(), 'The pod that every matching node gets.'],
   updateStrategy: [3, DaemonSetUpdateStrategy.orEmpty(), 'How pods are replaced when the template changes.'],
   minReadySeconds: [4, count, 'Seconds a new pod must be ready to count as available.'],
   revisionHistoryLimit: [6, count.optional().default(10), 'How many old revisions are kept.'],
@@ -62,7 +62,11 @@ const DaemonSetStatus = message('DaemonSetStatus', {
   numberAvailable: [7, count, 'Nodes that should run the pod and have an available one.'],
   numberUnavailable: [8, count, 'Nodes that should run the pod and have no available one.'],
   collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names apart.'],
-  conditions: [10, keyed(workloadCondition('DaemonSetCondition'), 'type').mergedBy('type'), 'Latest observations.'],
+  conditions: [
+    10,
+    keyed(workloadCondition('DaemonSetCondition', string.always().omittable()), 'type').mergedBy('type'),
+    'Latest observations.',
+  ],
 })
 
 export const DaemonSet = defineKind({
@@ -72,7 +76,7 @@ export const DaemonSet = defineKind({
   scope: 'Namespaced',
   names: { plural: 'daemonsets', short: ['ds'], categories: ['all'] },
   doc: 'Runs one copy of a pod on every matching node.',
-  spec: DaemonSetSpec,
+  spec: DaemonSetSpec.expected(),
   status: DaemonSetStatus,
   generation: true,
   bodyAnnotations: ['deprecated.daemonset.template.generation'],

@@ -44,7 +44,7 @@ type Strategy = Static<typeof DeploymentStrategy>
 const DeploymentSpec = message('DeploymentSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],
   selector: [2, LabelSelector.required().immutable(), 'Which pods belong to it; must match the labels of the template.'],
-  template: [3, PodTemplateSpec.orEmpty(), 'What pods are made from.'],
+  template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
   strategy: [4, DeploymentStrategy.retainingKeys().orEmpty(), 'How pods are replaced when the template changes.'],
   minReadySeconds: [5, count, 'Seconds a new pod must be ready to count as available.'],
   revisionHistoryLimit: [6, count.optional().default(10), 'How many old ReplicaSets are kept.'],
@@ -53,8 +53,8 @@ const DeploymentSpec = message('DeploymentSpec', {
 })
 
 const DeploymentCondition = message('DeploymentCondition', {
-  type: [1, string.always(), 'What the condition is about.'],
-  status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
+  type: [1, string.always().omittable(), 'What the condition is about.'],
+  status: [2, string.always().omittable(), 'Whether it holds: True, False or Unknown.'],
   lastUpdateTime: [6, time.always(), 'When it was last written.'],
   lastTransitionTime: [7, time.always(), 'When the status last changed.'],
   reason: [4, string, 'A short word for why.'],
@@ -80,7 +80,7 @@ export const Deployment = defineKind({
   scope: 'Namespaced',
   names: { plural: 'deployments', short: ['deploy'], categories: ['all'] },
   doc: 'Keeps identical pods running and replaces them step by step.',
-  spec: DeploymentSpec,
+  spec: DeploymentSpec.expected(),
   status: DeploymentStatus,
   // Annotations count, because they are copied to the ReplicaSets.
   generation: o => [o.spec, o.metadata.annotations],

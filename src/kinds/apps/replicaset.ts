@@ -2,7 +2,7 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
-import { int64, keyed, message } from '../../schema/types.ts'
+import { int64, keyed, message, string } from '../../schema/types.ts'
 import { LabelSelector, selectorText } from '../shapes/meta.ts'
 import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
 import { PodTemplateSpec } from '../shapes/pod/spec.ts'
@@ -33,7 +33,11 @@ const ReplicaSetStatus = message('ReplicaSetStatus', {
   availableReplicas: [5, count, 'Those of them that have been ready for minReadySeconds.'],
   terminatingReplicas: [7, count.optional(), 'Pods being deleted.'],
   observedGeneration: [3, int64.min(0), 'The generation this status describes.'],
-  conditions: [6, keyed(workloadCondition('ReplicaSetCondition'), 'type').mergedBy('type'), 'Latest observations.'],
+  conditions: [
+    6,
+    keyed(workloadCondition('ReplicaSetCondition', string.always().omittable()), 'type').mergedBy('type'),
+    'Latest observations.',
+  ],
 })
 
 export const ReplicaSet = defineKind({
@@ -43,7 +47,7 @@ export const ReplicaSet = defineKind({
   scope: 'Namespaced',
   names: { plural: 'replicasets', short: ['rs'], categories: ['all'] },
   doc: 'Keeps a set of identical pods at a wanted size.',
-  spec: ReplicaSetSpec,
+  spec: ReplicaSetSpec.expected(),
   status: ReplicaSetStatus,
   generation: true,
 

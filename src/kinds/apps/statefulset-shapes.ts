@@ -35,15 +35,15 @@ const StatefulSetPersistentVolumeClaimRetentionPolicy = message('StatefulSetPers
 })
 
 const StatefulSetOrdinals = message('StatefulSetOrdinals', {
-  start: [1, count.always(), 'The ordinal of the first pod.'],
+  start: [1, count.always().omittable(), 'The ordinal of the first pod.'],
 })
 
 export const StatefulSetSpec = message('StatefulSetSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],
   selector: [2, LabelSelector.required().immutable(), 'Which pods belong to it; must match the labels of the template.'],
-  template: [3, PodTemplateSpec.orEmpty(), 'What pods are made from.'],
+  template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
   volumeClaimTemplates: [4, atomic(EmbeddedPersistentVolumeClaim), 'Claims that every pod gets. Cannot change.'],
-  serviceName: [5, string.always(), 'The service that gives pods their host names. Cannot change.'],
+  serviceName: [5, string.always().omittable(), 'The service that gives pods their host names. Cannot change.'],
   podManagementPolicy: [6, string.default('OrderedReady'), 'OrderedReady, or Parallel to start and end all pods at once. Cannot change.'],
   updateStrategy: [7, StatefulSetUpdateStrategy.orEmpty(), 'How pods are replaced when the template changes.'],
   revisionHistoryLimit: [8, int32.optional().default(10), 'How many old revisions are kept.'],
@@ -66,7 +66,11 @@ export const StatefulSetStatus = message('StatefulSetStatus', {
   currentRevision: [6, string, 'The revision that pods come from.'],
   updateRevision: [7, string, 'The revision that pods go to.'],
   collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names apart.'],
-  conditions: [10, keyed(workloadCondition('StatefulSetCondition'), 'type').mergedBy('type'), 'Latest observations.'],
-  availableReplicas: [11, count.always(), 'Those that have been ready for minReadySeconds.'],
+  conditions: [
+    10,
+    keyed(workloadCondition('StatefulSetCondition', string.always().omittable()), 'type').mergedBy('type'),
+    'Latest observations.',
+  ],
+  availableReplicas: [11, count.always().omittable(), 'Those that have been ready for minReadySeconds.'],
 })
 export type StatefulSetStatus = Static<typeof StatefulSetStatus>

@@ -19,7 +19,7 @@ export const StatefulSet = defineKind({
   scope: 'Namespaced',
   names: { plural: 'statefulsets', short: ['sts'], categories: ['all'] },
   doc: 'Keeps pods that each have a name and storage of their own.',
-  spec: StatefulSetSpec,
+  spec: StatefulSetSpec.expected(),
   status: StatefulSetStatus,
   name: nameIsDNSLabel,
   generation: true,

@@ -30,7 +30,7 @@ const TokenRequestStatus = message('TokenRequestStatus', {
 
 /** What a TokenRequest has beside its metadata. */
 const TokenRequest = message('TokenRequest', {
-  spec: [2, TokenRequestSpec.orEmpty().always(), 'What the token is to be.'],
+  spec: [2, TokenRequestSpec.orEmpty(), 'What the token is to be.'],
   status: [3, TokenRequestStatus.orEmpty(), 'The token; set by the server.'],
 })
 type TokenRequest = Static<typeof TokenRequest>

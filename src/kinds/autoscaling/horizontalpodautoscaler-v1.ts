@@ -22,7 +22,7 @@ const CrossVersionObjectReference = message('CrossVersionObjectReference', {
 }).atomic()
 
 const HorizontalPodAutoscalerSpec = message('HorizontalPodAutoscalerSpec', {
-  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty(), 'What is scaled.'],
+  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty().expected(), 'What is scaled.'],
   minReplicas: [2, int32.optional().default(1), 'The least size.'],
   maxReplicas: [3, int32.always(), 'The greatest size.'],
   targetCPUUtilizationPercentage: [4, int32.optional(), 'The average use of processors that is aimed at, of what pods request.'],
@@ -43,7 +43,7 @@ export const HorizontalPodAutoscalerV1 = defineKind({
   scope: 'Namespaced',
   names: HorizontalPodAutoscaler.def.names,
   doc: 'Keeps the use of processors by a workload near a target.',
-  spec: HorizontalPodAutoscalerSpec,
+  spec: HorizontalPodAutoscalerSpec.expected(),
   status: HorizontalPodAutoscalerStatus,
 
   hub: {

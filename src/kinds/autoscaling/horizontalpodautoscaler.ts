@@ -31,7 +31,7 @@ export const HorizontalPodAutoscalerBehavior = message('HorizontalPodAutoscalerB
 })
 
 const HorizontalPodAutoscalerSpec = message('HorizontalPodAutoscalerSpec', {
-  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty(), 'What is scaled.'],
+  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty().expected(), 'What is scaled.'],
   minReplicas: [2, int32.optional().default(1), 'The least size.'],
   maxReplicas: [3, int32.always(), 'The greatest size.'],
   metrics: [4, atomic(MetricSpec), 'What is measured; the greatest size that any metric asks for counts.'],
@@ -64,7 +64,7 @@ export const HorizontalPodAutoscaler = defineKind({
   scope: 'Namespaced',
   names: { plural: 'horizontalpodautoscalers', short: ['hpa'], categories: ['all'] },
   doc: 'Keeps the size of a workload fit for what is measured of it.',
-  spec: HorizontalPodAutoscalerSpec,
+  spec: HorizontalPodAutoscalerSpec.expected(),
   status: HorizontalPodAutoscalerStatus,
   generation: true,
 

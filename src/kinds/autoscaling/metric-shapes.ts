@@ -24,30 +24,30 @@ const MetricIdentifier = message('MetricIdentifier', {
 export type MetricIdentifier = Static<typeof MetricIdentifier>
 
 const ObjectMetricSource = message('ObjectMetricSource', {
-  describedObject: [1, CrossVersionObjectReference.orEmpty(), 'What is measured.'],
-  target: [2, MetricTarget.orEmpty(), 'What is aimed at.'],
-  metric: [3, MetricIdentifier.orEmpty(), 'The metric of it.'],
+  describedObject: [1, CrossVersionObjectReference.orEmpty().expected(), 'What is measured.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
+  metric: [3, MetricIdentifier.orEmpty().expected(), 'The metric of it.'],
 })
 
 const PodsMetricSource = message('PodsMetricSource', {
-  metric: [1, MetricIdentifier.orEmpty(), 'The metric of the pods.'],
-  target: [2, MetricTarget.orEmpty(), 'What is aimed at on average.'],
+  metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric of the pods.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at on average.'],
 })
 
 const ResourceMetricSource = message('ResourceMetricSource', {
   name: [1, string.always(), 'The resource, such as cpu.'],
-  target: [2, MetricTarget.orEmpty(), 'What is aimed at.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
 })
 
 const ContainerResourceMetricSource = message('ContainerResourceMetricSource', {
   name: [1, string.always(), 'The resource, such as cpu.'],
-  target: [2, MetricTarget.orEmpty(), 'What is aimed at.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
   container: [3, string.always(), 'The container of each pod that is measured.'],
 })
 
 const ExternalMetricSource = message('ExternalMetricSource', {
-  metric: [1, MetricIdentifier.orEmpty(), 'The metric.'],
-  target: [2, MetricTarget.orEmpty(), 'What is aimed at.'],
+  metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
 })
 
 export const MetricSpec = message('MetricSpec', {
@@ -67,30 +67,30 @@ const MetricValueStatus = message('MetricValueStatus', {
 })
 
 const ObjectMetricStatus = message('ObjectMetricStatus', {
-  metric: [1, MetricIdentifier.orEmpty(), 'The metric.'],
-  current: [2, MetricValueStatus.orEmpty(), 'What was measured.'],
-  describedObject: [3, CrossVersionObjectReference.orEmpty(), 'What it was measured of.'],
+  metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
+  describedObject: [3, CrossVersionObjectReference.orEmpty().expected(), 'What it was measured of.'],
 })
 
 const PodsMetricStatus = message('PodsMetricStatus', {
-  metric: [1, MetricIdentifier.orEmpty(), 'The metric.'],
-  current: [2, MetricValueStatus.orEmpty(), 'What was measured.'],
+  metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
 })
 
 const ResourceMetricStatus = message('ResourceMetricStatus', {
   name: [1, string.always(), 'The resource.'],
-  current: [2, MetricValueStatus.orEmpty(), 'What was measured.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
 })
 
 const ContainerResourceMetricStatus = message('ContainerResourceMetricStatus', {
   name: [1, string.always(), 'The resource.'],
-  current: [2, MetricValueStatus.orEmpty(), 'What was measured.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
   container: [3, string.always(), 'The container it was measured of.'],
 })
 
 const ExternalMetricStatus = message('ExternalMetricStatus', {
-  metric: [1, MetricIdentifier.orEmpty(), 'The metric.'],
-  current: [2, MetricValueStatus.orEmpty(), 'What was measured.'],
+  metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
 })
 
 export const MetricStatus = message('MetricStatus', {

@@ -25,7 +25,7 @@ const CronJobSpec = message('CronJobSpec', {
   startingDeadlineSeconds: [2, int64.optional(), 'Seconds by which a job may be late; later ones are missed.'],
   concurrencyPolicy: [3, string.default('Allow'), 'What happens while a job still runs: Allow, Forbid or Replace.'],
   suspend: [4, bool.optional().default(false), 'No jobs are made while this is set.'],
-  jobTemplate: [5, JobTemplateSpec.orEmpty(), 'What the jobs are made from.'],
+  jobTemplate: [5, JobTemplateSpec.orEmpty().expected(), 'What the jobs are made from.'],
   successfulJobsHistoryLimit: [6, int32.optional().default(3), 'How many jobs that succeeded are kept.'],
   failedJobsHistoryLimit: [7, int32.optional().default(1), 'How many jobs that failed are kept.'],
 })
@@ -47,7 +47,7 @@ export const CronJob = defineKind({
   scope: 'Namespaced',
   names: { plural: 'cronjobs', short: ['cj'], categories: ['all'] },
   doc: 'Makes a job at the times of a schedule.',
-  spec: CronJobSpec,
+  spec: CronJobSpec.expected(),
   status: CronJobStatus,
   generation: true,
 

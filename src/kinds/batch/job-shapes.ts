@@ -51,7 +51,7 @@ export const JobSpec = message('JobSpec', {
   maxFailedIndexes: [13, int32.optional(), 'How many failed indexes are too many.'],
   selector: [4, LabelSelector, 'Which pods belong to it; made by the server.'],
   manualSelector: [5, bool.optional(), 'The selector was not made by the server.'],
-  template: [6, PodTemplateSpec.orEmpty(), 'What its pods are made from.'],
+  template: [6, PodTemplateSpec.orEmpty().expected(), 'What its pods are made from.'],
   ttlSecondsAfterFinished: [8, int32.optional(), 'Seconds after its end at which it is deleted.'],
   completionMode: [9, string.optional(), 'How completions are told apart: NonIndexed or Indexed. Cannot change.'],
   suspend: [10, bool.optional(), 'No pods run while this is set.'],

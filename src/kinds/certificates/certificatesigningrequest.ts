@@ -27,7 +27,7 @@ export const CertificateSigningRequest = defineKind({
   scope: 'Cluster',
   names: { plural: 'certificatesigningrequests', short: ['csr'] },
   doc: 'Asks a signer for a certificate.',
-  spec: CertificateSigningRequestSpec,
+  spec: CertificateSigningRequestSpec.expected(),
   status: CertificateSigningRequestStatus,
   name: nameIsPathSegment,
   unowned: ['spec', 'status'],

@@ -21,7 +21,7 @@ export const ClusterTrustBundle = defineKind({
   scope: 'Cluster',
   names: { plural: 'clustertrustbundles' },
   doc: 'Certificates of authorities to trust.',
-  spec: ClusterTrustBundleSpec,
+  spec: ClusterTrustBundleSpec.expected(),
   storedAs: { version: 'v1beta1' },
   needsResourceVersion: true,
   // What names are valid depends on the signer, and is checked with it.

@@ -36,7 +36,7 @@ export const PodCertificateRequest = defineKind({
   scope: 'Namespaced',
   names: { plural: 'podcertificaterequests' },
   doc: 'Asks a signer for a certificate for a pod.',
-  spec: PodCertificateRequestSpec,
+  spec: PodCertificateRequestSpec.expected(),
   status: PodCertificateRequestStatus,
   storedAs: { version: 'v1beta1' },
   needsResourceVersion: true,

@@ -14,7 +14,7 @@ export const EventSource = message('EventSource', {
 
 /** The fields of an event as the core group names them. */
 export const eventFields = {
-  involvedObject: [2, ObjectReference.orEmpty(), 'What it happened to.'],
+  involvedObject: [2, ObjectReference.orEmpty().expected(), 'What it happened to.'],
   reason: [3, string, 'A short word for what happened.'],
   message: [4, string, 'The same for people.'],
   source: [5, EventSource.orEmpty(), 'Who reported it, in events of the old style.'],

@@ -13,6 +13,7 @@ export const Event = defineKind({
   names: { plural: 'events', short: ['ev'] },
   doc: 'What happened to an object.',
   fields: eventFields,
+  expectsMetadata: true,
   name: nameIsPathSegment,
   createOnUpdate: true,
   ttlSeconds: 3600,

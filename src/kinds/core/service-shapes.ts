@@ -9,7 +9,7 @@ const ServicePort = message(
     protocol: [2, string.default('TCP'), 'TCP, UDP or SCTP.'],
     appProtocol: [6, string.optional(), 'The protocol of the application, as a hint.'],
     port: [3, int32.always(), 'The port on which the service is reached.'],
-    targetPort: [4, intOrString.always(), 'The port of the pods, by number or name; the same number when absent.'],
+    targetPort: [4, intOrString.always().omittable(), 'The port of the pods, by number or name; the same number when absent.'],
     nodePort: [5, int32, 'The port of every node, for services of type NodePort and LoadBalancer.'],
   },
   {

@@ -11,7 +11,7 @@ type Stored = ObjectOf<typeof CoreEvent>
 
 const EventSeries = message('EventSeries', {
   count: [1, int32.always(), 'How often it has happened until the last time it was observed.'],
-  lastObservedTime: [2, microTime.always(), 'When it was last observed.'],
+  lastObservedTime: [2, microTime.always().expected(), 'When it was last observed.'],
 })
 
 export const Event = defineKind({
@@ -22,7 +22,7 @@ export const Event = defineKind({
   names: CoreEvent.def.names,
   doc: 'What happened to an object.',
   fields: {
-    eventTime: [2, microTime.always(), 'When it was first observed.'],
+    eventTime: [2, microTime.always().expected(), 'When it was first observed.'],
     series: [3, EventSeries, 'What is known when it happens again and again.'],
     reportingController: [4, string, 'The controller that reported it, as a qualified name.'],
     reportingInstance: [5, string, 'Which instance of the controller that was.'],

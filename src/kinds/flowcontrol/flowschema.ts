@@ -20,7 +20,7 @@ export const FlowSchema = defineKind({
   scope: 'Cluster',
   names: { plural: 'flowschemas' },
   doc: 'Which requests share a priority level.',
-  spec: FlowSchemaSpec,
+  spec: FlowSchemaSpec.expected(),
   status: FlowSchemaStatus,
   generation: true,
 

@@ -22,7 +22,7 @@ type LimitResponse = Static<typeof LimitResponse>
 
 const LimitedPriorityLevelConfiguration = message('LimitedPriorityLevelConfiguration', {
   nominalConcurrencyShares: [1, int32.optional().default(30), 'Its share of the server, compared with the shares of other levels.'],
-  limitResponse: [2, LimitResponse.orEmpty(), 'What happens to requests beyond the limit.'],
+  limitResponse: [2, LimitResponse.orEmpty().expected(), 'What happens to requests beyond the limit.'],
   lendablePercent: [3, int32.optional().default(0), 'How much of its share other levels may borrow.'],
   borrowingLimitPercent: [4, int32.optional(), 'How much it may borrow, compared with its share; without end when absent.'],
 })
@@ -52,7 +52,7 @@ export const PriorityLevelConfiguration = defineKind({
   scope: 'Cluster',
   names: { plural: 'prioritylevelconfigurations' },
   doc: 'How much of the server the requests of one level get.',
-  spec: PriorityLevelConfigurationSpec,
+  spec: PriorityLevelConfigurationSpec.expected(),
   status: PriorityLevelConfigurationStatus,
   generation: true,
 

@@ -26,7 +26,7 @@ export const IPAddress = defineKind({
   scope: 'Cluster',
   names: { plural: 'ipaddresses', short: ['ip'] },
   doc: 'An address that is in use.',
-  spec: IPAddressSpec,
+  spec: IPAddressSpec.expected(),
   name: name => isValidIP(name),
 
   *validate({ spec: { parentRef } }, { spec: at }, { old }) {

@@ -19,10 +19,10 @@ type Spec = Static<typeof PodDisruptionBudgetSpec>
 const PodDisruptionBudgetStatus = message('PodDisruptionBudgetStatus', {
   observedGeneration: [1, int64, 'The generation this status describes.'],
   disruptedPods: [2, mapOf(time), 'Pods whose eviction was granted and that have not gone yet, with the time of it.'],
-  disruptionsAllowed: [3, int32.always(), 'How many pods may be evicted now.'],
-  currentHealthy: [4, int32.always(), 'Pods that are healthy.'],
-  desiredHealthy: [5, int32.always(), 'Pods that must stay healthy.'],
-  expectedPods: [6, int32.always(), 'Pods that are counted.'],
+  disruptionsAllowed: [3, int32.always().omittable(), 'How many pods may be evicted now.'],
+  currentHealthy: [4, int32.always().omittable(), 'Pods that are healthy.'],
+  desiredHealthy: [5, int32.always().omittable(), 'Pods that must stay healthy.'],
+  expectedPods: [6, int32.always().omittable(), 'Pods that are counted.'],
   conditions: [7, keyed(Condition, 'type').mergedBy('type'), 'Latest observations.'],
 })
 

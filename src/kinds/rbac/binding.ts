@@ -16,7 +16,7 @@ const Subject = message('Subject', {
 type Subject = Static<typeof Subject>
 
 const RoleRef = message('RoleRef', {
-  apiGroup: [1, string.always(), 'API group of the role.'],
+  apiGroup: [1, string.always().omittable(), 'API group of the role.'],
   kind: [2, string.always(), 'Role or ClusterRole.'],
   name: [3, string.always(), 'Name of the role.'],
 }).atomic()
@@ -24,7 +24,7 @@ const RoleRef = message('RoleRef', {
 /** The fields of RoleBinding and ClusterRoleBinding. */
 export const bindingFields = {
   subjects: [2, atomic(Subject), 'Who gets the role.'],
-  roleRef: [3, RoleRef.orEmpty(), 'The role they get. Cannot change.'],
+  roleRef: [3, RoleRef.orEmpty().expected(), 'The role they get. Cannot change.'],
 } as const
 type Binding = Message<typeof bindingFields>
 

@@ -19,7 +19,7 @@ export const ClusterRole = defineKind({
   names: { plural: 'clusterroles' },
   doc: 'What may be done in the whole cluster.',
   fields: {
-    rules: [2, atomic(PolicyRule).always(), 'What is permitted.'],
+    rules: [2, atomic(PolicyRule).always().omittable(), 'What is permitted.'],
     aggregationRule: [
       3,
       AggregationRule,

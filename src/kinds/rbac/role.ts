@@ -12,7 +12,7 @@ export const Role = defineKind({
   names: { plural: 'roles' },
   doc: 'What may be done in a namespace.',
   fields: {
-    rules: [2, atomic(PolicyRule).always(), 'What is permitted.'],
+    rules: [2, atomic(PolicyRule).always().omittable(), 'What is permitted.'],
   },
   name: nameIsPathSegment,
   createOnUpdate: true,

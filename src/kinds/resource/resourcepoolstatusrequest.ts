@@ -28,6 +28,7 @@ export const ResourcePoolStatusRequest = defineKind({
   scope: 'Cluster',
   names: { plural: 'resourcepoolstatusrequests' },
   doc: 'A question about the pools of a driver, and its answer.',
+  expectsMetadata: true,
   // No answer differs from an empty one, so the status is a field like any other.
   fields: {
     spec: [2, ResourcePoolStatusRequestSpec.orEmpty().required(), 'What is asked. Cannot change.'],

@@ -30,7 +30,7 @@ export const PriorityClass = defineKind({
   names: { plural: 'priorityclasses', short: ['pc'] },
   doc: 'How important pods are compared with others.',
   fields: {
-    value: [2, int32.always(), 'The priority; higher goes first. Cannot change.'],
+    value: [2, int32.always().omittable(), 'The priority; higher goes first. Cannot change.'],
     globalDefault: [3, bool, 'Pods that name no class get this one; at most one class should say so.'],
     description: [4, string, 'What the class is for.'],
     preemptionPolicy: [5, string.optional().default('PreemptLowerPriority'), 'PreemptLowerPriority, or Never to wait. Cannot change.'],

@@ -40,7 +40,7 @@ export const Condition = message('Condition', {
   type: [1, string.always(), 'What the condition is about.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   observedGeneration: [3, int64, 'The generation of the object that was looked at.'],
-  lastTransitionTime: [4, time.always(), 'When the status last changed.'],
+  lastTransitionTime: [4, time.always().expected(), 'When the status last changed.'],
   reason: [5, string.always(), 'A short CamelCase word for why.'],
   message: [6, string.always(), 'The same for people.'],
 })

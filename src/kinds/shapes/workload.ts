@@ -12,11 +12,11 @@ import { warnAboutPodTemplate } from './pod/warnings.ts'
 /** A number of pods or seconds. */
 export const count = int32.min(0)
 
-/** A condition in the form that workloads had before there was a common one. */
-export const workloadCondition = (name: string) =>
+/** A condition in the form that workloads had before there was a common one; `word` is the type of its type and status. */
+export const workloadCondition = (name: string, word = string.always()) =>
   message(name, {
-    type: [1, string.always(), 'What the condition is about.'],
-    status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
+    type: [1, word, 'What the condition is about.'],
+    status: [2, word, 'Whether it holds: True, False or Unknown.'],
     lastTransitionTime: [3, time.always(), 'When the status last changed.'],
     reason: [4, string, 'A short word for why.'],
     message: [5, string, 'The same for people.'],

@@ -13,7 +13,7 @@ const GroupResource = message('GroupResource', {
 })
 
 const StorageVersionMigrationSpec = message('StorageVersionMigrationSpec', {
-  resource: [1, GroupResource.orEmpty(), 'What is migrated. Cannot change.'],
+  resource: [1, GroupResource.orEmpty().expected(), 'What is migrated. Cannot change.'],
 })
 
 const StorageVersionMigrationStatus = message('StorageVersionMigrationStatus', {

@@ -22,7 +22,7 @@ export type NodeSelector = Static<typeof NodeSelector>
 
 export const PreferredSchedulingTerm = message('PreferredSchedulingTerm', {
   weight: [1, int32.always(), 'How much a match counts, 1 to 100.'],
-  preference: [2, NodeSelectorTerm.orEmpty(), 'What the node should match.'],
+  preference: [2, NodeSelectorTerm.orEmpty().expected(), 'What the node should match.'],
 })
 export type PreferredSchedulingTerm = Static<typeof PreferredSchedulingTerm>
 
@@ -44,7 +44,7 @@ export type PodAffinityTerm = Static<typeof PodAffinityTerm>
 
 export const WeightedPodAffinityTerm = message('WeightedPodAffinityTerm', {
   weight: [1, int32.always(), 'How much a match counts, 1 to 100.'],
-  podAffinityTerm: [2, PodAffinityTerm.orEmpty(), 'Which pods are meant, and what is near.'],
+  podAffinityTerm: [2, PodAffinityTerm.orEmpty().expected(), 'Which pods are meant, and what is near.'],
 })
 export type WeightedPodAffinityTerm = Static<typeof WeightedPodAffinityTerm>
 

@@ -32,7 +32,7 @@ export const ContainerState = message('ContainerState', {
 export type ContainerState = Static<typeof ContainerState>
 
 export const ImageVolumeStatus = message('ImageVolumeStatus', {
-  imageRef: [1, string, 'The exact image that is mounted.'],
+  imageRef: [1, string.expected(), 'The exact image that is mounted.'],
 })
 export type ImageVolumeStatus = Static<typeof ImageVolumeStatus>
 

@@ -16,13 +16,13 @@ export const ContainerPort = message('ContainerPort', {
 export type ContainerPort = Static<typeof ContainerPort>
 
 export const ContainerRestartRuleOnExitCodes = message('ContainerRestartRuleOnExitCodes', {
-  operator: [1, string, 'In for exit codes listed, NotIn for all others.'],
+  operator: [1, string.expected(), 'In for exit codes listed, NotIn for all others.'],
   values: [2, set(int32), 'Exit codes compared with.'],
 })
 export type ContainerRestartRuleOnExitCodes = Static<typeof ContainerRestartRuleOnExitCodes>
 
 export const ContainerRestartRule = message('ContainerRestartRule', {
-  action: [1, string, 'What happens when the rule matches: Restart or RestartAllContainers.'],
+  action: [1, string.expected(), 'What happens when the rule matches: Restart or RestartAllContainers.'],
   exitCodes: [2, ContainerRestartRuleOnExitCodes, 'The exit codes the rule matches.'],
 })
 export type ContainerRestartRule = Static<typeof ContainerRestartRule>

@@ -59,8 +59,8 @@ export const ClusterTrustBundleProjection = message('ClusterTrustBundleProjectio
 export type ClusterTrustBundleProjection = Static<typeof ClusterTrustBundleProjection>
 
 export const PodCertificateProjection = message('PodCertificateProjection', {
-  signerName: [1, string, 'The signer that is asked.'],
-  keyType: [2, string, 'Kind of key, such as ED25519 or ECDSAP256.'],
+  signerName: [1, string.expected(), 'The signer that is asked.'],
+  keyType: [2, string.expected(), 'Kind of key, such as ED25519 or ECDSAP256.'],
   maxExpirationSeconds: [3, int32.optional(), 'The longest the certificate may live.'],
   credentialBundlePath: [4, string, 'Where key and certificates are written as one file.'],
   keyPath: [5, string, 'Where the key alone is written.'],
