@@ -2,7 +2,7 @@
 
 import type { FunctionDecl, Overload } from '../library.ts'
 import type { CelType } from '../types.ts'
-import { type CelValue, fault } from '../values.ts'
+import { type CelValue, fault, noSuchOverload, runtimeType } from '../values.ts'
 
 type Cost = NonNullable<Overload['cost']>
 
@@ -22,9 +22,12 @@ export const global = ({ id, params, result, cost }: Signature, apply: Apply): O
   id,
   params,
   result,
-  evaluate: args => apply(...args),
+  evaluate: args => (params.every((param, i) => isOfLibrary(param, args[i]!)) ? apply(...args) : noSuchOverload),
   ...(cost && { cost }),
 })
+
+// Objects of dyn pass for any object type until here; those of a library are values of its own.
+const isOfLibrary = (param: CelType, value: CelValue): boolean => param.kind !== 'object' || runtimeType(value).name === param.name
 
 /** An overload that is called on its first argument. */
 export const member = (signature: Signature, apply: Apply): Overload => ({ ...global(signature, apply), member: true })

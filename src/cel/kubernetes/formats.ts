@@ -76,7 +76,7 @@ export function formatLibrary(): Library {
             id: 'format-validate',
             params: [formatType, stringType],
             result: optionalType(listType(stringType)),
-            cost: ([format, text]) => matchingCost(text, (format as FormatValue).format.patternLength),
+            cost: ([format, text]) => (format instanceof FormatValue ? matchingCost(text, format.format.patternLength) : 1),
           },
           validate,
         ),

@@ -30,7 +30,7 @@ const MAX_RANGE = 1_000_000
 type Args = readonly CelValue[]
 const resultCost = (_: Args, result: CelValue): number => allocation(actualSize(result))
 const flattenCost = ([list, depth]: Args): number =>
-  allocation(actualSize(list), depth === undefined || (isInt(depth) && depth < 0) ? 1 : Number(depth))
+  allocation(actualSize(list), depth !== undefined && isInt(depth) && depth >= 0 ? Number(depth) : 1)
 const selfCompareCost = (list: CelValue | undefined): number => {
   if (!(list instanceof CelList) || list.size === 0) return allocation(0)
   const first = list.at(0)
