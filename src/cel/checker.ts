@@ -65,7 +65,7 @@ const literalTypes: Record<LiteralExpr['value']['type'], CelType> = {
 }
 
 /** Past this many parts a type serves nothing but to exhaust us: each level of `{x: x}` doubles it. */
-const maxTypeSize = 4096
+const maxTypeSize = 600
 
 /** The variables of a comprehension, innermost first. */
 interface Scope {

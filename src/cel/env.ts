@@ -42,7 +42,7 @@ const defaults: Required<EnvSettings> = {
   variadicLogic: false,
   maxSourceLength: 100_000,
   maxDepth: 250,
-  maxNodes: 250_000,
+  maxNodes: 150_000,
   maxRecoveries: 30,
   maxSkipped: 256,
 }

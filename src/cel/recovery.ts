@@ -28,6 +28,9 @@ class Stop {}
 
 const maxReports = 100
 
+/** After so many tokens looked at ahead there is no more looking: only texts made to be slow come here. */
+const maxLooked = 50_000
+
 /** A stream of tokens with the rules that are being read, and what may follow each. */
 export class Recovery {
   readonly issues: CelIssue[] = []
@@ -48,6 +51,7 @@ export class Recovery {
   #looking = false
   // Up to here the tokens are known to be fine from an earlier look.
   #fineUntil = 0
+  #looked = 0
 
   constructor(source: Source, scanned: Tokens, limits: RecoveryLimits) {
     this.#source = source
@@ -129,7 +133,7 @@ export class Recovery {
 
   /** Looks ahead how a part would be read; when that fails, there is no way on from the next token. */
   lookAhead(part: () => void): void {
-    if (this.#looking || this.#at < this.#fineUntil) return
+    if (this.#looking || this.#at < this.#fineUntil || this.#looked > maxLooked) return
     const from = this.#at
     const wasRecovering = this.#recovering
     const depths = new Map(this.#depths)
@@ -149,6 +153,7 @@ export class Recovery {
     } finally {
       this.#looking = false
     }
+    this.#looked += (failed?.offending ?? this.#at) - from
     this.#at = from
     this.#recovering = wasRecovering
     if (failed) throw this.#noWay(failed.offending)

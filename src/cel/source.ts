@@ -36,11 +36,21 @@ export const nowhere: Location = { line: -1, column: -1 }
 /** A source of one expression. */
 export function createSource(text: string, description = '<input>'): Source {
   let starts: number[] | undefined
+  let ascii: boolean | undefined
+  // The place found last: errors come mostly in order, and thousands on one line must not each count from its start.
+  let known = { start: -1, offset: 0, column: 0 }
   const lineStarts = (): number[] => {
     if (starts) return starts
     starts = [0]
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
     return starts
+  }
+  const columnOf = (start: number, offset: number): number => {
+    ascii ??= !/[\u0080-\uffff]/.test(text)
+    if (ascii) return offset - start
+    if (known.start !== start || known.offset > offset) known = { start, offset: start, column: 0 }
+    known = { start, offset, column: known.column + codePoints(text, known.offset, offset) }
+    return known.column
   }
   return {
     text,
@@ -54,7 +64,7 @@ export function createSource(text: string, description = '<input>'): Source {
         if (all[middle]! <= offset) low = middle
         else high = middle - 1
       }
-      return { line: low + 1, column: codePoints(text, all[low]!, offset) }
+      return { line: low + 1, column: columnOf(all[low]!, offset) }
     },
     line(number) {
       const all = lineStarts()

@@ -19,20 +19,45 @@ export function explainSyntax(env: Env, source: Source, scanned: Tokens): CelIss
     tree = new SyntaxParser(recovery).start()
   })
   const build = new AstBuilder(env, source)
-  if (finished && tree) new Leftovers(build).visit(tree)
+  if (finished && tree) new Leftovers(build).visitAll(tree)
   return [...recovery.issues, ...build.issues]
 }
+
+/** Thrown inside the visit only: what is left is too deep. */
+const tooDeep = Symbol('too deep')
+
+/** The nodes that count as a level of depth. */
+const levels = new Set(['conditional', 'binary', 'select', 'memberCall', 'index'])
 
 /** Builds what can be built of a tree with holes, for the errors that are found in doing so. */
 class Leftovers {
   readonly #build: AstBuilder
+  #depth = 0
 
   constructor(build: AstBuilder) {
     this.#build = build
   }
 
+  /** Visits a whole tree. */
+  visitAll(tree: SyntaxNode): void {
+    try {
+      this.visit(tree)
+    } catch (error) {
+      if (error !== tooDeep) throw error
+      this.#build.fail(undefined, 'max recursion depth exceeded')
+    }
+  }
+
   visit(node: SyntaxNode | undefined): Expr {
     if (!node) return this.#build.missing(0)
+    const isLevel = levels.has(node.rule) && !(node.rule === 'conditional' && !node.op)
+    if (isLevel && ++this.#depth > this.#build.env.settings.maxDepth) throw tooDeep
+    const expr = this.#compound(node)
+    if (isLevel) this.#depth--
+    return expr
+  }
+
+  #compound(node: SyntaxNode): Expr {
     switch (node.rule) {
       case 'conditional': {
         const condition = this.visit(node.e)
