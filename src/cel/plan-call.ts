@@ -2,27 +2,27 @@
 
 import type { CallExpr } from './ast.ts'
 import { type Builtin, builtins, conversionNames, isIn, noOverloadFor } from './builtins.ts'
-import type { Frame, Step } from './frame.ts'
-import type { Evaluate, Overload } from './library.ts'
+import type { Step } from './frame.ts'
+import type { Overload } from './library.ts'
 import { operators } from './operators.ts'
+import { planLibraryCall } from './plan-library.ts'
 import { CelProgramError, constant, type Planned, type Planner } from './planner.ts'
 import { regexOf } from './regex-cache.ts'
 import { type ArgumentCost, standardCost } from './runtime-cost.ts'
-import { fitsAtRuntime } from './runtime-types.ts'
 import { CelDouble, CelFault, CelList, CelUint, type CelValue, elementsOf } from './values.ts'
 
 /** Plans a call; its receiver is its first argument. */
 export function planCall(planner: Planner, expr: CallExpr): Planned {
-  const args = (expr.target ? [expr.target, ...expr.args] : expr.args).map(arg => planner.plan(arg))
+  const exprs = expr.target ? [expr.target, ...expr.args] : expr.args
+  const args = exprs.map(arg => planner.plan(arg))
   const candidates = (planner.ast.references[expr.id]?.overloads ?? []).flatMap(id => planner.env.findOverload(id) ?? [])
   const declared = planner.env.findFunction(expr.function)?.overloads ?? candidates
   const builtin = builtins.get(expr.function)
   if (builtin && !(candidates.length === 1 ? candidates : declared).some(overload => overload.evaluate)) {
     return planBuiltin(planner, expr.function, builtin, { args, cost: costOf(candidates) })
   }
-  const evaluate =
-    candidates.length === 1 && candidates[0]!.evaluate ? guarded(expr.function, candidates[0]!) : dispatch(expr.function, declared)
-  return remembered(args, librarySteps(args, evaluate, candidates))
+  const types = exprs.map(arg => planner.typeOf(arg))
+  return planLibraryCall({ name: expr.function, args, types, candidates, declared })
 }
 
 interface Call {
@@ -143,73 +143,5 @@ function ternaryStep([first, second, third]: readonly Planned[], evaluate: NonNu
     if (c instanceof CelFault) return c
     frame.cost += 1
     return evaluate(a, b, c)
-  }
-}
-
-/** An overload that the checker chose; values of dyn may still turn out not to fit. */
-function guarded(name: string, overload: Overload): Evaluate {
-  const evaluate = overload.evaluate!
-  return (args, context) => (fits(overload, args) ? evaluate(args, context) : noOverloadFor(name, args))
-}
-
-/** The first overload that takes the arguments, found when they are known. */
-function dispatch(name: string, overloads: readonly Overload[]): Evaluate {
-  const implemented = overloads.filter(overload => overload.evaluate)
-  const builtin = builtins.get(name)
-  return (args, context) => {
-    const chosen = implemented.find(overload => overload.params.length === args.length && fits(overload, args))
-    if (chosen) return chosen.evaluate!(args, context)
-    if (args.length === 1 && builtin?.unary) return builtin.unary(args[0]!)
-    if (args.length === 2 && builtin?.binary) return builtin.binary(args[0]!, args[1]!)
-    return noOverloadFor(name, args)
-  }
-}
-
-const fits = ({ params, nonStrict }: Overload, args: readonly CelValue[]): boolean =>
-  args.every((arg, i) => (nonStrict === true && arg instanceof CelFault) || fitsAtRuntime(params[i]!, arg))
-
-function librarySteps(args: readonly Planned[], evaluate: Evaluate, candidates: readonly Overload[]): Step {
-  const steps = args.map(arg => arg.step)
-  const cost = candidates.find(overload => overload.cost)?.cost
-  const standard = candidates.length === 1 ? standardCost(candidates[0]!.id) : undefined
-  const strict = !candidates.some(overload => overload.nonStrict)
-  // With up to two arguments both are evaluated and the call is paid for even if one fails; with more the first failure ends it.
-  const eager = steps.length <= 2
-  return frame => {
-    const values: CelValue[] = []
-    let failed: CelFault | undefined
-    for (const step of steps) {
-      const value = step(frame)
-      if (strict && value instanceof CelFault) {
-        if (!eager) return value
-        failed ??= value
-      }
-      values.push(value)
-    }
-    if (failed) {
-      frame.cost += 1
-      return failed
-    }
-    const result = evaluate(values, frame)
-    frame.charge(cost ? cost(values, result) : standard ? standard(values[0]!, values[1]!) : 1)
-    return result
-  }
-}
-
-/** A call whose arguments are all literals gives the same each time: it is made once, and paid for each time. */
-function remembered(args: readonly Planned[], step: Step): Planned {
-  if (args.length === 0 || args.some(arg => arg.constant === undefined)) return { step }
-  let known: { readonly value: CelValue; readonly cost: number } | undefined
-  return {
-    step(frame: Frame) {
-      if (known) {
-        frame.charge(known.cost)
-        return known.value
-      }
-      const before = frame.cost
-      const value = step(frame)
-      known = { value, cost: frame.cost - before }
-      return value
-    },
   }
 }

@@ -38,8 +38,8 @@ export class Planner {
   readonly env: Env
   readonly ast: CheckedAst
   readonly options: PlanOptions
-  /** The variables that the expression uses, at the slots of their places. */
-  readonly globals: string[] = []
+  /** The variables that the expression uses, and their slots. */
+  readonly globals: { readonly name: string; readonly slot: number }[] = []
   readonly #locals = new Map<string, Local[]>()
   readonly #planNode: PlanNode
   #slots = 0
@@ -107,7 +107,7 @@ export class Planner {
     if (slot === undefined) {
       slot = this.#slots++
       this.#globalSlots.set(name, slot)
-      this.globals[slot] = name
+      this.globals.push({ name, slot })
     }
     const place = slot
     const missing = fault(`no such attribute(s): ${name}`)

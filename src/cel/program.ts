@@ -55,10 +55,11 @@ export function createProgram(env: Env, ast: CheckedAst, options: Partial<PlanOp
   return {
     type: ast.type,
     ast,
-    evaluate(bindings, { budget = Number.POSITIVE_INFINITY, expired } = {}) {
-      const values = new Array<CelValue | undefined>(slots).fill(undefined)
-      for (const slot in globals) values[slot] = bindings[globals[slot]!]
-      const frame = new Frame(values, budget, expired)
+    evaluate(bindings, options) {
+      const values: (CelValue | undefined)[] = []
+      for (let i = 0; i < slots; i++) values.push(undefined)
+      for (let i = 0; i < globals.length; i++) values[globals[i]!.slot] = bindings[globals[i]!.name]
+      const frame = new Frame(values, options?.budget ?? Number.POSITIVE_INFINITY, options?.expired)
       const before = freshEffort()
       try {
         const value = step(frame)
