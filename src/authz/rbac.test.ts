@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
+import type { Attributes, Decision } from '../schema/access.ts'
+import type { User } from '../schema/kind.ts'
+import { rbacAuthorizer } from './rbac.ts'
+import { RoleIndex, type RoleResource } from './role-index.ts'
+
+type Subject = { kind: string; name: string; namespace?: string; apiGroup?: string }
+type Role = { namespace: string; name: string; rules: PolicyRule[] }
+type Binding = { namespace: string; name: string; roleRef: { kind: string; name: string; apiGroup: string }; subjects: Subject[] }
+
+const REQUEST = { signal: new AbortController().signal }
+const apiGroup = 'rbac.authorization.k8s.io'
+const resourceOf = ({ namespace }: { namespace: string }, what: 'role' | 'binding'): RoleResource =>
+  what === 'role' ? (namespace === '' ? 'clusterroles' : 'roles') : namespace === '' ? 'clusterrolebindings' : 'rolebindings'
+
+function indexOf(roles: readonly Role[], bindings: readonly Binding[]): RoleIndex {
+  const index = new RoleIndex()
+  for (const role of roles) index.put(resourceOf(role, 'role'), { ...role, read: () => role })
+  for (const binding of bindings) index.put(resourceOf(binding, 'binding'), { ...binding, read: () => binding })
+  return index
+}
+const decide = (index: RoleIndex, user: User, attributes: Attributes) =>
+  rbacAuthorizer(index, 'k8s.io').authorize(user, attributes, REQUEST) as Decision
+
+/** The question as the reference goes about it: every binding, every rule. */
+function naive(roles: readonly Role[], bindings: readonly Binding[], user: User, { verb, path, resource }: Attributes): boolean {
+  const applies = ({ kind, name, namespace }: Subject, home: string) => {
+    if (kind === 'User') return user.name === name
+    if (kind === 'Group') return user.groups.includes(name)
+    return (namespace ?? home) !== '' && user.name === `system:serviceaccount:${namespace ?? home}:${name}`
+  }
+  const allows = ({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule) => {
+    if (!verbs.some(each => each === '*' || each === verb)) return false
+    if (!resource) return nonResourceURLs.some(url => url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, ''))))
+    const { group, plural, subresource, name } = resource
+    const whole = subresource === '' ? plural : `${plural}/${subresource}`
+    return (
+      apiGroups.some(each => each === '*' || each === group) &&
+      resources.some(each => each === '*' || each === whole || (subresource !== '' && each === `*/${subresource}`)) &&
+      (resourceNames.length === 0 || resourceNames.includes(name))
+    )
+  }
+  return bindings.some(({ namespace, roleRef, subjects }) => {
+    if (namespace !== '' && namespace !== resource?.namespace) return false
+    const home = roleRef.kind === 'Role' ? namespace : ''
+    const role = roles.find(each => each.namespace === home && each.name === roleRef.name)
+    return subjects.some(subject => applies(subject, namespace)) && (role?.rules.some(allows) ?? false)
+  })
+}
+
+const few = <T>(...values: T[]) => fc.constantFrom(...values)
+const some = <T>(arb: fc.Arbitrary<T>, max = 3) => fc.array(arb, { minLength: 1, maxLength: max })
+const rules = fc.oneof(
+  fc.record({
+    verbs: some(few('get', 'list', 'update', '*')),
+    apiGroups: some(few('', 'apps', '*', 'a/b')),
+    resources: some(few('pods', 'pods/log', '*/scale', '*', 'deployments', 'deployments/scale', 'b/pods')),
+    resourceNames: fc.oneof(fc.constant<string[]>([]), some(few('a', 'b'))),
+  }),
+  fc.record({ verbs: some(few('get', 'post', '*')), nonResourceURLs: some(few('/healthz', '/api/*', '*', '/a**', '/')) }),
+)
+const NAMESPACES = ['', 'one', 'two']
+const roles = fc.uniqueArray(
+  fc.record({ namespace: few(...NAMESPACES), name: few('r1', 'r2', 'r3'), rules: fc.array(rules, { maxLength: 3 }) }),
+  { maxLength: 6, selector: ({ namespace, name }) => `${namespace}/${name}` },
+)
+const subjects = fc.oneof(
+  fc.record({ kind: few('User'), name: few('jane', 'joe', 'system:serviceaccount:one:bot'), apiGroup: fc.constant(apiGroup) }),
+  fc.record({ kind: few('Group'), name: few('devs', 'ops', 'jane'), apiGroup: fc.constant(apiGroup) }),
+  fc.record({ kind: few('ServiceAccount'), name: few('bot'), namespace: few('one', 'two') }),
+  fc.record({ kind: few('ServiceAccount'), name: few('bot') }),
+)
+const bindings = fc
+  .uniqueArray(
+    fc.record({
+      namespace: few(...NAMESPACES),
+      name: few('b1', 'b2', 'b3'),
+      roleRef: fc.record({ kind: few('Role', 'ClusterRole'), name: few('r1', 'r2', 'r3', 'gone'), apiGroup: fc.constant(apiGroup) }),
+      subjects: fc.array(subjects, { maxLength: 3 }),
+    }),
+    { maxLength: 8, selector: ({ namespace, name }) => `${namespace}/${name}` },
+  )
+  .map(all => all.filter(({ namespace, roleRef }) => namespace !== '' || roleRef.kind === 'ClusterRole'))
+const users = fc.record({
+  name: few('jane', 'joe', 'system:serviceaccount:one:bot', 'system:serviceaccount:two:bot'),
+  groups: fc.array(few('devs', 'ops', 'others'), { maxLength: 2 }),
+})
+const questions: fc.Arbitrary<Attributes> = fc.oneof(
+  fc.record({
+    verb: few('get', 'list', 'update', '*'),
+    path: fc.constant(''),
+    resource: fc.record({
+      group: few('', 'apps', 'a', 'a/b'),
+      version: fc.constant('v1'),
+      plural: few('pods', 'deployments', 'b/pods'),
+      subresource: few('', 'log', 'scale'),
+      namespace: few(...NAMESPACES),
+      name: few('', 'a', 'b'),
+    }),
+  }),
+  fc.record({ verb: few('get', 'post'), path: few('/healthz', '/healthz/x', '/api', '/api/v1', '/', '/a*') }),
+)
+
+test('the index decides as going through all bindings and rules does', () => {
+  fc.assert(
+    fc.property(roles, bindings, users, questions, (roles, bindings, user, question) => {
+      const { verdict } = decide(indexOf(roles, bindings), user, question)
+      assert.equal(verdict, naive(roles, bindings, user, question) ? 'allow' : 'no-opinion')
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+test('an index that saw objects come, change and go decides as one that only knows what is left', () => {
+  fc.assert(
+    fc.property(roles, bindings, roles, bindings, users, questions, (oldRoles, oldBindings, newRoles, newBindings, user, question) => {
+      const index = indexOf(oldRoles, oldBindings)
+      decide(index, user, question)
+      for (const role of oldRoles) index.remove(resourceOf(role, 'role'), role)
+      for (const role of newRoles) index.put(resourceOf(role, 'role'), { ...role, read: () => role })
+      decide(index, user, question)
+      for (const binding of newBindings) index.put(resourceOf(binding, 'binding'), { ...binding, read: () => binding })
+      const stays = new Set(newBindings.map(({ namespace, name }) => `${namespace}/${name}`))
+      for (const binding of oldBindings)
+        if (!stays.has(`${binding.namespace}/${binding.name}`)) index.remove(resourceOf(binding, 'binding'), binding)
+      assert.equal(decide(index, user, question).verdict, naive(newRoles, newBindings, user, question) ? 'allow' : 'no-opinion')
+    }),
+    { numRuns: 500 },
+  )
+})
+
+const bind = (name: string, namespace: string, role: string, ...subjects: Subject[]): Binding => {
+  const [kind, roleName] = role.split(' ') as [string, string]
+  return { namespace, name, roleRef: { kind, name: roleName, apiGroup }, subjects }
+}
+const reader: Role = { namespace: '', name: 'reader', rules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }] }
+const getPod: Attributes = {
+  verb: 'get',
+  path: '',
+  resource: { group: '', version: 'v1', plural: 'pods', subresource: '', namespace: 'one', name: '' },
+}
+
+test('an answer says which binding allowed it, and of whom', () => {
+  const jane = { name: 'jane', groups: ['devs'] }
+  const reason = (binding: Binding, user: User = jane) => decide(indexOf([reader], [binding]), user, getPod).reason
+  const group = { kind: 'Group', name: 'devs' }
+  const allowed = 'RBAC: allowed by'
+  assert.equal(
+    reason(bind('b', '', 'ClusterRole reader', group)),
+    `${allowed} ClusterRoleBinding "b" of ClusterRole "reader" to Group "devs"`,
+  )
+  assert.equal(
+    reason(bind('b', 'one', 'ClusterRole reader', { kind: 'User', name: 'x' }, { kind: 'User', name: 'jane' }, group)),
+    `${allowed} RoleBinding "b/one" of ClusterRole "reader" to User "jane"`,
+  )
+  const bot = { name: 'system:serviceaccount:one:bot', groups: [] }
+  assert.equal(
+    reason(bind('b', 'one', 'ClusterRole reader', { kind: 'ServiceAccount', name: 'bot' }), bot),
+    `${allowed} RoleBinding "b/one" of ClusterRole "reader" to ServiceAccount "bot/one"`,
+  )
+})
+
+test('roles that are not there are told, each once, and stand in nobody else’s way', () => {
+  const user = { name: 'jane', groups: ['devs'] }
+  const jane = { kind: 'User', name: 'jane' }
+  const devs = { kind: 'Group', name: 'devs' }
+  const gone = [bind('a', '', 'ClusterRole x', jane, devs), bind('b', 'one', 'Role y', jane), bind('c', '', 'ClusterRole x', devs)]
+  assert.deepEqual(decide(indexOf([], gone.slice(0, 1)), user, getPod), {
+    verdict: 'no-opinion',
+    reason: 'RBAC: clusterrole.rbac.authorization.k8s.io "x" not found',
+  })
+  assert.equal(
+    decide(indexOf([], gone), user, getPod).reason,
+    'RBAC: [clusterrole.rbac.authorization.k8s.io "x" not found, role.rbac.authorization.k8s.io "y" not found]',
+  )
+  assert.equal(decide(indexOf([reader], [...gone, bind('z', '', 'ClusterRole reader', jane)]), user, getPod).verdict, 'allow')
+})
+
+test('a change of a role is seen at once, and a role is compiled once while it stays', () => {
+  let reads = 0
+  const index = indexOf([], [bind('b', '', 'ClusterRole reader', { kind: 'User', name: 'jane' })])
+  const note = (rules: PolicyRule[]) =>
+    index.put('clusterroles', {
+      namespace: '',
+      name: 'reader',
+      read: () => {
+        reads++
+        return { rules }
+      },
+    })
+  const jane = { name: 'jane', groups: [] }
+  note(reader.rules)
+  for (let i = 0; i < 3; i++) assert.equal(decide(index, jane, getPod).verdict, 'allow')
+  assert.equal(reads, 1)
+  note([])
+  assert.equal(decide(index, jane, getPod).verdict, 'no-opinion')
+  assert.equal(reads, 2)
+})
+
+test('what somebody may do is told as rules, with those of the namespace', () => {
+  const other: Role = { namespace: 'one', name: 'other', rules: [{ verbs: ['*'], nonResourceURLs: ['/x'] }] }
+  const jane = { kind: 'User', name: 'jane' }
+  const index = indexOf([reader, other], [bind('b', '', 'ClusterRole reader', jane, jane), bind('c', 'one', 'Role other', jane)])
+  const { rulesFor } = rbacAuthorizer(index, 'k8s.io')
+  const user = { name: 'jane', groups: [] }
+  assert.deepEqual(rulesFor(user, 'one'), {
+    resourceRules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }],
+    nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['/x'] }],
+    incomplete: false,
+  })
+  assert.deepEqual(rulesFor(user, 'two').nonResourceRules, [])
+})

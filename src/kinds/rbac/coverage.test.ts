@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { describeRules, pathCovers, uncovered } from './coverage.ts'
+import type { PolicyRule } from './policy-rule.ts'
+
+const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({
+  verbs: verbs.split(' '),
+  apiGroups: [''],
+  resources: resources.split(' '),
+  ...more,
+})
+const paths = (verbs: string, nonResourceURLs: string): PolicyRule => ({
+  verbs: verbs.split(' '),
+  nonResourceURLs: nonResourceURLs.split(' '),
+})
+const isCovered = (wanted: PolicyRule, ...held: PolicyRule[]) => uncovered(held, [wanted]).length === 0
+
+test('rules cover what they permit, alone or together', () => {
+  assert.ok(isCovered(rule('get list', 'pods'), rule('get', 'pods'), rule('list', 'pods secrets')))
+  assert.ok(isCovered(rule('get', 'pods/log', { apiGroups: ['apps'] }), rule('*', '*', { apiGroups: ['*'] })))
+  assert.ok(isCovered(rule('update', 'deployments/scale'), rule('update', '*/scale')))
+  assert.ok(!isCovered(rule('update', 'deployments'), rule('update', '*/scale')))
+  assert.ok(!isCovered(rule('get', '*'), rule('get', 'pods')))
+  assert.ok(!isCovered(rule('*', 'pods'), rule('get list', 'pods')))
+  assert.ok(isCovered(rule('get', 'pods', { resourceNames: ['a'] }), rule('get', 'pods')))
+  assert.ok(isCovered(rule('get', 'pods', { resourceNames: ['a'] }), rule('get', 'pods', { resourceNames: ['a', 'b'] })))
+  assert.ok(!isCovered(rule('get', 'pods'), rule('get', 'pods', { resourceNames: ['a'] })))
+  assert.ok(isCovered(paths('get', '/api/v1 /api/*'), paths('get', '/api/*')))
+  assert.ok(isCovered(paths('get post', '/x'), paths('*', '*')))
+  assert.ok(!isCovered(paths('get', '*'), paths('get', '/*')))
+  assert.ok(!isCovered(paths('get', '/x'), rule('*', '*', { apiGroups: ['*'] })))
+})
+
+test('a star at the end of a path stands for whatever follows, several for no more', () => {
+  assert.ok(pathCovers('/api/*', '/api/'))
+  assert.ok(pathCovers('/api**', '/apis'))
+  assert.ok(pathCovers('*', ''))
+  assert.ok(!pathCovers('/api/*', '/api'))
+  assert.ok(!pathCovers('/a*i', '/api'))
+})
+
+test('what is missing is told by resource, verbs together, in order', () => {
+  const missing = uncovered(
+    [rule('get', 'pods')],
+    [rule('get list', 'pods secrets'), paths('get', '/x'), rule('delete', 'pods', { resourceNames: ['a'] })],
+  )
+  assert.equal(
+    describeRules(missing),
+    [
+      '{APIGroups:[""], Resources:["pods"], ResourceNames:["a"], Verbs:["delete"]}',
+      '{APIGroups:[""], Resources:["pods"], Verbs:["list"]}',
+      '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}',
+      '{NonResourceURLs:["/x"], Verbs:["get"]}',
+    ].join('\n'),
+  )
+})
+
+test('rules cover themselves, and what is left of a rule is not covered', () => {
+  const some = (...values: string[]) => fc.array(fc.constantFrom(...values), { minLength: 1, maxLength: 3 })
+  const anyRule = fc.record({
+    verbs: some('get', 'list', '*'),
+    apiGroups: some('', 'apps', '*'),
+    resources: some('pods', 'pods/log', '*/log', '*'),
+    resourceNames: fc.oneof(fc.constant<string[]>([]), some('a', 'b')),
+  })
+  fc.assert(
+    fc.property(fc.array(anyRule, { maxLength: 4 }), fc.array(anyRule, { maxLength: 4 }), (held, wanted) => {
+      assert.deepEqual(uncovered(held, held), [])
+      const missing = uncovered(held, wanted)
+      assert.equal(uncovered(held, missing).length, missing.length)
+      assert.deepEqual(uncovered([...held, ...missing], wanted), [])
+    }),
+  )
+})
