@@ -64,6 +64,60 @@ export const FLAGS: readonly Flag[] = [
     read: (v, c) => (c.apiAudiences = v.split(',')),
   },
   {
+    name: 'oidc-issuer-url',
+    takes: 'URL',
+    doc: 'OpenID provider whose ID tokens are believed',
+    read: (v, c) => (c.oidc = { ...c.oidc, issuerUrl: v }),
+  },
+  {
+    name: 'oidc-client-id',
+    takes: 'ID',
+    doc: 'client that ID tokens must be meant for',
+    read: (v, c) => (c.oidc = { ...c.oidc, clientId: v }),
+  },
+  {
+    name: 'oidc-username-claim',
+    takes: 'CLAIM',
+    doc: 'claim that names the user (default sub)',
+    read: (v, c) => (c.oidc = { ...c.oidc, usernameClaim: v }),
+  },
+  {
+    name: 'oidc-username-prefix',
+    takes: 'TEXT',
+    doc: 'what user names begin with; - for nothing (default: the issuer and #, but nothing before e-mail addresses)',
+    read: (v, c) => (c.oidc = { ...c.oidc, usernamePrefix: v }),
+  },
+  {
+    name: 'oidc-groups-claim',
+    takes: 'CLAIM',
+    doc: 'claim that names the groups of the user',
+    read: (v, c) => (c.oidc = { ...c.oidc, groupsClaim: v }),
+  },
+  {
+    name: 'oidc-groups-prefix',
+    takes: 'TEXT',
+    doc: 'what group names begin with',
+    read: (v, c) => (c.oidc = { ...c.oidc, groupsPrefix: v }),
+  },
+  {
+    name: 'oidc-ca-file',
+    takes: 'FILE',
+    doc: 'PEM of authorities by which the provider is known (default: those that Node trusts)',
+    read: (v, c) => (c.oidc = { ...c.oidc, caFile: v }),
+  },
+  {
+    name: 'oidc-required-claim',
+    takes: 'CLAIM=VALUE',
+    doc: 'claim that ID tokens must have; may be given several times',
+    read: (v, c) => (c.oidc = { ...c.oidc, requiredClaims: { ...c.oidc.requiredClaims, ...readClaim(v) } }),
+  },
+  {
+    name: 'oidc-signing-algs',
+    takes: 'A,B',
+    doc: 'algorithms that the provider may sign with (default RS256)',
+    read: (v, c) => (c.oidc = { ...c.oidc, signingAlgorithms: v.split(',') }),
+  },
+  {
     name: 'tls-cert-file',
     takes: 'FILE',
     doc: "PEM of the server's certificate, instead of one made at first start",
@@ -172,6 +226,11 @@ function suggest(name: string): string {
   return near ? `; did you mean --${near.name}?` : ''
 }
 
+function readClaim(text: string): Record<string, string> {
+  const [, claim, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (claim === undefined || value === undefined) throw new ConfigError(`--oidc-required-claim takes CLAIM=VALUE, not "${text}"`)
+  return { [claim]: value }
+}
 function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new ConfigError(`--secure-port takes a number, not "${text}"`)
   return Number(text)

@@ -1,5 +1,6 @@
 /** What a server is told at start. */
 import { resolve } from 'node:path'
+import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
 import type { Level } from '../http/log.ts'
 import { parseCIDR } from '../lib/ip.ts'
 
@@ -23,6 +24,7 @@ export type Config = {
   readonly serviceAccountIssuers: readonly string[]
   /** Whom tokens must be meant for; empty for the issuer. */
   readonly apiAudiences: readonly string[]
+  readonly oidc: OidcConfig
   readonly tlsCertFile: string | undefined
   readonly tlsPrivateKeyFile: string | undefined
   readonly groupDomain: string
@@ -48,6 +50,20 @@ export type Config = {
   /** Reads and writes answered at once; 0 for any number. */
   readonly maxRequestsInflight: number
   readonly maxMutatingRequestsInflight: number
+}
+
+/** An OpenID provider whose tokens are believed, if an issuer and a client are named. */
+export type OidcConfig = {
+  readonly issuerUrl?: string
+  readonly clientId?: string
+  readonly usernameClaim: string
+  /** `-` for none; without one, names other than e-mail addresses begin with the issuer. */
+  readonly usernamePrefix?: string
+  readonly groupsClaim?: string
+  readonly groupsPrefix?: string
+  readonly caFile?: string
+  readonly requiredClaims: Readonly<Record<string, string>>
+  readonly signingAlgorithms: readonly string[]
 }
 
 /** The controllers there are. */
@@ -82,6 +98,7 @@ export const DEFAULTS: Config = {
   serviceAccountKeyFiles: [],
   serviceAccountIssuers: [],
   apiAudiences: [],
+  oidc: { usernameClaim: 'sub', signingAlgorithms: ['RS256'], requiredClaims: {} },
   tlsCertFile: undefined,
   tlsPrivateKeyFile: undefined,
   groupDomain: 'k8s.io',
@@ -132,6 +149,7 @@ export function checkConfig(config: Config): Config {
   for (const issuer of config.serviceAccountIssuers)
     if (issuer === '' || (issuer.includes(':') && !URL.canParse(issuer)))
       throw new ConfigError(`--service-account-issuer must be a URL such as ${DEFAULT_ISSUER}, or a name without colons, not "${issuer}"`)
+  checkOidc(config)
   if (config.apiAudiences.includes('')) throw new ConfigError('--api-audiences: an audience must not be empty')
   if (!(historyMs >= 1000)) throw new ConfigError('--history-window must be at least 1s: clients that reconnect need a moment')
   if (!(bookmarkMs >= 100 && bookmarkMs <= LONGEST_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
@@ -162,4 +180,20 @@ function checkModes(modes: readonly string[]): void {
       throw new ConfigError(`--authorization-mode: this version has no mode "${mode}"; ${takes}`)
     if (modes.indexOf(mode) !== i) throw new ConfigError(`--authorization-mode: "${mode}" is named twice`)
   }
+}
+
+function checkOidc({ oidc, serviceAccountIssuers }: Config): void {
+  const { issuerUrl, clientId, signingAlgorithms, usernamePrefix, groupsClaim, groupsPrefix, caFile } = oidc
+  const isAsked = [issuerUrl, clientId, usernamePrefix, groupsClaim, groupsPrefix, caFile].some(value => value !== undefined)
+  if (!isAsked) return
+  if (!issuerUrl || !clientId)
+    throw new ConfigError('--oidc-issuer-url and --oidc-client-id go together with every other --oidc flag: give both')
+  const url = URL.canParse(issuerUrl) ? new URL(issuerUrl) : undefined
+  if (url?.protocol !== 'https:' || url.search !== '' || url.hash !== '' || url.username !== '')
+    throw new ConfigError(`--oidc-issuer-url must be an https URL without user, query and fragment, not "${issuerUrl}"`)
+  if ([DEFAULT_ISSUER, ...serviceAccountIssuers].includes(issuerUrl))
+    throw new ConfigError("--oidc-issuer-url must not be the issuer of this server's own tokens")
+  for (const algorithm of signingAlgorithms)
+    if (!(SIGNING_ALGORITHMS as readonly string[]).includes(algorithm))
+      throw new ConfigError(`--oidc-signing-algs takes ${SIGNING_ALGORITHMS.join(', ')}, not "${algorithm}"`)
 }

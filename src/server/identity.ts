@@ -4,11 +4,13 @@ import type { Reader } from '../admission/reader.ts'
 import { AccountTokens } from '../authn/account-tokens.ts'
 import { Authenticators, authenticatedUser } from '../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../authn/certificate.ts'
+import { OidcAuthenticator, type OidcSettings } from '../authn/oidc.ts'
 import { BearerAuthenticator, TokenChain } from '../authn/token.ts'
 import { TokenFile } from '../authn/token-file.ts'
 import { signingKey, type VerificationKey } from '../authn/verification-keys.ts'
 import type { Access, TokenFinding } from '../schema/access.ts'
 import { type Config, DEFAULT_ISSUER } from './config.ts'
+import { httpsFetch } from './https-fetch.ts'
 import type { OwnFiles } from './own-files.ts'
 import { loadTokenKey } from './pki.ts'
 
@@ -40,7 +42,12 @@ export function openIdentity(config: Config, { files, reader }: { files: OwnFile
     now: Date.now,
     newId: randomUUID,
   })
-  const tokens = new TokenChain([...(files.tokens ? [new TokenFile(files.tokens, audiences)] : []), accounts])
+  const settings = oidcSettings(config)
+  const tokens = new TokenChain([
+    ...(files.tokens ? [new TokenFile(files.tokens, audiences)] : []),
+    accounts,
+    ...(settings ? [new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(files.oidcCa), now: Date.now })] : []),
+  ])
   const chain = [new CertificateAuthenticator(Date.now), new BearerAuthenticator(tokens, audiences)]
   return {
     authenticator: new Authenticators(chain, { anonymous: config.anonymousAuth }),
@@ -57,5 +64,22 @@ export function openIdentity(config: Config, { files, reader }: { files: OwnFile
       issueToken: claims => accounts.issue(claims),
       find: (resource, namespace, name) => reader.get(resource, name, namespace),
     },
+  }
+}
+
+function oidcSettings({ oidc }: Config): OidcSettings | undefined {
+  const { issuerUrl: issuer, clientId, usernameClaim, usernamePrefix = '', groupsClaim = '', groupsPrefix = '' } = oidc
+  if (issuer === undefined || clientId === undefined) return undefined
+  // E-mail addresses are the same everywhere; any other name means something only together with who gave it.
+  const given = usernamePrefix === '' && usernameClaim !== 'email' ? `${issuer}#` : usernamePrefix
+  return {
+    issuer,
+    clientId,
+    usernameClaim,
+    usernamePrefix: given === '-' ? '' : given,
+    groupsClaim,
+    groupsPrefix,
+    requiredClaims: new Map(Object.entries(oidc.requiredClaims)),
+    signingAlgorithms: oidc.signingAlgorithms,
   }
 }

@@ -12,6 +12,8 @@ export type OwnFiles = {
   readonly clientCa: string | undefined
   /** The server's own certificate and its key; PEM. */
   readonly server: { readonly cert: string; readonly key: string } | undefined
+  /** Authorities by which the OpenID provider is known; PEM. */
+  readonly oidcCa: string | undefined
   /** Signs tokens of service accounts. */
   readonly signingKey: SigningKey | undefined
   /** Further keys whose tokens are believed. */
@@ -25,6 +27,7 @@ export function readOwnFiles(config: Config): OwnFiles {
     signingKey: signing === undefined ? undefined : readSigningKey(signing),
     tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),
+    oidcCa: config.oidc.caFile === undefined ? undefined : readCertificates(config.oidc.caFile).text,
     clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
     server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
   }

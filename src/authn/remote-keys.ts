@@ -1,0 +1,117 @@
+/** The keys of an OpenID provider: found through its discovery document, fetched when needed, and again when it has new ones. */
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { goQuote } from '../lib/go-text.ts'
+import { isObject, type JsonObject } from '../lib/json-value.ts'
+
+export type Fetched = { readonly status: number; readonly cacheControl: string; readonly text: string }
+/** Gets a document; rejects when nothing comes back in time. */
+export type Fetch = (url: string) => Promise<Fetched>
+
+export type RemoteKey = { readonly id: string; readonly key: KeyObject }
+
+/** Why there are no keys, in words that may be told. */
+export class ProviderError extends Error {}
+
+/** Between two attempts; tokens that are made up must not become requests to somebody else. */
+const PAUSE_MS = 2000
+const LONGEST_AGE_MS = 24 * 3600_000
+const MOST_KEYS = 100
+
+export type RemoteKeysParts = { readonly issuer: string; readonly fetch: Fetch; readonly now: () => number }
+
+export class RemoteKeys {
+  readonly #parts: RemoteKeysParts
+  #address: string | undefined
+  #keys: readonly RemoteKey[] = []
+  #expires = 0
+  #lastTry = Number.NEGATIVE_INFINITY
+  #failure: ProviderError | undefined
+  #fetching: Promise<void> | undefined
+
+  constructor(parts: RemoteKeysParts) {
+    this.#parts = parts
+  }
+
+  /** Whether the provider has ever answered. */
+  get isKnown(): boolean {
+    return this.#address !== undefined
+  }
+
+  /** The keys there are, as far as they are known. */
+  get current(): readonly RemoteKey[] {
+    return this.#keys
+  }
+
+  /** Fetches the keys again, unless they are still to be used or were asked for a moment ago. Throws ProviderError. */
+  async refresh(): Promise<void> {
+    const now = this.#parts.now()
+    if (this.#address !== undefined && now < this.#expires) return
+    if (!this.#fetching && now - this.#lastTry < PAUSE_MS) {
+      if (this.#failure) throw this.#failure
+      return
+    }
+    // Whoever comes while the keys are on their way waits for the same ones.
+    this.#fetching ??= this.#fetch(now).finally(() => (this.#fetching = undefined))
+    await this.#fetching
+  }
+
+  async #fetch(now: number): Promise<void> {
+    this.#lastTry = now
+    this.#failure = undefined
+    try {
+      this.#address ??= await this.#discover()
+      const { document, cacheControl } = await this.#get(this.#address, 'oidc: get keys failed')
+      this.#keys = readKeys(document)
+      this.#expires = now + maxAge(cacheControl)
+    } catch (error) {
+      this.#failure = error instanceof ProviderError ? error : new ProviderError('oidc: the provider could not be asked')
+      throw this.#failure
+    }
+  }
+
+  async #discover(): Promise<string> {
+    const { issuer } = this.#parts
+    const { document } = await this.#get(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, 'oidc: discovery failed')
+    const { issuer: named, jwks_uri: address } = document
+    if (named !== issuer)
+      throw new ProviderError(
+        `oidc: issuer did not match the issuer returned by provider, expected ${goQuote(issuer)} got ${goQuote(String(named))}`,
+      )
+    if (typeof address !== 'string' || !URL.canParse(address)) throw new ProviderError('provider did not return JWKS URL')
+    return address
+  }
+
+  async #get(url: string, failed: string): Promise<{ document: JsonObject; cacheControl: string }> {
+    const { status, text, cacheControl } = await this.#parts.fetch(url).catch(error => {
+      throw new ProviderError(`${failed} ${(error as Error).message}`)
+    })
+    if (status !== 200) throw new ProviderError(`${failed}: status ${status}`)
+    try {
+      const document: unknown = JSON.parse(text)
+      if (isObject(document)) return { document, cacheControl }
+    } catch {
+      // Told below, as whatever else is no object.
+    }
+    throw new ProviderError(`${failed}: the answer is not a JSON object`)
+  }
+}
+
+/** Keys that can verify signatures; those of other kinds are not for us. */
+function readKeys({ keys }: JsonObject): RemoteKey[] {
+  if (!Array.isArray(keys)) throw new ProviderError('oidc: failed to decode keys: there are none')
+  return keys.slice(0, MOST_KEYS).flatMap(jwk => {
+    if (!isObject(jwk) || (jwk['use'] !== undefined && jwk['use'] !== 'sig')) return []
+    try {
+      const key = createPublicKey({ key: jwk as never, format: 'jwk' })
+      return [{ id: typeof jwk['kid'] === 'string' ? jwk['kid'] : '', key }]
+    } catch {
+      return []
+    }
+  })
+}
+
+function maxAge(cacheControl: string): number {
+  if (/\bno-(store|cache)\b/i.test(cacheControl)) return 0
+  const [, seconds = '0'] = /\bmax-age=(\d{1,9})\b/i.exec(cacheControl) ?? []
+  return Math.min(Number(seconds) * 1000, LONGEST_AGE_MS)
+}
