@@ -33,7 +33,10 @@ const fieldsOf = (shapes: { readonly [name: string]: Shape }): (() => ReadonlyMa
 test('the shape says what a text or number means', () => {
   assert.equal(showValue(timestampShape.read('2024-02-29T12:00:00.5+01:00')), '2024-02-29T12:00:00.5+01:00')
   assert.equal(showValue(dateShape.read('2024-02-29')), '2024-02-29T00:00:00Z')
+  assert.equal(showValue(timestampShape.read('2024-02-29T12:00:00')), '2024-02-29T12:00:00Z')
+  assert.equal(showValue(timestampShape.read('')), '1970-01-01T00:00:00Z')
   assert.equal(showValue(durationShape.read('1h30m')), '1h30m0s')
+  assert.equal(showValue(durationShape.read('2 days 5 minutes')), '48h5m0s')
   assert.deepEqual(Buffer.from(bytesShape.read('aGk=') as Uint8Array), Buffer.from('hi'))
   assert.equal(stringShape.read('2024-02-29T12:00:00Z'), '2024-02-29T12:00:00Z')
   assert.deepEqual(doubleShape.read(1), new CelDouble(1))
@@ -57,6 +60,7 @@ test('what does not fit its shape is a fault in the words of Kubernetes', () => 
   assert.equal(message(intShape.read('1')), 'invalid data, expected int, got string')
   assert.equal(message(doubleShape.read('1')), 'invalid data, expected float, got string')
   assert.equal(message(boolShape.read(1.5)), 'invalid data, expected bool, got float64')
+  assert.equal(message(durationShape.read('soon')), 'Invalid duration soon: unable to parse soon as duration')
   assert.equal(message(intShape.read(null)), 'invalid data, got null for schema with nullable=false')
   assert.equal(nullableShape(intShape).read(null), null)
   assert.equal(message(listShape(intShape).read({})), 'invalid data, expected an array for the provided schema with type=array')

@@ -3,10 +3,11 @@
 import { decodeBase64 } from '../lib/base64.ts'
 import { goType } from '../lib/go-text.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
+import { checkedInt, durationOf } from './int64.ts'
 import { fieldsOf, JsonFields, JsonList, JsonMap, PreservedJson, type Shape, type ShapeField, type ShapeFields } from './json-values.ts'
 import { KeyedList, SetList } from './keyed-lists.ts'
 import { parseDurationValue, parseTimestamp } from './times.ts'
-import { CelDouble, type CelValue, fault, noSuchOverload } from './values.ts'
+import { CelDouble, CelTimestamp, type CelValue, fault, noSuchOverload } from './values.ts'
 
 const missing = fault('invalid data, got null for schema with nullable=false')
 
@@ -56,16 +57,45 @@ function textShape(format: string, read: (text: string) => CelValue | undefined)
 
 export const stringShape = textShape('string', text => text)
 
-/** A string of format date-time is a timestamp. */
-export const timestampShape = textShape('date-time formatted string', text => parseTimestamp(text))
+const epoch = new CelTimestamp(0, 0)
+
+/** A string of format date-time is a timestamp; without a zone it is in UTC, and the empty string is the beginning of 1970. */
+export const timestampShape = textShape('date-time formatted string', text =>
+  text === '' ? epoch : parseTimestamp(/\d[T]\d\d:\d\d:\d\d(?:[.,]\d+)?$/.test(text) ? `${text}Z` : text),
+)
 
 /** A string of format date is the timestamp at which the day begins. */
 export const dateShape = textShape('date formatted string', text =>
   /^\d{4}-\d\d-\d\d$/.test(text) ? parseTimestamp(`${text}T00:00:00Z`) : undefined,
 )
 
-/** A string of format duration. */
-export const durationShape = textShape('duration', parseDurationValue)
+/** A string of format duration: as Go writes it, or in words such as `2 days`. */
+export const durationShape = textShape(
+  'duration',
+  text => parseDurationValue(text) ?? wordyDuration(text) ?? fault(`Invalid duration ${text}: unable to parse ${text} as duration`),
+)
+
+const second = 1_000_000_000n
+const units: readonly [RegExp, bigint][] = [
+  [/^(?:ns|nano.*)$/, 1n],
+  [/^(?:us|µs|micro.*)$/, 1_000n],
+  [/^(?:ms|milli.*)$/, 1_000_000n],
+  [/^(?:s|sec.*)$/, second],
+  [/^(?:m|min.*)$/, 60n * second],
+  [/^(?:h|hr|hour.*)$/, 3600n * second],
+  [/^(?:d|day.*)$/, 24n * 3600n * second],
+  [/^(?:w|wk|week.*)$/, 7n * 24n * 3600n * second],
+]
+
+/** The sum of all amounts with a unit that the text has somewhere. */
+function wordyDuration(text: string): CelValue | undefined {
+  let total: bigint | undefined
+  for (const [, amount, word] of text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)) {
+    const unit = units.find(([names]) => names.test(word!.toLowerCase()))?.[1]
+    if (unit !== undefined) total = (total ?? 0n) + BigInt(amount!.slice(0, 20)) * unit
+  }
+  return total === undefined ? undefined : durationOf(checkedInt(total))
+}
 
 /** A string of format byte is base64. */
 export const bytesShape = textShape('byte formatted string', text => {
