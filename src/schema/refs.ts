@@ -88,9 +88,14 @@ const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): 
 })
 const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError =>
   about(reason, `${title}: ${show(targetOf(ref).value)}`, ref, detail)
+/** Go's JSON leaves nothing that could be taken for HTML. */
+const HTML = /[<>&\u2028\u2029]/g
+
 /** Absent shows as the empty text: most fields are text, and for them absent and empty are the same. */
 function show(value: unknown): string {
   if (value === undefined) return '""'
   if (typeof value === 'string') return goQuote(value)
-  return typeof value === 'bigint' ? String(value) : JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))
+  if (typeof value === 'bigint') return String(value)
+  const text = JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))
+  return text.replace(HTML, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -31,6 +31,24 @@ export function validateRules(structural: Structural, object: JsonObject, old?: 
   return runner
 }
 
+/** Judges values by the rules of their schemas with one budget for all of them: when it is spent, that is told and nothing more is judged. */
+export function ruleJudge(): (structural: Structural, value: Json, stand: { readonly path: string; readonly old: Json }) => FieldError[] {
+  const runner = new RuleRunner()
+  let ended = false
+  return (structural, value, { path, old }) => {
+    const node = ended || !mayHaveRules(structural) ? undefined : ruleTreeOf(structural, structural.embedded ? 'root' : 'part')
+    if (node === undefined) return []
+    const known = runner.errors.length
+    try {
+      visit(node, value, { path, old, correlation: undefined, above: undefined }, runner)
+    } catch (error) {
+      if (!(error instanceof RulesEnded)) throw error
+      ended = true
+    }
+    return runner.errors.slice(known)
+  }
+}
+
 /** The rules at a place and below it; undefined where there are none. */
 type RuleNode = {
   readonly schema: Structural
@@ -43,11 +61,11 @@ type RuleNode = {
 
 const trees = new WeakMap<Structural, RuleNode | { none: true }>()
 
-function ruleTreeOf(structural: Structural): RuleNode | undefined {
+function ruleTreeOf(structural: Structural, place: 'root' | 'part' = 'root'): RuleNode | undefined {
   let tree = trees.get(structural)
   if (tree === undefined) {
-    const type = ruleTypeOf(structural, ROOT_TYPE, 'root')
-    tree = (type && nodeOf(structural, { schema: structural, type, root: type, whole: true })) ?? { none: true }
+    const type = ruleTypeOf(structural, ROOT_TYPE, place)
+    tree = (type && nodeOf(structural, { schema: structural, type, root: type, whole: place === 'root' })) ?? { none: true }
     trees.set(structural, tree)
   }
   return 'none' in tree ? undefined : tree

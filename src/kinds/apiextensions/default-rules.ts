@@ -2,6 +2,7 @@
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 import { ConformError } from '../../schema/conform.ts'
 import { entry, type FieldError, invalid, pathOf, type Ref, refTo } from '../../schema/refs.ts'
+import { ruleJudge } from '../../structural/cel-rules.ts'
 import { coerceEmbedded, validateEmbedded } from '../../structural/embedded.ts'
 import { prune } from '../../structural/prune.ts'
 import { compileSchema, type Structural } from '../../structural/schema.ts'
@@ -14,13 +15,16 @@ import { isStructural } from './structural-rules.ts'
 export function validateDefaults(schema: Schema, at: Ref<Schema>, pruned: boolean): FieldError[] {
   if (!hasDefaults(schema)) return []
   const root = compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true })
-  return [...validateBelow(schema, root, at, { pruned, inMetadata: undefined, root: { schema: root, around: wholeObject } })]
+  const place: Place = { pruned, judge: ruleJudge(), inMetadata: undefined, root: { schema: root, around: wholeObject } }
+  return [...validateBelow(schema, root, at, place)]
 }
 
 /** What is known of the place of a default. */
 type Place = {
   /** It must have no fields that its schema does not know. */
   readonly pruned: boolean
+  /** Judges it by the rules of its schema. */
+  readonly judge: ReturnType<typeof ruleJudge>
   /** The schema of the innermost whole object that it is in, and such an object around a value that stands where the default does. */
   readonly root: { readonly schema: Structural; readonly around: (value: Json) => JsonObject }
   /** Within apiVersion, kind or metadata of that object. */
@@ -51,10 +55,15 @@ function objectOf(name: string, value: Json): JsonObject {
   return object
 }
 
-function* validateDefault(value: Json, schema: Structural, at: Ref<any>, { pruned, inMetadata, root }: Place): Iterable<FieldError> {
+function* validateDefault(value: Json, schema: Structural, at: Ref<any>, { pruned, judge, inMetadata, root }: Place): Iterable<FieldError> {
   if (!inMetadata && pruned && !isPruned(schema, value)) yield invalid(at, 'must not have unknown fields')
   const faults = inMetadata ? metadataFaults(value, root, at) : embeddedFaults(schema, value, at)
-  yield* faults.length > 0 ? faults : validateValue(schema, value, at)
+  if (faults.length > 0) return yield* faults
+  const wrong = validateValue(schema, value, at)
+  if (wrong.length > 0) return yield* wrong
+  // It is judged as what it stays, and as what appears where nothing was.
+  const broken = judge(schema, value, { path: pathOf(at), old: value })
+  yield* broken.length > 0 ? broken : judge(schema, value, { path: pathOf(at), old: null })
 }
 
 const isPruned = (schema: Structural, value: Json) => deepEqual(prune(schema, value, { root: schema.embedded }), value)

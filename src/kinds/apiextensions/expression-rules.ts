@@ -1,25 +1,74 @@
-/** Rules on the expressions of schemas: they compile, are true or false, and are cheap enough for as many values as there can be. */
-import type { FieldError, Ref } from '../../schema/refs.ts'
-import type { Schema } from './json-schema.ts'
+/** Rules on the expressions of schemas: they compile, give what they should, and are cheap enough for as many values as there can be. */
+import { type FieldError, forbidden, internal, invalid, pathOf, type Ref, refTo, withValue } from '../../schema/refs.ts'
+import { type CompiledRule, compileRules, mostValuesOf } from '../../structural/compile-rules.ts'
+import { costMessage, type ExpressionScope, MAX_EXPRESSION_COST, MAX_SCHEMA_COST, timesAtMost } from './expression-scope.ts'
+import { internalRule } from './internal-form.ts'
+import type { ExpressionRule, Schema } from './json-schema.ts'
 import type { Strictness } from './strictness.ts'
 
-/** What is known of the values that expressions at a place are about. */
-export type ExpressionScope = {
-  member(name: string, schema: Schema): ExpressionScope
-  values(schema: Schema): ExpressionScope
-  items(schema: Schema): ExpressionScope
+export type Looking = {
+  readonly scope: ExpressionScope
+  readonly strict: Strictness
+  /** What lies above whose items cannot be found again in what was stored. */
+  readonly uncorrelated: string | undefined
 }
 
-/** The scope of a whole object. */
-export function rootScope(_schema: Schema): ExpressionScope {
-  const scope: ExpressionScope = { member: () => scope, values: () => scope, items: () => scope }
-  return scope
+/** Rules on the expressions of one schema, of which nothing else is wrong. */
+export function* validateExpressions(schema: Schema, at: Ref<Schema>, looking: Looking): Iterable<FieldError> {
+  const { scope, strict } = looking
+  const there = at['x-kubernetes-validations']
+  const typed = scope.typed()
+  if (!typed) return yield internal(there, NO_TYPE)
+  const { rules, messages } = strict.stored
+  const compiled = compileRules(schema, {
+    ...typed,
+    ageOf: (kind, text) => ((kind === 'rule' ? rules : messages).has(text) ? 'stored' : 'new'),
+  })
+  const values = scope.cardinality ?? mostValuesOf(typed.type)
+  for (const [i, rule] of compiled.entries()) {
+    yield* validateCondition(rule, there[i]!, { ...looking, values })
+    yield* validateMessage(rule, there[i]!, looking)
+    yield* validateOldSelf(rule, there[i]!, looking)
+  }
 }
 
-type Looking = { readonly scope: ExpressionScope; readonly strict: Strictness; readonly uncorrelated: string | undefined }
+const NO_TYPE =
+  'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations'
 
-/** Rules on the expressions of one schema. */
-export function* validateExpressions(_schema: Schema, _at: Ref<Schema>, _looking: Looking): Iterable<FieldError> {}
+function* validateCondition(
+  { rule, condition }: CompiledRule,
+  at: Ref<ExpressionRule>,
+  { scope, strict, values }: Looking & { readonly values: bigint },
+): Iterable<FieldError> {
+  if (!condition) return
+  const cost = 'problem' in condition ? 0n : timesAtMost(condition.maxCost, values)
+  if (!strict.anyCost && cost > MAX_EXPRESSION_COST) yield forbidden(at.rule, costMessage('estimated rule cost', cost, MAX_EXPRESSION_COST))
+  scope.costs.add(pathOf(at.rule), cost)
+  if ('problem' in condition) yield invalid(withValue(at.rule, internalRule(rule)), condition.problem)
+}
 
-/** Rules on the cost of all expressions together. */
-export function* validateTotalCost(_scope: ExpressionScope, _at: Ref<Schema>): Iterable<FieldError> {}
+function* validateMessage({ rule, message }: CompiledRule, at: Ref<ExpressionRule>, { scope, strict }: Looking): Iterable<FieldError> {
+  if (!message) return
+  const there = at.messageExpression
+  if ('problem' in message) return yield invalid(withValue(there, internalRule(rule)), message.problem)
+  const { maxCost } = message
+  if (!strict.anyCost && maxCost > MAX_EXPRESSION_COST)
+    yield forbidden(there, costMessage('estimated messageExpression cost', maxCost, MAX_EXPRESSION_COST))
+  scope.costs.add(pathOf(there), maxCost)
+}
+
+function* validateOldSelf({ rule, condition }: CompiledRule, at: Ref<ExpressionRule>, { uncorrelated }: Looking): Iterable<FieldError> {
+  if (condition?.usesOldSelf) {
+    if (uncorrelated !== undefined)
+      yield invalid(at.rule, `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelated}`)
+  } else if (rule.optionalOldSelf !== undefined) yield invalid(at.optionalOldSelf, 'may not be set if oldSelf is not used in rule')
+}
+
+/** Rules on the cost of all expressions of a schema together. */
+export function* validateTotalCost({ costs }: ExpressionScope, at: Ref<Schema>): Iterable<FieldError> {
+  if (costs.total <= MAX_SCHEMA_COST) return
+  for (const path of costs.highest)
+    yield forbidden(refTo(undefined, path), 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema')
+  const what = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
+  yield forbidden(at, costMessage(what, costs.total, MAX_SCHEMA_COST))
+}

@@ -1,0 +1,135 @@
+/** What is known of the values that expressions at a place in a schema are about: their type, and how many of them there can be. */
+import { saturate } from '../../cel/estimate.ts'
+import { escapeName, type RuleType, ruleTypeOf } from '../../structural/rule-types.ts'
+import { compileSchema, type Structural } from '../../structural/schema.ts'
+import type { Schema } from './json-schema.ts'
+
+/** What one expression may cost by the estimate, and all of a schema together. */
+export const MAX_EXPRESSION_COST = 10_000_000n
+export const MAX_SCHEMA_COST = 100_000_000n
+
+/** A type, and the type of which it is a part and from which its name comes. */
+export type Typed = { readonly type: RuleType; readonly root: RuleType }
+
+export type ExpressionScope = {
+  /** The type of the values; undefined where the schema says too little. Worked out when first asked for. */
+  readonly typed: () => Typed | undefined
+  /** How many values there can be by the limits of all lists and maps around; undefined where one has no limit. */
+  readonly cardinality: bigint | undefined
+  readonly costs: Costs
+  member(name: string, schema: Schema): ExpressionScope
+  values(schema: Schema): ExpressionScope
+  items(schema: Schema): ExpressionScope
+}
+
+/** The scope of a whole object. */
+export function rootScope(schema: Schema): ExpressionScope {
+  const compiled = once(() => compileSchema(schema))
+  const typed = once(() => rootType(compiled(), 'root'))
+  return scopeOf({ schema, compiled, typed, cardinality: 1n, costs: new Costs() })
+}
+
+type Place = {
+  readonly schema: Schema
+  readonly compiled: () => Structural | undefined
+  readonly typed: () => Typed | undefined
+  readonly cardinality: bigint | undefined
+  readonly costs: Costs
+}
+
+function scopeOf(place: Place): ExpressionScope {
+  const { typed, cardinality, costs } = place
+  return {
+    typed,
+    cardinality,
+    costs,
+    member(name, schema) {
+      const compiled = once(() => place.compiled()?.properties.get(name))
+      const escaped = escapeName(name)
+      return scopeOf(inside(place, schema, compiled, type => (escaped === undefined ? undefined : type.fields?.get(escaped))))
+    },
+    values(schema) {
+      const compiled = once(() => {
+        const additional = place.compiled()?.additional
+        return typeof additional === 'object' ? additional : undefined
+      })
+      return scopeOf(inside(place, schema, compiled, type => type.element))
+    },
+    items(schema) {
+      const compiled = once(() => place.compiled()?.items)
+      return scopeOf(inside(place, schema, compiled, type => type.element))
+    },
+  }
+}
+
+/** A place one step further in. A part that its parent's type does not show has a type of its own. */
+function inside(
+  outer: Place,
+  schema: Schema,
+  compiled: () => Structural | undefined,
+  partOf: (type: RuleType) => RuleType | undefined,
+): Place {
+  const typed = once(() => {
+    const parent = outer.typed()
+    const type = parent && partOf(parent.type)
+    if (type) return { type, root: parent.root }
+    const structural = compiled()
+    return structural && rootType(structural, structural.embedded ? 'root' : 'part')
+  })
+  const each = partsAtMost(outer.schema)
+  const cardinality = outer.cardinality === undefined || each === undefined ? undefined : timesAtMost(outer.cardinality, each)
+  return { schema, compiled, typed, cardinality, costs: outer.costs }
+}
+
+function rootType(structural: Structural, place: 'root' | 'part'): Typed | undefined {
+  const type = ruleTypeOf(structural, 'selfType', place)
+  return type && { type, root: type }
+}
+
+/** How many values of one kind a value can have in it; undefined where there is no limit. */
+function partsAtMost({ type, additionalProperties, maxProperties, maxItems }: Schema): bigint | undefined {
+  if (type === 'object' && additionalProperties !== undefined) return limit(maxProperties)
+  return type === 'array' ? limit(maxItems) : 1n
+}
+
+const limit = (most: number | bigint | undefined) => (most === undefined ? undefined : most < 0 ? 0n : BigInt(most))
+
+/** The product, or the largest number where it would be larger. */
+export const timesAtMost = (cost: bigint, times: bigint): bigint => saturate(cost * times)
+
+/** What the expressions of a schema may cost together, and which of them the most. */
+export class Costs {
+  #total = 0n
+  #highest: { readonly path: string; readonly cost: bigint }[] = []
+
+  get total(): bigint {
+    return this.#total
+  }
+  /** The paths of those that cost the most, if they cost a hundredth of what all may. */
+  get highest(): readonly string[] {
+    return this.#highest.map(({ path }) => path)
+  }
+
+  add(path: string, cost: bigint): void {
+    this.#total = saturate(this.#total + cost)
+    if (cost < MAX_SCHEMA_COST / 100n) return
+    this.#highest.push({ path, cost })
+    this.#highest.sort((a, b) => (a.cost > b.cost ? -1 : a.cost < b.cost ? 1 : 0))
+    this.#highest.length = Math.min(this.#highest.length, 4)
+  }
+}
+
+/** How far a cost is beyond its limit, in words. */
+export function costMessage(what: string, cost: bigint, limit: bigint): string {
+  const factor = Number(cost) / Number(limit)
+  const times = factor > 100 ? 'more than 100x' : `${factor.toFixed(factor < 1.5 ? 6 : 1)}x`
+  return `${what} exceeds budget by factor of ${times} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
