@@ -28,10 +28,13 @@ export function readOwnFiles(config: Config): OwnFiles {
     tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),
     oidcCa: config.oidc.caFile === undefined ? undefined : readCertificates(config.oidc.caFile).text,
-    clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
+    clientCa: clientCaFile === undefined ? undefined : readClientCa(clientCaFile),
     server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
   }
 }
+
+/** The authorities of clients in a file. Throws ConfigError. */
+export const readClientCa = (file: string): string => readCertificates(file).text
 
 function readTokens(file: string): ReadonlyMap<string, User> {
   const text = read(file)

@@ -1,7 +1,6 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
@@ -10,7 +9,7 @@ import { documentEndpoints } from '../http/documents.ts'
 import { Endpoints } from '../http/endpoints.ts'
 import { Fairness } from '../http/fairness.ts'
 import { healthEndpoints } from '../http/health.ts'
-import { type Listener, listen, type TlsMaterial } from '../http/listen.ts'
+import { type Listener, listen } from '../http/listen.ts'
 import { createLog, type Log } from '../http/log.ts'
 import { Metrics, metricsEndpoint } from '../http/metrics.ts'
 import { openIdEndpoints } from '../http/openid.ts'
@@ -18,7 +17,6 @@ import { createServe } from '../http/serve.ts'
 import { versionEndpoint } from '../http/version.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { makeFolders } from '../lib/folders.ts'
-import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -40,8 +38,9 @@ import { readFeatureGates } from './feature-gates.ts'
 import { type Identity, openIdentity } from './identity.ts'
 import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
-import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
+import { kubeconfigText, loadPki, type Pki, writePrivateFile } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
+import { isEverywhere, keepTlsFresh, namesOf, tlsMaterial } from './tls.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -232,46 +231,11 @@ async function openPort(
     async () => fairness[Symbol.dispose](),
   )
   address = `${reachable(listener.address.address)}:${listener.address.port}`
-  const stopRenewing = keepRenewing(config, { pki, files, listener, url: `https://${address}`, log })
-  open.push(async () => stopRenewing())
+  const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log })
+  open.push(async () => stop())
   return listener
 }
 
-function tlsMaterial({ clientCa = '', server: own }: OwnFiles, { authority, server }: Pki): TlsMaterial {
-  return { ...(own ?? server), clientCa: authority.cert + clientCa }
-}
-
-type Renewing = { readonly pki: Pki; readonly files: OwnFiles; readonly listener: Listener; readonly url: string; readonly log: Log }
-
-/** Looks once a day whether certificates near their end; new ones serve new connections, and the kubeconfig is written again. */
-function keepRenewing(config: Config, { pki, files, listener, url, log }: Renewing): () => void {
-  let current = pki
-  const renew = async (now: Date) => {
-    current = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
-    await current.saved
-    listener.reload(tlsMaterial(files, current))
-    const ca = files.server?.cert ?? current.authority.cert
-    const { cert, key } = current.admin
-    if (config.kubeconfig !== undefined) await writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert, key }))
-    log.info({}, 'certificates renewed')
-  }
-  const timer = setInterval(() => {
-    const now = new Date()
-    if (now.getTime() < renewalTime(current)) return
-    renew(now).catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
-  }, DAY_MS)
-  timer.unref()
-  return () => clearInterval(timer)
-}
-const DAY_MS = 24 * 3600_000
-
-/** Names in the server's certificate: where it listens, and where clients inside a cluster expect it. */
-function namesOf({ host, serviceClusterIpRange }: Config): string[] {
-  const service = serviceClusterIpRange.map(range => addressAt(parseCIDR(range)!, 1n)).filter(ip => ip !== undefined)
-  return [...(isEverywhere(host) ? [hostname()] : [host]), ...service.map(formatIP)]
-}
-
-const isEverywhere = (address: string) => address === '0.0.0.0' || address === '::'
 /** An address that clients on this machine can use, in the form of URLs. */
 function reachable(address: string): string {
   if (isEverywhere(address)) return '127.0.0.1'

@@ -1,0 +1,85 @@
+/** What the port is secured with: made once, and replaced while the server runs when certificates near their end or files change. */
+import { unwatchFile, watchFile } from 'node:fs'
+import { hostname } from 'node:os'
+import type { Listener, TlsMaterial } from '../http/listen.ts'
+import type { Log } from '../http/log.ts'
+import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
+import { type Config, ConfigError } from './config.ts'
+import { type OwnFiles, readClientCa } from './own-files.ts'
+import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
+
+export type TlsParts = {
+  readonly pki: Pki
+  readonly files: Pick<OwnFiles, 'clientCa' | 'server'>
+  readonly listener: Pick<Listener, 'reload'>
+  readonly url: string
+  readonly log: Log
+}
+
+const DAY_MS = 24 * 3600_000
+const LOOK_EVERY_MS = 1000
+
+export function tlsMaterial({ clientCa = '', server: own }: TlsParts['files'], { authority, server }: Pki): TlsMaterial {
+  return { ...(own ?? server), clientCa: authority.cert + clientCa }
+}
+
+/**
+ * Looks once a day whether certificates near their end, and follows the file of client authorities. What is new serves new
+ * connections. Returns what ends it.
+ */
+export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
+  const { listener, url, log } = parts
+  let { pki, files } = parts
+  const renew = async (now: Date) => {
+    pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
+    await pki.saved
+    listener.reload(tlsMaterial(files, pki))
+    const ca = files.server?.cert ?? pki.authority.cert
+    const { cert, key } = pki.admin
+    if (config.kubeconfig !== undefined) await writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert, key }))
+    log.info({}, 'certificates renewed')
+  }
+  const timer = setInterval(() => {
+    const now = new Date()
+    if (now.getTime() < renewalTime(pki)) return
+    renew(now).catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
+  }, DAY_MS)
+  timer.unref()
+  const stopFollowing = followClientCa(config.clientCaFile, log, clientCa => {
+    files = { ...files, clientCa }
+    listener.reload(tlsMaterial(files, pki))
+  })
+  return () => {
+    clearInterval(timer)
+    stopFollowing()
+  }
+}
+
+/** Reads the file again when it has changed. A file that is half written, or gone, changes nothing: those who came in still do. */
+function followClientCa(file: string | undefined, log: Log, take: (clientCa: string) => void): () => void {
+  if (file === undefined) return () => {}
+  let last: string | undefined
+  const look = () => {
+    try {
+      const clientCa = readClientCa(file)
+      if (clientCa === last) return
+      last = clientCa
+      take(clientCa)
+      log.info({ file }, 'the authorities of clients were read again')
+    } catch (error) {
+      const why = error instanceof ConfigError ? error.message : String(error)
+      log.warn({ error: why }, 'the authorities of clients could not be read again; those known before are kept')
+    }
+  }
+  // By its state, not by events of its folder: mounted files are links that are swapped.
+  watchFile(file, { interval: LOOK_EVERY_MS, persistent: false }, look)
+  return () => unwatchFile(file, look)
+}
+
+/** Names in the server's certificate: where it listens, and where clients inside a cluster expect it. */
+export function namesOf({ host, serviceClusterIpRange }: Config): string[] {
+  const service = serviceClusterIpRange.map(range => addressAt(parseCIDR(range)!, 1n)).filter(ip => ip !== undefined)
+  return [...(isEverywhere(host) ? [hostname()] : [host]), ...service.map(formatIP)]
+}
+
+export const isEverywhere = (address: string) => address === '0.0.0.0' || address === '::'
