@@ -1,5 +1,6 @@
 /** Adding lists without copying them. */
 
+import { intOverflow } from './int64.ts'
 import { ArrayList, CelList, type CelValue, GatheredList } from './values.ts'
 
 /** Up to this size a sum of lists is flattened when it is read; beyond, each read walks down to the part it is in. */
@@ -54,6 +55,7 @@ export function addLists(a: CelList, b: CelList): CelValue {
   }
   if (a.plus) return a.plus(b)
   if (a.size === 0) return b
+  if (a.size + b.size > Number.MAX_SAFE_INTEGER) return intOverflow
   return b.size === 0 ? a : new JoinedList(a, b)
 }
 

@@ -63,7 +63,7 @@ export function planMap(planner: Planner, expr: MapExpr): Planned {
   if (planner.options.optimize && literal) {
     const map = new EntryMap()
     const failed = entries.map(entry => setEntry(map, entry.key.constant!, entry.value.constant!, entry.optional)).find(Boolean)
-    return constant(failed ?? map)
+    if (!failed) return constant(map)
   }
   return { step: afterwards(make, mapCost) }
 }
