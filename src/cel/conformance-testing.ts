@@ -5,16 +5,13 @@ import { compile } from './compile.ts'
 import { createEnv, type Env } from './env.ts'
 import { equalValues } from './equality.ts'
 import type { FunctionDecl, Library, VariableDecl } from './library.ts'
-import { bindLibrary, optionalMacros, standardMacros, twoVariableMacros } from './macros.ts'
-import { mapInsertDeclarations, optionalFunctionDeclarations, optionalTypeVariables } from './optional-declarations.ts'
 import { parse } from './parser.ts'
 import { CelProgramError } from './planner.ts'
 import { createProgram, type Program } from './program.ts'
+import { wholeLibrary } from './program-testing.ts'
 import { dynShape } from './shapes.ts'
 import { showValue } from './show-value.ts'
 import { CelError } from './source.ts'
-import { standardFunctionDeclarations, standardTypeVariables } from './standard-declarations.ts'
-import { standardTypes } from './standard-types.ts'
 import { parseDurationValue, parseTimestamp } from './times.ts'
 import {
   anyType,
@@ -60,14 +57,6 @@ type Json = any
 
 /** Why a test cannot be run: it needs what Keelson does not have. */
 export class NotSupported extends Error {}
-
-const library: Library = {
-  functions: [...standardFunctionDeclarations(), ...optionalFunctionDeclarations(), ...mapInsertDeclarations()],
-  variables: [...standardTypeVariables(), ...optionalTypeVariables()],
-  macros: [...standardMacros(), ...twoVariableMacros(), ...optionalMacros()],
-  types: standardTypes,
-  optionalSyntax: true,
-}
 
 /** Runs one test; undefined if it passed, else what went wrong. */
 export function runConformanceTest(test: ConformanceTest, extensions: readonly Library[]): string | undefined {
@@ -121,7 +110,7 @@ function envFor({ container = '', typeEnv = [] }: ConformanceTest, extensions: r
     if (declared.ident) variables.push({ name: declared.name, type: typeOf(declared.ident.type) })
     else functions.push({ name: declared.name, overloads: declared.function.overloads.map(overloadOf) })
   }
-  return createEnv([library, bindLibrary(), ...extensions, { variables, functions }], { container, crossTypeNumericComparisons: true })
+  return createEnv([wholeLibrary(), ...extensions, { variables, functions }], { container, crossTypeNumericComparisons: true })
 }
 
 const overloadOf = (declared: Json) => ({
