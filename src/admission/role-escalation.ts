@@ -46,12 +46,12 @@ async function checkRole(attributes: Attributes, parts: EscalationParts): Promis
   const escalating = { verb: 'escalate', path: '', resource: { group, version: '*', plural, subresource: '', namespace, name } }
   if (await parts.may(ctx.user, escalating)) return
   const role = object as unknown as Role
-  const problem = escalation(role.rules ?? [], { user: ctx.user, namespace, ...parts })
+  const problem = escalation(role.rules ?? [], { ...parts, user: ctx.user, namespace })
   if (problem) throw refusal(attributes, problem)
   // What gathers rules can gather anything.
   const gathers = (each: Role | undefined) => (each?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0
   if (!gathers(role) && !gathers(old as unknown as Role | undefined)) return
-  if (escalation(EVERYTHING, { user: ctx.user, namespace, ...parts }))
+  if (escalation(EVERYTHING, { ...parts, user: ctx.user, namespace }))
     throw refusal(attributes, 'must have cluster-admin privileges to use the aggregationRule')
 }
 
@@ -66,7 +66,7 @@ async function checkBinding(attributes: Attributes, parts: EscalationParts): Pro
   if (await parts.may(ctx.user, binding)) return
   const rules = parts.roles.referred({ kind, name }, namespace)
   if (!rules) throw notFound({ group: resource.group, plural, kind }, name)
-  const problem = escalation(rules, { user: ctx.user, namespace, ...parts })
+  const problem = escalation(rules, { ...parts, user: ctx.user, namespace })
   if (problem) throw refusal(attributes, problem)
 }
 

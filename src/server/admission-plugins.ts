@@ -33,6 +33,7 @@ export type PluginParts = {
  */
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
+  const { may, roles, groupDomain } = parts
   const all = allPlugins(parts)
   for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
     for (const name of names)
@@ -42,7 +43,10 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
         )
   const isOn = (name: string) => name !== 'ServiceAccount' || runsController(config, 'serviceaccount-controller')
   // What keeps roles from being given away is none of the plugins that can be chosen, and looks at what they have made.
-  return [...all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name))), roleEscalation(parts)]
+  return [
+    ...all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name))),
+    roleEscalation({ may, roles, groupDomain }),
+  ]
 }
 
 /** Those of Kubernetes that are on there by default and need nothing but what is stored, in the order of Kubernetes. */
