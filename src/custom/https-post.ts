@@ -16,7 +16,7 @@ const PATIENCE_MS = 30_000
 const MOST_BYTES = 64 << 20
 
 /** The body of a successful answer. Rejects with a message for people. */
-export function post({ host, port, path, servername = host, ca, body }: Post): Promise<string> {
+export function post({ host, port, path, servername, ca, body }: Post): Promise<string> {
   return new Promise((resolve, reject) => {
     const refuse = (why: string) => reject(new Error(`Post "https://${host}:${port}${path}": ${why}`))
     const sent = request(
@@ -25,7 +25,7 @@ export function post({ host, port, path, servername = host, ca, body }: Post): P
         port,
         path,
         method: 'POST',
-        servername,
+        ...(servername !== undefined && { servername }),
         ...(ca && { ca }),
         headers: { 'content-type': 'application/json', accept: 'application/json', 'content-length': Buffer.byteLength(body) },
         timeout: PATIENCE_MS,

@@ -1,0 +1,370 @@
+// Custom kinds against the real server: by kubectl, by @kubernetes/client-node and by hand, across restarts and crashes.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ApiextensionsV1Api, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node'
+import { loadPki } from '../src/server/pki.ts'
+import { ask, eventually, patient, run, type ServerProcess, startProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
+
+const KUBECTL = process.env['KUBECTL'] ?? 'kubectl'
+const GROUP = 'stable.example.com'
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const TABS = `/apis/${GROUP}/v1/namespaces/default/crontabs`
+
+const SPEC = {
+  cronSpec: { type: 'string', description: 'When.', pattern: '^\\S+( \\S+)*$' },
+  image: { type: 'string', default: 'busybox' },
+  replicas: { type: 'integer', minimum: 0, maximum: 10 },
+}
+const version = (name: string, more: object = {}, spec: object = SPEC) => ({
+  name,
+  served: true,
+  storage: true,
+  schema: {
+    openAPIV3Schema: {
+      type: 'object',
+      description: 'A cron tab.',
+      properties: {
+        spec: { type: 'object', properties: spec },
+        status: { type: 'object', properties: { replicas: { type: 'integer' } } },
+      },
+    },
+  },
+  subresources: { status: {}, scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
+  additionalPrinterColumns: [
+    { name: 'Spec', type: 'string', jsonPath: '.spec.cronSpec' },
+    { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: [{ jsonPath: '.spec.image' }],
+  ...more,
+})
+const definition = (versions: object[] = [version('v1')], names: object = {}, more: object = {}) => {
+  const called = { plural: 'crontabs', kind: 'CronTab', shortNames: ['ct'], categories: ['all'], ...names }
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${called.plural}.${GROUP}` },
+    spec: { group: GROUP, scope: 'Namespaced', names: called, versions, ...more },
+  }
+}
+const tab = (name: string, spec: object = { cronSpec: '* *' }, more: object = {}) => ({
+  apiVersion: `${GROUP}/v1`,
+  kind: 'CronTab',
+  metadata: { name, ...more },
+  spec,
+})
+
+const isEstablished = ({ status }: any) => status.conditions?.some((c: any) => c.type === 'Established' && c.status === 'True')
+
+async function define(server: Target, body: ReturnType<typeof definition>): Promise<void> {
+  const { status, text } = await ask(server, DEFINITIONS, { method: 'POST', body })
+  assert.equal(status, 201, text)
+  await established(server, body.metadata.name)
+}
+
+/** Waits by a watch, as clients do. */
+async function established(server: Target, name: string): Promise<void> {
+  const undo: (() => unknown)[] = []
+  const path = `${DEFINITIONS}?watch=true&fieldSelector=metadata.name%3D${name}`
+  const watching = await Watching.open({ after: close => undo.push(close) }, server, path)
+  await watching.until(({ object }) => isEstablished(object))
+  for (const close of undo) close()
+}
+
+async function create(server: Target, body: object, path = TABS) {
+  const answer = await ask(server, path, { method: 'POST', body })
+  assert.equal(answer.status, 201, answer.text)
+  return answer.json
+}
+
+type Kubectl = (args: string[], input?: unknown) => Promise<string>
+
+function kubectlOf(
+  t: TestContext,
+  server: ServerProcess,
+): { kubectl: Kubectl; refused: (args: string[], input?: unknown) => Promise<string> } {
+  const home = temporaryDirectory(t)
+  const env = { PATH: process.env['PATH'], HOME: home }
+  const attempt = (args: string[], input: unknown) =>
+    run(KUBECTL, ['--kubeconfig', server.kubeconfig, '--cache-dir', join(home, 'cache'), ...args], {
+      env,
+      input: input === undefined ? '' : JSON.stringify(input),
+    })
+  return {
+    async kubectl(args, input) {
+      const { code, stdout, stderr } = await attempt(args, input)
+      assert.equal(code, 0, `kubectl ${args.join(' ')}: ${stderr}`)
+      return stdout
+    },
+    async refused(args, input) {
+      const { code, stderr } = await attempt(args, input)
+      assert.notEqual(code, 0, `kubectl ${args.join(' ')} was not refused`)
+      return stderr
+    },
+  }
+}
+
+test('kubectl defines a kind and uses it as any other', patient, async t => {
+  const { kubectl, refused } = kubectlOf(t, await startProcess(t, { flags: ['--controllers=none'] }))
+  assert.match(await refused(['apply', '-f', '-'], tab('early')), /no matches for kind "CronTab" in version "stable.example.com\/v1"/)
+  assert.match(await kubectl(['apply', '-f', '-'], definition()), /crontabs.stable.example.com created/)
+  await kubectl(['wait', '--for=condition=Established', 'crd/crontabs.stable.example.com'])
+  assert.equal(await kubectl(['apply', '-f', '-'], tab('a')), 'crontab.stable.example.com/a created\n')
+  assert.equal(await kubectl(['apply', '-f', '-'], tab('a')), 'crontab.stable.example.com/a unchanged\n')
+  assert.equal(await kubectl(['apply', '-f', '-'], tab('a', { cronSpec: '* *', replicas: 2 })), 'crontab.stable.example.com/a configured\n')
+  assert.match(await kubectl(['get', 'ct']), /^NAME +SPEC +AGE\na +\* \* +\d+s\n$/)
+  assert.match(await kubectl(['get', 'ct', '-o', 'wide']), /^NAME +SPEC +REPLICAS +AGE\na +\* \* +2 +\d+s\n$/)
+  assert.match(await kubectl(['get', 'all']), /crontab\.stable\.example\.com\/a/)
+  assert.match(await kubectl(['api-resources', `--api-group=${GROUP}`]), /crontabs +ct +stable.example.com\/v1 +true +CronTab/)
+  assert.match(await kubectl(['explain', 'ct']), /A cron tab\./)
+  assert.match(await kubectl(['explain', 'ct.spec.cronSpec']), /When\./)
+  assert.match(await kubectl(['scale', '--replicas=4', 'ct/a']), /scaled/)
+  assert.equal(await kubectl(['get', 'ct', 'a', '-o', 'jsonpath={.spec.replicas}{.spec.image}']), '4busybox')
+  assert.equal(await kubectl(['get', 'ct', '--field-selector=spec.image=busybox', '-o', 'name']), 'crontab.stable.example.com/a\n')
+  await kubectl(['patch', 'ct', 'a', '--type=merge', '-p', '{"spec":{"image":"nginx"}}'])
+  await kubectl(['label', 'ct', 'a', 'tier=front'])
+  assert.match(await refused(['patch', 'ct', 'a', '--type=merge', '-p', '{"spec":{"replicas":11}}']), /should be less than or equal to 10/)
+  assert.match(await refused(['apply', '-f', '-'], tab('b', { cronspec: '*' })), /unknown field "cronspec"|unknown field "spec\.cronspec"/)
+  const sent = tab('a', { cronSpec: '1 1' })
+  assert.match(
+    await refused(['apply', '--server-side', '--field-manager=other', '-f', '-'], sent),
+    /conflict with "kubectl-client-side-apply"/,
+  )
+  await kubectl(['apply', '--server-side', '--field-manager=other', '--force-conflicts', '-f', '-'], sent)
+  assert.match(await kubectl(['describe', 'ct', 'a']), /Cron Spec: +1 1/)
+  await kubectl(['delete', 'ct', 'a'])
+  await kubectl(['delete', 'crd', 'crontabs.stable.example.com'])
+  assert.match(await refused(['get', 'crontabs']), /doesn't have a resource type "crontabs"|could not find the requested resource/)
+})
+
+test('client-node defines, watches for Established and uses custom objects', patient, async t => {
+  const server = await startProcess(t)
+  const config = new KubeConfig()
+  config.loadFromFile(server.kubeconfig)
+  // The client has its own name for a field that is a word of the language.
+  const image = { type: 'string', _default: 'busybox' }
+  const body = definition([version('v1', {}, { ...SPEC, image })]) as any
+  await config.makeApiClient(ApiextensionsV1Api).createCustomResourceDefinition({ body })
+  await established(server, body.metadata.name)
+  const objects = config.makeApiClient(CustomObjectsApi)
+  const place = { group: GROUP, version: 'v1', namespace: 'default', plural: 'crontabs' }
+  await objects.createNamespacedCustomObject({ ...place, body: tab('a') })
+  const read: any = await objects.getNamespacedCustomObject({ ...place, name: 'a' })
+  assert.deepEqual(read.spec, { cronSpec: '* *', image: 'busybox' })
+  await objects.replaceNamespacedCustomObject({ ...place, name: 'a', body: { ...read, spec: { cronSpec: '1' } } })
+  const status = { ...(await objects.getNamespacedCustomObject({ ...place, name: 'a' })), status: { replicas: 1 } }
+  await objects.replaceNamespacedCustomObjectStatus({ ...place, name: 'a', body: status })
+  const list: any = await objects.listNamespacedCustomObject(place)
+  assert.deepEqual(
+    list.items.map((item: any) => [item.spec.cronSpec, item.status]),
+    [['1', { replicas: 1 }]],
+  )
+  await objects.deleteNamespacedCustomObject({ ...place, name: 'a' })
+  assert.equal(((await objects.listNamespacedCustomObject(place)) as any).items.length, 0)
+})
+
+test('tables, metadata alone and no protobuf', patient, async t => {
+  const server = await startProcess(t)
+  await define(server, definition())
+  await create(server, tab('a'))
+  const as = (accept: string) => ask(server, TABS, { headers: { accept } })
+  const table = await as('application/json;as=Table;v=v1;g=meta.k8s.io')
+  assert.deepEqual(
+    table.json.columnDefinitions.map((c: any) => [c.name, c.type, c.priority, c.description.slice(0, 41)]),
+    [
+      ['Name', 'string', 0, 'Name must be unique within a namespace. I'],
+      ['Spec', 'string', 0, 'Custom resource definition column (in JSO'],
+      ['Replicas', 'integer', 1, 'Custom resource definition column (in JSO'],
+      ['Age', 'date', 0, 'Custom resource definition column (in JSO'],
+    ],
+  )
+  assert.deepEqual(table.json.rows[0].cells.slice(0, 3), ['a', '* *', null])
+  const metadata = await as('application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io')
+  assert.deepEqual([metadata.json.items[0].metadata.name, metadata.json.items[0].spec], ['a', undefined])
+  assert.equal((await as('application/vnd.kubernetes.protobuf')).status, 406)
+  assert.equal((await as('application/vnd.kubernetes.protobuf,application/json')).headers['content-type'], 'application/json')
+  const bytes = { method: 'POST', body: Buffer.from('k8s\0'), headers: { 'content-type': 'application/vnd.kubernetes.protobuf' } }
+  assert.equal((await ask(server, TABS, bytes)).status, 415)
+  const aggregated = await ask(server, '/apis', {
+    headers: { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' },
+  })
+  const group = aggregated.json.items.find((item: any) => item.metadata.name === GROUP)
+  assert.deepEqual(
+    group.versions[0].resources.map((r: any) => [r.resource, r.shortNames, r.categories, r.subresources.map((s: any) => s.subresource)]),
+    [['crontabs', ['ct'], ['all'], ['scale', 'status']]],
+  )
+  const { json } = await ask(server, `/openapi/v3/apis/${GROUP}/v1`)
+  const schema = json.components.schemas['com.example.stable.v1.CronTab']
+  assert.deepEqual(schema['x-kubernetes-group-version-kind'], [{ group: GROUP, version: 'v1', kind: 'CronTab' }])
+  assert.equal(schema.properties.spec.properties.cronSpec.pattern, SPEC.cronSpec.pattern)
+})
+
+test('a watch of a kind that is redefined ends cleanly and is resumed without a gap', patient, async t => {
+  const server = await startProcess(t)
+  await define(server, definition())
+  const first = await create(server, tab('a'))
+  const from = (revision: string) => Watching.open(t, server, `${TABS}?watch=true&resourceVersion=${revision}`)
+  const before = await from(first.metadata.resourceVersion)
+  const second = await create(server, tab('b'))
+  assert.equal((await before.next())?.object.metadata.name, 'b')
+  const changed = { spec: { versions: [version('v1', {}, { ...SPEC, zone: { type: 'string', default: 'UTC' } })] } }
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  await ask(server, `${DEFINITIONS}/crontabs.${GROUP}`, { method: 'PATCH', body: changed, headers })
+  assert.equal(await before.end(), 'clean')
+  const third = await create(server, tab('c'))
+  assert.equal(third.spec.zone, 'UTC')
+  const after = await from(second.metadata.resourceVersion)
+  assert.equal((await after.next())?.object.metadata.name, 'c')
+  await ask(server, `${DEFINITIONS}/crontabs.${GROUP}`, { method: 'DELETE' })
+  await eventually('the end of the watch', async () => ((await after.end()) === 'clean' ? true : undefined))
+})
+
+test('kinds and objects are there when a restarted server says that it is ready, and watches go on', patient, async t => {
+  const first = await startProcess(t)
+  await define(first, definition())
+  const made = await create(first, tab('a'))
+  await ask(first, `${TABS}/a`, {
+    method: 'PATCH',
+    body: { spec: { replicas: 1 } },
+    headers: { 'content-type': 'application/merge-patch+json' },
+  })
+  await first.stop()
+  const second = await startProcess(t, { dataDir: first.dataDir })
+  assert.equal((await ask(second, `${TABS}/a`)).json.spec.replicas, 1)
+  const watching = await Watching.open(t, second, `${TABS}?watch=true&resourceVersion=${made.metadata.resourceVersion}`)
+  const event = await watching.next()
+  assert.deepEqual([event?.type, event?.object.spec.replicas], ['MODIFIED', 1])
+})
+
+test('a kill between definition and objects loses neither', patient, async t => {
+  let server = await startProcess(t)
+  const { dataDir } = server
+  for (let round = 0; round < 4; round++) {
+    const names = { plural: `kind${round}s`, kind: `Kind${round}`, shortNames: [], categories: [] }
+    const body = definition([version('v1')], names)
+    const path = `/apis/${GROUP}/v1/namespaces/default/kind${round}s`
+    const answer = await ask(server, DEFINITIONS, { method: 'POST', body })
+    assert.equal(answer.status, 201, answer.text)
+    if (round % 2 === 0) {
+      await established(server, body.metadata.name)
+      await create(server, { ...tab('a'), kind: `Kind${round}` }, path)
+    }
+    await server.stop('SIGKILL')
+    server = await startProcess(t, { dataDir })
+    assert.equal(isEstablished((await ask(server, `${DEFINITIONS}/${body.metadata.name}`)).json), true)
+    for (let known = 0; known <= round; known++) {
+      const { items } = (await ask(server, `/apis/${GROUP}/v1/kind${known}s`)).json
+      assert.equal(items.length, known % 2 === 0 ? 1 : 0)
+    }
+    await create(server, { ...tab('b'), kind: `Kind${round}` }, path)
+    await ask(server, `${path}/b`, { method: 'DELETE' })
+  }
+})
+
+test('a deletion that is cut short is finished by the next server', patient, async t => {
+  const first = await startProcess(t)
+  await define(first, definition())
+  await create(first, tab('held', undefined, { finalizers: ['example.com/hold'] }))
+  await create(first, tab('free'))
+  await ask(first, `${DEFINITIONS}/crontabs.${GROUP}`, { method: 'DELETE' })
+  await eventually('the deletion of what is free', async () => ((await ask(first, `${TABS}/free`)).status === 404 ? true : undefined))
+  await first.stop('SIGKILL')
+  const second = await startProcess(t, { dataDir: first.dataDir })
+  assert.equal((await ask(second, TABS, { method: 'POST', body: tab('late') })).status, 403)
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  assert.equal((await ask(second, `${TABS}/held`, { method: 'PATCH', body: { metadata: { finalizers: null } }, headers })).status, 200)
+  await eventually('the end of the definition', async () =>
+    (await ask(second, `${DEFINITIONS}/crontabs.${GROUP}`)).status === 404 ? true : undefined,
+  )
+  assert.equal((await ask(second, TABS)).status, 404)
+})
+
+test('fifty kinds at once', patient, async t => {
+  const server = await startProcess(t)
+  const kinds = Array.from({ length: 50 }, (_, i) => ({ plural: `kind${i}s`, kind: `Kind${i}`, shortNames: [`k${i}`], categories: [] }))
+  const answers = await Promise.all(
+    kinds.map(names => ask(server, DEFINITIONS, { method: 'POST', body: definition([version('v1')], names) })),
+  )
+  assert.deepEqual([...new Set(answers.map(a => a.status))], [201])
+  await Promise.all(kinds.map(({ plural }) => established(server, `${plural}.${GROUP}`)))
+  await Promise.all(
+    kinds.map(({ plural, kind }) => create(server, { ...tab('a'), kind }, `/apis/${GROUP}/v1/namespaces/default/${plural}`)),
+  )
+  const { resources } = (await ask(server, `/apis/${GROUP}/v1`)).json
+  assert.equal(resources.filter((r: any) => !r.name.includes('/')).length, 50)
+  assert.equal((await ask(server, '/openapi/v2')).status, 200)
+  await ask(server, DEFINITIONS, { method: 'DELETE' })
+  await eventually('the end of all', async () => ((await ask(server, DEFINITIONS)).json.items.length === 0 ? true : undefined))
+  assert.equal((await ask(server, `/apis/${GROUP}/v1`)).status, 404)
+})
+
+test('hostile schemas harm nobody', patient, async t => {
+  const server = await startProcess(t)
+  const nested = (depth: number): object => (depth === 0 ? { type: 'string' } : { type: 'object', properties: { a: nested(depth - 1) } })
+  const wide = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`field${i}`, { type: 'string', default: 'x'.repeat(20) }]))
+  const odd = JSON.parse(
+    '{"__proto__":{"type":"string"},"constructor":{"type":"object","properties":{"prototype":{"type":"string","default":"p"}}}}',
+  )
+  const specs = {
+    deep: { deep: nested(120) },
+    wide,
+    odd,
+    pattern: { p: { type: 'string', pattern: '^(a+)+$' } },
+    numbers: {
+      n: { type: 'integer', maximum: 1e18, multipleOf: 0.5 },
+      e: { type: 'string', enum: ['', '\u0000', '__proto__'] },
+    },
+  }
+  for (const [name, spec] of Object.entries(specs)) {
+    const names = { plural: `${name}s`, kind: name[0]!.toUpperCase() + name.slice(1), shortNames: [], categories: [] }
+    const { status, text } = await ask(server, DEFINITIONS, {
+      method: 'POST',
+      body: definition([{ ...version('v1', {}, spec), subresources: undefined, selectableFields: undefined }], names),
+    })
+    assert.ok(status === 201 || status === 422, `${name}: ${status} ${text.slice(0, 300)}`)
+    if (status !== 201) continue
+    await established(server, `${names.plural}.${GROUP}`)
+    const path = `/apis/${GROUP}/v1/namespaces/default/${names.plural}`
+    await create(server, { apiVersion: `${GROUP}/v1`, kind: names.kind, metadata: { name: 'a' }, spec: {} }, path)
+    const body = JSON.stringify({ apiVersion: `${GROUP}/v1`, kind: names.kind, metadata: { name: 'b' }, spec: { p: `${'a'.repeat(40)}!` } })
+    const answer = await ask(server, path, { method: 'POST', body })
+    assert.ok(answer.status === 201 || answer.status === 422, answer.text.slice(0, 300))
+  }
+  for (const path of ['/openapi/v2', '/openapi/v3', `/openapi/v3/apis/${GROUP}/v1`, '/apis'])
+    assert.equal((await ask(server, path)).status, 200, path)
+  const protobuf = { headers: { accept: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf' } }
+  assert.equal((await ask(server, '/openapi/v2', protobuf)).status, 200)
+})
+
+test('versions are converted by a webhook that really listens', patient, async t => {
+  const server = await startProcess(t)
+  const { authority, server: own } = loadPki({ directory: undefined, names: [], now: new Date() })
+  const webhook = createServer({ cert: own.cert, key: own.key }, (request, response) => {
+    let text = ''
+    request.setEncoding('utf8').on('data', part => (text += part))
+    request.on('end', () => {
+      const { request: asked, ...review } = JSON.parse(text)
+      const convertedObjects = asked.objects.map((object: any) => ({ ...object, apiVersion: asked.desiredAPIVersion }))
+      response.end(JSON.stringify({ ...review, response: { uid: asked.uid, result: { status: 'Success' }, convertedObjects } }))
+    })
+  })
+  await new Promise<void>(resolve => webhook.listen(0, '127.0.0.1', resolve))
+  t.after(() => webhook.close())
+  const { port } = webhook.address() as AddressInfo
+  const clientConfig = { url: `https://127.0.0.1:${port}/convert`, caBundle: Buffer.from(authority.cert).toString('base64') }
+  const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } }
+  await define(server, definition([version('v1'), version('v2', { storage: false })], {}, { conversion }))
+  await create(server, tab('a'))
+  const { status, json, text } = await ask(server, `${TABS.replace('/v1/', '/v2/')}/a`)
+  assert.equal(status, 200, text)
+  assert.equal(json.apiVersion, `${GROUP}/v2`)
+  webhook.closeAllConnections()
+  await new Promise(resolve => webhook.close(resolve))
+  const failed = await ask(server, `${TABS.replace('/v1/', '/v2/')}/a`)
+  assert.match(failed.json.message, /^conversion webhook for stable\.example\.com\/v1, Kind=CronTab failed: Post "https:/)
+  assert.equal(failed.status, 500)
+  assert.equal((await ask(server, `${TABS}/a`)).status, 200)
+})
