@@ -1,5 +1,6 @@
 /** Conversions between types: `int(…)`, `string(…)` and their like. */
 
+import { isUtf8 } from 'node:buffer'
 import { intOverflow, uintOverflow } from './int64.ts'
 import { formatDurationValue, formatTimestamp, parseDurationValue, parseTimestamp, plainDecimal, timestampOf } from './times.ts'
 import { CelDouble, CelDuration, CelTimestamp, CelTypeValue, CelUint, type CelValue, fault, intOf, isInt, runtimeType } from './values.ts'
@@ -117,12 +118,6 @@ export function formatDouble(value: number): string {
   return scientific.replace(/e([+-])(\d)$/, 'e$10$2')
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 function utf8Text(bytes: Uint8Array): string | undefined {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    return undefined
-  }
+  return isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString() : undefined
 }
