@@ -31,7 +31,7 @@ type Place = {
   readonly inMetadata: true | undefined
 }
 
-const wholeObject = (value: Json): JsonObject => ({ ...(value as JsonObject), apiVersion: 'validation/v1', kind: 'Validation' })
+const wholeObject = (value: Json): JsonObject => ({ apiVersion: 'validation/v1', kind: 'Validation', ...(value as JsonObject) })
 
 function* validateBelow(schema: Schema, compiled: Structural, at: Ref<Schema>, above: Place): Iterable<FieldError> {
   const place: Place = compiled.embedded ? { ...above, inMetadata: undefined, root: { schema: compiled, around: wholeObject } } : above

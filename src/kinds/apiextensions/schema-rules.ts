@@ -169,6 +169,9 @@ function* partsOf(schema: Schema, at: Ref<Schema>, place: Place): Iterable<Part>
     if (part !== null && !Array.isArray(part)) yield [part, entry(at.dependencies, name) as Ref<Schema>, { ...inside, scope: undefined }]
 }
 
+/** Members are found again by their names, in every sort of map that there is. */
+const isCorrelated = ({ 'x-kubernetes-map-type': map = 'granular' }: Schema) => map === 'granular' || map === 'atomic'
+
 const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersion'])
 
 function memberPart(schema: Schema, name: string, member: Schema, { at, place }: { at: Ref<Schema>; place: Place }): Part {
@@ -179,6 +182,7 @@ function memberPart(schema: Schema, name: string, member: Schema, { at, place }:
     scope: place.scope?.member(name, member),
     inMetadata: place.inMetadata || isMeta,
     forbidsDefaults: isMeta && place.isRoot ? `in top-level ${name}` : place.forbidsDefaults,
+    uncorrelated: place.uncorrelated ?? (isCorrelated(schema) ? undefined : pathOf(at)),
   }
   return [member, entry(at.properties, name), into]
 }
