@@ -68,7 +68,9 @@ export class Observed {
 
 export class Metrics {
   // Label values come from what is served, never from what clients send, so there is an end to them.
-  readonly #series = new Map<Resource | string, Map<string, Series>>()
+  readonly #series = new Map<string, Map<string, Series>>()
+  /** The same by resource: a custom kind is another one after each change of its definition, and counted on under its name. */
+  readonly #byResource = new WeakMap<Resource, Map<string, Series>>()
   readonly #inflight: Inflight = { mutating: 0, readOnly: 0 }
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
@@ -146,7 +148,7 @@ export class Metrics {
   #ofCall({ verb, resource, namespace, name, subresource, query }: Call): Series {
     const scope = name !== '' || verb === 'create' ? 'resource' : namespace !== '' ? 'namespace' : 'cluster'
     const dryRun = query.has('dryRun') ? 'All' : ''
-    return this.#find(resource, `${verb} ${scope} ${subresource} ${dryRun}`, () => {
+    return found(this.#ofResource(resource), `${verb} ${scope} ${subresource} ${dryRun}`, () => {
       const { group, version, plural } = resource
       const labels = { verb: VERBS[verb], group, version, resource: plural, subresource, scope, component: 'apiserver' }
       return new Series(labels, dryRun)
@@ -157,19 +159,32 @@ export class Metrics {
   #ofPath({ attributes, form }: Route): Series {
     const path = form === 'path' && this.#paths.has(attributes.path) ? attributes.path : 'other'
     const verb = METHODS.get(attributes.verb) ?? 'OTHER'
-    return this.#find(path, verb, () => {
+    return found(this.#owned(path), verb, () => {
       const labels = { verb, group: '', version: '', resource: '', subresource: path, scope: '', component: 'apiserver' }
       return new Series(labels, '')
     })
   }
 
-  #find(owner: Resource | string, key: string, make: () => Series): Series {
+  #ofResource(resource: Resource): Map<string, Series> {
+    let keyed = this.#byResource.get(resource)
+    if (keyed === undefined) {
+      keyed = this.#owned(`${resource.group}/${resource.version}/${resource.plural}`)
+      this.#byResource.set(resource, keyed)
+    }
+    return keyed
+  }
+
+  #owned(owner: string): Map<string, Series> {
     let keyed = this.#series.get(owner)
     if (keyed === undefined) this.#series.set(owner, (keyed = new Map()))
-    let series = keyed.get(key)
-    if (series === undefined) keyed.set(key, (series = make()))
-    return series
+    return keyed
   }
+}
+
+function found(keyed: Map<string, Series>, key: string, make: () => Series): Series {
+  let series = keyed.get(key)
+  if (series === undefined) keyed.set(key, (series = make()))
+  return series
 }
 
 /** `/metrics`. */
