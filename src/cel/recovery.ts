@@ -28,9 +28,6 @@ class Stop {}
 
 const maxReports = 100
 
-/** After so many tokens looked at ahead there is no more looking: only texts made to be slow come here. */
-const maxLooked = 50_000
-
 /** A stream of tokens with the rules that are being read, and what may follow each. */
 export class Recovery {
   readonly issues: CelIssue[] = []
@@ -47,11 +44,6 @@ export class Recovery {
   #lastErrorAt = -1
   #lastErrorStates = new Set<string>()
   #recoveries = 0
-  // While looking ahead nothing is reported: the first error ends the look.
-  #looking = false
-  // Up to here the tokens are known to be fine from an earlier look.
-  #fineUntil = 0
-  #looked = 0
 
   constructor(source: Source, scanned: Tokens, limits: RecoveryLimits) {
     this.#source = source
@@ -93,7 +85,7 @@ export class Recovery {
         state = `${name} ${at}`
       })
     } catch (error) {
-      if (!(error instanceof Mismatch) || this.#looking) throw error
+      if (!(error instanceof Mismatch)) throw error
       this.#reportError(error)
       this.#recover(state)
     }
@@ -129,34 +121,6 @@ export class Recovery {
   /** No way to go on was found between a token ahead (1 is the next) and the next but `ahead` minus one. */
   noWayOn(ahead: number): never {
     throw this.#noWay(this.#at + ahead - 1)
-  }
-
-  /** Looks ahead how a part would be read; when that fails, there is no way on from the next token. */
-  lookAhead(part: () => void): void {
-    if (this.#looking || this.#at < this.#fineUntil || this.#looked > maxLooked) return
-    const from = this.#at
-    const wasRecovering = this.#recovering
-    const depths = new Map(this.#depths)
-    const depth = this.#follows.length
-    this.#looking = true
-    this.#recovering = false
-    let failed: Mismatch | undefined
-    try {
-      part()
-      this.#fineUntil = this.#at
-    } catch (error) {
-      if (!(error instanceof Mismatch)) throw error
-      failed = error
-      this.#follows.length = depth
-      this.#depths.clear()
-      for (const [name, value] of depths) this.#depths.set(name, value)
-    } finally {
-      this.#looking = false
-    }
-    this.#looked += (failed?.offending ?? this.#at) - from
-    this.#at = from
-    this.#recovering = wasRecovering
-    if (failed) throw this.#noWay(failed.offending)
   }
 
   #noWay(offending: number): Mismatch {
@@ -214,7 +178,6 @@ export class Recovery {
   }
 
   #recoverInline(wanted: TokenSet, next: TokenSet): Leaf {
-    if (this.#looking) throw this.#mismatch(wanted)
     this.#countRecovery()
     if (this.#deleteToken(wanted)) {
       const token = this.#tokenAt(this.#at)
@@ -230,7 +193,7 @@ export class Recovery {
   }
 
   #deleteToken(wanted: TokenSet): boolean {
-    if (this.#looking || !hasToken(wanted, this.peek(2))) return false
+    if (!hasToken(wanted, this.peek(2))) return false
     this.#reportUnwanted(wanted)
     this.#consume()
     this.#endError()
@@ -238,7 +201,6 @@ export class Recovery {
   }
 
   #reportUnwanted(next: TokenSet): void {
-    if (this.#looking) throw this.#mismatch(next)
     if (this.#recovering) return
     this.#recovering = true
     this.#report(this.#at, `extraneous input ${this.#display()} expecting ${formatTokenSet(this.#expected(next))}`)

@@ -26,6 +26,8 @@ export function explainSyntax(env: Env, source: Source, scanned: Tokens): CelIss
 /** Thrown inside the visit only: what is left is too deep. */
 const tooDeep = Symbol('too deep')
 
+const notAName = 'unsupported ident kind'
+
 /** The nodes that count as a level of depth. */
 const levels = new Set(['conditional', 'binary', 'select', 'memberCall', 'index'])
 
@@ -94,10 +96,11 @@ class Leftovers {
     switch (node.rule) {
       case 'select': {
         const operand = this.visit(node.operand)
+        if (!node.name || !node.op) return build.missing(node.start)
         const name = fieldName(node.name)
-        if (name === undefined || !node.op) return build.missing(node.start)
+        if (name === undefined) build.fail(node.name.start, notAName)
         if (node.optional && !build.env.optionalSyntax) return build.fail(node.op.start, "unsupported syntax '.?'")
-        return build.select(node.op.start, operand, name)
+        return build.select(node.op.start, operand, name ?? '')
       }
       case 'memberCall': {
         const operand = this.visit(node.operand)
@@ -162,7 +165,7 @@ class Leftovers {
       if (!colon || !value) break
       const name = fieldName(field.name)
       if (field.optional && !this.#build.env.optionalSyntax) this.#build.fail(field.start, "unsupported syntax '?'")
-      else if (name === undefined) this.#build.fail(given!.names[0]!.start, 'unsupported ident kind')
+      else if (name === undefined) this.#build.fail(given!.names[0]!.start, notAName)
       else fields.push({ id: this.#build.id(), offset: colon.start, name, value: this.visit(value), optional: false })
     }
     return this.#build.struct(this.#build.id(), start, names.map(name => name.text).join('.'), fields)

@@ -148,15 +148,11 @@ export class SyntaxParser {
     return node
   }
 
-  // `-1` is a number by itself, not its negation; which it is shows only once all that belongs to it is read.
+  // `-1` is a number by itself, not its negation.
   #beginsNegativeNumber(): boolean {
     const after = this.#in.peek(2)
-    if (hasToken(numbers, after)) {
-      this.#in.lookAhead(() => this.#member(end))
-      return true
-    }
     if (!hasToken(first.member, after)) this.#in.noWayOn(2)
-    return false
+    return hasToken(numbers, after)
   }
 
   #anotherMinus(): boolean {
@@ -185,7 +181,7 @@ export class SyntaxParser {
           const select: SyntaxNode = { rule: 'select', start, operand: node, op: this.#in.take() }
           node = select
           if (this.#in.peek() === T.question) select.optional = this.#in.take()
-          select.name = this.#name(end)
+          select.name = this.#name(afterMember)
         }
       }
     })
@@ -290,17 +286,17 @@ export class SyntaxParser {
       node.fields = { names: [], colons: [], values: [] }
       this.#fields(node.fields, closing)
     }
-    this.#closing(T.rightBrace, state)
+    this.#closing(T.rightBrace, at => state(`object ${at}`))
   }
 
   #fields(fields: { names: FieldNode[]; colons: Leaf[]; values: SyntaxNode[] }, follow: TokenSet): void {
     this.#in.rule('fieldInitializerList', follow, state => {
       do {
         fields.names.push(this.#field(setOf(T.colon)))
-        state('colon')
+        state(fields.colons.length === 0 ? 'colon' : 'next colon')
         fields.colons.push(this.#in.match(T.colon, first.expr))
         fields.values.push(this.#expr(setOf(T.comma) | end))
-      } while (this.#another(first.field, state))
+      } while (this.#another(first.field))
     })
   }
 
@@ -313,12 +309,12 @@ export class SyntaxParser {
     if (hasToken(first.optionalExpr, this.#in.peek())) {
       const elements: OptionalNode[] = []
       node.elements = elements
-      this.#in.rule('listInit', closing, inner => {
+      this.#in.rule('listInit', closing, () => {
         do elements.push(this.#optionalExpr(setOf(T.comma) | end))
-        while (this.#another(first.optionalExpr, inner))
+        while (this.#another(first.optionalExpr))
       })
     }
-    this.#closing(T.rightBracket, state)
+    this.#closing(T.rightBracket, at => state(`list ${at}`))
   }
 
   #map(state: (at: string) => void, made: (node: SyntaxNode) => void): void {
@@ -333,19 +329,18 @@ export class SyntaxParser {
       this.#in.rule('mapInitializerList', closing, inner => {
         do {
           entries.keys.push(this.#optionalExpr(setOf(T.colon)))
-          inner('colon')
+          inner(entries.colons.length === 0 ? 'colon' : 'next colon')
           entries.colons.push(this.#in.match(T.colon, first.expr))
           entries.values.push(this.#expr(setOf(T.comma) | end))
-        } while (this.#another(first.optionalExpr, inner))
+        } while (this.#another(first.optionalExpr))
       })
     }
-    this.#closing(T.rightBrace, state)
+    this.#closing(T.rightBrace, at => state(`map ${at}`))
   }
 
   // A comma goes on with the list only when one of its elements follows: it may also be the last.
-  #another(elements: TokenSet, state: (at: string) => void): boolean {
+  #another(elements: TokenSet): boolean {
     if (this.#in.peek() !== T.comma || !hasToken(elements, this.#in.peek(2))) return false
-    state('comma')
     this.#in.take()
     return true
   }
