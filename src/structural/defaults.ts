@@ -19,16 +19,15 @@ function objectWithDefaults(schema: Structural, value: JsonObject): JsonObject {
     out ??= { ...value }
     setOwn(out, key, member)
   }
-  for (const [key, member] of schema.properties) {
-    if (member.default === undefined) continue
+  for (const [key, member] of schema.defaulted) {
     const missing = !Object.hasOwn(value, key) || (value[key] === null && !member.nullable)
-    if (missing) put(key, withDefaults(member, copy(member.default)))
+    if (missing) put(key, withDefaults(member, copy(member.default!)))
   }
   for (const key of Object.keys(value)) {
-    const known = schema.properties.get(key)
     const member = value[key]!
+    if (typeof member !== 'object') continue
+    const known = schema.properties.get(key)
     if (known) {
-      if (member === null && !known.nullable && known.default !== undefined) continue
       const filled = withDefaults(known, member)
       if (filled !== member) put(key, filled)
     } else if (typeof schema.additional === 'object') {

@@ -69,6 +69,8 @@ export type Structural = {
   /** A default of null is no default. */
   readonly default: Json | undefined
   readonly properties: ReadonlyMap<string, Structural>
+  /** The members that have a default. */
+  readonly defaulted: readonly (readonly [name: string, schema: Structural])[]
   /** The schema of the other members; true or false where they may or may not be there, undefined where nothing is said. */
   readonly additional: Structural | boolean | undefined
   readonly items: Structural | undefined
@@ -138,6 +140,7 @@ export function compileSchema(schema: JsonSchema | undefined): Structural {
     nullable: source.nullable === true,
     default: source.default ?? undefined,
     properties,
+    defaulted: shared([...properties].filter(([, part]) => part.default !== undefined)),
     additional,
     items,
     preserve: source['x-kubernetes-preserve-unknown-fields'] === true,
@@ -148,13 +151,13 @@ export function compileSchema(schema: JsonSchema | undefined): Structural {
     atomicMap: source['x-kubernetes-map-type'] === 'atomic',
     limits,
     rules,
-    has: {
+    has: sharedContents({
       defaults: parts.some(part => part.default !== undefined || part.has.defaults),
       embedded: embedded || parts.some(part => part.has.embedded),
       lists: listType === 'set' || listType === 'map' || parts.some(part => part.has.lists),
       rules: rules.length > 0 || parts.some(part => part.has.rules),
       nestedRules: limits.allOf.some(part => part.has.rules || part.has.nestedRules) || parts.some(part => part.has.nestedRules),
-    },
+    }),
   })
 }
 
@@ -166,7 +169,46 @@ export function memberSchema(schema: Structural, key: string): Structural | unde
 const ANY_TYPE: readonly string[] = Object.freeze([])
 const INT_OR_STRING: readonly string[] = Object.freeze(['integer', 'string'])
 
+const contents = new Map<string, Contents>()
+
+/** There are only so many combinations, and many schemas. */
+function sharedContents(found: Contents): Contents {
+  const key = Object.values(found).join()
+  const known = contents.get(key)
+  if (known === undefined) contents.set(key, found)
+  return known ?? found
+}
+
+/** Most schemas of a large definition set no limits: they share one object that says so. */
 function limitsOf(source: JsonSchema, types: readonly string[]): Limits {
+  if (!LIMITING.some(key => source[key] !== undefined)) return (noLimits ??= readLimits({}, ANY_TYPE))
+  return readLimits(source, types)
+}
+
+let noLimits: Limits | undefined
+
+const LIMITING = [
+  'format',
+  'maximum',
+  'minimum',
+  'multipleOf',
+  'maxLength',
+  'minLength',
+  'pattern',
+  'maxItems',
+  'minItems',
+  'uniqueItems',
+  'maxProperties',
+  'minProperties',
+  'required',
+  'enum',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'not',
+] as const satisfies readonly (keyof JsonSchema)[]
+
+function readLimits(source: JsonSchema, types: readonly string[]): Limits {
   return Object.freeze({
     format: formatFor(source.format ?? '', types),
     maximum: number(source.maximum),
@@ -207,6 +249,7 @@ function list<T>(value: readonly T[] | undefined): readonly T[] {
   return Array.isArray(value) ? value : NOTHING
 }
 const NOTHING: readonly never[] = Object.freeze([])
+const shared = <T>(list: readonly T[]): readonly T[] => (list.length === 0 ? NOTHING : list)
 
 /** Limits are doubles to the reference too: one beyond 2^53 is as near as a double comes. */
 function number(value: number | bigint | undefined): number | undefined {
