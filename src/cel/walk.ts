@@ -28,6 +28,6 @@ export function* descendants(expr: Expr, enter: (expr: Expr) => boolean = () => 
   const waiting = [expr]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     yield next
-    if (enter(next)) waiting.push(...childrenOf(next).toReversed())
+    if (enter(next)) for (const child of childrenOf(next).toReversed()) waiting.push(child)
   }
 }
