@@ -22,9 +22,10 @@ export type Compiling = {
   readonly names: DefinitionNames
   /** Set where conversion is not for the server to do. */
   readonly convert?: Converter | undefined
+  readonly state: State
 }
 
-/** What changes about a kind without its being another one. */
+/** What changes about a kind without its being another one. Requests under way see it, too, whatever becomes of their resource. */
 export type State = { terminating: boolean }
 
 /** The resources of one definition. */
@@ -32,15 +33,13 @@ export type CompiledKind = {
   /** The one under which objects are stored and cached. It is not served itself. */
   readonly home: Resource
   readonly served: readonly Resource[]
-  readonly state: State
 }
 
 /** Compiles a definition under the names it has been given. Throws when it cannot be served. */
-export function compileDefinition(definition: CustomDefinition, { names, convert }: Compiling): CompiledKind {
+export function compileDefinition(definition: CustomDefinition, { names, convert, state }: Compiling): CompiledKind {
   const versions = definition.spec.versions ?? []
   const storage = storageVersion(definition)
   const schemas = new Map(versions.map(version => [apiVersionOf(definition, version), schemaOf(definition, version)]))
-  const state: State = { terminating: false }
   const parts: Parts = { definition, names, storage, schemas, state, isAsked: convert !== undefined }
   // What is cached can be selected by the fields of any version.
   const selectable = selectableFields(versions)
@@ -52,7 +51,7 @@ export function compileDefinition(definition: CustomDefinition, { names, convert
     const resource = customResource(definitionOf(parts, version), forms, hub)
     if (version.served) served.push(resource)
   }
-  return { home, served, state }
+  return { home, served }
 }
 
 type Parts = {

@@ -8,6 +8,7 @@
  *
  * The kind is there before the status says so: whoever sees `Established` can use it.
  */
+import { createHash } from 'node:crypto'
 import type { Caches } from '../cache/caches.ts'
 import { stringifyJson } from '../codec/json.ts'
 import { validateCABundle } from '../kinds/apiextensions/conversion-rules.ts'
@@ -17,7 +18,7 @@ import type { LocalClient } from '../registry/local-client.ts'
 import { refTo } from '../schema/refs.ts'
 import type { Resource } from '../schema/resource.ts'
 import { Cleanup } from './cleanup.ts'
-import { type CompiledKind, type Converter, compileDefinition } from './compile.ts'
+import { type CompiledKind, type Converter, compileDefinition, type State } from './compile.ts'
 import { type CustomDefinition, isServed, isTerminating } from './definition.ts'
 import { settledStatus } from './status.ts'
 
@@ -35,7 +36,8 @@ export type CustomKindsParts = {
   readonly signal: AbortSignal
 }
 
-type Installed = CompiledKind & { readonly uid: string; readonly content: string; readonly group: string }
+/** `content` tells one state of a definition from another. */
+type Installed = CompiledKind & { readonly uid: string; readonly content: string; readonly state: State }
 
 const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 10_000
@@ -126,24 +128,21 @@ export class CustomKinds {
     const { spec, status, metadata } = definition
     if (this.#installed.get(name)?.uid !== metadata.uid) this.#uninstall(name)
     const former = this.#installed.get(name)
-    const content = stringifyJson([spec, status.acceptedNames] as unknown as Json)
-    if (former?.content !== content) {
-      if (this.#isBuiltIn(definition)) return
-      const asked = spec.conversion?.strategy === 'Webhook'
-      const compiled = compileDefinition(definition, {
-        names: status.acceptedNames,
-        convert: asked ? converter(definition) : undefined,
-      })
-      await caches.join(compiled.home, () => {
-        for (const resource of former?.served ?? []) catalog.remove(resource)
-        for (const resource of compiled.served) catalog.add(resource)
-        this.#installed.set(name, { ...compiled, uid: metadata.uid!, content, group: spec.group })
-      })
+    const terminating = isTerminating(definition)
+    const state = former?.state ?? { terminating }
+    if (state.terminating !== terminating) {
+      state.terminating = terminating
+      catalog.touch()
     }
-    const { state } = this.#installed.get(name)!
-    if (state.terminating === isTerminating(definition)) return
-    state.terminating = isTerminating(definition)
-    catalog.touch()
+    const content = contentOf(definition)
+    if (former?.content === content || this.#isBuiltIn(definition)) return
+    const convert = spec.conversion?.strategy === 'Webhook' ? converter(definition) : undefined
+    const compiled = compileDefinition(definition, { names: status.acceptedNames, convert, state })
+    await caches.join(compiled.home, () => {
+      for (const resource of former?.served ?? []) catalog.remove(resource)
+      for (const resource of compiled.served) catalog.add(resource)
+      this.#installed.set(name, { ...compiled, uid: metadata.uid!, content, state })
+    })
   }
 
   /** What is built in stays what it is, whatever is defined beside it. */
@@ -169,6 +168,12 @@ export class CustomKinds {
     return this.#parts.client.list(this.#parts.definitions) as Iterable<CustomDefinition>
   }
 }
+
+/** All that a kind is made from, in few bytes. */
+const contentOf = ({ spec, status }: CustomDefinition): string =>
+  createHash('sha256')
+    .update(stringifyJson([spec, status.acceptedNames] as unknown as Json))
+    .digest('base64')
 
 const nameOf = ({ metadata }: { readonly metadata: { readonly name?: string } }): string => metadata.name ?? ''
 
