@@ -11,7 +11,7 @@ import type { Library } from '../cel/library.ts'
 import type { Program } from '../cel/program.ts'
 import { type CelType, optionalType } from '../cel/types.ts'
 import { fieldAt } from './field-path.ts'
-import { MAX_REQUEST_BYTES, type RuleType } from './rule-types.ts'
+import { MAX_REQUEST_BYTES, RESERVED, type RuleType } from './rule-types.ts'
 import type { JsonSchema, ValidationRule } from './schema.ts'
 
 /** An expression that became a program, or what is wrong with it. */
@@ -57,7 +57,7 @@ class Workshop {
   constructor(type: RuleType, root: RuleType) {
     this.#type = type
     let library = libraries.get(root)
-    if (library === undefined) libraries.set(root, (library = sizedTypesLibrary(root)))
+    if (library === undefined) libraries.set(root, (library = typesOf(root)))
     this.#types = library
     const sizes = new Map([
       ['self', type],
@@ -96,6 +96,14 @@ class Workshop {
     if (env === undefined) this.#envs.set(key, (env = extendEnv(baseEnv(age), [this.#types, variablesFor(this.#type.type, optional)])))
     return env
   }
+}
+
+/** Fields named by words that CEL keeps for itself may be written as they are. */
+function typesOf(root: RuleType): Library {
+  const { types } = sizedTypesLibrary(root)
+  const findField = (type: string, field: string) =>
+    types!.findField(type, field) ?? (RESERVED.has(field) ? types!.findField(type, `__${field}__`) : undefined)
+  return { types: { ...types!, findField } }
 }
 
 const variablesFor = (type: CelType, optional: boolean): Library => ({

@@ -18,7 +18,7 @@ import {
 } from '../cel/shapes.ts'
 import { fault } from '../cel/values.ts'
 import { withEnvelope } from './envelope.ts'
-import { escapeName } from './rule-types.ts'
+import { escapeName, RESERVED } from './rule-types.ts'
 import type { Structural } from './schema.ts'
 
 const shapes = new WeakMap<Structural, Shape>()
@@ -74,7 +74,10 @@ function fieldsOf({ properties }: Structural): Map<string, ShapeField> {
   const fields = new Map<string, ShapeField>()
   for (const [key, schema] of properties) {
     const name = escapeName(key)
-    if (name !== undefined) fields.set(name, { key, shape: ruleShapeOf(schema) })
+    if (name === undefined) continue
+    const field = { key, shape: ruleShapeOf(schema) }
+    if (RESERVED.has(key)) fields.set(key, field)
+    fields.set(name, field)
   }
   return fields
 }

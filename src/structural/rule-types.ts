@@ -105,7 +105,8 @@ function boundedLength({ limits, source, intOrString }: Structural): number {
 
 const limit = (value: number | undefined) => (value === undefined ? undefined : Math.max(0, value))
 
-const RESERVED: ReadonlySet<string> = new Set(
+/** Names that mean something to CEL by themselves; as fields they are known in both ways. */
+export const RESERVED: ReadonlySet<string> = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(' '),
 )
 const ESCAPES: Readonly<Record<string, string>> = { __: '__underscores__', '.': '__dot__', '-': '__dash__', '/': '__slash__' }
