@@ -2,6 +2,7 @@
 
 import { add, divide, modulo, multiply, negate, notFor, subtract } from './arithmetic.ts'
 import { type Convert, toBool, toBytes, toDouble, toDuration, toInt, toText, toTimestamp, toType, toUint } from './conversions.ts'
+import { makeEffort } from './effort.ts'
 import { compareValues, listContains } from './equality.ts'
 import { operators } from './operators.ts'
 import { optionalBuiltins } from './optional-builtins.ts'
@@ -32,7 +33,12 @@ const comparison = (name: string, holds: (order: number) => boolean): Builtin =>
 /** Whether values of the type have an order at all. */
 const isOrdered = (value: CelValue): boolean => typeof compareValues(value, value) === 'number'
 
-const conversion = (name: string, convert: Convert): Builtin => ({ unary: a => convert(a) ?? noOverloadFor(name, [a]) })
+const conversion = (name: string, convert: Convert): Builtin => ({
+  unary(a) {
+    if (typeof a === 'string' || a instanceof Uint8Array) makeEffort(a.length >> 5)
+    return convert(a) ?? noOverloadFor(name, [a])
+  },
+})
 
 const textTest = (test: (text: string, part: string) => boolean): Builtin => ({
   binary: (a, b) => (typeof a === 'string' && typeof b === 'string' ? test(a, b) : noSuchOverload),

@@ -28,7 +28,7 @@ export const toUint: Convert = value => {
   if (value instanceof CelUint) return value
   if (isInt(value)) return value < 0 ? uintOverflow : new CelUint(BigInt(value))
   if (typeof value === 'string') {
-    const parsed = /^[0-9]+$/.test(value) ? BigInt(value) : -1n
+    const parsed = /^0*[0-9]{1,20}$/.test(value) ? BigInt(value) : -1n
     return parsed >= 0n && parsed < 1n << 64n ? new CelUint(parsed) : cannot('uint')
   }
   if (!(value instanceof CelDouble)) return undefined
@@ -82,13 +82,13 @@ export const toDuration: Convert = value => {
 export const toType: Convert = value => new CelTypeValue(runtimeType(value))
 
 function parseInt64(text: string): CelValue | undefined {
-  if (!/^[+-]?[0-9]+$/.test(text)) return undefined
+  if (!/^[+-]?0*[0-9]{1,19}$/.test(text)) return undefined
   const parsed = BigInt(text.replace(/^\+/, ''))
   return BigInt.asIntN(64, parsed) === parsed ? intOf(parsed) : undefined
 }
 
-const decimalFloat = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/
-const hexFloat = /^([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?[0-9]+)$/
+const decimalFloat = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/
+const hexFloat = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?[pP]([+-]?[0-9]+)$/
 
 /** Reads a number as Go's ParseFloat does; undefined if it cannot. */
 function parseFloat64(text: string): number | undefined {

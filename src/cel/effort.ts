@@ -1,4 +1,7 @@
-/** Keeps track of work whose size an expression does not show: comparing values that share parts may take exponential time. */
+/**
+ * Keeps track of work that the cost of an expression does not show. Comparing values that share parts may take exponential time at a
+ * cost of 1; asking for the size of a long text costs as little as for that of a short one, and can be done in a loop.
+ */
 
 /** That an evaluation was stopped before its end. */
 export class Interruption extends Error {
@@ -11,23 +14,30 @@ export class Interruption extends Error {
   }
 }
 
-/** How many parts of values one evaluation may look at beyond what its cost counts. */
-const mostEffort = 20_000_000
+/** How many parts of values one evaluation may look at; it takes a few tenths of a second. */
+const mostEffort = 10_000_000
 
 let left = mostEffort
+let evaluations = 0
 
-/** Counts one step; throws an Interruption when there were too many. */
-export function makeEffort(): void {
-  if (--left < 0) throw new Interruption('time')
+/** Counts steps; throws an Interruption when there were too many. */
+export function makeEffort(steps = 1): void {
+  left -= steps
+  if (left < 0) throw new Interruption('time')
 }
 
 /** Begins an evaluation with effort of its own; gives what the evaluation around it has left, to be handed to restoreEffort. */
 export function freshEffort(): number {
   const before = left
   left = mostEffort
+  evaluations++
   return before
 }
 
+/** A number that changes with each evaluation: nothing that expressions read changes while it stays the same. */
+export const currentEvaluation = (): number => evaluations
+
 export function restoreEffort(before: number): void {
+  evaluations++
   left = before
 }

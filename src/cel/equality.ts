@@ -51,7 +51,7 @@ function equalLists(a: CelList, b: CelValue): boolean | CelFault {
 function equalMaps(a: CelMap, b: CelValue): boolean | CelFault {
   if (!(b instanceof CelMap) || a.size !== b.size) return false
   for (const key of a.keys()) {
-    makeEffort()
+    makeEffort(4)
     const other = b.find(key)
     if (other === undefined) return false
     const equal = equalValues(a.find(key)!, other)
@@ -83,7 +83,7 @@ export const unordered = fault('NaN values cannot be ordered')
 /** -1, 0 or 1 as a comes before, is equal to or comes after b, or a fault when they have no order. */
 export function compareValues(a: CelValue, b: CelValue): number | CelFault {
   if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0
-  if (typeof a === 'string') return typeof b === 'string' ? Math.sign(compareText(a, b)) : noSuchOverload
+  if (typeof a === 'string') return typeof b === 'string' ? compareTexts(a, b) : noSuchOverload
   if (isNumeric(a)) {
     if (isNaNValue(a)) return unordered
     if (!isNumeric(b)) return noSuchOverload
@@ -96,6 +96,11 @@ export function compareValues(a: CelValue, b: CelValue): number | CelFault {
   }
   if (a instanceof CelDuration) return b instanceof CelDuration ? order(a.nanos, b.nanos) : noSuchOverload
   return noSuchOverload
+}
+
+function compareTexts(a: string, b: string): number {
+  makeEffort((a.length + b.length) >> 5)
+  return Math.sign(compareText(a, b))
 }
 
 type Numeric = CelInt | CelUint | CelDouble

@@ -3,7 +3,8 @@
  * some place is to be read, as the same text may be a string, a timestamp or bytes, and the same number an int or a double.
  */
 
-import { deepEqual, getOwn, type Json, type JsonObject } from '../lib/json-value.ts'
+import { deepEqual, getOwn, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { currentEvaluation, makeEffort } from './effort.ts'
 import { equalValues } from './equality.ts'
 import { type CelType, opaqueType } from './types.ts'
 import { type CelFault, CelList, CelMap, CelOpaque, type CelValue, noSuchOverload } from './values.ts'
@@ -37,6 +38,30 @@ function ownValue(object: JsonObject, key: string): Json | undefined {
   return getOwn(object, key)
 }
 
+/** The keys of large objects, which take long to list, for the evaluation at hand. */
+let listed = { evaluation: -1, keys: new WeakMap<JsonObject, readonly string[]>() }
+const largeObject = 64
+
+function keysOf(json: JsonObject): readonly string[] {
+  if (listed.evaluation !== currentEvaluation()) listed = { evaluation: currentEvaluation(), keys: new WeakMap() }
+  const known = listed.keys.get(json)
+  if (known) return known
+  const keys = Object.keys(json)
+  makeEffort(keys.length)
+  if (keys.length >= largeObject) listed.keys.set(json, keys)
+  return keys
+}
+
+/** Whether two values are the same JSON: numbers by value, objects without regard to order. */
+function sameJson(a: unknown, b: unknown): boolean {
+  makeEffort()
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return deepEqual(a, b)
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i]))
+  if (Array.isArray(b) || !isObject(a) || !isObject(b)) return false
+  const keys = Object.keys(a)
+  return keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && sameJson(a[key], b[key]))
+}
+
 /** A JSON array. */
 export class JsonList extends CelList {
   readonly json: readonly Json[]
@@ -67,7 +92,7 @@ export class JsonMap extends CelMap {
     this.#otherKeys = otherKeys
   }
   get size(): number {
-    return Object.keys(this.json).length
+    return keysOf(this.json).length
   }
   find(key: CelValue): CelValue | undefined {
     if (typeof key !== 'string') return this.#otherKeys
@@ -75,7 +100,7 @@ export class JsonMap extends CelMap {
     return json === undefined ? undefined : this.value.read(json)
   }
   keys(): readonly CelValue[] {
-    return Object.keys(this.json)
+    return keysOf(this.json)
   }
 }
 
@@ -89,7 +114,7 @@ export class JsonFields extends CelMap {
     this.#fields = fields
   }
   get size(): number {
-    return Object.keys(this.json).length
+    return keysOf(this.json).length
   }
   find(name: CelValue): CelValue | undefined {
     if (typeof name !== 'string') return noSuchOverload
@@ -99,12 +124,13 @@ export class JsonFields extends CelMap {
     return json === undefined || json === null ? undefined : field.shape.read(json)
   }
   keys(): readonly CelValue[] {
-    return Object.keys(this.json).flatMap(key => this.#fields.nameByKey.get(key) ?? [])
+    return keysOf(this.json).flatMap(key => this.#fields.nameByKey.get(key) ?? [])
   }
   override equalTo(other: CelValue): boolean | CelFault {
     if (!(other instanceof CelMap)) return noSuchOverload
     if (this.size !== other.size) return false
-    for (const key of Object.keys(this.json)) {
+    for (const key of keysOf(this.json)) {
+      makeEffort(4)
       const equal = this.#equalAt(key, other)
       if (equal !== true) return equal
     }
@@ -115,7 +141,7 @@ export class JsonFields extends CelMap {
     if (name === undefined) {
       if (!(other instanceof JsonFields)) return noSuchOverload
       const json = getOwn(other.json, key)
-      return json === undefined || deepEqual(this.json[key], json)
+      return json === undefined || sameJson(this.json[key], json)
     }
     const [mine, theirs] = [this.find(name), other.find(name)]
     if (mine === undefined || theirs === undefined) return mine === theirs
@@ -136,9 +162,6 @@ export class PreservedJson extends CelOpaque {
     return preservedType
   }
   equalTo(other: CelValue): boolean {
-    return deepEqual(
-      this.json,
-      other instanceof PreservedJson || other instanceof JsonMap || other instanceof JsonList ? other.json : other,
-    )
+    return sameJson(this.json, other instanceof PreservedJson || other instanceof JsonMap || other instanceof JsonList ? other.json : other)
   }
 }

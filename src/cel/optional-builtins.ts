@@ -1,6 +1,7 @@
 /** The functions on optional values, and the one that gathers maps. */
 
 import type { Builtin } from './builtins.ts'
+import { makeEffort } from './effort.ts'
 import { mapInsert } from './optional-declarations.ts'
 import { showValue } from './show-value.ts'
 import {
@@ -44,6 +45,7 @@ function unwrap(list: CelValue): CelValue {
   if (!(list instanceof CelList)) return noSuchOverload
   const values: CelValue[] = []
   for (const element of elementsOf(list)) {
+    makeEffort()
     if (!(element instanceof CelOptional)) return fault(`value ${showValue(element)} is not optional`)
     if (element.value !== undefined) values.push(element.value)
   }

@@ -239,6 +239,26 @@ test('values that share parts are compared in bounded time', () => {
   assert.equal(value.reason, 'time')
 })
 
+test('work that costs little is bounded too when a loop repeats it', () => {
+  const bindings = {
+    l: range,
+    s: 'a'.repeat(2 ** 20),
+    o: fromJson({ m: Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [i, i])) }),
+  }
+  for (const source of ['l.all(x, size(s) > 0)', 'l.all(x, bytes(s) != b"")', 'l.all(x, (l + l)[0] == 0)', 'l.all(x, o == o)']) {
+    const { value } = run(source, bindings, { budget: 1_000_000 })
+    assert.ok(value instanceof CelCancellation, source)
+  }
+  assert.equal(run('l.all(x, o.m.size() > 0 && o.m.exists(k, true))', bindings, { budget: 1_000_000 }).value, true)
+})
+
+test('texts that are no numbers or times are told from them at once', () => {
+  const s = '1'.repeat(2 ** 20)
+  for (const type of ['int', 'uint', 'double', 'duration', 'timestamp'])
+    assert.match(shown(`${type}(s + 'x')`, { s }), /^! type conversion/)
+  assert.match(shown("double('0x' + s)", { s }), /^! type conversion/)
+})
+
 test('a sum of lists is neither copied nor walked when it is huge', () => {
   const source = Array.from({ length: 40 }, (_, i) => `cel.bind(l${i + 1}, l${i} + l${i}, `).join('')
   const { value } = run(`${source}[l40.size(), l40[l40.size() - 1], l40[0]]${')'.repeat(40)}`, { l0: fromJson([7, 8]) })

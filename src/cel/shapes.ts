@@ -90,7 +90,7 @@ const units: readonly [RegExp, bigint][] = [
 /** The sum of all amounts with a unit that the text has somewhere. */
 function wordyDuration(text: string): CelValue | undefined {
   let total: bigint | undefined
-  for (const [, amount, word] of text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)) {
+  for (const [, amount, word] of text.matchAll(/(?<!\d)(\d+)(?!\d)\s*([A-Za-zµ]+)/g)) {
     const unit = units.find(([names]) => names.test(word!.toLowerCase()))?.[1]
     if (unit !== undefined) total = (total ?? 0n) + BigInt(amount!.slice(0, 20)) * unit
   }

@@ -19,8 +19,12 @@ export function timestampOf(seconds: CelInt, nanos: number, offset = 0): CelTime
   return new CelTimestamp(Number(seconds), nanos, offset)
 }
 
+const timestampText = /^\d{4}-\d\d-\d\dT\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/
+
 /** The timestamp of a text in RFC 3339; undefined if it is none. */
 export function parseTimestamp(text: string): CelTimestamp | CelFault | undefined {
+  // What is no time is told at once: the parser would take its time for a message that nobody reads.
+  if (!timestampText.test(text)) return undefined
   try {
     const { seconds, nanos } = parseTime(text)
     const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? []

@@ -16,6 +16,7 @@
  * What fails gives a CelFault: a value too, so that `&&`, `||` and comprehensions can absorb it. Nothing is thrown.
  */
 
+import { makeEffort } from './effort.ts'
 import {
   boolType,
   bytesType,
@@ -308,6 +309,7 @@ export function runtimeType(value: CelValue): CelType {
 /** How many code points a text has. */
 export function textSize(text: string): number {
   let size = text.length
+  if (size > 64) makeEffort(size >> 4)
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     if (unit >= 0xd800 && unit <= 0xdbff && i + 1 < text.length && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
