@@ -31,6 +31,8 @@ test('fields without a value are left out', () => {
 test('the names of types follow the path to them', () => {
   const problems = (text: string) => typeNameProblems(evaluate(text) as PartialObject)
   assert.deepEqual(problems('Object{spec: Object.spec{a: Object.spec.a{}}}'), [])
+  assert.deepEqual(problems('Object{spec: Object.spec{list: [Object.spec.list{}], map: {"k": Object.spec.map{}}}}'), [])
+  assert.equal(problems('Object{spec: Object.spec{list: [Object.spec.item{}]}}').length, 1)
   assert.deepEqual(problems('Object{spec: Object.other{}}'), [
     'unexpected type name "Object.other", expected "Object.spec", which matches field name path from root Object type',
   ])

@@ -1,9 +1,10 @@
 /** What expressions of mutations are made of: `Object{…}`, `Object.spec{…}` and `JSONPatch{…}`, and jsonpatch.escapeKey. */
 
+import { goQuote } from '../../lib/go-text.ts'
 import { equalValues } from '../equality.ts'
 import type { Library } from '../library.ts'
 import { type CelType, dynType, objectType, stringType } from '../types.ts'
-import { type CelFault, CelMap, type CelValue, fault } from '../values.ts'
+import { type CelFault, CelList, CelMap, type CelValue, elementsOf, fault } from '../values.ts'
 import { fn, global } from './declare.ts'
 import { traversal } from './runtime-cost.ts'
 
@@ -112,11 +113,14 @@ export function typeNameProblems(object: PartialObject): string[] {
   return problemsAt(object, [object.type.name])
 }
 
+/** Lists and maps in between have no names of their own. */
 function problemsAt(value: CelValue, path: readonly string[]): string[] {
-  if (!(value instanceof PartialObject))
-    return value instanceof CelMap ? value.keys().flatMap(key => problemsAt(value.find(key)!, path)) : []
+  if (value instanceof CelList) return [...elementsOf(value)].flatMap(element => problemsAt(element, path))
+  if (!(value instanceof CelMap)) return []
+  if (!(value instanceof PartialObject)) return value.keys().flatMap(key => problemsAt(value.find(key) ?? null, path))
   const expected = path.join('.')
-  const own = `unexpected type name "${value.type.name}", expected "${expected}", which matches field name path from root Object type`
   const nested = [...value.fields].flatMap(([name, field]) => problemsAt(field, [...path, name]))
-  return value.type.name === expected ? nested : [own, ...nested]
+  if (value.type.name === expected) return nested
+  const names = `unexpected type name ${goQuote(value.type.name)}, expected ${goQuote(expected)}`
+  return [`${names}, which matches field name path from root Object type`, ...nested]
 }

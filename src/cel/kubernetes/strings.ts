@@ -1,6 +1,6 @@
 /** The string functions of cel-go's extension, version 2; places and sizes count code points. */
 
-import type { Library } from '../library.ts'
+import type { FunctionDecl, Library } from '../library.ts'
 import { showValue } from '../show-value.ts'
 import { dynType, intType, listType, stringType } from '../types.ts'
 import { type CelInt, type CelList, type CelValue, elementsOf, fault, listOf } from '../values.ts'
@@ -13,60 +13,63 @@ const search = (args: readonly CelValue[]): number => wholeTraversal(args[0])
 const joining = (_: readonly CelValue[], result: CelValue): number => perCharacter(result, 0.2)
 
 /** charAt, format, indexOf, join, lastIndexOf, lowerAscii, replace, split, strings.quote, substring, trim, upperAscii. */
-export const stringsLibrary = (): Library => ({
-  functions: [
-    fn('charAt', member({ id: 'string_char_at_int', params: [stringType, intType], result: stringType }, charAt)),
-    fn('format', member({ id: 'string_format', params: [stringType, listType(dynType)], result: stringType, cost: traversal }, formatText)),
-    fn(
-      'indexOf',
-      member({ id: 'string_index_of_string', params: [stringType, stringType], result: intType, cost: search }, indexOf),
-      member({ id: 'string_index_of_string_int', params: [stringType, stringType, intType], result: intType, cost: search }, indexOf),
+export const stringsLibrary = (): Library => ({ functions: [...searching(), ...transforming()] })
+
+const searching = (): FunctionDecl[] => [
+  fn('charAt', member({ id: 'string_char_at_int', params: [stringType, intType], result: stringType }, charAt)),
+  fn('format', member({ id: 'string_format', params: [stringType, listType(dynType)], result: stringType, cost: traversal }, formatText)),
+  fn(
+    'indexOf',
+    member({ id: 'string_index_of_string', params: [stringType, stringType], result: intType, cost: search }, indexOf),
+    member({ id: 'string_index_of_string_int', params: [stringType, stringType, intType], result: intType, cost: search }, indexOf),
+  ),
+  fn(
+    'lastIndexOf',
+    member({ id: 'string_last_index_of_string', params: [stringType, stringType], result: intType, cost: search }, lastIndexOf),
+    member(
+      { id: 'string_last_index_of_string_int', params: [stringType, stringType, intType], result: intType, cost: search },
+      lastIndexOf,
     ),
-    fn(
-      'lastIndexOf',
-      member({ id: 'string_last_index_of_string', params: [stringType, stringType], result: intType, cost: search }, lastIndexOf),
-      member(
-        { id: 'string_last_index_of_string_int', params: [stringType, stringType, intType], result: intType, cost: search },
-        lastIndexOf,
-      ),
+  ),
+  fn(
+    'join',
+    member({ id: 'list_join', params: [texts], result: stringType, cost: joining }, joinTexts),
+    member({ id: 'list_join_string', params: [texts, stringType], result: stringType, cost: joining }, joinTexts),
+  ),
+]
+
+const transforming = (): FunctionDecl[] => [
+  fn('lowerAscii', member({ id: 'string_lower_ascii', params: [stringType], result: stringType, cost: traversal }, lowerAscii)),
+  fn('upperAscii', member({ id: 'string_upper_ascii', params: [stringType], result: stringType, cost: traversal }, upperAscii)),
+  fn(
+    'replace',
+    member(
+      { id: 'string_replace_string_string', params: [stringType, stringType, stringType], result: stringType, cost: doubleTraversal },
+      replaceText,
     ),
-    fn(
-      'join',
-      member({ id: 'list_join', params: [texts], result: stringType, cost: joining }, joinTexts),
-      member({ id: 'list_join_string', params: [texts, stringType], result: stringType, cost: joining }, joinTexts),
+    member(
+      {
+        id: 'string_replace_string_string_int',
+        params: [stringType, stringType, stringType, intType],
+        result: stringType,
+        cost: doubleTraversal,
+      },
+      replaceText,
     ),
-    fn('lowerAscii', member({ id: 'string_lower_ascii', params: [stringType], result: stringType, cost: traversal }, lowerAscii)),
-    fn('upperAscii', member({ id: 'string_upper_ascii', params: [stringType], result: stringType, cost: traversal }, upperAscii)),
-    fn(
-      'replace',
-      member(
-        { id: 'string_replace_string_string', params: [stringType, stringType, stringType], result: stringType, cost: doubleTraversal },
-        replaceText,
-      ),
-      member(
-        {
-          id: 'string_replace_string_string_int',
-          params: [stringType, stringType, stringType, intType],
-          result: stringType,
-          cost: doubleTraversal,
-        },
-        replaceText,
-      ),
-    ),
-    fn(
-      'split',
-      member({ id: 'string_split_string', params: [stringType, stringType], result: texts, cost: doubleTraversal }, splitText),
-      member({ id: 'string_split_string_int', params: [stringType, stringType, intType], result: texts, cost: doubleTraversal }, splitText),
-    ),
-    fn(
-      'substring',
-      member({ id: 'string_substring_int', params: [stringType, intType], result: stringType, cost: traversal }, substring),
-      member({ id: 'string_substring_int_int', params: [stringType, intType, intType], result: stringType, cost: traversal }, substring),
-    ),
-    fn('trim', member({ id: 'string_trim', params: [stringType], result: stringType, cost: traversal }, trimSpace)),
-    fn('strings.quote', global({ id: 'strings_quote', params: [stringType], result: stringType, cost: traversal }, quoteText)),
-  ],
-})
+  ),
+  fn(
+    'split',
+    member({ id: 'string_split_string', params: [stringType, stringType], result: texts, cost: doubleTraversal }, splitText),
+    member({ id: 'string_split_string_int', params: [stringType, stringType, intType], result: texts, cost: doubleTraversal }, splitText),
+  ),
+  fn(
+    'substring',
+    member({ id: 'string_substring_int', params: [stringType, intType], result: stringType, cost: traversal }, substring),
+    member({ id: 'string_substring_int_int', params: [stringType, intType, intType], result: stringType, cost: traversal }, substring),
+  ),
+  fn('trim', member({ id: 'string_trim', params: [stringType], result: stringType, cost: traversal }, trimSpace)),
+  fn('strings.quote', global({ id: 'strings_quote', params: [stringType], result: stringType, cost: traversal }, quoteText)),
+]
 
 const outOfRange = (place: CelInt): CelValue => fault(`index out of range: ${place}`)
 
