@@ -220,7 +220,7 @@ test('repeated groups arrive apart over both protocols', patient, async t => {
 })
 
 test('every namespace has its account and the authority; pods need theirs, where the controller runs', patient, async t => {
-  const server = await startProcess(t)
+  const server = await startProcess(t, { flags: ['--controllers=*'] })
   await post(server, '/api/v1/namespaces', { metadata: { name: 'fresh' } })
   const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   const { json } = await post(server, '/api/v1/namespaces/fresh/pods', pod)

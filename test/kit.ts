@@ -88,13 +88,17 @@ export async function startProcess(t: Scope, options: ProcessOptions = {}): Prom
   return { ...targetOf(kubeconfig), dataDir, kubeconfig: file, readyLine, child, exited, stderr: starting.stderr, stop }
 }
 
+/** All but the one that puts a config map into every namespace: tests count their own. */
+const CONTROLLERS = '*,-root-ca-certificate-publisher-controller'
+
 /** Starts the built command and does not wait. It is killed with the test. */
 export function launch(
   t: Scope,
   { dataDir = '', port = 0, flags = [], command = [process.execPath, KEELSON], cwd = ROOT }: ProcessOptions,
 ) {
   const [program, ...args] = command
-  const child = spawn(program, [...args, 'serve', '--data-dir', dataDir, '--secure-port', String(port), ...flags], {
+  const controllers = flags.some(flag => flag.startsWith('--controllers')) ? [] : [`--controllers=${CONTROLLERS}`]
+  const child = spawn(program, [...args, 'serve', '--data-dir', dataDir, '--secure-port', String(port), ...controllers, ...flags], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -117,7 +121,7 @@ export function launch(
 
 /** Starts a server inside this process, closed with the test. */
 export async function startInProcess(t: Scope, options: StartOptions = {}): Promise<RunningServer & Target> {
-  const server = await start(options)
+  const server = await start({ controllers: CONTROLLERS.split(','), ...options })
   t.after(() => server.close())
   return { ...server, ...targetOf(server.kubeconfig) }
 }
