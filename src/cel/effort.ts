@@ -17,7 +17,8 @@ export class Interruption extends Error {
 /** How many parts of values one evaluation may look at; it takes a few tenths of a second. */
 const mostEffort = 10_000_000
 
-let left = mostEffort
+/** Outside of evaluations nothing is counted. */
+let left = Number.POSITIVE_INFINITY
 let evaluations = 0
 
 /** Counts steps; throws an Interruption when there were too many. */
