@@ -7,25 +7,24 @@ import type {
   Expr,
   IdentExpr,
   ListExpr,
-  LiteralExpr,
   MapExpr,
   ParsedAst,
   Reference,
   SelectExpr,
   StructExpr,
 } from './ast.ts'
-import { candidateNames, qualifiedName, qualifiers } from './container.ts'
+import { qualifiedName, qualifiers } from './container.ts'
 import type { Env } from './env.ts'
-import type { FunctionDecl, Overload, VariableDecl } from './library.ts'
+import type { FunctionDecl, Overload } from './library.ts'
+import { constantTypes, Names, type Resolved } from './names.ts'
 import { operators } from './operators.ts'
 import { CelError, type CelIssue } from './source.ts'
 import { isCrossTypeComparison } from './standard-declarations.ts'
+import { isMessageType } from './standard-types.ts'
 import {
   boolType,
-  bytesType,
   type CelType,
   declaredName,
-  doubleType,
   dynType,
   errorType,
   formatType,
@@ -35,15 +34,12 @@ import {
   isOptionalType,
   listType,
   mapType,
-  nullType,
   optionalType,
   sameType,
   stringType,
-  typeTypeOf,
-  uintType,
   unwrapOptional,
 } from './types.ts'
-import { mapParams, mostGeneral, TypeBindings } from './unification.ts'
+import { mapParams, mostGeneral, TypeBindings, TypeSizes } from './unification.ts'
 
 /** The expression with its types; throws a CelError with cel-go's text when it has none. */
 export function check(env: Env, parsed: ParsedAst): CheckedAst {
@@ -54,43 +50,22 @@ export function check(env: Env, parsed: ParsedAst): CheckedAst {
   return { ...parsed, expr, types, references: checker.references, type: types[expr.id]! }
 }
 
-const literalTypes: Record<LiteralExpr['value']['type'], CelType> = {
-  null: nullType,
-  bool: boolType,
-  int: intType,
-  uint: uintType,
-  double: doubleType,
-  string: stringType,
-  bytes: bytesType,
-}
-
 /** Past this many parts a type serves nothing but to exhaust us: each level of `{x: x}` doubles it. */
 const maxTypeSize = 600
-
-/** The variables of a comprehension, innermost first. */
-interface Scope {
-  readonly parent: Scope | undefined
-  readonly variables: ReadonlyMap<string, CelType>
-}
-
-interface Resolved {
-  readonly variable: VariableDecl
-  /** A variable of a comprehension has the same name, so the full name keeps its leading dot. */
-  readonly shadowed: boolean
-}
 
 class Checker {
   readonly issues: CelIssue[] = []
   readonly references: (Reference | undefined)[] = []
   readonly #types: (CelType | undefined)[] = []
   readonly #bindings = new TypeBindings()
-  readonly #sizes = new WeakMap<CelType, number>()
+  readonly #sizes = new TypeSizes()
   readonly #env: Env
+  readonly #names: Names
   readonly #parsed: ParsedAst
-  #scope: Scope | undefined
 
   constructor(env: Env, parsed: ParsedAst) {
     this.#env = env
+    this.#names = new Names(env)
     this.#parsed = parsed
   }
 
@@ -102,7 +77,7 @@ class Checker {
   check(expr: Expr): Expr {
     switch (expr.kind) {
       case 'literal':
-        return this.#typed(expr, literalTypes[expr.value.type])
+        return this.#typed(expr, constantTypes[expr.value.type])
       case 'ident':
         return this.#ident(expr)
       case 'select':
@@ -121,7 +96,7 @@ class Checker {
   }
 
   #ident(expr: IdentExpr): Expr {
-    const resolved = this.#resolve([expr.name])
+    const resolved = this.#names.resolve([expr.name])
     if (resolved) return this.#resolvedIdent(expr, resolved)
     this.#undeclared(expr, expr.name)
     return this.#typed(expr, errorType)
@@ -138,7 +113,7 @@ class Checker {
   #select(expr: SelectExpr): Expr {
     // The whole may be one name with dots.
     const names = qualifiers(expr)
-    const resolved = names && this.#resolve(names)
+    const resolved = names && this.#names.resolve(names)
     if (resolved) return this.#resolvedIdent(expr, resolved)
     const operand = this.check(expr.operand)
     const selected = this.#fieldType(expr, operand, { field: expr.field, optional: false })
@@ -200,17 +175,17 @@ class Checker {
   #call(expr: CallExpr): Expr {
     const args = this.#checkAll(expr.args)
     if (!expr.target) {
-      const found = this.#findFunction(expr.function)
+      const found = this.#names.findFunction(expr.function)
       if (found) return this.#resolveCall({ ...expr, function: found.name, args }, found)
       this.#undeclared(expr, expr.function)
       return this.#typed(expr, errorType)
     }
     // The target may be the namespace of the function.
     const prefix = qualifiedName(expr.target)
-    const namespaced = prefix === undefined ? undefined : this.#findFunction(`${prefix}.${expr.function}`)
+    const namespaced = prefix === undefined ? undefined : this.#names.findFunction(`${prefix}.${expr.function}`)
     if (namespaced) return this.#resolveCall({ ...expr, function: namespaced.name, target: undefined, args }, namespaced)
     const target = this.check(expr.target)
-    const found = this.#findFunction(expr.function)
+    const found = this.#names.findFunction(expr.function)
     if (found) return this.#resolveCall({ ...expr, target, args }, found)
     this.#undeclared(expr, expr.function)
     return this.#typed(expr, errorType)
@@ -311,7 +286,7 @@ class Checker {
   }
 
   #struct(expr: StructExpr): Expr {
-    const found = this.#findType(expr.type)
+    const found = this.#names.findType(expr.type)
     if (!found) {
       this.#undeclared(expr, expr.type)
       return this.#typed(expr, errorType)
@@ -320,7 +295,7 @@ class Checker {
     let { type } = found
     // Wrappers are made by the names they have in protobuf, which their types do not carry.
     const fieldsOf = type.kind === 'object' ? declaredName(type) : found.name
-    if (type.kind !== 'object' && !isWellKnown(type)) {
+    if (type.kind !== 'object' && !isMessageType(type)) {
       this.#issue(expr, `'${declaredName(type)}' is not a message type`)
       type = errorType
     }
@@ -342,17 +317,15 @@ class Checker {
     const iterRange = this.check(expr.iterRange)
     const accuInit = this.check(expr.accuInit)
     const accuType = this.#typeOf(accuInit)
-    const outer = this.#scope
-    this.#scope = { parent: outer, variables: new Map([[expr.accuVar, accuType]]) }
-    const withAccumulator = this.#scope
-    this.#scope = { parent: withAccumulator, variables: this.#iterationTypes(expr, iterRange) }
+    this.#names.enter(new Map([[expr.accuVar, accuType]]))
+    this.#names.enter(this.#iterationTypes(expr, iterRange))
     const loopCondition = this.check(expr.loopCondition)
     this.#assert(loopCondition, boolType)
     const loopStep = this.check(expr.loopStep)
     this.#assert(loopStep, accuType)
-    this.#scope = withAccumulator
+    this.#names.leave()
     const result = this.check(expr.result)
-    this.#scope = outer
+    this.#names.leave()
     return this.#typed({ ...expr, iterRange, accuInit, loopCondition, loopStep, result }, this.#known(this.#typeOf(result)))
   }
 
@@ -397,52 +370,6 @@ class Checker {
     return checked.every((expr, i) => expr === exprs[i]) ? exprs : checked
   }
 
-  // A name with its dots, as a variable of a comprehension, then as one of the environment, a type or a constant.
-  #resolve(names: readonly string[]): Resolved | undefined {
-    const local = this.#localType(names[0]!)
-    if (local) return names.length === 1 ? { variable: { name: names[0]!, type: local }, shadowed: false } : undefined
-    const name = names.join('.')
-    const shadowed = name.startsWith('.') && this.#localType(names[0]!.slice(1)) !== undefined
-    for (const candidate of candidateNames(this.#env.settings.container, name)) {
-      const variable = this.#findGlobal(candidate)
-      if (variable) return { variable, shadowed }
-    }
-    return undefined
-  }
-
-  #localType(name: string): CelType | undefined {
-    for (let scope = this.#scope; scope; scope = scope.parent) {
-      const type = scope.variables.get(name)
-      if (type) return type
-    }
-    return undefined
-  }
-
-  #findGlobal(name: string): VariableDecl | undefined {
-    const variable = this.#env.findVariable(name)
-    if (variable) return variable
-    const type = this.#env.types.findType(name)
-    if (type) return { name, type: typeTypeOf(type) }
-    const value = this.#env.types.findConstant?.(name)
-    return value && { name, type: literalTypes[value.type], value }
-  }
-
-  #findType(name: string): { name: string; type: CelType } | undefined {
-    for (const candidate of candidateNames(this.#env.settings.container, name)) {
-      const type = this.#env.types.findType(candidate)
-      if (type) return { name: candidate, type }
-    }
-    return undefined
-  }
-
-  #findFunction(name: string): FunctionDecl | undefined {
-    for (const candidate of candidateNames(this.#env.settings.container, name)) {
-      const found = this.#env.findFunction(candidate)
-      if (found) return found
-    }
-    return undefined
-  }
-
   #typeOf(expr: Expr): CelType {
     return this.#types[expr.id]!
   }
@@ -461,18 +388,9 @@ class Checker {
   }
 
   #bounded(expr: Expr, type: CelType): CelType {
-    if (this.#sizeOf(type) <= maxTypeSize) return type
+    if (this.#sizes.of(type) <= maxTypeSize) return type
     this.#issue(expr, 'type of expression is too large')
     return errorType
-  }
-
-  #sizeOf(type: CelType): number {
-    if (type.params.length === 0) return 1
-    const known = this.#sizes.get(type)
-    if (known !== undefined) return known
-    const size = type.params.reduce((sum, param) => sum + this.#sizeOf(param), 1)
-    this.#sizes.set(type, size)
-    return size
   }
 
   #mismatch(expr: Expr, expected: CelType, found: CelType): void {
@@ -486,21 +404,4 @@ class Checker {
   #issue({ offset }: { offset: number }, message: string): void {
     this.issues.push({ location: this.#parsed.source.locate(offset), message })
   }
-}
-
-/** Whether protobuf has a message that stands for the type. */
-function isWellKnown(type: CelType): boolean {
-  switch (type.kind) {
-    case 'any':
-    case 'timestamp':
-    case 'duration':
-    case 'dyn':
-    case 'null':
-      return true
-    case 'list':
-      return type.params[0] === dynType
-    case 'map':
-      return type.params[0] === stringType && type.params[1] === dynType
-  }
-  return type.nullable
 }

@@ -42,9 +42,7 @@ class Parser {
   #at = 0
   #token: Token
   // How deep the rules of the grammar that hold others are in themselves.
-  #depth = 0
-  #relationDepth = 0
-  #calcDepth = 0
+  readonly #depths = { expr: 0, relation: 0, calc: 0 }
   // The height of the node read last, counting those that cel-go counts.
   #height = 0
 
@@ -70,10 +68,10 @@ class Parser {
   }
 
   #expr(): Expr {
-    if (++this.#depth > this.#maxDepth) this.#tooDeep()
+    this.#enter('expr')
     const condition = this.#logic(T.or)
     if (this.#token.type !== T.question) {
-      this.#depth--
+      this.#depths.expr--
       return condition
     }
     let height = this.#height
@@ -84,7 +82,7 @@ class Parser {
     this.#expect(T.colon)
     const no = this.#expr()
     this.#height = Math.max(height, this.#height) + 1
-    this.#depth--
+    this.#depths.expr--
     return this.#build.call(id, offset, operators.conditional, undefined, [condition, yes, no])
   }
 
@@ -106,36 +104,26 @@ class Parser {
   }
 
   #relation(): Expr {
-    if (++this.#relationDepth > this.#maxDepth) this.#tooDeep()
-    let left = this.#sum()
-    while (relations.has(this.#token.type)) {
-      // The right side is a relation of its own in the grammar.
-      if (++this.#relationDepth > this.#maxDepth) this.#tooDeep()
-      left = this.#binary(left, () => this.#sum())
-      this.#relationDepth--
-    }
-    this.#relationDepth--
-    return left
+    this.#enter('relation')
+    const expr = this.#chain(relations, 'relation', () => this.#sum())
+    this.#depths.relation--
+    return expr
   }
 
   #sum(): Expr {
-    if (++this.#calcDepth > this.#maxDepth) this.#tooDeep()
-    let left = this.#product()
-    while (sums.has(this.#token.type)) {
-      if (++this.#calcDepth > this.#maxDepth) this.#tooDeep()
-      left = this.#binary(left, () => this.#product())
-      this.#calcDepth--
-    }
-    this.#calcDepth--
-    return left
+    this.#enter('calc')
+    const expr = this.#chain(sums, 'calc', () => this.#chain(products, 'calc', () => this.#unary()))
+    this.#depths.calc--
+    return expr
   }
 
-  #product(): Expr {
-    let left = this.#unary()
-    while (products.has(this.#token.type)) {
-      if (++this.#calcDepth > this.#maxDepth) this.#tooDeep()
-      left = this.#binary(left, () => this.#unary())
-      this.#calcDepth--
+  // The right side of an operator is a rule of its own in the grammar, one deeper.
+  #chain(kinds: ReadonlySet<number>, rule: 'relation' | 'calc', operand: () => Expr): Expr {
+    let left = operand()
+    while (kinds.has(this.#token.type)) {
+      this.#enter(rule)
+      left = this.#binary(left, operand)
+      this.#depths[rule]--
     }
     return left
   }
@@ -291,8 +279,7 @@ class Parser {
     const open = this.#next().start
     const id = this.#build.id()
     const fields: FieldEntry[] = []
-    let height = 0
-    while (this.#token.type !== T.rightBrace && this.#token.type !== T.comma) {
+    this.#elements(T.rightBrace, () => {
       const { start: at } = this.#token
       const optional = this.#accept(T.question)
       const field = this.#next()
@@ -301,16 +288,9 @@ class Parser {
       const fieldId = this.#build.id()
       const issues = this.#build.issues.length
       const value = this.#expr()
-      height = Math.max(height, this.#height)
       if (optional) this.#requireOptionals(at, issues)
       fields.push({ id: fieldId, offset, name: this.#fieldName(field), value, optional })
-      if (this.#token.type !== T.comma || this.#tokens[this.#at + 1]!.type === T.rightBrace) break
-      this.#next()
-      if (this.#token.type === T.comma) throw notAnExpression
-    }
-    this.#accept(T.comma)
-    this.#expect(T.rightBrace)
-    this.#height = height
+    })
     return this.#build.struct(id, open, name, fields)
   }
 
@@ -318,26 +298,19 @@ class Parser {
     const { start } = this.#next()
     const id = this.#build.id()
     const entries: MapEntry[] = []
-    let height = 0
-    while (this.#token.type !== T.rightBrace && this.#token.type !== T.comma) {
+    this.#elements(T.rightBrace, () => {
       const entryId = this.#build.id()
       const at = this.#token.start
       const optional = this.#accept(T.question)
       const issues = this.#build.issues.length
       const key = this.#expr()
-      height = Math.max(height, this.#height)
+      const height = this.#height
       const offset = this.#expect(T.colon).start
       const value = this.#expr()
-      height = Math.max(height, this.#height)
+      this.#height = Math.max(height, this.#height)
       if (optional) this.#requireOptionals(at, issues)
       entries.push({ id: entryId, offset, key, value, optional })
-      if (this.#token.type !== T.comma || this.#tokens[this.#at + 1]!.type === T.rightBrace) break
-      this.#next()
-      if (this.#token.type === T.comma) throw notAnExpression
-    }
-    this.#accept(T.comma)
-    this.#expect(T.rightBrace)
-    this.#height = height
+    })
     return this.#build.map(id, start, entries)
   }
 
@@ -346,23 +319,30 @@ class Parser {
     const id = this.#build.id()
     const elements: Expr[] = []
     const optional: number[] = []
-    let height = 0
-    while (this.#token.type !== T.rightBracket && this.#token.type !== T.comma) {
+    this.#elements(T.rightBracket, () => {
       const at = this.#token.start
       if (this.#accept(T.question)) {
         if (this.#build.env.optionalSyntax) optional.push(elements.length)
         else this.#build.fail(at, "unsupported syntax '?'")
       }
       elements.push(this.#expr())
+    })
+    return this.#build.list(id, start, elements, optional)
+  }
+
+  // Elements with commas between them and perhaps after the last; one comma alone is as good as none.
+  #elements(close: number, read: () => void): void {
+    let height = 0
+    while (this.#token.type !== close && this.#token.type !== T.comma) {
+      read()
       height = Math.max(height, this.#height)
-      if (this.#token.type !== T.comma || this.#tokens[this.#at + 1]!.type === T.rightBracket) break
+      if (this.#token.type !== T.comma || this.#tokens[this.#at + 1]!.type === close) break
       this.#next()
       if (this.#token.type === T.comma) throw notAnExpression
     }
     this.#accept(T.comma)
-    this.#expect(T.rightBracket)
+    this.#expect(close)
     this.#height = height
-    return this.#build.list(id, start, elements, optional)
   }
 
   #expressions(close: number): Expr[] {
@@ -414,7 +394,8 @@ class Parser {
     return token
   }
 
-  #tooDeep(): never {
+  #enter(rule: 'expr' | 'relation' | 'calc'): void {
+    if (++this.#depths[rule] <= this.#maxDepth) return
     throw limitError(this.#build.source, `expression recursion limit exceeded: ${this.#maxDepth}`)
   }
 }

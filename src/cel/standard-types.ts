@@ -32,6 +32,23 @@ export const standardTypes: TypeProvider = {
   construct: constructWellKnown,
 }
 
+/** Whether protobuf has a message that stands for the type, so that it can be made by name. */
+export function isMessageType(type: CelType): boolean {
+  switch (type.kind) {
+    case 'any':
+    case 'timestamp':
+    case 'duration':
+    case 'dyn':
+    case 'null':
+      return true
+    case 'list':
+      return type.params[0] === dynType
+    case 'map':
+      return type.params[0] === stringType && type.params[1] === dynType
+  }
+  return type.nullable
+}
+
 const named = new Map<string, CelType>(
   [boolType, bytesType, doubleType, intType, listOfDyn, mapOfDyn, nullType, stringType, typeType, uintType].map(type => [type.name, type]),
 )

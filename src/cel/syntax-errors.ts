@@ -159,13 +159,13 @@ class Leftovers {
 
   #object({ start, names, fields: given }: ObjectNode): Expr {
     const fields: FieldEntry[] = []
-    for (const [i, field] of given?.names.entries() ?? []) {
+    for (const [i, field] of given?.keys.entries() ?? []) {
       const value = given!.values[i]
       const colon = given!.colons[i]
       if (!colon || !value) break
       const name = fieldName(field.name)
       if (field.optional && !this.#build.env.optionalSyntax) this.#build.fail(field.start, "unsupported syntax '?'")
-      else if (name === undefined) this.#build.fail(given!.names[0]!.start, notAName)
+      else if (name === undefined) this.#build.fail(given!.keys[0]!.start, notAName)
       else fields.push({ id: this.#build.id(), offset: colon.start, name, value: this.visit(value), optional: false })
     }
     return this.#build.struct(this.#build.id(), start, names.map(name => name.text).join('.'), fields)

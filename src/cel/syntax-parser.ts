@@ -9,26 +9,16 @@ import type {
   EmptyNode,
   FieldNode,
   IdentNode,
-  Leaf,
   LiteralNode,
   LogicNode,
+  MemberCallNode,
   NameNode,
   OptionalNode,
+  Pairs,
   SyntaxNode,
   UnaryNode,
 } from './syntax-tree.ts'
-import { first, hasToken, ruleEnd, setOf, type TokenSet } from './token-set.ts'
-
-const relations = setOf(T.equals, T.notEquals, T.in, T.less, T.lessEquals, T.greaterEquals, T.greater)
-const products = setOf(T.star, T.slash, T.percent)
-const sums = setOf(T.minus, T.plus)
-const numbers = setOf(T.int, T.float)
-
-/** What may come after an expression that ends a rule, and in front of those closing something. */
-const end = ruleEnd
-const afterRelation = relations | end
-const afterCalc = products | sums | end
-const afterMember = setOf(T.dot, T.leftBracket) | end
+import { after, ruleEnd as end, first, hasToken, kinds, setOf, type TokenSet } from './token-set.ts'
 
 const literalRules = new Map<number, LiteralNode['rule']>([
   [T.uint, 'uint'],
@@ -38,6 +28,12 @@ const literalRules = new Map<number, LiteralNode['rule']>([
   [T.false, 'false'],
   [T.null, 'null'],
 ])
+
+/** Tells where in its rule the parser is: recovery depends on it. */
+type At = (place: string) => void
+
+/** Hands out a node as soon as it is begun, so that it stays when the rest of it fails. */
+type Made = (node: SyntaxNode) => void
 
 /** The methods are the rules of the grammar. */
 export class SyntaxParser {
@@ -88,12 +84,12 @@ export class SyntaxParser {
     const { offset: start } = this.#in
     let node: SyntaxNode = this.#empty()
     this.#in.rule('relation', follow, () => {
-      node = this.#calc(0, afterRelation)
-      while (binding <= 1 && hasToken(relations, this.#in.peek())) {
+      node = this.#calc(0, after.relation)
+      while (binding <= 1 && hasToken(kinds.relations, this.#in.peek())) {
         const binary: BinaryNode = { rule: 'binary', start, left: node }
         node = binary
         binary.op = this.#in.take()
-        binary.right = this.#relation(2, afterRelation)
+        binary.right = this.#relation(2, after.relation)
       }
     })
     return node
@@ -103,14 +99,14 @@ export class SyntaxParser {
     const { offset: start } = this.#in
     let node: SyntaxNode = this.#empty()
     this.#in.rule('calc', follow, () => {
-      node = this.#unary(afterCalc)
+      node = this.#unary(after.calc)
       for (;;) {
-        const level = hasToken(products, this.#in.peek()) ? 2 : hasToken(sums, this.#in.peek()) ? 1 : 0
+        const level = hasToken(kinds.products, this.#in.peek()) ? 2 : hasToken(kinds.sums, this.#in.peek()) ? 1 : 0
         if (level === 0 || level < binding) return
         const binary: BinaryNode = { rule: 'binary', start, left: node }
         node = binary
         binary.op = this.#in.take()
-        binary.right = this.#calc(level + 1, afterCalc)
+        binary.right = this.#calc(level + 1, after.calc)
       }
     })
     return node
@@ -152,7 +148,7 @@ export class SyntaxParser {
   #beginsNegativeNumber(): boolean {
     const after = this.#in.peek(2)
     if (!hasToken(first.member, after)) this.#in.noWayOn(2)
-    return hasToken(numbers, after)
+    return hasToken(kinds.numbers, after)
   }
 
   #anotherMinus(): boolean {
@@ -168,7 +164,7 @@ export class SyntaxParser {
     const { offset: start } = this.#in
     let node: SyntaxNode = this.#empty()
     this.#in.rule('member', follow, state => {
-      node = this.#primary(afterMember)
+      node = this.#primary(after.member)
       for (;;) {
         const next = this.#in.peek()
         if (next === T.leftBracket) this.#index(start, node, state, made => (node = made))
@@ -181,25 +177,21 @@ export class SyntaxParser {
           const select: SyntaxNode = { rule: 'select', start, operand: node, op: this.#in.take() }
           node = select
           if (this.#in.peek() === T.question) select.optional = this.#in.take()
-          select.name = this.#name(afterMember)
+          select.name = this.#name(after.member)
         }
       }
     })
     return node
   }
 
-  #memberCall(start: number, operand: SyntaxNode, state: (at: string) => void, made: (node: SyntaxNode) => void): void {
+  #memberCall(start: number, operand: SyntaxNode, state: At, made: Made): void {
     this.#in.take()
     const call: SyntaxNode = { rule: 'memberCall', start, operand, name: this.#in.take(), open: this.#in.take() }
     made(call)
-    state('arguments')
-    this.#in.sync(first.expr | setOf(T.rightParen))
-    if (hasToken(first.expr, this.#in.peek())) call.args = this.#exprList(setOf(T.rightParen))
-    state('close arguments')
-    this.#in.match(T.rightParen, afterMember)
+    this.#arguments(call, state, after.member)
   }
 
-  #index(start: number, operand: SyntaxNode, state: (at: string) => void, made: (node: SyntaxNode) => void): void {
+  #index(start: number, operand: SyntaxNode, state: At, made: Made): void {
     const index: SyntaxNode = { rule: 'index', start, operand, op: this.#in.take() }
     made(index)
     state('index')
@@ -207,7 +199,7 @@ export class SyntaxParser {
     if (this.#in.peek() === T.question) index.optional = this.#in.take()
     index.index = this.#expr(setOf(T.rightBracket))
     state('close index')
-    this.#in.match(T.rightBracket, afterMember)
+    this.#in.match(T.rightBracket, after.member)
   }
 
   #primary(follow: TokenSet): SyntaxNode {
@@ -238,7 +230,7 @@ export class SyntaxParser {
     return node
   }
 
-  #named(state: (at: string) => void, made: (node: SyntaxNode) => void): void {
+  #named(state: At, made: Made): void {
     const { offset: start } = this.#in
     const dots = this.#in.peek() === T.dot ? 1 : 0
     if (this.#in.peek(dots + 1) !== T.identifier) this.#in.noWayOn(dots + 1)
@@ -253,11 +245,15 @@ export class SyntaxParser {
     node.name = this.#in.take()
     if (node.rule === 'ident') return
     node.open = this.#in.take()
+    this.#arguments(node, state, end)
+  }
+
+  #arguments(call: CallNode | MemberCallNode, state: At, next: TokenSet): void {
     state('arguments')
     this.#in.sync(first.expr | setOf(T.rightParen))
-    if (hasToken(first.expr, this.#in.peek())) node.args = this.#exprList(setOf(T.rightParen))
+    if (hasToken(first.expr, this.#in.peek())) call.args = this.#exprList(setOf(T.rightParen))
     state('close arguments')
-    this.#in.match(T.rightParen, end)
+    this.#in.match(T.rightParen, next)
   }
 
   #beginsObject(ahead: number): boolean {
@@ -269,7 +265,7 @@ export class SyntaxParser {
     return false
   }
 
-  #object(state: (at: string) => void, made: (node: SyntaxNode) => void): void {
+  #object(state: At, made: Made): void {
     const node: SyntaxNode = { rule: 'object', start: this.#in.offset, names: [] }
     made(node)
     if (this.#in.peek() === T.dot) node.leadingDot = this.#in.take()
@@ -283,24 +279,14 @@ export class SyntaxParser {
     state('fields')
     this.#in.sync(first.field | closing)
     if (hasToken(first.field, this.#in.peek())) {
-      node.fields = { names: [], colons: [], values: [] }
-      this.#fields(node.fields, closing)
+      const fields: Pairs<FieldNode> = { keys: [], colons: [], values: [] }
+      node.fields = fields
+      this.#in.rule('fieldInitializerList', closing, at => this.#pairs(fields, () => this.#field(setOf(T.colon)), first.field, at))
     }
     this.#closing(T.rightBrace, at => state(`object ${at}`))
   }
 
-  #fields(fields: { names: FieldNode[]; colons: Leaf[]; values: SyntaxNode[] }, follow: TokenSet): void {
-    this.#in.rule('fieldInitializerList', follow, state => {
-      do {
-        fields.names.push(this.#field(setOf(T.colon)))
-        state(fields.colons.length === 0 ? 'colon' : 'next colon')
-        fields.colons.push(this.#in.match(T.colon, first.expr))
-        fields.values.push(this.#expr(setOf(T.comma) | end))
-      } while (this.#another(first.field))
-    })
-  }
-
-  #list(state: (at: string) => void, made: (node: SyntaxNode) => void): void {
+  #list(state: At, made: Made): void {
     const node: SyntaxNode = { rule: 'list', start: this.#in.offset, open: this.#in.take() }
     made(node)
     const closing = setOf(T.comma, T.rightBracket)
@@ -317,25 +303,28 @@ export class SyntaxParser {
     this.#closing(T.rightBracket, at => state(`list ${at}`))
   }
 
-  #map(state: (at: string) => void, made: (node: SyntaxNode) => void): void {
+  #map(state: At, made: Made): void {
     const node: SyntaxNode = { rule: 'map', start: this.#in.offset, open: this.#in.take() }
     made(node)
     const closing = setOf(T.comma, T.rightBrace)
     state('entries')
     this.#in.sync(first.optionalExpr | closing)
     if (hasToken(first.optionalExpr, this.#in.peek())) {
-      const entries = { keys: [] as OptionalNode[], colons: [] as Leaf[], values: [] as SyntaxNode[] }
+      const entries: Pairs<OptionalNode> = { keys: [], colons: [], values: [] }
       node.entries = entries
-      this.#in.rule('mapInitializerList', closing, inner => {
-        do {
-          entries.keys.push(this.#optionalExpr(setOf(T.colon)))
-          inner(entries.colons.length === 0 ? 'colon' : 'next colon')
-          entries.colons.push(this.#in.match(T.colon, first.expr))
-          entries.values.push(this.#expr(setOf(T.comma) | end))
-        } while (this.#another(first.optionalExpr))
-      })
+      const key = () => this.#optionalExpr(setOf(T.colon))
+      this.#in.rule('mapInitializerList', closing, at => this.#pairs(entries, key, first.optionalExpr, at))
     }
     this.#closing(T.rightBrace, at => state(`map ${at}`))
+  }
+
+  #pairs<Key>(pairs: Pairs<Key>, key: () => Key, firstOfKey: TokenSet, state: At): void {
+    do {
+      pairs.keys.push(key())
+      state(pairs.colons.length === 0 ? 'colon' : 'next colon')
+      pairs.colons.push(this.#in.match(T.colon, first.expr))
+      pairs.values.push(this.#expr(setOf(T.comma) | end))
+    } while (this.#another(firstOfKey))
   }
 
   // A comma goes on with the list only when one of its elements follows: it may also be the last.
@@ -345,7 +334,7 @@ export class SyntaxParser {
     return true
   }
 
-  #closing(close: number, state: (at: string) => void): void {
+  #closing(close: number, state: At): void {
     state('last comma')
     this.#in.sync(setOf(T.comma, close))
     if (this.#in.peek() === T.comma) this.#in.take()

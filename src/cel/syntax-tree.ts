@@ -86,10 +86,17 @@ export interface ListNode extends Rule {
   elements?: readonly OptionalNode[]
 }
 
+/** Names or keys with what they stand for; of the last pair parts may be missing. */
+export interface Pairs<Key> {
+  readonly keys: Key[]
+  readonly colons: Leaf[]
+  readonly values: SyntaxNode[]
+}
+
 export interface MapNode extends Rule {
   readonly rule: 'map'
   open?: Leaf
-  entries?: { readonly keys: OptionalNode[]; readonly colons: Leaf[]; readonly values: SyntaxNode[] }
+  entries?: Pairs<OptionalNode>
 }
 
 export interface ObjectNode extends Rule {
@@ -97,7 +104,7 @@ export interface ObjectNode extends Rule {
   leadingDot?: Leaf
   readonly names: Leaf[]
   open?: Leaf
-  fields?: { readonly names: FieldNode[]; readonly colons: Leaf[]; readonly values: SyntaxNode[] }
+  fields?: Pairs<FieldNode>
 }
 
 export interface LiteralNode extends Rule {

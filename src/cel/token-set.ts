@@ -20,6 +20,21 @@ export const first = (() => {
   return { literal, member, expr, name, optionalExpr: expr | setOf(T.question), field: name | setOf(T.question) }
 })()
 
+/** Kinds of operators, and numbers. */
+export const kinds = {
+  relations: setOf(T.equals, T.notEquals, T.in, T.less, T.lessEquals, T.greaterEquals, T.greater),
+  products: setOf(T.star, T.slash, T.percent),
+  sums: setOf(T.minus, T.plus),
+  numbers: setOf(T.int, T.float),
+}
+
+/** What may come after the rules that go on with themselves. */
+export const after = {
+  relation: kinds.relations | ruleEnd,
+  calc: kinds.products | kinds.sums | ruleEnd,
+  member: setOf(T.dot, T.leftBracket) | ruleEnd,
+}
+
 const displayNames: readonly string[] = [
   '<EOF>',
   ...['==', '!=', 'in', '<', '<=', '>=', '>', '&&', '||', '[', ']', '{', '}', '(', ')', '.', ',', '-', '!', '?', ':', '+', '*', '/', '%'],

@@ -96,6 +96,20 @@ export class TypeBindings {
   }
 }
 
+/** Of how many parts types are made, remembered: counting shared parts anew would take as long as there are parts. */
+export class TypeSizes {
+  readonly #known = new WeakMap<CelType, number>()
+
+  of(type: CelType): number {
+    if (type.params.length === 0) return 1
+    const known = this.#known.get(type)
+    if (known !== undefined) return known
+    const size = type.params.reduce((sum, param) => sum + this.of(param), 1)
+    this.#known.set(type, size)
+    return size
+  }
+}
+
 /** The type with its parameters replaced; itself when none changed. */
 export function mapParams(type: CelType, replace: (param: CelType) => CelType): CelType {
   if (type.params.length === 0) return type
