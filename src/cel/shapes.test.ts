@@ -51,6 +51,8 @@ test('without a schema whole numbers are ints and others doubles', () => {
   assert.equal(dynShape.read(3), 3)
   assert.deepEqual(dynShape.read(3.5), new CelDouble(3.5))
   assert.deepEqual(dynShape.read(1e300), new CelDouble(1e300))
+  assert.equal(dynShape.read(2n ** 60n), 2n ** 60n)
+  assert.deepEqual(dynShape.read(2n ** 64n), new CelDouble(2 ** 64))
   assert.equal(dynShape.read(null), null)
   assert.equal(list(dynShape.read([1, [2]])).size, 2)
 })

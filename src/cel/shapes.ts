@@ -7,7 +7,7 @@ import { checkedInt, durationOf } from './int64.ts'
 import { fieldsOf, JsonFields, JsonList, JsonMap, PreservedJson, type Shape, type ShapeField, type ShapeFields } from './json-values.ts'
 import { KeyedList, SetList } from './keyed-lists.ts'
 import { parseDurationValue, parseTimestamp } from './times.ts'
-import { CelDouble, CelTimestamp, type CelValue, fault, noSuchOverload } from './values.ts'
+import { CelDouble, type CelInt, CelTimestamp, type CelValue, fault, intOf, noSuchOverload } from './values.ts'
 
 const missing = fault('invalid data, got null for schema with nullable=false')
 
@@ -21,7 +21,8 @@ export const dynShape: Shape = {
   read(json) {
     switch (typeof json) {
       case 'number':
-        return Number.isSafeInteger(json) ? json + 0 : new CelDouble(json)
+      case 'bigint':
+        return wholeOf(json) ?? new CelDouble(Number(json))
       case 'object':
         if (json === null) return null
         return Array.isArray(json) ? new JsonList(json, dynShape) : new JsonMap(json, dynShape)
@@ -44,8 +45,11 @@ export const intOrStringShape = shape(json =>
   typeof json === 'string' ? json : (wholeOf(json) ?? fault('invalid data, expected XIntOrString value to be either a string or integer')),
 )
 
-const wholeOf = (json: Json): CelValue | undefined =>
-  typeof json === 'number' ? (Number.isSafeInteger(json) ? json + 0 : undefined) : typeof json === 'bigint' ? json : undefined
+/** The int of a whole number; undefined for others, and for those beyond 64 bits, which Go reads as floats. */
+function wholeOf(json: Json): CelInt | undefined {
+  if (typeof json === 'number') return Number.isSafeInteger(json) ? json + 0 : undefined
+  return typeof json === 'bigint' && BigInt.asIntN(64, json) === json ? intOf(json) : undefined
+}
 
 /** A shape of strings that mean something else; undefined from `read` is a fault that names the format. */
 function textShape(format: string, read: (text: string) => CelValue | undefined): Shape {
