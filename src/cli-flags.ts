@@ -138,7 +138,7 @@ export const FLAGS: readonly Flag[] = [
   {
     name: 'authorization-mode',
     takes: 'LIST',
-    doc: 'who decides what users may do, asked in order: RBAC (default), AlwaysAllow, AlwaysDeny',
+    doc: 'who decides what users may do, asked in order: RBAC (default), Node, AlwaysAllow, AlwaysDeny',
     read: (v, c) => (c.authorizationMode = v.split(',')),
   },
   {

@@ -177,6 +177,34 @@ test('certificates name users and groups', patient, async t => {
   assert.equal(await statusOf(server, CONFIG_MAPS, other), 403)
 })
 
+test('with the mode Node a kubelet reads what its own pods use', patient, async t => {
+  const authority = issueAuthority('ours', validity)
+  const file = join(temporaryDirectory(t), 'ca.pem')
+  writeFileSync(file, authority.cert)
+  const server = await startServer(t, '--client-ca-file', file, '--authorization-mode=Node,RBAC')
+  const kubelet = (name: string) => issueClient(authority, { commonName: `system:node:${name}`, organizations: ['system:nodes'] }, validity)
+  const SECRETS = '/api/v1/namespaces/default/secrets'
+  for (const name of ['used', 'other']) await arrange(server, 'POST', SECRETS, { metadata: { name } })
+  const spec = {
+    nodeName: 'n1',
+    containers: [{ name: 'c', image: 'i' }],
+    volumes: [{ name: 'v', secret: { secretName: 'used' } }],
+    automountServiceAccountToken: false,
+  }
+  await eventually('the account of the namespace', async () =>
+    (await statusOf(server, '/api/v1/namespaces/default/serviceaccounts/default', {})) === 200 ? true : undefined,
+  )
+  await arrange(server, 'POST', '/api/v1/namespaces/default/pods', { metadata: { name: 'p' }, spec })
+  const [n1, n2] = [kubelet('n1'), kubelet('n2')]
+  assert.equal(await statusOf(server, `${SECRETS}/used`, n1), 200)
+  assert.equal(await statusOf(server, `${SECRETS}/other`, n1), 403)
+  assert.equal(await statusOf(server, `${SECRETS}/used`, n2), 403)
+  assert.equal(await statusOf(server, '/api/v1/pods?fieldSelector=spec.nodeName%3Dn1', n1), 200)
+  assert.equal(await statusOf(server, '/api/v1/pods?fieldSelector=spec.nodeName%3Dn2', n1), 403)
+  assert.equal(await statusOf(server, '/api/v1/nodes/n1', n1), 404, 'a node may ask for itself before it is there')
+  assert.match((await ask(server, '/api/v1/nodes/n2', n1)).json.message, /: node: node 'n1' cannot read 'n2', only its own Node object$/)
+})
+
 test('kubectl auth tells what may be done', patient, async t => {
   const server = await startServer(t)
   await createRole(server, 'reader', rule('get list', 'configmaps'))
@@ -223,7 +251,10 @@ test('other modes allow everything, or nothing but to the admin; unknown ones ar
   assert.equal(await statusOf(closed, '/api', {}), 200)
   const unknown = await keelson('serve', '--authorization-mode', 'RBAC,Whim')
   assert.equal(unknown.code, 1)
-  assert.match(unknown.stderr, /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, AlwaysAllow, AlwaysDeny/)
+  assert.match(
+    unknown.stderr,
+    /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, Node, AlwaysAllow, AlwaysDeny/,
+  )
 })
 
 test('roles of the server come back at the next start, and what was added to them stays', patient, async t => {

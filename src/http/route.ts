@@ -42,7 +42,15 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   const attributes: Attributes = {
     verb: viaWatch ? 'watch' : (verbOf(asked, place) ?? ''),
     path,
-    resource: { group, version, plural, subresource, namespace, name: name === '' ? nameInSelector(query) : name },
+    resource: {
+      group,
+      version,
+      plural,
+      subresource,
+      namespace,
+      name: name === '' ? nameInSelector(query) : name,
+      ...(name === '' && query.has('fieldSelector') && { fieldSelector: query.get('fieldSelector')! }),
+    },
   }
   return { attributes, query, ...resolve(asked, place, catalog.find(group, version, plural)) }
 }

@@ -1,5 +1,6 @@
 /** What kinds may ask of the server about access: who bears a token, who may do what, and a token for one of its own. */
 import type { User } from './kind.ts'
+import type { FieldTerms } from './selectors.ts'
 
 /** What somebody wants to do, known from method and path alone: unknown resources are asked for like known ones. */
 export type Attributes = {
@@ -13,6 +14,8 @@ export type Attributes = {
     readonly subresource: string
     readonly namespace: string
     readonly name: string
+    /** What a list, watch or deletion of many is narrowed to, as written or taken apart. */
+    readonly fieldSelector?: string | FieldTerms
   }
 }
 

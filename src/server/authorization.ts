@@ -2,6 +2,9 @@
 import type { May, Roles } from '../admission/permission.ts'
 import type { Authorizer, RuleResolver } from '../authz/authorizer.ts'
 import { alwaysAllow, alwaysDeny, inTurn, type NamedAuthorizer } from '../authz/modes.ts'
+import { NodeGraph } from '../authz/node/graph.ts'
+import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
+import { RELATING, type RelatingResource } from '../authz/node/relations.ts'
 import { rbacAuthorizer, rulesOf, rulesOfUser } from '../authz/rbac.ts'
 import type { Caches } from '../cache/caches.ts'
 import { startClusterRoleAggregationController } from '../controllers/clusterroleaggregation/controller.ts'
@@ -11,6 +14,7 @@ import type { Catalog } from '../registry/catalog.ts'
 import { LocalClient } from '../registry/local-client.ts'
 import type { Store } from '../storage/store.ts'
 import { type AUTHORIZATION_MODES, type Config, runsController } from './config.ts'
+import { type Noted, noteChanges } from './note-changes.ts'
 import { ensureClusterRoles, ensureNamespaceRoles, MANAGER, openRoleIndex } from './roles.ts'
 
 export type AuthorizationParts = {
@@ -37,6 +41,17 @@ export interface Authorization {
   start(): Promise<void>
 }
 
+/** What relates objects to nodes, in the caches and kept up to date. */
+function openNodeGraph({ catalog, caches }: AuthorizationParts, groupDomain: string): NodeGraph {
+  const graph = new NodeGraph()
+  for (const [plural, prefix] of Object.entries(RELATING) as [RelatingResource, string][]) {
+    const resource = catalog.find(prefix === '' ? '' : prefix + groupDomain, 'v1', plural)
+    const noting = { put: (noted: Noted) => graph.put(plural, noted), remove: (named: Omit<Noted, 'read'>) => graph.remove(plural, named) }
+    if (resource) noteChanges(caches, resource, noting)
+  }
+  return graph
+}
+
 /** Nobody gives up on what plugins ask. */
 const UNHURRIED = new AbortController()
 const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
@@ -49,6 +64,7 @@ export function openAuthorization(config: Config, parts: AuthorizationParts): Au
     RBAC: () => rbacAuthorizer(roles, groupDomain),
     AlwaysAllow: () => alwaysAllow,
     AlwaysDeny: () => alwaysDeny,
+    Node: () => nodeAuthorizer({ graph: openNodeGraph(parts, groupDomain), groupDomain, gate }),
   }
   const authorizer = inTurn(config.authorizationMode.map(mode => byMode[mode as keyof typeof byMode]()))
   const clientOf = (manager: string) =>

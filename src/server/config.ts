@@ -75,7 +75,7 @@ export const CONTROLLERS = [
 ] as const
 
 /** The ways there are to decide what users may do. */
-export const AUTHORIZATION_MODES = ['RBAC', 'AlwaysAllow', 'AlwaysDeny'] as const
+export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'AlwaysAllow', 'AlwaysDeny'] as const
 
 /** Whether a controller runs: named, or not taken out of all. */
 export function runsController({ controllers }: Config, name: (typeof CONTROLLERS)[number]): boolean {

@@ -5,14 +5,13 @@ import { clusterPolicy, namespacePolicy, type Wanted } from '../authz/bootstrap/
 import { missingFromBinding, missingFromRole } from '../authz/bootstrap/reconcile.ts'
 import { ROLE_RESOURCES, RoleIndex, type RoleResource } from '../authz/role-index.ts'
 import type { Caches } from '../cache/caches.ts'
-import type { Version } from '../cache/version.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { LocalClient } from '../registry/local-client.ts'
 import { type Seed, seed } from '../registry/seed.ts'
-import { readStored } from '../registry/stored-form.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
+import { type Noted, noteChanges } from './note-changes.ts'
 
 type Parts = { readonly catalog: Catalog; readonly groupDomain: string }
 
@@ -21,17 +20,8 @@ export function openRoleIndex({ catalog, groupDomain, caches }: Parts & { readon
   const index = new RoleIndex()
   for (const plural of ROLE_RESOURCES) {
     const resource = roleResource({ catalog, groupDomain }, plural)
-    if (!resource) continue
-    const note = (version: Version) => {
-      const { namespace, name } = version
-      index.put(plural, { namespace, name, read: () => (version.fault === undefined ? readStored(version.json).value : undefined) })
-    }
-    const cache = caches.of(resource)
-    for (const version of cache.current()) note(version)
-    cache.watchers.add({
-      selection: { namespace: '', name: '' },
-      receive: (_, version) => (version.deleted ? index.remove(plural, version) : note(version)),
-    })
+    const noting = { put: (noted: Noted) => index.put(plural, noted), remove: (named: Omit<Noted, 'read'>) => index.remove(plural, named) }
+    if (resource) noteChanges(caches, resource, noting)
   }
   return index
 }

@@ -3,7 +3,7 @@ import type { Attributes, Decision } from '../../schema/access.ts'
 import type { Asked, User } from '../../schema/kind.ts'
 import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
-import { parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
+import { type FieldTerms, parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
 import { internalForm } from '../shapes/internal-form.ts'
 import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../shapes/meta.ts'
@@ -119,7 +119,20 @@ function statusOf({ verdict, reason }: Decision, evaluationError: string): Statu
 function attributesOf({ resourceAttributes, nonResourceAttributes }: Wanted): Attributes {
   if (!resourceAttributes) return { verb: nonResourceAttributes?.verb ?? '', path: nonResourceAttributes?.path ?? '' }
   const { verb = '', group = '', version, resource: plural = '', subresource = '', namespace = '', name = '' } = resourceAttributes
-  return { verb, path: '', resource: { group, version: version || '*', plural, subresource, namespace, name } }
+  const fieldSelector = fieldTermsOf(resourceAttributes)
+  const resource = { group, version: version || '*', plural, subresource, namespace, name }
+  return { verb, path: '', resource: fieldSelector ? { ...resource, fieldSelector } : resource }
+}
+
+/** What can be read of the selector of fields. */
+function fieldTermsOf({ fieldSelector }: ResourceAttributes): FieldTerms | string | undefined {
+  const { rawSelector, requirements = [] } = fieldSelector ?? {}
+  if (requirements.length === 0) return rawSelector
+  return requirements.filter(isFieldTerm).map(({ key, operator, values }) => ({
+    field: key,
+    operator: operator === 'In' ? '=' : '!=',
+    value: values![0]!,
+  }))
 }
 
 function* validateOneOf(spec: Wanted, at: Ref<Wanted>): Iterable<FieldError> {

@@ -1,0 +1,89 @@
+/** What an object says about which others a node needs: a pod needs the secrets, maps, claims and accounts that it names. */
+import type { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
+import type { Pod } from '../../kinds/core/pod.ts'
+import type { Container, EphemeralContainer } from '../../kinds/shapes/pod/container.ts'
+import { containersOf } from '../../kinds/shapes/pod/containers.ts'
+import { secretNames } from '../../kinds/shapes/pod/secret-names.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+
+/** An object as the graph knows it: its resource, namespace and name. */
+export type Vertex = string
+/** Whoever may see the second may see the first. */
+export type Edge = readonly [from: Vertex, to: Vertex]
+
+export const vertex = (plural: string, namespace: string, name: string): Vertex => `${plural} ${namespace}/${name}`
+export const nodeVertex = (name: string): Vertex => vertex('nodes', '', name)
+
+/** The resources whose objects relate others to nodes, under the domain's groups. */
+export const RELATING = {
+  pods: '',
+  persistentvolumes: '',
+  volumeattachments: 'storage.',
+  resourceslices: 'resource.',
+  podcertificaterequests: 'certificates.',
+} as const
+export type RelatingResource = keyof typeof RELATING
+
+/** What follows from an object. */
+export function edgesOf(plural: RelatingResource, object: AnyObject): Edge[] {
+  const { namespace = '', name = '' } = object.metadata
+  if (plural === 'pods') return podEdges(object as unknown as ObjectOf<typeof Pod>)
+  if (plural === 'persistentvolumes') return volumeEdges(object as unknown as ObjectOf<typeof PersistentVolume>)
+  const node: string = object['spec']?.nodeName ?? ''
+  return node === '' ? [] : [[vertex(plural, namespace, name), nodeVertex(node)]]
+}
+
+const MIRROR = 'kubernetes.io/config.mirror'
+
+function podEdges({ metadata, spec, status }: ObjectOf<typeof Pod>): Edge[] {
+  const { namespace = '', name = '', annotations = {} } = metadata
+  if (!spec.nodeName) return []
+  const pod = vertex('pods', namespace, name)
+  const edges: Edge[] = [[pod, nodeVertex(spec.nodeName)]]
+  // Nodes create such pods themselves: what they name must not give them anything.
+  if (Object.hasOwn(annotations, MIRROR)) return edges
+  const need = (plural: string, needed: string | undefined) => {
+    if (needed) edges.push([vertex(plural, namespace, needed), pod])
+  }
+  need('serviceaccounts', spec.serviceAccountName)
+  for (const secret of secretNames(spec)) need('secrets', secret)
+  for (const container of containersOf(spec)) for (const map of environmentMaps(container)) need('configmaps', map)
+  for (const volume of spec.volumes ?? []) {
+    need('configmaps', volume.configMap?.name)
+    for (const { configMap } of volume.projected?.sources ?? []) need('configmaps', configMap?.name)
+    need('persistentvolumeclaims', volume.persistentVolumeClaim?.claimName ?? (volume.ephemeral && `${name}-${volume.name}`))
+  }
+  // A claim made from a template has a name once it is made, and that is told in the status.
+  for (const { name: label, resourceClaimName } of spec.resourceClaims ?? []) {
+    const made = status.resourceClaimStatuses?.find(each => each.name === label)
+    need('resourceclaims', resourceClaimName ?? made?.resourceClaimName)
+  }
+  need('resourceclaims', status.extendedResourceClaimStatus?.resourceClaimName)
+  return edges
+}
+
+function* environmentMaps({ env = [], envFrom = [] }: Container | EphemeralContainer): Iterable<string | undefined> {
+  for (const { valueFrom } of env) yield valueFrom?.configMapKeyRef?.name
+  for (const { configMapRef } of envFrom) yield configMapRef?.name
+}
+
+type SecretReference = { readonly name?: string | undefined; readonly namespace?: string | undefined }
+
+/** A bound volume is needed by whoever needs its claim, and with it the secrets that nodes mount it with. */
+function volumeEdges({ metadata: { name = '' }, spec }: ObjectOf<typeof PersistentVolume>): Edge[] {
+  const { claimRef } = spec
+  if (!claimRef) return []
+  const volume = vertex('persistentvolumes', '', name)
+  const home = claimRef.namespace ?? ''
+  const edges: Edge[] = [[volume, vertex('persistentvolumeclaims', home, claimRef.name ?? '')]]
+  const need = (ref: SecretReference | null | undefined, fallback: string) => {
+    if (ref?.name) edges.push([vertex('secrets', ref.namespace || fallback, ref.name), volume])
+  }
+  const { azureFile, cephfs, flexVolume, rbd, scaleIO, iscsi, cinder, storageos, csi } = spec
+  if (azureFile) need({ name: azureFile.secretName, namespace: azureFile.secretNamespace ?? undefined }, home)
+  for (const source of [cephfs, flexVolume, rbd, scaleIO, iscsi]) need(source?.secretRef, home)
+  for (const source of [cinder, storageos]) need(source?.secretRef, '')
+  for (const ref of [csi?.nodePublishSecretRef, csi?.nodeStageSecretRef, csi?.nodeExpandSecretRef]) need(ref, '')
+  return edges
+}
