@@ -4,8 +4,8 @@ import { nameIsDNSLabel, nameIsDNSSubdomain } from '../../lib/names.ts'
 import type { Library } from '../library.ts'
 import { boolType, type CelType, objectType, stringType } from '../types.ts'
 import { type CelFault, CelOpaque, type CelValue, fault, noSuchOverload } from '../values.ts'
+import { actualSize, unitCost } from './call-costs.ts'
 import { fn, member } from './declare.ts'
-import { actualSize, unitCost } from './runtime-cost.ts'
 
 export const authorizerType = objectType('kubernetes.authorization.Authorizer')
 export const pathCheckType = objectType('kubernetes.authorization.PathCheck')

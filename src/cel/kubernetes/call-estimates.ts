@@ -68,7 +68,7 @@ const selector: Estimate = ({ args: [first] }, estimator) => {
 }
 
 /** Elements of a list as a node, so that their sizes can be asked for. */
-export const elementNode = ({ type, path }: CostNode): CostNode | undefined =>
+const elementNode = ({ type, path }: CostNode): CostNode | undefined =>
   type.params[0] && { type: type.params[0], path: path && [...path, '@items'] }
 
 const eachElement: Estimate = ({ function: name, target }, estimator) => {

@@ -5,8 +5,8 @@ import { checkRequestUri, UrlError } from '../../lib/request-uri.ts'
 import type { Library } from '../library.ts'
 import { listType, objectType, optionalType, stringType } from '../types.ts'
 import { type CelFault, CelOpaque, CelOptional, type CelValue, listOf, noSuchOverload, optionalNone } from '../values.ts'
+import { matchingCost, unitCost } from './call-costs.ts'
 import { fn, global, member } from './declare.ts'
-import { matchingCost, unitCost } from './runtime-cost.ts'
 
 export const formatType = objectType('kubernetes.NamedFormat')
 

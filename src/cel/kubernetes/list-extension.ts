@@ -17,8 +17,8 @@ import {
   uintType,
 } from '../types.ts'
 import { type CelInt, CelList, type CelValue, elementsOf, fault, isInt, listOf, noSuchOverload, runtimeType } from '../values.ts'
+import { actualSize, allocation } from './call-costs.ts'
 import { fn, global, member } from './declare.ts'
-import { actualSize, allocation } from './runtime-cost.ts'
 
 /** The types whose values have an order; overloads are named after them. */
 export const sortableTypes = [intType, uintType, doubleType, boolType, durationType, timestampType, stringType, bytesType]

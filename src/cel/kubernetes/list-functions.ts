@@ -18,8 +18,8 @@ import {
   uintType,
 } from '../types.ts'
 import { CelDouble, CelDuration, CelFault, CelList, CelUint, type CelValue, elementsOf, fault, isInt, noSuchOverload } from '../values.ts'
+import { wholeTraversal } from './call-costs.ts'
 import { fn, member } from './declare.ts'
-import { wholeTraversal } from './runtime-cost.ts'
 
 const summable: readonly (readonly [string, CelType, CelValue])[] = [
   ['int', intType, 0],

@@ -24,8 +24,8 @@ import {
 import type { Library } from '../library.ts'
 import { boolType, intType, opaqueType, stringType } from '../types.ts'
 import { CelFault, CelOpaque, type CelValue, noSuchOverload } from '../values.ts'
+import { actualSize, doubleTraversal, perCharacter, traversal, unitCost } from './call-costs.ts'
 import { attempt, fn, global, member } from './declare.ts'
-import { actualSize, doubleTraversal, perCharacter, traversal, unitCost } from './runtime-cost.ts'
 
 export const ipType = opaqueType('net.IP')
 export const cidrType = opaqueType('net.CIDR')

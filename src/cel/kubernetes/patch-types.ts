@@ -5,8 +5,8 @@ import { equalValues } from '../equality.ts'
 import type { Library } from '../library.ts'
 import { type CelType, dynType, objectType, stringType } from '../types.ts'
 import { type CelFault, CelList, CelMap, type CelValue, elementsOf, fault } from '../values.ts'
+import { traversal } from './call-costs.ts'
 import { fn, global } from './declare.ts'
-import { traversal } from './runtime-cost.ts'
 
 export const objectTypeName = 'Object'
 export const jsonPatchType = objectType('JSONPatch')

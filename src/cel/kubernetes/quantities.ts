@@ -13,8 +13,8 @@ import {
 import type { Library } from '../library.ts'
 import { boolType, doubleType, intType, objectType, stringType } from '../types.ts'
 import { CelDouble, type CelFault, type CelInt, CelOpaque, type CelValue, fault, intOf, noSuchOverload } from '../values.ts'
+import { traversal, unitCost } from './call-costs.ts'
 import { attempt, fn, global, member } from './declare.ts'
-import { traversal, unitCost } from './runtime-cost.ts'
 
 export const quantityType = objectType('kubernetes.Quantity')
 

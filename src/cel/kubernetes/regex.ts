@@ -4,8 +4,8 @@ import { engine } from '../../lib/linear-regex.ts'
 import type { Library } from '../library.ts'
 import { intType, listType, stringType } from '../types.ts'
 import { type CelInt, type CelValue, fault, listOf } from '../values.ts'
+import { actualSize, matchingCost } from './call-costs.ts'
 import { fn, member } from './declare.ts'
-import { actualSize, matchingCost } from './runtime-cost.ts'
 
 const cost = ([text, pattern]: readonly CelValue[]): number => matchingCost(text, actualSize(pattern))
 const texts = listType(stringType)

@@ -4,8 +4,8 @@ import { compareSemver, formatSemver, parseSemver, parseSemverLeniently, type Se
 import type { Library } from '../library.ts'
 import { boolType, intType, objectType, stringType } from '../types.ts'
 import { CelFault, CelOpaque, type CelValue, intOf, noSuchOverload } from '../values.ts'
+import { traversal, unitCost } from './call-costs.ts'
 import { attempt, fn, global, member } from './declare.ts'
-import { traversal, unitCost } from './runtime-cost.ts'
 
 export const semverType = objectType('kubernetes.Semver')
 

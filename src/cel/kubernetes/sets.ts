@@ -4,8 +4,8 @@ import { listContains } from '../equality.ts'
 import type { Library } from '../library.ts'
 import { boolType, listType, typeParam } from '../types.ts'
 import { type CelList, type CelValue, elementsOf } from '../values.ts'
+import { actualSize } from './call-costs.ts'
 import { fn, global } from './declare.ts'
-import { actualSize } from './runtime-cost.ts'
 
 const params = [listType(typeParam('T')), listType(typeParam('T'))]
 

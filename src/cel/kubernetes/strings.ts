@@ -4,8 +4,8 @@ import type { FunctionDecl, Library } from '../library.ts'
 import { showValue } from '../show-value.ts'
 import { dynType, intType, listType, stringType } from '../types.ts'
 import { type CelInt, type CelList, type CelValue, elementsOf, fault, listOf } from '../values.ts'
+import { doubleTraversal, perCharacter, traversal, wholeTraversal } from './call-costs.ts'
 import { fn, global, member } from './declare.ts'
-import { doubleTraversal, perCharacter, traversal, wholeTraversal } from './runtime-cost.ts'
 import { formatText } from './string-format.ts'
 
 const texts = listType(stringType)

@@ -4,8 +4,8 @@ import { checkRequestUri, type ParsedUrl, parseRequestUri, UrlError } from '../.
 import type { Library } from '../library.ts'
 import { boolType, listType, mapType, objectType, stringType } from '../types.ts'
 import { type CelFault, CelOpaque, type CelValue, listOf, mapOf, noSuchOverload } from '../values.ts'
+import { traversal, unitCost } from './call-costs.ts'
 import { attempt, fn, global, member } from './declare.ts'
-import { traversal, unitCost } from './runtime-cost.ts'
 
 export const urlType = objectType('kubernetes.URL')
 
