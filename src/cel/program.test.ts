@@ -278,6 +278,7 @@ test('functions of libraries are chosen by what the arguments turn out to be', (
           ],
         },
         { name: 'fails', overloads: [{ id: 'fails', params: [], result: intType, evaluate: () => fault('as it must') }] },
+        { name: 'throws', overloads: [{ id: 'throws', params: [], result: intType, evaluate: () => assert.fail('by mistake') }] },
       ],
     },
   ])
@@ -288,6 +289,7 @@ test('functions of libraries are chosen by what the arguments turn out to be', (
   assert.equal(showValue(value('twice(d)', fromJson(['a']))), 'no such overload: twice(list)')
   assert.equal(showValue(value('twice(d)', true)), 'no such overload: twice(bool)')
   assert.equal(showValue(value('fails()', null)), 'as it must')
+  assert.equal(showValue(value('throws()', null)), 'internal error: by mistake')
   const program = compile(env, 'twice(s) + twice("q")')
   for (const _ of [1, 2]) assert.deepEqual(program.evaluate({ d: null, s: 'ab' }), { value: 'ababqq', cost: 1 + 7 + 7 + 1 })
 })

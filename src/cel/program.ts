@@ -83,11 +83,10 @@ function planWhole(planner: Planner, expr: Expr): Planned {
   }
 }
 
-/** Texts and stacks that grow beyond what the engine allows end an evaluation as well. */
+/** Whatever else is thrown fails the evaluation alone, as for cel-go: texts and stacks that outgrow the engine, mistakes of a library. */
 function faultOf(error: unknown): CelFault {
   if (error instanceof Interruption) return new CelCancellation(error)
-  if (error instanceof RangeError) return fault(`internal error: ${error.message}`)
-  throw error
+  return fault(`internal error: ${error instanceof Error ? error.message : error}`)
 }
 
 const planNode: PlanNode = (planner, expr, counted) => {
