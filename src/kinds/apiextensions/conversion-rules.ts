@@ -55,9 +55,11 @@ function* validateClientConfig(
 
 function* validateReviewVersions(versions: readonly string[], at: Ref<string[]>, strict: Strictness): Iterable<FieldError> {
   if (versions.length === 0) return yield required(at)
+  const seen = new Set<string>()
   for (const [i, version] of versions.entries()) {
-    if (versions.indexOf(version) < i) yield invalid(at[i]!, 'duplicate version')
+    if (seen.has(version)) yield invalid(at[i]!, 'duplicate version')
     else yield* invalidEach(at[i]!, isDNS1035Label(version))
+    seen.add(version)
   }
   if (strict.reviewVersions && !versions.some(isAcceptedReviewVersion))
     yield invalid(at, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`)

@@ -95,15 +95,15 @@ function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): I
     if (faults.length > 0) yield invalid(there.name, faults.join(','))
     yield* validateDeprecation(version, there)
     yield* validateParts(version, partsAt(version, `spec.versions[${i}]`, 'schema'), {
-      hasStatus: hasStatus(layout, i),
+      hasStatus: hasStatus(layout, version),
       strict,
       name: version.name,
     })
   }
-  const shown = withValue(at.versions, versions.length === 0 ? null : versions.map(internalVersion))
-  if (new Set(versions.map(({ name }) => name)).size < versions.length) yield invalid(shown, 'must contain unique version names')
+  const shown = () => withValue(at.versions, versions.length === 0 ? null : versions.map(internalVersion))
+  if (new Set(versions.map(({ name }) => name)).size < versions.length) yield invalid(shown(), 'must contain unique version names')
   if (versions.filter(({ storage }) => storage).length !== 1)
-    yield invalid(shown, 'must have exactly one version marked as storage version')
+    yield invalid(shown(), 'must have exactly one version marked as storage version')
   // The first version used to have a field of its own.
   const [first] = versions
   const faults = first && first.name !== '' ? isDNS1035Label(first.name) : []
@@ -187,11 +187,12 @@ function* validateKept(spec: Spec, old: Spec, { at, strict }: { at: Ref<Spec>; s
 /** A version in which objects may be stored must stay, or they could not be read any more. */
 function* validateStoredVersions(stored: readonly string[], { versions }: Spec, { storedVersions: at }: Ref<Status>): Iterable<FieldError> {
   if (stored.length === 0) return yield invalid(at, 'must have at least one stored version')
-  const isStorageMissing = ({ name, storage }: DefinitionVersion) => storage && !stored.includes(name)
+  const last = new Map(stored.map((name, i) => [name, i]))
+  const isStorageMissing = ({ name, storage }: DefinitionVersion) => storage && !last.has(name)
   for (const version of (versions ?? []).filter(isStorageMissing)) yield invalid(at, `must have the storage version ${version.name}`)
   const known = new Set((versions ?? []).map(({ name }) => name))
-  for (const [i, v] of stored.entries())
-    if (!known.has(v) && stored.lastIndexOf(v) === i)
+  for (const [v, i] of last)
+    if (!known.has(v))
       yield invalid(
         at[i]!,
         `missing from spec.versions; ${v} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${v} and removes ${v} from status.storedVersions`,

@@ -29,8 +29,8 @@ export function layoutOf({ versions }: Spec): Layout {
 }
 
 /** Whether a version has the status as a path of its own. */
-export const hasStatus = ({ shared, versions }: Layout, i: number): boolean =>
-  (versions.some(({ subresources }) => subresources) ? versions[i]! : shared).subresources?.status !== undefined
+export const hasStatus = ({ shared }: Layout, version: DefinitionVersion): boolean =>
+  (version.subresources ?? shared.subresources)?.status !== undefined
 
 /** Whether any version has. */
 export const anyHasStatus = ({ shared, versions }: Layout): boolean =>

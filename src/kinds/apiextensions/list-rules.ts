@@ -69,17 +69,25 @@ function* validateKeyed(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const there = at.items as Ref<Schema>
   if (items.type !== 'object')
     return yield invalid(withValue(there.type, items.type ?? ''), "must be object if parent array's x-kubernetes-list-type is map")
-  for (const [i, key] of keys.entries()) {
+  const seen = new Set<string>()
+  // Errors show all keys: a long list of wrong ones must not be shown as often as it is long.
+  let told = 0
+  for (const key of keys) {
+    if (told > MOST_TOLD) break
     const member = getOwn(items.properties ?? {}, key)
+    if (!member || seen.has(key)) told++
     if (!member) yield invalid(at[KEYS], 'entries must all be names of item properties')
     else if (member.type === 'array' || member.type === 'object')
       yield invalid(
         withValue(entry(there.properties, key).type, items.type),
         "must be a scalar type if parent array's x-kubernetes-list-type is map",
       )
-    if (keys.indexOf(key) < i) yield invalid(at[KEYS], 'must not contain duplicate entries')
+    if (seen.has(key)) yield invalid(at[KEYS], 'must not contain duplicate entries')
+    seen.add(key)
   }
 }
+
+const MOST_TOLD = 16
 
 /** Items of sets and of lists with keys are never null, and keys are always there. */
 export function* validateMapListKeys(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
@@ -89,11 +97,12 @@ export function* validateMapListKeys(schema: Schema, at: Ref<Schema>): Iterable<
   const there = at.items as Ref<Schema>
   if (item.nullable) yield forbidden(there.nullable, `cannot be nullable when x-kubernetes-list-type is ${list}`)
   if (list !== 'map') return
+  const always = new Set(item.required)
   for (const key of keys) {
     const member = getOwn(item.properties ?? {}, key)
     if (!member) continue
     const place = entry(there.properties, key)
-    if (!item.required?.includes(key) && member.default === undefined)
+    if (!always.has(key) && member.default === undefined)
       yield required(place.default, 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property')
     if (member.nullable) yield forbidden(place.nullable, 'this property is in x-kubernetes-list-map-keys, so it cannot be nullable')
   }

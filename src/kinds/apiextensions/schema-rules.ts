@@ -114,7 +114,11 @@ function validateSchema(schema: Schema, at: Ref<Schema>, place: Place): Found {
   found.schema.push(...validateTopology(schema, at, place.strict))
   if (place.strict.mapListKeys) found.schema.push(...validateMapListKeys(schema, at))
   const rules = schema['x-kubernetes-validations'] ?? []
-  for (const [i, rule] of rules.entries()) found.schema.push(...validateRule(rule, at['x-kubernetes-validations'][i]!, schema))
+  const isReadable = rules.some(({ fieldPath }) => fieldPath) && structuralFault(schema) === undefined
+  for (const [i, rule] of rules.entries()) {
+    const there = at['x-kubernetes-validations'][i]!
+    found.schema.push(...validateRule(rule, there, isReadable ? schema : undefined))
+  }
   // An expression about something that is wrong itself would only be told what its author cannot change in it.
   if (rules.length > 0 && found.schema.length === 0 && place.scope)
     found.expressions.push(
@@ -201,8 +205,8 @@ function* restrictingParts(
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-/** Rules on a rule that need not understand its expressions. */
-function* validateRule(rule: ExpressionRule, at: Ref<ExpressionRule>, schema: Schema): Iterable<FieldError> {
+/** Rules on a rule that need not understand its expressions. `schema` is what paths lead into, where that can be told. */
+function* validateRule(rule: ExpressionRule, at: Ref<ExpressionRule>, schema: Schema | undefined): Iterable<FieldError> {
   const { message = '', messageExpression = '', reason, fieldPath = '' } = rule
   if (trim(rule.rule) === '') yield required(at.rule, 'rule is not specified')
   else if (message !== '' && trim(message) === '') yield invalid(at.message, 'must be non-empty if specified')
@@ -215,8 +219,7 @@ function* validateRule(rule: ExpressionRule, at: Ref<ExpressionRule>, schema: Sc
   if (fieldPath === '') return
   if (trim(fieldPath) === '') yield invalid(at.fieldPath, 'must be non-empty if specified')
   if (hasLineBreaks(fieldPath)) yield invalid(at.fieldPath, 'must not contain line breaks')
-  if (structuralFault(schema) === undefined && faultOfPath(fieldPath, schema) !== undefined)
-    yield invalid(at.fieldPath, 'must be a valid path')
+  if (schema && faultOfPath(fieldPath, schema) !== undefined) yield invalid(at.fieldPath, 'must be a valid path')
 }
 
 const hasLineBreaks = (text: string) => /[\n\r]/.test(text)

@@ -103,17 +103,19 @@ function expressionsOf(spec: Spec): StoredExpressions {
 
 function unchangedVersions(spec: Spec, old: Spec): Set<string> {
   const [now, before] = [layoutOf(spec), layoutOf(old)]
+  const [schemaNow, schemaBefore] = [schemasByVersion(now), schemasByVersion(before)]
   const isUnchanged = (name: string) => {
-    const [schema, stored] = [schemaFor(now, name), schemaFor(before, name)]
-    return schema && stored && deepEqual(schema, stored)
+    const [schema, stored] = [schemaNow(name), schemaBefore(name)]
+    return schema !== undefined && stored !== undefined && deepEqual(schema, stored)
   }
   return new Set(now.versions.map(({ name }) => name).filter(isUnchanged))
 }
 
-/** The schema of a version, in a box. One that all versions share is that of versions to come, too; undefined where there is no such version. */
-function schemaFor({ shared, versions }: Layout, name: string): { schema: Validation | null } | undefined {
-  const found = versions.some(({ schema }) => schema) ? versions.find(version => version.name === name) : shared
-  return found && { schema: found.schema ?? null }
+/** The schema of a version, null for none. One that all versions share is that of versions to come, too; undefined where there is no such version. */
+function schemasByVersion({ shared, versions }: Layout): (name: string) => Validation | null | undefined {
+  if (!versions.some(({ schema }) => schema)) return () => shared.schema ?? null
+  const byName = new Map(versions.map(({ name, schema }) => [name, schema ?? null]))
+  return name => byName.get(name)
 }
 
 export const MAX_SELECTABLE = 8
