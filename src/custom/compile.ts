@@ -4,12 +4,11 @@ import type { CustomForm } from '../schema/custom-form.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { customResource, type Definition, type HubForm, type Resource } from '../schema/resource.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
-import { compileSchema, type JsonSchema } from '../structural/schema.ts'
-import { typeOf } from '../structural/type-of.ts'
+import type { JsonSchema } from '../structural/schema.ts'
 import { printerColumns } from './columns.ts'
 import { type CustomDefinition, storageVersion } from './definition.ts'
 import { deprecationOf } from './deprecation.ts'
-import { conformCustom, fillCustomDefaults, reviver, type VersionSchema } from './form.ts'
+import { conformCustom, fillCustomDefaults, reviver, VersionSchema } from './form.ts'
 import { published } from './published.ts'
 import { finalizerWarnings, objectRules, statusRules } from './rules.ts'
 import { scaleView } from './scale.ts'
@@ -64,8 +63,7 @@ type Parts = {
 }
 
 function schemaOf({ spec }: CustomDefinition, { schema }: DefinitionVersion): VersionSchema {
-  const source = schema?.openAPIV3Schema as JsonSchema | undefined
-  return { structural: compileSchema(source), preserve: spec.preserveUnknownFields === true }
+  return new VersionSchema(schema?.openAPIV3Schema as JsonSchema | undefined, { preserve: spec.preserveUnknownFields === true })
 }
 
 /**
@@ -140,7 +138,9 @@ function formOf(
   const { spec } = definition
   const subject = { group: spec.group, plural: names.plural, kind: names.kind }
   return {
-    type: typeOf(schema.structural),
+    get type() {
+      return schema.type
+    },
     conform: (value, duplicates) => conformCustom(schema, value, duplicates),
     fillDefaults: object => fillCustomDefaults(schema, object),
     revive: reviver({ schemas, into: isAsked ? undefined : `${spec.group}/${storage.name}` }),

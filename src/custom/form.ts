@@ -5,12 +5,36 @@ import { storedForm } from '../registry/stored-form.ts'
 import { type Conformed, conform } from '../schema/conform.ts'
 import type { CustomForm, Revived } from '../schema/custom-form.ts'
 import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
+import type { AnyType } from '../schema/types.ts'
 import { conformObject } from '../structural/custom-object.ts'
 import { applyDefaults } from '../structural/defaults.ts'
-import type { Structural } from '../structural/schema.ts'
+import { compileSchema, type JsonSchema, type Structural } from '../structural/schema.ts'
+import { typeOf } from '../structural/type-of.ts'
 
-/** The schema of a version, and whether fields that it does not know are kept. */
-export type VersionSchema = { readonly structural: Structural; readonly preserve: boolean }
+/** The schema of a version. Compiled when first needed: of the kinds that are defined on a server most are seldom used. */
+export class VersionSchema {
+  /** Whether fields that it does not know are kept. */
+  readonly preserve: boolean
+  readonly #source: JsonSchema | undefined
+  #structural: Structural | undefined
+  #type: AnyType | undefined
+
+  constructor(source: JsonSchema | undefined, { preserve }: { preserve: boolean }) {
+    this.#source = source
+    this.preserve = preserve
+  }
+
+  get structural(): Structural {
+    this.#structural ??= compileSchema(this.#source)
+    return this.#structural
+  }
+
+  /** What owners of fields have to know of it. */
+  get type(): AnyType {
+    this.#type ??= typeOf(this.structural)
+    return this.#type
+  }
+}
 
 const UNKNOWN = /^unknown field "/
 

@@ -67,7 +67,8 @@ const isProtobufFor = (call: Call, shape: Pick<Shape, 'as'> | undefined) =>
 
 /** Objects of kinds that clients defined have no protobuf form; what is said of them in the words of another kind has. */
 const speaksProtobuf = ({ resource, subresource }: Call) =>
-  hasProtobuf(resource.type) || (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.speaks !== undefined))
+  (!resource.def.custom && hasProtobuf(resource.type)) ||
+  (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.speaks !== undefined))
 
 /** The form of a failure: what the client accepts if it is plain, JSON otherwise. A refusal never hides behind another. */
 export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {

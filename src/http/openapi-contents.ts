@@ -77,19 +77,19 @@ export class Contents {
   }
 
   #own(resource: Resource): JsonObject {
-    const { group, version, kind, type, def } = resource
+    const { group, version, kind, def } = resource
     const name = definitionName(resource, kind)
     const kinds = [{ group, version, kind }]
     if (def.custom) return this.definitions.custom(name, def.custom, kinds)
-    return this.definitions.object(name, type, { usedIn: { group, version }, kinds, doc: def.doc })
+    return this.definitions.object(name, resource.type, { usedIn: { group, version }, kinds, doc: def.doc })
   }
 
   #listOf(resource: Resource, own: JsonObject): JsonObject {
-    const { group, version, listKind: kind, type, def } = resource
+    const { group, version, listKind: kind, def } = resource
     const name = definitionName(resource, kind)
     const kinds = [{ group, version, kind }]
     if (def.custom) return this.definitions.customList(name, own, { kinds, doc: `${kind} is a list of ${resource.kind}` })
-    return this.definitions.object(name, common.listOf(kind, type), {
+    return this.definitions.object(name, common.listOf(kind, resource.type), {
       usedIn: { group, version },
       kinds,
       doc: `A list of ${resource.kind} objects.`,

@@ -104,10 +104,11 @@ export type Naming = {
 export function namingOf(catalog: Catalog): Naming {
   const users = new Map<MessageShape, Map<string, string>>()
   const loose = new Set<MessageShape>()
-  for (const { group, version, type, def } of catalog) {
+  for (const resource of catalog) {
+    const { group, version } = resource
     // Custom kinds have no messages by name.
-    if (def.custom) continue
-    eachMessage(type, (shape, { flags }) => {
+    if (resource.def.custom) continue
+    eachMessage(resource.type, (shape, { flags }) => {
       const groups = users.get(shape) ?? new Map<string, string>()
       users.set(shape, groups)
       if (!groups.has(group)) groups.set(group, version)

@@ -79,10 +79,10 @@ export function checkIdentity({ resource, namespace, name }: Call, { metadata }:
 }
 
 /** A write that names a version is about that version; one that does not takes the latest, where the kind allows it. */
-function settleVersion({ def, ...resource }: Resource, sent: AnyObject, stored: AnyObject): void {
+function settleVersion(resource: Resource, sent: AnyObject, stored: AnyObject): void {
   const { metadata } = sent
   if (!metadata.resourceVersion || metadata.resourceVersion === '0') {
-    if (def.needsResourceVersion) {
+    if (resource.def.needsResourceVersion) {
       const at = refTo({ metadata: { resourceVersion: 0 } }).metadata.resourceVersion
       throw invalidObject({ group: resource.group, kind: resource.plural }, metadata.name ?? '', [
         invalid(at, 'must be specified for an update'),

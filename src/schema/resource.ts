@@ -93,7 +93,8 @@ type Place = {
 
 function served(def: Definition, { group, resolve, forms, hub }: Place): Resource {
   const { plural, singular = def.kind.toLowerCase(), list = `${def.kind}List` } = def.names
-  const resource: Resource = Object.freeze({
+  const { custom } = def
+  const resource: Resource = {
     kind: def.kind,
     group,
     version: def.version,
@@ -104,17 +105,20 @@ function served(def: Definition, { group, resolve, forms, hub }: Place): Resourc
     qualified: group === '' ? plural : `${plural}.${group}`,
     namespaced: def.scope === 'Namespaced',
     verbs: def.verbs ?? ALL,
-    type: def.custom?.type ?? objectType(def),
+    type: custom ? NO_TYPE : objectType(def),
     prefix: hub?.resource.prefix ?? `/${group === '' ? 'core' : group}/${plural}/`,
     nameRule: def.name ?? nameIsDNSSubdomain,
     def,
     subresources: subresourcesOf(def, resolve),
     ...(hub && { hub }),
     forms,
-  })
-  forms.push(resource)
+  }
+  // What a schema says is worked out when somebody wants to know.
+  if (custom) Object.defineProperty(resource, 'type', { get: () => custom.type, enumerable: true })
+  forms.push(Object.freeze(resource))
   return resource
 }
+const NO_TYPE = message('', {})
 
 /** A declaration, whatever the kind. */
 export type Definition = KindSpec<any, any, any, AnyObject>
