@@ -18,7 +18,7 @@ import type { Env } from './env.ts'
 import type { FunctionDecl, Overload } from './library.ts'
 import { constantTypes, Names, type Resolved } from './names.ts'
 import { operators } from './operators.ts'
-import { CelError, type CelIssue } from './source.ts'
+import { CelError, type CelIssue, maxIssues, nowhere } from './source.ts'
 import { isCrossTypeComparison } from './standard-declarations.ts'
 import { isMessageType } from './standard-types.ts'
 import {
@@ -71,7 +71,8 @@ class Checker {
 
   /** The types of all nodes, with what is left open as dyn. */
   finalTypes(): (CelType | undefined)[] {
-    return this.#types.map(type => type && this.#bindings.substitute(type, 'dyn'))
+    const finish = this.#bindings.finish()
+    return this.#types.map(type => type && finish(type))
   }
 
   check(expr: Expr): Expr {
@@ -227,9 +228,11 @@ class Checker {
   }
 
   #noOverload(expr: CallExpr, name: string, args: readonly CelType[]): void {
-    const told = args.map(type => formatType(this.#bindings.substitute(type, 'dyn')))
-    const signature = expr.target ? `${told[0]}.(${told.slice(1).join(', ')})` : `(${told.join(', ')})`
-    this.#issue(expr, `found no matching overload for '${name}' applied to '${signature}'`)
+    this.#issue(expr, () => {
+      const told = args.map(type => formatType(this.#bindings.substitute(type, 'dyn')))
+      const signature = expr.target ? `${told[0]}.(${told.slice(1).join(', ')})` : `(${told.join(', ')})`
+      return `found no matching overload for '${name}' applied to '${signature}'`
+    })
   }
 
   #logicCall(expr: CallExpr, declared: FunctionDecl): Expr {
@@ -394,14 +397,16 @@ class Checker {
   }
 
   #mismatch(expr: Expr, expected: CelType, found: CelType): void {
-    this.#issue(expr, `expected type '${formatType(expected)}' but found '${formatType(found)}'`)
+    this.#issue(expr, () => `expected type '${formatType(expected)}' but found '${formatType(found)}'`)
   }
 
   #undeclared(expr: Expr, name: string): void {
     this.#issue(expr, `undeclared reference to '${name}' (in container '${this.#env.settings.container}')`)
   }
 
-  #issue({ offset }: { offset: number }, message: string): void {
-    this.issues.push({ location: this.#parsed.source.locate(offset), message })
+  // Only so many are told: the texts of the others, which types can make long, are not even made.
+  #issue({ offset }: { offset: number }, message: string | (() => string)): void {
+    if (this.issues.length >= maxIssues) this.issues.push({ location: nowhere, message: '' })
+    else this.issues.push({ location: this.#parsed.source.locate(offset), message: typeof message === 'string' ? message : message() })
   }
 }

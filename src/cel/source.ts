@@ -83,7 +83,8 @@ export function codePoints(text: string, from: number, to: number): number {
   return count
 }
 
-const maxIssues = 100
+/** How many issues a message tells; of the others it tells the number. */
+export const maxIssues = 100
 const maxSnippetBytes = 16_384
 
 /** The issues as cel-go prints them, in order of place. */

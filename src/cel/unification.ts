@@ -30,6 +30,21 @@ export class TypeBindings {
     return false
   }
 
+  /** What types are once everything is known, with dyn for variables that nothing is known of. */
+  finish(): (type: CelType) => CelType {
+    // Types share their parts: each is replaced once.
+    const done = new Map<CelType, CelType>()
+    const finish = (type: CelType): CelType => {
+      const known = done.get(type)
+      if (known) return known
+      const bound = type.kind === 'typeParam' ? this.#bound.get(type.name) : undefined
+      const final = bound ? finish(bound) : type.kind === 'typeParam' ? dynType : mapParams(type, finish)
+      done.set(type, final)
+      return final
+    }
+    return finish
+  }
+
   /** The type with its bound variables replaced; the others stay, or become dyn. */
   substitute(type: CelType, unbound: 'keep' | 'dyn'): CelType {
     if (type.kind === 'typeParam') {
@@ -50,6 +65,7 @@ export class TypeBindings {
   }
 
   #assignable(a: CelType, b: CelType): boolean {
+    if (a === b) return true
     if (b.kind === 'typeParam') {
       const { valid, known } = this.#substitution(a, b)
       if (valid) return true
@@ -126,7 +142,7 @@ export function mapParams(type: CelType, replace: (param: CelType) => CelType): 
 export const mostGeneral = (a: CelType, b: CelType): CelType => (isAsGeneral(a, b) ? a : b)
 
 function isAsGeneral(a: CelType, b: CelType): boolean {
-  if (isDyn(a) || a.kind === 'typeParam') return true
+  if (a === b || isDyn(a) || a.kind === 'typeParam') return true
   if (isDyn(b) || b.kind === 'typeParam' || a.kind !== b.kind) return false
   switch (a.kind) {
     case 'type':
