@@ -169,11 +169,19 @@ export class CustomKinds {
   }
 }
 
-/** All that a kind is made from, in few bytes. */
-const contentOf = ({ spec, status }: CustomDefinition): string =>
-  createHash('sha256')
-    .update(stringifyJson([spec, status.acceptedNames] as unknown as Json))
-    .digest('base64')
+const specs = new WeakMap<object, string>()
+
+/** All that a kind is made from, in few bytes. Definitions can be large and are looked at often; one that is stored is not read twice. */
+function contentOf({ spec, status }: CustomDefinition): string {
+  let hash = specs.get(spec)
+  if (hash === undefined) {
+    hash = createHash('sha256')
+      .update(stringifyJson(spec as unknown as Json))
+      .digest('base64')
+    specs.set(spec, hash)
+  }
+  return `${hash} ${stringifyJson(status.acceptedNames as unknown as Json)}`
+}
 
 const nameOf = ({ metadata }: { readonly metadata: { readonly name?: string } }): string => metadata.name ?? ''
 
