@@ -247,6 +247,23 @@ test('every namespace has its account and the authority; pods need theirs, where
   assert.equal(status, 403)
 })
 
+test('a secret is given a token that holds as long as it does', patient, async t => {
+  const server = await startProcess(t)
+  const secrets = '/api/v1/namespaces/default/secrets'
+  const annotations = { 'kubernetes.io/service-account.name': 'default' }
+  await post(server, secrets, { metadata: { name: 's', annotations }, type: 'kubernetes.io/service-account-token' })
+  const data = await eventually('the token in the secret', async () => (await ask(server, `${secrets}/s`)).json.data)
+  const token = Buffer.from(data.token, 'base64').toString()
+  assert.equal(Buffer.from(data['ca.crt'], 'base64').toString(), server.credentials.ca)
+  assert.equal((await whoami(server, token)).username, 'system:serviceaccount:default:default')
+  await eventually(
+    'the note of its use',
+    async () => (await ask(server, `${secrets}/s`)).json.metadata.labels?.['kubernetes.io/legacy-token-last-used'],
+  )
+  await ask(server, `${secrets}/s`, { method: 'DELETE' })
+  assert.equal(await whoami(server, token), '401 Unauthorized')
+})
+
 test('authorities of clients are read again when their file changes', patient, async t => {
   const [former, later] = ['former', 'later'].map(name => issueAuthority(name, validity)) as [any, any]
   const file = writeFile(t, 'ca.pem', former.cert)

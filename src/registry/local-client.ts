@@ -1,5 +1,6 @@
 /** The API as the server's own parts use it: reads from the cache, writes through the registry, no socket. */
 import type { Caches } from '../cache/caches.ts'
+import type { Selection } from '../cache/selection.ts'
 import type { Version } from '../cache/version.ts'
 import type { WatchEvent } from '../cache/watch-stream.ts'
 import { stringifyJson } from '../codec/json.ts'
@@ -23,6 +24,8 @@ export type LocalClientParts = {
 }
 export type Name = { readonly namespace?: string; readonly name: string }
 export type LocalChange = { readonly type: WatchEvent['type']; readonly object: () => AnyObject }
+/** Those of one name, or with one value of a selectable field. */
+export type Some = { readonly name?: string; readonly field?: { readonly key: string; readonly value: string } }
 export type Patching = { readonly type: string; readonly subresource?: string; readonly query?: string }
 
 export class LocalClient {
@@ -44,9 +47,10 @@ export class LocalClient {
     return version && this.#objectOf(version)
   }
 
-  /** All objects that can be read, not to be changed. */
-  *list(resource: Resource): Iterable<AnyObject> {
-    for (const version of this.#parts.caches.of(resource).current()) {
+  /** All objects that can be read, or some of them, not to be changed. */
+  *list(resource: Resource, some?: Some): Iterable<AnyObject> {
+    const cache = this.#parts.caches.of(resource)
+    for (const version of some ? cache.list({ selection: selectionOf(some) }).versions : cache.current()) {
       const object = this.#objectOf(version)
       if (object) yield object
     }
@@ -82,10 +86,10 @@ export class LocalClient {
     return (await this.#unless('NotFound', this.#call('patch', resource, sent))) !== undefined
   }
 
-  /** Tells of every change, or of those of one name, until the signal ends it. Without a change after a gap: then anything may have changed. */
-  follow(resource: Resource, onChange: (change?: LocalChange) => void, signal: AbortSignal, name = ''): void {
+  /** Tells of every change, or of those of some, until the signal ends it. Without a change after a gap: then anything may have changed. */
+  follow(resource: Resource, onChange: (change?: LocalChange) => void, signal: AbortSignal, some: Some = {}): void {
     const { caches } = this.#parts
-    const request = { selection: { namespace: '', name }, initial: false, bookmarks: false, timeoutMs: LONG_MS }
+    const request = { selection: selectionOf(some), initial: false, bookmarks: false, timeoutMs: LONG_MS }
     const open = () => {
       if (signal.aborted) return
       const watch = caches.watch(resource, { ...request, from: caches.revision })
@@ -141,6 +145,12 @@ export class LocalClient {
       throw error
     }
   }
+}
+
+function selectionOf({ name = '', field }: Some): Selection {
+  if (!field) return { namespace: '', name }
+  const { key, value } = field
+  return { namespace: '', name, term: { on: 'field', key, values: [value] }, test: ({ fields }) => fields[key] === value }
 }
 
 const NEVER = new AbortController().signal

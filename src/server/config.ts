@@ -72,6 +72,7 @@ export const CONTROLLERS = [
   'root-ca-certificate-publisher-controller',
   'service-cidr-controller',
   'serviceaccount-controller',
+  'serviceaccount-token-controller',
 ] as const
 
 /** The ways there are to decide what users may do. */

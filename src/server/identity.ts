@@ -9,6 +9,7 @@ import { BearerAuthenticator, TokenChain } from '../authn/token.ts'
 import { TokenFile } from '../authn/token-file.ts'
 import { signingKey, type VerificationKey } from '../authn/verification-keys.ts'
 import type { Access, TokenFinding } from '../schema/access.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
 import { type Config, DEFAULT_ISSUER } from './config.ts'
 import { httpsFetch } from './https-fetch.ts'
 import type { OwnFiles } from './own-files.ts'
@@ -26,8 +27,15 @@ export type Identity = {
   readonly saved: Promise<void>
 }
 
+export type IdentityParts = {
+  readonly files: OwnFiles
+  readonly reader: Reader
+  /** Told of the secret whose token was used, at every use. */
+  readonly onLegacyUse: (secret: AnyObject) => void
+}
+
 /** Composes what the config names. */
-export function openIdentity(config: Config, { files, reader }: { files: OwnFiles; reader: Reader }): Identity {
+export function openIdentity(config: Config, { files, reader, onLegacyUse }: IdentityParts): Identity {
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
   const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir) : undefined
@@ -41,6 +49,7 @@ export function openIdentity(config: Config, { files, reader }: { files: OwnFile
     find: (plural, namespace, name) => reader.get({ group: '', version: 'v1', plural }, name, namespace),
     now: Date.now,
     newId: randomUUID,
+    onLegacyUse,
   })
   const settings = oidcSettings(config)
   const tokens = new TokenChain([

@@ -28,7 +28,7 @@ import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
-import { startAccountControllers } from './account-controllers.ts'
+import { noteTokenUse, startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { openAuthorization } from './authorization.ts'
 import { type Config, ConfigError, checkConfig } from './config.ts'
@@ -106,12 +106,12 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now: now() })
   const reader = objectReader(catalog, caches)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
-  const identity = openIdentity(config, { files, reader })
   const ending = new AbortController()
   // Every part that goes on beside requests listens for the end.
   setMaxListeners(0, ending.signal)
   open.push(async () => ending.abort())
   const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
+  const identity = openIdentity(config, { files, reader, onLegacyUse: noteTokenUse(beside, config.groupDomain) })
   const network = await openServiceNetwork(config, beside)
   const authorization = openAuthorization(config, beside)
   const { authorizer } = authorization
@@ -147,7 +147,11 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   await Promise.all([
     network.start(listener.address),
     authorization.start(),
-    startAccountControllers(config, { ...beside, authority: credentials.ca }),
+    startAccountControllers(config, {
+      ...beside,
+      authority: credentials.ca,
+      sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
+    }),
   ])
   const { address, port } = listener.address
   const url = `https://${reachable(address)}:${port}`

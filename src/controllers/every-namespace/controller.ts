@@ -8,7 +8,12 @@ export interface Api {
   get(resource: Resource, name: { readonly namespace?: string; readonly name: string }): AnyObject | undefined
   list(resource: Resource): Iterable<AnyObject>
   /** Calls back with every change, and without one when changes may have been missed. Only for objects of a name, if one is given. */
-  follow(resource: Resource, onChange: (change?: { object(): AnyObject }) => void, signal: AbortSignal, name?: string): void
+  follow(
+    resource: Resource,
+    onChange: (change?: { object(): AnyObject }) => void,
+    signal: AbortSignal,
+    some?: { readonly name: string },
+  ): void
   create(resource: Resource, object: object, namespace: string): Promise<boolean>
   patch(
     resource: Resource,
@@ -62,7 +67,7 @@ export async function startEveryNamespace(parts: EveryNamespace): Promise<void> 
     }
   }
   api.follow(namespaces, change => void (change ? wake(change.object().metadata.name!) : wakeAll()), signal)
-  api.follow(resource, change => void (change ? wake(change.object().metadata.namespace!) : wakeAll()), signal, name)
+  api.follow(resource, change => void (change ? wake(change.object().metadata.namespace!) : wakeAll()), signal, { name })
   await wakeAll()
 }
 
