@@ -110,10 +110,22 @@ function goJsonString(text: string): string {
   })
 }
 
-/** `%v` of a float64: the shortest digits, with an exponent of at least two digits below 1e-4 and from 1e21 on. */
-function goFloat(value: number): string {
-  const plain = String(value)
-  const size = Math.abs(value)
-  if (size !== 0 && size < 1e-4) return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2')
-  return plain
+/** `%v` of a double: the shortest digits, with an exponent below 1e-4 and from 1e6 on. */
+export function goFloat(value: number): string {
+  const [digits = '0', exponent = '0'] = value.toExponential().split('e')
+  const power = Number(exponent)
+  if (value === 0 || (power >= -4 && power < 6)) return plain(value)
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}
+
+/** The digits of a double without any exponent. */
+export function plain(value: number): string {
+  const text = String(value)
+  const at = text.indexOf('e')
+  if (at < 0) return text
+  const sign = text.startsWith('-') ? '-' : ''
+  const [whole = '', fraction = ''] = text.slice(sign.length, at).split('.')
+  const power = Number(text.slice(at + 1))
+  if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${whole}${fraction}`
+  return `${sign}${whole}${fraction.padEnd(power, '0')}`
 }

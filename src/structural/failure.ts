@@ -1,8 +1,8 @@
 /** What a schema finds wrong with a value, until it is known whether it counts, and then as the field error that clients see. */
-import { goJson, goQuote } from '../lib/go-text.ts'
+import { goFloat, goJson, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { FieldError, FieldReason } from '../schema/refs.ts'
-import { goFloat, isFloat } from './number-text.ts'
+import { isFloat } from './number-text.ts'
 
 /** One thing that is wrong. Two with the same text are the same. */
 export type Failure = {

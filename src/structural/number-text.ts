@@ -11,26 +11,6 @@ export function isFloat(value: Json | undefined): value is number | bigint {
   return (typeof value === 'number' || typeof value === 'bigint') && !isInteger(value)
 }
 
-/** `%v` of a double: the shortest digits, with an exponent below 1e-4 and from 1e6 on. */
-export function goFloat(value: number): string {
-  const [digits = '0', exponent = '0'] = value.toExponential().split('e')
-  const power = Number(exponent)
-  if (value === 0 || (power >= -4 && power < 6)) return plain(value)
-  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
-}
-
-/** The digits of a double without any exponent. */
-export function plain(value: number): string {
-  const text = String(value)
-  const at = text.indexOf('e')
-  if (at < 0) return text
-  const sign = text.startsWith('-') ? '-' : ''
-  const [whole = '', fraction = ''] = text.slice(sign.length, at).split('.')
-  const power = Number(text.slice(at + 1))
-  if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${whole}${fraction}`
-  return `${sign}${whole}${fraction.padEnd(power, '0')}`
-}
-
 /** The 64-bit integer nearest to a double, without its fraction. */
 export function truncated(value: number): bigint {
   if (Number.isNaN(value)) return 0n

@@ -1,7 +1,8 @@
 /** The limits that a schema sets on a number. */
 
+import { goFloat, plain } from '../lib/go-text.ts'
 import { broken, type Failure, overall, type Verdict } from './failure.ts'
-import { goFloat, isInteger, isWhole, plain, truncated } from './number-text.ts'
+import { isInteger, isWhole, truncated } from './number-text.ts'
 import type { Limits } from './schema.ts'
 
 /** Adds what is wrong with a number at a path: first its range, then multiples, the least and the greatest. */
