@@ -3,7 +3,7 @@ import { parseUrl } from '../../lib/url.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { entry, type FieldError, invalid, type Ref, required } from '../../schema/refs.ts'
 
-export const APPROVED = 'api-approved.kubernetes.io'
+const APPROVED = 'api-approved.kubernetes.io'
 const SEE = 'see https://github.com/kubernetes/enhancements/pull/1111'
 
 /** Whether a group is for approved kinds alone. */

@@ -6,7 +6,7 @@ import { internalRule } from './internal-form.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
 import type { Strictness } from './strictness.ts'
 
-export type Looking = {
+type Looking = {
   readonly scope: ExpressionScope
   readonly strict: Strictness
   /** What lies above whose items cannot be found again in what was stored. */

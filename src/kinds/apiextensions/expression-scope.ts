@@ -98,7 +98,7 @@ const limit = (most: number | bigint | undefined) => (most === undefined ? undef
 export const timesAtMost = (cost: bigint, times: bigint): bigint => saturate(cost * times)
 
 /** What the expressions of a schema may cost together, and which of them the most. */
-export class Costs {
+class Costs {
   #total = 0n
   #highest: { readonly path: string; readonly cost: bigint }[] = []
 

@@ -28,7 +28,7 @@ export function anySchema(spec: Spec, isLikeThat: (schema: Schema) => boolean): 
 export const itemSchema = ({ items }: Schema): Schema | undefined => (Array.isArray(items) ? undefined : items)
 
 /** The schemas that only restrict what others describe. */
-export const restrictionsOf = ({ allOf = [], anyOf = [], oneOf = [], not }: Schema): Schema[] => [
+const restrictionsOf = ({ allOf = [], anyOf = [], oneOf = [], not }: Schema): Schema[] => [
   ...allOf,
   ...anyOf,
   ...oneOf,

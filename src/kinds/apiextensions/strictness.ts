@@ -37,7 +37,7 @@ export type Strictness = {
   readonly anyCost?: boolean
 }
 
-export type StoredExpressions = { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> }
+type StoredExpressions = { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> }
 
 const NONE: ReadonlySet<string> = new Set()
 
