@@ -6,6 +6,9 @@ import type { User } from '../schema/kind.ts'
 /** Whether a user may do something. */
 export type May = (user: User, attributes: Attributes) => boolean | Promise<boolean>
 
+/** What a user who may not do something would be told; undefined for one who may. */
+export type RefusalOf = (user: User, attributes: Attributes) => Promise<string | undefined>
+
 export type RoleRef = { readonly kind: string; readonly name: string }
 
 /** Roles as they are stored. */

@@ -9,6 +9,8 @@ export type Attributes = {
   readonly subresource: string
   readonly namespace: string
   readonly name: string
+  /** How an update is asked for: `update` or `patch`. */
+  readonly verb?: string
   /** The name in the path of a create; without it, the create was sent to the collection. */
   readonly requestName?: string
   /** The object as it would be stored; undefined for deletes. */

@@ -92,8 +92,8 @@ function settleVersion(resource: Resource, sent: AnyObject, stored: AnyObject): 
   } else if (metadata.resourceVersion !== stored.metadata.resourceVersion) throw conflict(resource, metadata.name ?? '', MODIFIED)
 }
 
-const attributesOf = ({ call: { resource, namespace, name, subresource }, dryRun, ctx }: Change, old: AnyObject) =>
-  ({ operation: 'UPDATE', resource, subresource, namespace, name, old, dryRun, ctx }) as const
+const attributesOf = ({ call: { verb, resource, namespace, name, subresource }, dryRun, ctx }: Change, old: AnyObject) =>
+  ({ operation: 'UPDATE', verb, resource, subresource, namespace, name, old, dryRun, ctx }) as const
 
 function prepare(target: Target, sent: AnyObject, stored: AnyObject, ctx: CallContext): AnyObject {
   const prepared = prepareUpdate(target, sent, stored, ctx)

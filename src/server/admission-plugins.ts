@@ -4,11 +4,12 @@ import { defaultIngressClass } from '../admission/default-ingress-class.ts'
 import { defaultStorageClass } from '../admission/default-storage-class.ts'
 import { defaultTolerationSeconds } from '../admission/default-toleration-seconds.ts'
 import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
-import type { May, Roles } from '../admission/permission.ts'
+import type { May, RefusalOf, Roles } from '../admission/permission.ts'
 import { persistentVolumeClaimResize } from '../admission/persistent-volume-claim-resize.ts'
 import type { Plugin } from '../admission/plugin.ts'
 import { priority } from '../admission/priority.ts'
 import type { Reader } from '../admission/reader.ts'
+import { resourceClaimStatus } from '../admission/resource-claim-status.ts'
 import { roleEscalation } from '../admission/role-escalation.ts'
 import { runtimeClass } from '../admission/runtime-class.ts'
 import { serviceAccount } from '../admission/service-account.ts'
@@ -24,6 +25,7 @@ export type PluginParts = {
   readonly groupDomain: string
   readonly randomSuffix: () => string
   readonly may: May
+  readonly refusalOf: RefusalOf
   readonly roles: Roles
 }
 
@@ -33,7 +35,7 @@ export type PluginParts = {
  */
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
-  const { may, roles, groupDomain } = parts
+  const { may, refusalOf, roles, groupDomain } = parts
   const all = allPlugins(parts)
   for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
     for (const name of names)
@@ -42,10 +44,11 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
           `--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${all.map(plugin => plugin.name).join(', ')}`,
         )
   const isOn = (name: string) => name !== 'ServiceAccount' || runsController(config, 'serviceaccount-controller')
-  // What keeps roles from being given away is none of the plugins that can be chosen, and looks at what they have made.
+  // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made.
   return [
     ...all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name))),
     roleEscalation({ may, roles, groupDomain }),
+    resourceClaimStatus({ refusalOf, groupDomain }),
   ]
 }
 

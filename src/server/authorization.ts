@@ -1,6 +1,6 @@
 /** What decides about requests: the modes that were configured, over the roles that are stored. */
-import type { May, Roles } from '../admission/permission.ts'
-import type { Authorizer, RuleResolver } from '../authz/authorizer.ts'
+import type { May, RefusalOf, Roles } from '../admission/permission.ts'
+import { type Authorizer, forbidden, type RuleResolver } from '../authz/authorizer.ts'
 import { alwaysAllow, alwaysDeny, inTurn, type NamedAuthorizer } from '../authz/modes.ts'
 import { NodeGraph } from '../authz/node/graph.ts'
 import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
@@ -34,6 +34,7 @@ export interface Authorization {
   readonly authorizer: Authorizer & RuleResolver
   /** What plugins ask. */
   readonly may: May
+  readonly refusalOf: RefusalOf
   readonly roles: Roles
   /** Creates the roles of the cluster that every server has. Before anything is served. */
   prepare(): Promise<void>
@@ -73,6 +74,10 @@ export function openAuthorization(config: Config, parts: AuthorizationParts): Au
   return {
     authorizer,
     may: async (user, attributes) => (await authorizer.authorize(user, attributes, UNHURRIED)).verdict === 'allow',
+    async refusalOf(user, attributes) {
+      const { verdict, reason } = await authorizer.authorize(user, attributes, UNHURRIED)
+      return verdict === 'allow' ? undefined : forbidden(user, attributes, reason).message
+    },
     roles: {
       ofUser: (user, namespace) => rulesOfUser(roles, user, namespace),
       referred: ({ kind, name }, namespace) => rulesOf(roles, { roleRef: { apiGroup: '', kind, name }, namespace })?.all,
