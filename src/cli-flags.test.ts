@@ -46,3 +46,41 @@ test('an empty address does not mean every address, nor an empty directory the c
   assert.throws(() => checkConfig({ ...DEFAULTS, host: '' }), /--bind-address must be an address; 0\.0\.0\.0 is every one/)
   assert.throws(() => checkConfig({ ...DEFAULTS, dataDir: '' }), /--data-dir must name a directory/)
 })
+
+test('issuers, keys, claims and plugins are gathered from all their flags', () => {
+  const config = readFlags([
+    '--service-account-issuer=https://a.example',
+    '--service-account-issuer=b',
+    '--service-account-key-file=one.pem',
+    '--service-account-key-file=two.pem',
+    '--api-audiences=api,kube',
+    '--oidc-issuer-url=https://id.example',
+    '--oidc-client-id=app',
+    '--oidc-required-claim=team=red=blue',
+    '--oidc-required-claim=__proto__=x',
+    '--oidc-signing-algs=RS256,ES256',
+    '--disable-admission-plugins=ServiceAccount,Priority',
+  ])
+  assert.deepEqual(config.serviceAccountIssuers, ['https://a.example', 'b'])
+  assert.deepEqual(config.serviceAccountKeyFiles, ['one.pem', 'two.pem'])
+  assert.deepEqual(config.apiAudiences, ['api', 'kube'])
+  assert.deepEqual(Object.entries(config.oidc.requiredClaims), [
+    ['team', 'red=blue'],
+    ['__proto__', 'x'],
+  ])
+  assert.deepEqual(config.oidc.signingAlgorithms, ['RS256', 'ES256'])
+  assert.deepEqual(config.disableAdmissionPlugins, ['ServiceAccount', 'Priority'])
+  checkConfig(config)
+})
+
+test('what cannot be an issuer, a provider or a claim is refused', () => {
+  assert.match(refusal('--service-account-issuer', '::'), /^--service-account-issuer must be a URL/)
+  assert.equal(refusal('--api-audiences', 'a,,b'), '--api-audiences: an audience must not be empty')
+  assert.match(refusal('--oidc-client-id', 'app'), /^--oidc-issuer-url and --oidc-client-id go together/)
+  const provider = (url: string, ...more: string[]) => refusal('--oidc-issuer-url', url, '--oidc-client-id', 'app', ...more)
+  for (const url of ['http://id.example', 'https://id.example?x=y', 'https://u@id.example', 'id'])
+    assert.match(provider(url), /^--oidc-issuer-url must be an https URL/)
+  assert.match(provider('https://kubernetes.default.svc.cluster.local'), /must not be the issuer of this server/)
+  for (const bad of ['HS256', 'none']) assert.match(provider('https://id.example', '--oidc-signing-algs', bad), /takes RS256, .* not "/)
+  assert.equal(refusal('--oidc-required-claim', 'team'), '--oidc-required-claim takes CLAIM=VALUE, not "team"')
+})

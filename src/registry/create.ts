@@ -101,10 +101,10 @@ async function storeNew(
   return version?.revision === swap.revision ? version.json : withRevision(value, swap.revision)
 }
 
-/** The namespace of an object is that of the path; a body may repeat it but not contradict it. */
+/** The namespace of an object is that of the path; a body may repeat it but not contradict it. Those of the cluster have none, whatever they say. */
 export function settleNamespace({ resource, namespace }: Call, { metadata }: AnyObject): void {
   const expected = resource.namespaced ? namespace : ''
-  if (metadata.namespace && metadata.namespace !== expected)
+  if (expected !== '' && metadata.namespace && metadata.namespace !== expected)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   if (expected !== '') metadata.namespace = expected
   else delete metadata.namespace

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { Recorder } from '../cache/testing.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
 import { defineKind } from '../schema/kind.ts'
 import { invalid } from '../schema/refs.ts'
 import { int32, mapOf, message, raw, string } from '../schema/types.ts'
@@ -352,4 +353,11 @@ test('an object that cannot be read can only be thrown away, and not by a dry ru
   assert.equal((await send('GET widgets/a')).code, 500)
   assert.equal((await send(`DELETE widgets/a?${unreadable}`)).body.status, 'Success')
   assert.equal((await send('GET widgets/a')).code, 404)
+})
+
+test('objects of the cluster have no namespace, whatever they say', async t => {
+  const bench = await openBench([Namespace])
+  t.after(() => bench.close())
+  const { code, body } = await bench.send('POST namespaces', { metadata: { name: 'x', namespace: 'y' } })
+  assert.deepEqual([code, body.metadata.namespace], [201, undefined])
 })
