@@ -1,7 +1,7 @@
 /** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { type StatusError, unavailable } from '../schema/status-error.ts'
+import { noSuchResource, type StatusError, unavailable } from '../schema/status-error.ts'
 import { type Batch, Compacted, type Event, type Revision, type Store } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
 import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
@@ -73,7 +73,8 @@ export class Caches implements AsyncDisposable {
 
   of(resource: Resource): ResourceCache {
     const cache = this.#byPrefix.get(resource.prefix)
-    if (!cache) throw unavailable(`${resource.qualified} is not being served yet`)
+    // A custom kind may have gone while a request for it was under way.
+    if (!cache) throw resource.def.custom ? noSuchResource() : unavailable(`${resource.qualified} is not being served yet`)
     return cache
   }
 

@@ -1,6 +1,6 @@
 /** Table columns that a definition asks for: JSON paths into the object, shown as people read them. */
 import type { ColumnDefinition } from '../kinds/apiextensions/definition-shapes.ts'
-import { goPrint } from '../lib/go-text.ts'
+import { goJson, goPrint } from '../lib/go-text.ts'
 import { JsonPathError, parseJsonPath } from '../lib/json-path.ts'
 import { findFirst } from '../lib/json-path-search.ts'
 import type { Json } from '../lib/json-value.ts'
@@ -35,7 +35,7 @@ function cellOf(type: string, value: Json | undefined, { now }: CellContext): Ce
   if (value === undefined) return null
   switch (type) {
     case 'string':
-      return goPrint(value)
+      return textOf(value)
     case 'integer':
       return typeof value === 'number' ? Math.trunc(value) : typeof value === 'bigint' ? value : null
     case 'number':
@@ -47,6 +47,11 @@ function cellOf(type: string, value: Json | undefined, { now }: CellContext): Ce
     default:
       return null
   }
+}
+
+function textOf(value: Json): string {
+  if (value === null) return '<no value>'
+  return typeof value === 'object' ? goJson(value) : goPrint(value)
 }
 
 function sinceText(text: string, now: Date): string {
