@@ -77,7 +77,7 @@ function askedTime(text: string | null): number | undefined {
 const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? 0) : 0)
 
 /** The path without its query: selectors and tokens in it are the client's business. */
-function logRequest(log: Log, { request, route, id, user }: Exchange, { status }: Response, ms: number): void {
+function logRequest(log: Log, { request, route, id, user, impersonator }: Exchange, { status }: Response, ms: number): void {
   const { verb, path } = route.attributes
   log.debug(
     {
@@ -86,6 +86,7 @@ function logRequest(log: Log, { request, route, id, user }: Exchange, { status }
       path,
       protocol: request.protocol,
       user: user?.name,
+      ...(impersonator && { impersonator: impersonator.name }),
       source: request.peer.address,
       status,
       ms: Math.round(ms * 1000) / 1000,
