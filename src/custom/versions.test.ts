@@ -90,7 +90,7 @@ test('the storage version may change; what is stored in another is read, and wri
 })
 
 test('a version that is not served is not there, stored in it or not', async t => {
-  const { send, define } = await openCustomBench(t)
+  const { send, define, catalog, caches } = await openCustomBench(t)
   await define(
     widgetDefinition([
       { name: 'v1', served: false },
@@ -100,6 +100,11 @@ test('a version that is not served is not there, stored in it or not', async t =
   assert.equal((await send(`GET ${widgets()}`)).code, 404)
   assert.equal((await send(`POST ${widgets('', 'v2')}`, widget('a', { color: 'red' }, { version: 'v2' }))).code, 201)
   assert.deepEqual((await send(`GET ${widgets('/a', 'v2')}`)).body.spec, { color: 'red' })
+  const homes = [...catalog.homes()].filter(({ def }) => def.custom)
+  assert.deepEqual(
+    homes.map(home => [home.apiVersion, caches.of(home).count]),
+    [['stable.example.com/v1', 1]],
+  )
 })
 
 test('a watch of a kind that changes ends, and goes on where it was without a gap', async t => {

@@ -36,6 +36,18 @@ export class Catalog {
     yield* this.#byPath.values()
   }
 
+  /** One resource for each set of stored objects, in the form in which they are kept, whether or not that is served itself. */
+  *homes(): Iterable<Resource> {
+    const found = new Set<string>()
+    const all = [...this]
+    const home = (resource: Resource) => (resource.hub ? resource.hub.resource : resource)
+    for (const resource of [...all.filter(r => !r.hub), ...all.filter(r => r.hub).map(home)]) {
+      if (found.has(resource.prefix)) continue
+      found.add(resource.prefix)
+      yield resource
+    }
+  }
+
   /** Groups in serving order, each with its versions, preferred first. */
   groups(): ReadonlyMap<string, readonly string[]> {
     const groups = new Map<string, string[]>()

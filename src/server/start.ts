@@ -210,7 +210,7 @@ async function openPort(
     paths: endpoints.map(({ path }) => path),
     waiting: () => fairness.waiting,
     *objects() {
-      for (const resource of catalog) if (!resource.hub) yield [resource, caches.of(resource).count]
+      for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
     },
   })
   const serve = createServe({
