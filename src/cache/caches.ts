@@ -5,6 +5,7 @@ import { noSuchResource, type StatusError, unavailable } from '../schema/status-
 import { type Batch, Compacted, type Event, type Revision, type Store } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
 import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
+import type { Version } from './version.ts'
 import { Watch, type WatchRequest } from './watch.ts'
 import type { WatchEvent } from './watch-stream.ts'
 
@@ -24,12 +25,21 @@ export type CachesOptions = {
   readonly now?: () => number
 }
 
+/** Somebody who is told of all that happens, in order and as soon as it can be read. What it does there must be quick and must not fail. */
+export interface Observer {
+  /** A version has become the newest of its key. `object` is what it says, when the writer is at hand. */
+  changed(resource: Resource, version: Version, object: AnyObject | undefined): void
+  /** Objects of a resource are kept from now on, or in another form than before. */
+  joined(resource: Resource): void
+}
+
 export class Caches implements AsyncDisposable {
   readonly #store: Store
   readonly #byPrefix = new Map<string, ResourceCache>()
   /** What happens to resources that are being read in, kept until they are. */
   readonly #joining = new Map<string, Event[]>()
   readonly #watches = new Set<Watch>()
+  readonly #observers = new Set<Observer>()
   /** Objects of writes under way, by their bytes, so that they need not be decoded again. */
   readonly #decoded = new WeakMap<Uint8Array, AnyObject>()
   readonly #stop = new AbortController()
@@ -96,6 +106,7 @@ export class Caches implements AsyncDisposable {
       for (const event of this.#joining.get(prefix)!) cache.apply(event)
       this.#byPrefix.set(prefix, cache)
       ready()
+      for (const observer of this.#observers) observer.joined(resource)
       if (former) this.#endWatchesOf(former)
     } finally {
       this.#joining.delete(prefix)
@@ -134,6 +145,12 @@ export class Caches implements AsyncDisposable {
     // A request that was on its way when the server began to leave.
     if (this.#watchesEnded) watch.end()
     return watch
+  }
+
+  /** Tells of every change of every resource until the signal ends it. */
+  observe(observer: Observer, signal: AbortSignal): void {
+    this.#observers.add(observer)
+    signal.addEventListener('abort', () => this.#observers.delete(observer), { once: true })
   }
 
   /** Ends every watch, cleanly or with an error the clients see; those that are opened later end at once. */
@@ -194,7 +211,10 @@ export class Caches implements AsyncDisposable {
   #take({ revision, events }: Batch): void {
     for (const event of events) {
       const prefix = prefixOf(event.key)
-      this.#byPrefix.get(prefix)?.apply(event, event.after && this.#decoded.get(event.after.value))
+      const cache = this.#byPrefix.get(prefix)
+      const object = event.after && this.#decoded.get(event.after.value)
+      const version = cache?.apply(event, object)
+      if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, object)
       if (this.#joining.size > 0) this.#joining.get(prefix)?.push(event)
     }
     this.#revision = revision

@@ -84,15 +84,19 @@ export class ResourceCache {
     this.#place(versionOf(this.resource, entry, undefined))
   }
 
-  /** Takes in one event of the store and tells the watchers. `object` is the decoded value when the writer is at hand. */
-  apply(event: Event, object?: AnyObject): void {
+  /**
+   * Takes in one event of the store, tells the watchers and returns what has become the newest version; nothing when what is not
+   * there has gone. `object` is the decoded value when the writer is at hand.
+   */
+  apply(event: Event, object?: AnyObject): Version | undefined {
     const version = event.after ? versionOf(this.resource, event.after, object) : this.#deletionOf(event)
-    if (!version) return
+    if (!version) return undefined
     const before = this.#place(version)
     this.#log.push({ version, time: this.#now() })
     this.#logBytes += before?.json.length ?? 0
     this.watchers.tell(version, before)
     this.#forget()
+    return version
   }
 
   get(key: string): Version | undefined {

@@ -10,6 +10,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { Registry, Result } from './api.ts'
+import { Noticed } from './noticed.ts'
 import { readStored } from './stored-form.ts'
 
 export type LocalClientParts = {
@@ -24,8 +25,24 @@ export type LocalClientParts = {
 }
 export type Name = { readonly namespace?: string; readonly name: string }
 export type LocalChange = { readonly type: WatchEvent['type']; readonly object: () => AnyObject }
-/** Those of one name, or with one value of a selectable field. */
-export type Some = { readonly name?: string; readonly field?: { readonly key: string; readonly value: string } }
+/** Those of one namespace or name, or with one value of a selectable field. */
+export type Some = {
+  readonly namespace?: string
+  readonly name?: string
+  readonly field?: { readonly key: string; readonly value: string }
+}
+export type Removing = {
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+  readonly gracePeriodSeconds?: number
+  /** Only while the object is as it was read. */
+  readonly unchanged?: true
+}
+/** Somebody who is told of every change of every resource, at once: it must be quick there, and must not fail. */
+export interface Observing {
+  changed(change: Noticed): void
+  /** Objects of a resource can be read from now on, or in another form than before. */
+  joined(resource: Resource): void
+}
 export type Patching = { readonly type: string; readonly subresource?: string; readonly query?: string }
 
 export class LocalClient {
@@ -47,6 +64,11 @@ export class LocalClient {
     return version && this.#objectOf(version)
   }
 
+  /** Whether there is an object of that name, be it one that cannot be read. */
+  exists(resource: Resource, { namespace = '', name }: Name): boolean {
+    return this.#parts.caches.of(resource).get(keyOf(resource, namespace, name)) !== undefined
+  }
+
   /** All objects that can be read, or some of them, not to be changed. */
   *list(resource: Resource, some?: Some): Iterable<AnyObject> {
     const cache = this.#parts.caches.of(resource)
@@ -62,15 +84,16 @@ export class LocalClient {
   }
 
   /** Deletes exactly this object. False when it is gone already, also when another took its name. */
-  async remove(resource: Resource, { metadata: { namespace = '', name = '', uid } }: AnyObject): Promise<boolean> {
-    const body = { preconditions: { uid } }
+  async remove(resource: Resource, { metadata }: AnyObject, { unchanged, ...options }: Removing = {}): Promise<boolean> {
+    const { namespace = '', name = '', uid, resourceVersion } = metadata
+    const body = { ...options, preconditions: { uid, ...(unchanged && { resourceVersion }) } }
     const result = this.#unless('NotFound', this.#call('delete', resource, { namespace, name, body }))
     return (await this.#unless('Conflict', result)) !== undefined
   }
 
-  /** Deletes all objects of a resource that nothing holds back, and marks the others. */
-  async removeAll(resource: Resource): Promise<void> {
-    await this.#call('deletecollection', resource, { namespace: '', name: '', body: {} })
+  /** Deletes all objects of a resource, or those of one namespace, that nothing holds back, and marks the others. */
+  async removeAll(resource: Resource, namespace = '', options: Omit<Removing, 'unchanged'> = {}): Promise<void> {
+    await this.#call('deletecollection', resource, { namespace, name: '', body: options })
   }
 
   /** Replaces an object, or a view of it, unless it has changed since it was read. False when it has, or is gone. */
@@ -111,6 +134,18 @@ export class LocalClient {
     open()
   }
 
+  /** Tells of every change of every resource until the signal ends it. */
+  observe(observing: Observing, signal: AbortSignal): void {
+    const changed = (resource: Resource, version: Version, object: AnyObject | undefined) =>
+      observing.changed(new Noticed(resource, version, object))
+    this.#parts.caches.observe({ changed, joined: resource => observing.joined(resource) }, signal)
+  }
+
+  /** What is there of a resource, as if each object had just been written. */
+  *noticed(resource: Resource): Iterable<Noticed> {
+    for (const version of this.#parts.caches.of(resource).current()) yield new Noticed(resource, version, undefined)
+  }
+
   #objectOf(version: Version): AnyObject | undefined {
     if (version.fault !== undefined) return undefined
     let object = this.#decoded.get(version)
@@ -147,10 +182,10 @@ export class LocalClient {
   }
 }
 
-function selectionOf({ name = '', field }: Some): Selection {
-  if (!field) return { namespace: '', name }
+function selectionOf({ namespace = '', name = '', field }: Some): Selection {
+  if (!field) return { namespace, name }
   const { key, value } = field
-  return { namespace: '', name, term: { on: 'field', key, values: [value] }, test: ({ fields }) => fields[key] === value }
+  return { namespace, name, term: { on: 'field', key, values: [value] }, test: ({ fields }) => fields[key] === value }
 }
 
 const NEVER = new AbortController().signal

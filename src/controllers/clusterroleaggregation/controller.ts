@@ -1,7 +1,7 @@
 /** Keeps the rules of cluster roles that are gathered from others up to date. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { StatusError } from '../../schema/status-error.ts'
+import { Loop } from '../loop.ts'
 import { gatheredRules, type Role } from './reconcile.ts'
 
 /** What the controller asks of the API. Lists are of one moment, and hold all that this controller has written. */
@@ -25,38 +25,14 @@ export type ClusterRoleAggregationController = {
 }
 
 const NAME = 'clusterrole-aggregation-controller'
-const RETRY_MS = 1000
 const OWNED = new URLSearchParams({ fieldManager: NAME, force: 'true' }).toString()
 
 /** Starts the controller; the result settles when all that was known at the call has been dealt with. */
 export async function startClusterRoleAggregationController(parts: ClusterRoleAggregationController): Promise<void> {
   const { api, roles, onError, signal } = parts
-  let isAsked = true
-  let isWorking = false
-  const wake = () => {
-    isAsked = true
-    if (!isWorking) void work()
-  }
-  const work = async () => {
-    isWorking = true
-    while (isAsked && !signal.aborted) {
-      isAsked = false
-      try {
-        await reconcileAll(parts)
-      } catch (error) {
-        // Somebody else wrote first: the state has changed, so look again at once. Anything else takes a moment.
-        if (error instanceof StatusError && error.code === 409) isAsked = true
-        else {
-          onError(error)
-          setTimeout(wake, RETRY_MS).unref()
-        }
-      }
-    }
-    // In the same turn as the last look at whether more is asked for: no call can come between.
-    isWorking = false
-  }
-  api.follow(roles, wake, signal)
-  await work()
+  const loop = new Loop<'all'>({ settle: () => reconcileAll(parts), onError, signal })
+  api.follow(roles, () => void loop.wake('all'), signal)
+  await loop.wake('all')
 }
 
 /** Each write is an event that asks for another look: roles that gather from gathering ones settle in a few rounds. */

@@ -2,6 +2,7 @@
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
+import { Loop } from '../loop.ts'
 
 /** What such a controller asks of the API. Reads hold all that this controller has written. */
 export interface Api {
@@ -38,36 +39,15 @@ export type EveryNamespace = {
   readonly signal: AbortSignal
 }
 
-const RETRY_MS = 1000
 const AT_ONCE = 16
 
 /** Starts the controller; the result settles when all that was known at the call has been dealt with. */
 export async function startEveryNamespace(parts: EveryNamespace): Promise<void> {
   const { api, namespaces, resource, name, onError, signal } = parts
-  const waiting = new Set<string>()
-  let working: Promise<void> | undefined
-  const wake = (...names: readonly string[]) => {
-    for (const each of names) waiting.add(each)
-    working ??= work().finally(() => (working = undefined))
-    return working
-  }
-  const wakeAll = () => wake(...Array.from(api.list(namespaces), ({ metadata }) => metadata.name!))
-  const work = async () => {
-    while (waiting.size > 0 && !signal.aborted) {
-      const batch = [...waiting].slice(0, AT_ONCE)
-      for (const namespace of batch) waiting.delete(namespace)
-      await Promise.all(
-        batch.map(namespace =>
-          settle(parts, namespace).catch(error => {
-            onError(error)
-            setTimeout(() => void wake(namespace), RETRY_MS).unref()
-          }),
-        ),
-      )
-    }
-  }
-  api.follow(namespaces, change => void (change ? wake(change.object().metadata.name!) : wakeAll()), signal)
-  api.follow(resource, change => void (change ? wake(change.object().metadata.namespace!) : wakeAll()), signal, { name })
+  const loop = new Loop<string>({ settle: namespace => settle(parts, namespace), onError, signal, atOnce: AT_ONCE })
+  const wakeAll = () => loop.wakeAll(Array.from(api.list(namespaces), ({ metadata }) => metadata.name!))
+  api.follow(namespaces, change => void (change ? loop.wake(change.object().metadata.name!) : wakeAll()), signal)
+  api.follow(resource, change => void (change ? loop.wake(change.object().metadata.namespace!) : wakeAll()), signal, { name })
   await wakeAll()
 }
 

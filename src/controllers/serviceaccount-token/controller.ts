@@ -1,7 +1,7 @@
 /** Fills secrets that are to hold the token of a service account, and takes them away with the account. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { StatusError } from '../../schema/status-error.ts'
+import { Loop } from '../loop.ts'
 import { accountOf, nextStep, TOKEN_TYPE } from './reconcile.ts'
 
 type Named = { readonly namespace: string; readonly name: string }
@@ -30,39 +30,25 @@ export type TokenController = {
 }
 
 const OF_TOKENS: Some = { field: { key: 'type', value: TOKEN_TYPE } }
-const RETRY_MS = 1000
 
 /** Starts the controller; the result settles when all that was known at the call has been dealt with. */
 export async function startTokenController(parts: TokenController): Promise<void> {
   const { api, secrets, accounts, onError, signal } = parts
-  const waiting = new Map<string, Named>()
-  let working: Promise<void> | undefined
-  const wake = (...names: readonly Named[]) => {
-    for (const each of names) waiting.set(`${each.namespace}/${each.name}`, each)
-    working ??= work().finally(() => (working = undefined))
-    return working
-  }
-  const wakeWhere = (holds: (secret: AnyObject) => boolean) => wake(...[...api.list(secrets, OF_TOKENS)].filter(holds).map(nameOf))
-  const work = async () => {
-    for (const [key, name] of waiting) {
-      waiting.delete(key)
-      if (signal.aborted) return
-      await settle(parts, name).catch(error => {
-        // Somebody else wrote first, and that is told as a change of its own.
-        if (error instanceof StatusError && (error.code === 409 || error.code === 404)) return
-        onError(error)
-        setTimeout(() => void wake(name), RETRY_MS).unref()
-      })
-    }
-  }
-  api.follow(secrets, change => void (change ? wake(nameOf(change.object())) : wakeWhere(() => true)), signal, OF_TOKENS)
+  const loop = new Loop<string>({ settle: key => settle(parts, namedBy(key)), onError, signal })
+  const wakeWhere = (holds: (secret: AnyObject) => boolean) => loop.wakeAll([...api.list(secrets, OF_TOKENS)].filter(holds).map(keyOf))
+  api.follow(secrets, change => void (change ? loop.wake(keyOf(change.object())) : wakeWhere(() => true)), signal, OF_TOKENS)
   const onAccount = (account: AnyObject) =>
     wakeWhere(secret => secret.metadata.namespace === account.metadata.namespace && accountOf(secret).name === account.metadata.name)
   api.follow(accounts, change => void (change ? onAccount(change.object()) : wakeWhere(() => true)), signal)
   await wakeWhere(() => true)
 }
 
-const nameOf = ({ metadata: { namespace = '', name = '' } }: AnyObject): Named => ({ namespace, name })
+const keyOf = ({ metadata: { namespace = '', name = '' } }: AnyObject): string => `${namespace}/${name}`
+
+function namedBy(key: string): Named {
+  const [namespace = '', name = ''] = key.split('/')
+  return { namespace, name }
+}
 
 async function settle({ api, secrets, accounts, authority, sign }: TokenController, name: Named): Promise<void> {
   const secret = api.get(secrets, name)

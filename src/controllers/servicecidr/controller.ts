@@ -1,7 +1,7 @@
 /** Keeps ServiceCIDRs protected while services use them, and says whether they are ready. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { StatusError } from '../../schema/status-error.ts'
+import { Loop } from '../loop.ts'
 import { nextStep, type Range, type Step } from './reconcile.ts'
 
 /** What the controller asks of the API. Lists are of one moment, and hold all that this controller has written. */
@@ -29,38 +29,14 @@ export type ServiceCIDRController = {
 }
 
 const NAME = 'service-cidr-controller'
-const RETRY_MS = 1000
 const MERGE = 'application/strategic-merge-patch+json'
 
 /** Starts the controller; the result settles when all that was known at the call has been dealt with. */
 export async function startServiceCIDRController(parts: ServiceCIDRController): Promise<void> {
   const { api, ranges, addresses, onError, signal } = parts
-  let isAsked = true
-  let isWorking = false
-  const wake = () => {
-    isAsked = true
-    if (!isWorking) void work()
-  }
-  const work = async () => {
-    isWorking = true
-    while (isAsked && !signal.aborted) {
-      isAsked = false
-      try {
-        await reconcileAll(parts)
-      } catch (error) {
-        // Somebody else wrote first: the state has changed, so look again at once. Anything else takes a moment.
-        if (error instanceof StatusError && error.code === 409) isAsked = true
-        else {
-          onError(error)
-          setTimeout(wake, RETRY_MS).unref()
-        }
-      }
-    }
-    // In the same turn as the last look at whether more is asked for: no call can come between.
-    isWorking = false
-  }
-  for (const resource of [ranges, addresses]) api.follow(resource, wake, signal)
-  await work()
+  const loop = new Loop<'all'>({ settle: () => reconcileAll(parts), onError, signal })
+  for (const resource of [ranges, addresses]) api.follow(resource, () => void loop.wake('all'), signal)
+  await loop.wake('all')
 }
 
 async function reconcileAll(parts: ServiceCIDRController): Promise<void> {
