@@ -100,7 +100,7 @@ function boundedLength({ limits, source, intOrString }: Structural): number {
   const longest = limit(limits.maxLength)
   if (longest !== undefined) return longest * 4
   if (intOrString || !limits.enum) return LONGEST_TEXT
-  return Math.max(0, ...source.enum!.map(value => (typeof value === 'string' ? Buffer.byteLength(value) : 0)))
+  return source.enum!.reduce<number>((most, value) => Math.max(most, typeof value === 'string' ? Buffer.byteLength(value) : 0), 0)
 }
 
 const limit = (value: number | undefined) => (value === undefined ? undefined : Math.max(0, value))

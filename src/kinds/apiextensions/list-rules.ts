@@ -10,6 +10,13 @@ const LIST_TYPE = 'x-kubernetes-list-type'
 const MAP_TYPE = 'x-kubernetes-map-type'
 const KEYS = 'x-kubernetes-list-map-keys'
 
+/** Whether a schema says anything of how its values are merged or kept. */
+export const hasTopology = (schema: Schema): boolean =>
+  schema[LIST_TYPE] !== undefined ||
+  schema[MAP_TYPE] !== undefined ||
+  schema[KEYS] !== undefined ||
+  schema['x-kubernetes-preserve-unknown-fields'] === false
+
 /** What a list or object is said to be must fit its type. */
 export function* validateTopology(schema: Schema, at: Ref<Schema>, strict: Strictness): Iterable<FieldError> {
   const { [LIST_TYPE]: list, [MAP_TYPE]: map, [KEYS]: keys = [] } = schema

@@ -6,7 +6,8 @@ import { validateExpressions, validateTotalCost } from './expression-rules.ts'
 import { type ExpressionScope, rootScope } from './expression-scope.ts'
 import { internalSchema } from './internal-form.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
-import { validateMapListKeys, validateTopology } from './list-rules.ts'
+import { hasTopology, validateMapListKeys, validateTopology } from './list-rules.ts'
+import { eachSchema } from './schema-walk.ts'
 import type { Strictness } from './strictness.ts'
 import { structuralFault, validateStructural } from './structural-rules.ts'
 
@@ -17,22 +18,17 @@ export function validateRootSchema(
   { hasStatus, strict }: { hasStatus: boolean; strict: Strictness },
 ): FieldError[] {
   const errors: FieldError[] = []
-  if (hasStatus) errors.push(...validateWithStatus(schema, at))
+  if (hasStatus) append(errors, validateWithStatus(schema, at))
   if (schema.nullable) errors.push(forbidden(at.nullable, 'nullable cannot be true at the root'))
   const { problems, fault, scope } = structure(schema, at, strict)
-  errors.push(...problems)
-  const found = validateSchema(schema, at, {
-    strict,
-    scope,
-    isRoot: true,
-    forbidsDefaults: undefined,
-    inMetadata: false,
-    uncorrelated: undefined,
-  })
-  errors.push(...found.schema, ...found.expressions)
+  append(errors, problems)
+  const found: Found = { schema: [], expressions: [] }
+  validateSchema(schema, at, { strict, scope, isRoot: true, forbidsDefaults: undefined, inMetadata: false, uncorrelated: undefined }, found)
+  append(errors, found.schema)
+  append(errors, found.expressions)
   // What keeps a schema from being read has usually been told in other words by now.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(withValue(at, ''), fault))
-  if (scope) errors.push(...validateTotalCost(scope, at))
+  if (scope) append(errors, validateTotalCost(scope, at))
   return errors
 }
 
@@ -42,8 +38,13 @@ function structure(schema: Schema, at: Ref<Schema>, strict: Strictness) {
   const fault = structuralFault(schema)
   if (fault !== undefined) return { problems: [], fault }
   const problems = validateStructural(schema, at)
-  if (problems.length === 0) problems.push(...validateDefaults(schema, at, strict.prunedDefaults))
-  return problems.length > 0 ? { problems } : { problems, scope: rootScope(schema) }
+  if (problems.length === 0) append(problems, validateDefaults(schema, at, strict.prunedDefaults))
+  return problems.length > 0 || !hasRules(schema) ? { problems } : { problems, scope: rootScope(schema) }
+}
+
+function hasRules(schema: Schema): boolean {
+  for (const part of eachSchema(schema)) if (part['x-kubernetes-validations']) return true
+  return false
 }
 
 /** What the schema at the top may say when the status has a path of its own, by the names that errors give. */
@@ -104,27 +105,27 @@ type Place = {
 /** What is wrong with a schema, and what is wrong with the expressions in it. */
 type Found = { readonly schema: FieldError[]; readonly expressions: FieldError[] }
 
-function validateSchema(schema: Schema, at: Ref<Schema>, place: Place): Found {
-  const found: Found = { schema: [...validateKeywords(schema, at, place)], expressions: [] }
-  for (const [part, there, inside] of partsOf(schema, at, place)) {
-    const inner = validateSchema(part, there, inside)
-    found.schema.push(...inner.schema)
-    found.expressions.push(...inner.expressions)
-  }
-  found.schema.push(...validateTopology(schema, at, place.strict))
-  if (place.strict.mapListKeys) found.schema.push(...validateMapListKeys(schema, at))
+/** Adds to what was found elsewhere. */
+function validateSchema(schema: Schema, at: Ref<Schema>, place: Place, found: Found): void {
+  const { strict, scope, uncorrelated } = place
+  const before = found.schema.length
+  append(found.schema, validateKeywords(schema, at, place))
+  if (PARTS.some(name => schema[name] !== undefined))
+    for (const [part, there, inside] of partsOf(schema, at, place)) validateSchema(part, there, inside, found)
+  if (hasTopology(schema)) append(found.schema, validateTopology(schema, at, strict))
+  if (strict.mapListKeys && schema['x-kubernetes-list-type']) append(found.schema, validateMapListKeys(schema, at))
   const rules = schema['x-kubernetes-validations'] ?? []
   const isReadable = rules.some(({ fieldPath }) => fieldPath) && structuralFault(schema) === undefined
-  for (const [i, rule] of rules.entries()) {
-    const there = at['x-kubernetes-validations'][i]!
-    found.schema.push(...validateRule(rule, there, isReadable ? schema : undefined))
-  }
+  for (const [i, rule] of rules.entries())
+    append(found.schema, validateRule(rule, at['x-kubernetes-validations'][i]!, isReadable ? schema : undefined))
   // An expression about something that is wrong itself would only be told what its author cannot change in it.
-  if (rules.length > 0 && found.schema.length === 0 && place.scope)
-    found.expressions.push(
-      ...validateExpressions(schema, at, { scope: place.scope, strict: place.strict, uncorrelated: place.uncorrelated }),
-    )
-  return found
+  const isSound = found.schema.length === before
+  if (rules.length > 0 && isSound && scope) append(found.expressions, validateExpressions(schema, at, { scope, strict, uncorrelated }))
+}
+
+/** There may be more errors than a call may have arguments. */
+function append(errors: FieldError[], more: Iterable<FieldError>): void {
+  for (const error of more) errors.push(error)
 }
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
@@ -146,6 +147,8 @@ function* validateKeywords(schema: Schema, at: Ref<Schema>, { strict, forbidsDef
     yield forbidden(at.additionalProperties, 'additionalProperties and properties are mutual exclusive')
 }
 
+const PARTS = ['additionalProperties', 'properties', 'not', 'allOf', 'oneOf', 'anyOf', 'definitions', 'items', 'dependencies'] as const
+
 type Part = readonly [schema: Schema, at: Ref<Schema>, place: Place]
 
 /** The schemas directly inside, each with its place. */
@@ -158,7 +161,9 @@ function* partsOf(schema: Schema, at: Ref<Schema>, place: Place): Iterable<Part>
     const into = { ...inside, forbidsDefaults: reason, scope: scope?.values(additionalProperties) }
     yield [additionalProperties, at.additionalProperties as Ref<Schema>, into]
   }
-  for (const [name, member] of Object.entries(properties)) yield memberPart(schema, name, member, { at, place })
+  const plain = { ...inside, uncorrelated: place.uncorrelated ?? (isCorrelated(schema) ? undefined : pathOf(at)) }
+  for (const [name, member] of Object.entries(properties))
+    yield [member, entry(at.properties, name), memberPlace(schema, name, member, { place, plain })]
   yield* restrictingParts(schema, at, { ...inside, scope: undefined })
   if (items) {
     // Only items that have keys can be found again in what was stored.
@@ -178,17 +183,16 @@ const isCorrelated = ({ 'x-kubernetes-map-type': map = 'granular' }: Schema) => 
 
 const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersion'])
 
-function memberPart(schema: Schema, name: string, member: Schema, { at, place }: { at: Ref<Schema>; place: Place }): Part {
+/** The place of a member; all of them share one unless there is more to be said of it. */
+function memberPlace(schema: Schema, name: string, member: Schema, { place, plain }: { place: Place; plain: Place }): Place {
   const isMeta = (place.isRoot || schema['x-kubernetes-embedded-resource'] === true) && META_FIELDS.has(name)
-  const into: Place = {
-    ...place,
-    isRoot: false,
+  if (!isMeta && !place.scope) return plain
+  return {
+    ...plain,
     scope: place.scope?.member(name, member),
     inMetadata: place.inMetadata || isMeta,
     forbidsDefaults: isMeta && place.isRoot ? `in top-level ${name}` : place.forbidsDefaults,
-    uncorrelated: place.uncorrelated ?? (isCorrelated(schema) ? undefined : pathOf(at)),
   }
-  return [member, entry(at.properties, name), into]
 }
 
 function* restrictingParts(

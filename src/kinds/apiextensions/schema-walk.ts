@@ -9,7 +9,8 @@ export function* eachSchema(schema: Schema | undefined): Iterable<Schema> {
   for (let next = open.pop(); open.length > 0 || next; next = open.pop()) {
     if (!next) continue
     yield next
-    open.push(...partsOf(next).reverse())
+    const parts = partsOf(next)
+    for (let i = parts.length - 1; i >= 0; i--) open.push(parts[i])
   }
 }
 

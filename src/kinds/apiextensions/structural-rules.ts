@@ -70,14 +70,13 @@ function* validateInvariants(schema: Schema, at: Ref<Schema>, level: Level): Ite
   if (additionalProperties !== undefined && level === 'root') yield forbidden(at.additionalProperties, 'must not be used at the root')
   if (typeof additionalProperties === 'object')
     yield* validateInvariants(additionalProperties, at.additionalProperties as Ref<Schema>, 'field')
-  yield* validateExtensions(schema, at)
+  if (schema['x-kubernetes-int-or-string']) yield* validateExtensions(schema, at)
   yield* validateRestrictions(schema, at, { first: isIntOrString(schema), firstOfAll: isIntOrString(schema.allOf?.[0]) })
   yield* validateType(schema, at, level)
-  yield* validateEnvelope(schema, at, level)
+  if (level === 'root' || schema['x-kubernetes-embedded-resource']) yield* validateEnvelope(schema, at, level)
 }
 
 function* validateExtensions(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
-  if (!schema['x-kubernetes-int-or-string']) return
   for (const name of ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource'] as const)
     if (schema[name]) yield invalid(at[name], 'must be false if x-kubernetes-int-or-string is true')
 }
@@ -97,20 +96,19 @@ function* validateType(schema: Schema, at: Ref<Schema>, level: Level): Iterable<
 /** What whole objects have in common has its own rules: schemas may say little about it. */
 function* validateEnvelope(schema: Schema, at: Ref<Schema>, level: Level): Iterable<FieldError> {
   const { properties = {} } = schema
-  const embedded = schema['x-kubernetes-embedded-resource'] === true
-  const isWhole = level === 'root' || embedded
   for (const name of ['kind', 'apiVersion']) {
     const member = getOwn(properties, name)
-    if (member && isWhole && member.type !== 'string') yield invalid(entry(at.properties, name).type, 'must be string')
+    if (member && member.type !== 'string') yield invalid(entry(at.properties, name).type, 'must be string')
   }
   const metadata = getOwn(properties, 'metadata')
   if (metadata) {
     const there = entry(at.properties, 'metadata')
-    if (isWhole && metadata.type !== 'object') yield invalid(there.type, 'must be object')
+    if (metadata.type !== 'object') yield invalid(there.type, 'must be object')
     if (level === 'root' && !isPlainMetadata(metadata))
       yield forbidden(there, 'must not specify anything other than name and generateName, but metadata is implicitly specified')
   }
-  if (embedded && !schema['x-kubernetes-preserve-unknown-fields'] && Object.keys(properties).length === 0)
+  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] || Object.keys(properties).length > 0
+  if (schema['x-kubernetes-embedded-resource'] && !isOpen)
     yield required(
       at.properties,
       'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields',
@@ -124,10 +122,12 @@ function isPlainMetadata({ type: _, default: __, properties = {}, ...rest }: Sch
 
 /** Whether a schema allows exactly an integer or a text by its anyOf: the one place where types may be given in there. */
 function isIntOrString(schema: Schema | undefined): boolean {
-  const [first, second, ...others] = schema?.anyOf ?? []
-  const isJust = (part: Schema | undefined, type: string) => part?.type === type && Object.keys(part).length === 1
-  return others.length === 0 && isJust(first, 'integer') && isJust(second, 'string')
+  if (schema?.anyOf?.length !== 2) return false
+  const [first, second] = schema.anyOf
+  return isJust(first!, 'integer') && isJust(second!, 'string')
 }
+
+const isJust = (schema: Schema, type: string) => schema.type === type && Object.keys(schema).length === 1
 
 type Skips = { readonly first?: boolean; readonly firstOfAll?: boolean }
 
