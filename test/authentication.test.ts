@@ -9,7 +9,18 @@ import { type TestContext, test } from 'node:test'
 import { AuthenticationV1Api, CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { issueAuthority, issueClient, issueServer } from '../src/lib/x509.ts'
-import { anonymous, ask, eventually, patient, run, type ServerProcess, startProcess, type Target, temporaryDirectory } from './kit.ts'
+import {
+  anonymous,
+  ask,
+  connection,
+  eventually,
+  patient,
+  run,
+  type ServerProcess,
+  startProcess,
+  type Target,
+  temporaryDirectory,
+} from './kit.ts'
 
 const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts'
 const PODS = '/api/v1/namespaces/default/pods'
@@ -271,6 +282,9 @@ test('authorities of clients are read again when their file changes', patient, a
   const jane = issueClient(later, { commonName: 'jane' }, validity)
   const asJane = () => post(server, WHO, {}, jane)
   assert.equal((await asJane()).status, 401)
+  const joe = issueClient(former, { commonName: 'joe' }, validity)
+  const kept = { ...joe, agent: connection(t) }
+  assert.equal((await post(server, WHO, {}, kept)).status, 201)
   writeFileSync(file, 'half a fi')
   writeFileSync(file, later.cert)
   const { json } = await eventually('the new authority', async () => {
@@ -278,7 +292,7 @@ test('authorities of clients are read again when their file changes', patient, a
     return answer.status === 201 ? answer : undefined
   })
   assert.equal(json.status.userInfo.username, 'jane')
-  const joe = issueClient(former, { commonName: 'joe' }, validity)
+  assert.equal((await post(server, WHO, {}, kept)).status, 401)
   assert.equal((await post(server, WHO, {}, joe)).status, 401)
   assert.equal((await post(server, WHO, {})).json.status.userInfo.username, 'admin')
 })

@@ -44,7 +44,7 @@ export class Listener implements AsyncDisposable {
   readonly #http2: Http2Server
   readonly #sockets = new Set<TLSSocket>()
   readonly #http1Connections = new Map<object, Http1Connection>()
-  readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
   #draining = false
   #opening: Peer | undefined
@@ -89,12 +89,22 @@ export class Listener implements AsyncDisposable {
     this.#tls.setSecureContext(contextOf(tls))
   }
 
+  /** Asks clients that came with a certificate to come again, so that nobody stays in by an authority that is gone. Requests under way finish. */
+  renewCertified(): void {
+    for (const connection of this.#http1Connections.values()) {
+      if (connection.peer.certificate === undefined) continue
+      connection.isLeaving = true
+      if (connection.active === 0) connection.socket.end()
+    }
+    for (const [session, { certificate }] of this.#sessions) if (certificate !== undefined) session.close()
+  }
+
   /** Accepts no more connections, lets requests in flight finish, then closes; what is left after the grace is cut off. */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
     const closed = new Promise<void>(resolve => void this.#tls.close(() => resolve()))
     for (const { socket, active } of this.#http1Connections.values()) if (active === 0) socket.end()
-    for (const session of this.#sessions) session.close()
+    for (const session of this.#sessions.keys()) session.close()
     const timer = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy()
     }, graceMs)
@@ -121,7 +131,7 @@ export class Listener implements AsyncDisposable {
       this.#opening = peer
       this.#http2.emit('connection', socket)
     } else {
-      this.#http1Connections.set(socket, { socket, peer, active: 0 })
+      this.#http1Connections.set(socket, { socket, peer, active: 0, isLeaving: false })
       socket.on('close', () => this.#http1Connections.delete(socket))
       this.#http1.emit('connection', socket)
     }
@@ -143,10 +153,10 @@ export class Listener implements AsyncDisposable {
       connection.active++
       response.on('close', () => {
         connection.active--
-        if (this.#draining && connection.active === 0) connection.socket.end()
+        if ((this.#draining || connection.isLeaving) && connection.active === 0) connection.socket.end()
       })
       const failed = (error: unknown) => this.#failed(error, () => message.socket.destroy())
-      answerHttp1(message, response, { peer: connection.peer, serve, draining: () => this.#draining }).catch(failed)
+      answerHttp1(message, response, { peer: connection.peer, serve, draining: () => this.#draining || connection.isLeaving }).catch(failed)
     })
     server.on('upgrade', (message, socket, head) => {
       const connection = this.#http1Connections.get(socket)
@@ -175,7 +185,7 @@ export class Listener implements AsyncDisposable {
     server.on('session', session => {
       const peer = this.#opening ?? UNKNOWN
       this.#opening = undefined
-      this.#sessions.add(session)
+      this.#sessions.set(session, peer)
       session.setLocalWindowSize(LIMITS.connectionWindowBytes)
       session.on('error', () => session.destroy())
       const crowd = new Crowd(maxConcurrentStreams => session.closed || session.settings({ maxConcurrentStreams }))
@@ -201,7 +211,7 @@ export class Listener implements AsyncDisposable {
   }
 }
 
-type Http1Connection = { readonly socket: TLSSocket; readonly peer: Peer; active: number }
+type Http1Connection = { readonly socket: TLSSocket; readonly peer: Peer; active: number; isLeaving: boolean }
 
 const UNKNOWN: Peer = { address: '', certificate: undefined }
 

@@ -11,7 +11,7 @@ import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from
 export type TlsParts = {
   readonly pki: Pki
   readonly files: Pick<OwnFiles, 'clientCa' | 'server'>
-  readonly listener: Pick<Listener, 'reload'>
+  readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
   readonly url: string
   readonly log: Log
 }
@@ -48,6 +48,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   const stopFollowing = followClientCa(config.clientCaFile, log, clientCa => {
     files = { ...files, clientCa }
     listener.reload(tlsMaterial(files, pki))
+    listener.renewCertified()
   })
   return () => {
     clearInterval(timer)
