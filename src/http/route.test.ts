@@ -120,3 +120,12 @@ test('no target makes routing throw, and no name holds a slash', () => {
     }),
   )
 })
+
+test('a selector names what is listed or watched, and nothing else', () => {
+  const nameOf = (method: string, target: string) => route(method, target, catalog).attributes.resource?.name
+  const selected = '/api/v1/namespaces/ns/secrets?fieldSelector=metadata.name%3Dmine'
+  assert.equal(nameOf('GET', selected), 'mine')
+  assert.equal(nameOf('GET', `${selected}&watch=true`), 'mine')
+  assert.equal(nameOf('GET', selected.replace('v1', 'v1/watch')), 'mine')
+  for (const method of ['POST', 'DELETE', 'PUT', 'PATCH', 'OPTIONS']) assert.equal(nameOf(method, selected), '', method)
+})

@@ -39,8 +39,9 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   const place = placeOf(rest, catalog.find(group, version, 'namespaces'))
   const asked = { method, query, viaWatch }
   const { plural, name, subresource, namespace } = place
+  const verb = viaWatch ? 'watch' : (verbOf(asked, place) ?? '')
   const attributes: Attributes = {
-    verb: viaWatch ? 'watch' : (verbOf(asked, place) ?? ''),
+    verb,
     path,
     resource: {
       group,
@@ -48,7 +49,7 @@ export function route(method: string, target: string, catalog: Catalog): Route {
       plural,
       subresource,
       namespace,
-      name: name === '' ? nameInSelector(query) : name,
+      name: name === '' && (verb === 'list' || verb === 'watch') ? nameInSelector(query) : name,
       ...(name === '' && query.has('fieldSelector') && { fieldSelector: query.get('fieldSelector')! }),
     },
   }
@@ -129,7 +130,7 @@ function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: Place
 /** A flag in a query: present means true, unless it says false. */
 const isSet = (value: string | null) => value !== null && value !== '0' && value.toLowerCase() !== 'false'
 
-/** A list of one name is authorized as that name. */
+/** A list or watch of one name is authorized as that name. Nothing else is: a selector does not say what a create creates. */
 function nameInSelector(query: URLSearchParams): string {
   const selector = query.get('fieldSelector')
   return (selector !== null && /^metadata\.name==?([^,=!\\]+)$/.exec(selector)?.[1]) || ''

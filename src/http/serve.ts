@@ -6,6 +6,7 @@ import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import type { Attributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { unauthorized } from '../schema/status-error.ts'
@@ -79,25 +80,35 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 async function answer(exchange: Exchange, api: Api): Promise<Response> {
   const { request, route } = exchange
   const user = exchange.user!
-  const decided = api.authorizer.authorize(user, route.attributes, request)
-  const decision = decided instanceof Promise ? await decided : decided
-  if (decision.verdict !== 'allow') throw forbidden(user, route.attributes, decision.reason)
+  const decided = authorize(user, route.attributes, { request, api })
+  if (decided) await decided
   switch (route.form) {
     case 'refused':
       throw route.error
     case 'path':
       return compress(request, await api.endpoints.answer(request, route))
     case 'call':
-      return compress(request, await handleCall(request, route.call, { user, api }))
+      return compress(request, await handleCall(request, route.call, { user, attributes: route.attributes, api }))
   }
 }
 
-async function handleCall(request: Request, call: Call, { user, api }: { user: User; api: Api }): Promise<Response> {
+/** Throws unless the user may. A promise only when the authorizer has to wait. */
+function authorize(user: User, attributes: Attributes, { request, api }: { request: Request; api: Api }): void | Promise<void> {
+  const settle = ({ verdict, reason }: Decision) => {
+    if (verdict !== 'allow') throw forbidden(user, attributes, reason)
+  }
+  const decided = api.authorizer.authorize(user, attributes, request)
+  return decided instanceof Promise ? decided.then(settle) : settle(decided)
+}
+
+type Asker = { readonly user: User; readonly attributes: Attributes; readonly api: Api }
+
+async function handleCall(request: Request, call: Call, { user, attributes, api }: Asker): Promise<Response> {
   const now = api.now()
   const negotiated = negotiate(request, call, `meta.${api.groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
   const body = isRead(call) ? undefined : await decode(request, call)
-  const result = await api.registry.handle(call, new Context(request, api, { body, user, now }))
+  const result = await api.registry.handle(call, new Context(request, { body, user, now, attributes, api }))
   return encode(result, format, now)
 }
 
@@ -111,8 +122,10 @@ class Context implements CallContext {
   readonly namespace: Api['namespace'] | undefined
   readonly userAgent: string
   readonly #request: Request
+  readonly #asker: Asker
 
-  constructor(request: Request, api: Api, { body, user, now }: Pick<CallContext, 'body' | 'user' | 'now'>) {
+  constructor(request: Request, { body, now, ...asker }: Pick<CallContext, 'body' | 'now'> & Asker) {
+    const { user, api } = asker
     this.body = body
     this.user = user
     this.now = now
@@ -121,6 +134,12 @@ class Context implements CallContext {
     this.namespace = api.namespace
     this.userAgent = header(request.headers, 'user-agent') ?? ''
     this.#request = request
+    this.#asker = asker
+  }
+
+  async authorizeCreate(): Promise<void> {
+    const { user, attributes, api } = this.#asker
+    await authorize(user, { ...attributes, verb: 'create' }, { request: this.#request, api })
   }
 
   get signal(): AbortSignal {

@@ -22,6 +22,8 @@ export type CallContext = RequestContext & {
   readonly body: Body | undefined
   readonly userAgent: string
   readonly signal: AbortSignal
+  /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
+  readonly authorizeCreate?: () => Promise<void>
 }
 
 export type ListMeta = {

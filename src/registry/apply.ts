@@ -42,6 +42,7 @@ export async function applyPatch(deps: Deps, application: Application): Promise<
     own: object => own(latest)(object),
     async whenAbsent() {
       if (call.subresource !== '') throw notFound(call.resource, call.name)
+      await ctx.authorizeCreate?.()
       const { object, managers, warnings } = merged(undefined)
       return createObject(deps, { call, ctx, options, warnings, own: own(managers) }, object)
     },

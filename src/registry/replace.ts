@@ -36,7 +36,12 @@ export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Resul
       return { object: sent, warnings }
     },
     own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
-    ...(createsAbsent && { whenAbsent: () => createObject(deps, { call, ctx, options, warnings }, object) }),
+    ...(createsAbsent && {
+      async whenAbsent() {
+        await ctx.authorizeCreate?.()
+        return createObject(deps, { call, ctx, options, warnings }, object)
+      },
+    }),
   })
 }
 

@@ -1,0 +1,73 @@
+// Ways around access control that were tried and must stay closed.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  anonymous,
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  patient,
+  type Scope,
+  type Sent,
+  type ServerProcess,
+  startProcess,
+  temporaryDirectory,
+} from './kit.ts'
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
+const mallory = { ...anonymous, headers: { authorization: 'Bearer mallory-token' } }
+
+async function startServer(t: Scope): Promise<ServerProcess> {
+  const file = join(temporaryDirectory(t), 'tokens.csv')
+  writeFileSync(file, 'mallory-token,mallory,u1\n')
+  return startProcess(t, { flags: ['--token-auth-file', file] })
+}
+
+/** Lets mallory do what the rules say in the namespace `default`. */
+async function permit(server: ServerProcess, name: string, ...rules: object[]): Promise<void> {
+  const subjects = [{ kind: 'User', name: 'mallory' }]
+  const binding = { metadata: { name }, roleRef: { kind: 'Role', name }, subjects }
+  const made = [await create(server, 'roles', { metadata: { name }, rules }), await create(server, 'rolebindings', binding)]
+  assert.deepEqual(made, [201, 201])
+}
+const create = async (server: ServerProcess, plural: string, body: object, sent: Sent = {}) =>
+  (await ask(server, `${RBAC}/namespaces/default/${plural}`, { ...sent, method: 'POST', body })).status
+
+test('a right to one name is no right to create others', patient, async t => {
+  const server = await startServer(t)
+  await permit(server, 'mine', { verbs: ['*'], apiGroups: [''], resources: ['configmaps'], resourceNames: ['mine'] })
+  const post = (query: string) => ask(server, CONFIG_MAPS + query, { ...mallory, method: 'POST', body: configMap('other') })
+  assert.equal((await post('')).status, 403)
+  assert.equal((await post('?fieldSelector=metadata.name%3Dmine')).status, 403)
+  const selected = `${CONFIG_MAPS}?fieldSelector=metadata.name%3Dmine`
+  assert.equal((await ask(server, selected, { ...mallory, method: 'DELETE' })).status, 403)
+  assert.equal((await ask(server, selected, mallory)).status, 200)
+})
+
+test('who may change objects creates none by replacing or applying what is not there', patient, async t => {
+  const server = await startServer(t)
+  const rule = (...verbs: string[]) => ({ verbs, apiGroups: ['', 'coordination.k8s.io'], resources: ['configmaps', 'leases'] })
+  await permit(server, 'changer', rule('get', 'update', 'patch'))
+  const apply = (dryRun = '') =>
+    ask(server, `${CONFIG_MAPS}/applied?fieldManager=m${dryRun}`, {
+      ...mallory,
+      method: 'PATCH',
+      headers: { ...mallory.headers, 'content-type': 'application/apply-patch+yaml' },
+      body: configMap('applied'),
+    })
+  const replace = () => ask(server, `${LEASES}/replaced`, { ...mallory, method: 'PUT', body: { metadata: { name: 'replaced' }, spec: {} } })
+  const refused = await apply()
+  assert.equal(refused.status, 403)
+  assert.equal(
+    refused.json.message,
+    'configmaps "applied" is forbidden: User "mallory" cannot create resource "configmaps" in API group "" in the namespace "default"',
+  )
+  assert.equal((await apply('&dryRun=All')).status, 403)
+  assert.equal((await replace()).status, 403)
+  await permit(server, 'creator', rule('create'))
+  assert.equal((await apply()).status, 201)
+  assert.equal((await replace()).status, 201)
+})
