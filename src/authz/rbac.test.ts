@@ -213,3 +213,16 @@ test('what somebody may do is told as rules, with those of the namespace', () =>
   })
   assert.deepEqual(rulesFor(user, 'two').nonResourceRules, [])
 })
+
+test('rules on very many groups and resources decide like any other, and take no place for each pair', () => {
+  const many = (word: string, n: number) => Array.from({ length: n }, (_, i) => `${word}${i}`)
+  const rules = [{ verbs: ['get'], apiGroups: ['', ...many('g', 20_000)], resources: ['pods', '*/scale', ...many('r', 20_000)] }]
+  const index = indexOf([{ namespace: '', name: 'wide', rules }], [bind('b', '', 'ClusterRole wide', { kind: 'User', name: 'jane' })])
+  const ask = (resource: object, verb = 'get') =>
+    decide(index, { name: 'jane', groups: [] }, { ...getPod, verb, resource: { ...getPod.resource!, ...resource } }).verdict
+  assert.deepEqual([ask({}), ask({ group: 'g7', plural: 'r9' }), ask({ plural: 'x', subresource: 'scale' })], ['allow', 'allow', 'allow'])
+  assert.deepEqual(
+    [ask({}, 'list'), ask({ group: 'h' }), ask({ subresource: 'log' }), ask({ plural: 'x' })],
+    ['no-opinion', 'no-opinion', 'no-opinion', 'no-opinion'],
+  )
+})

@@ -57,7 +57,7 @@ export function rulesOfUser(index: RoleIndex, user: User, namespace: string): { 
   const missing: RoleRef[] = []
   for (const binding of bindings) {
     const found = rulesOf(index, binding)
-    if (found) rules.push(...found.all)
+    if (found) for (const rule of found.all) rules.push(rule)
     else missing.push(binding.roleRef)
   }
   return { rules, missing }

@@ -4,6 +4,8 @@ import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import type { Attributes } from '../schema/access.ts'
 
 type Grant = { readonly verbs: ReadonlySet<string>; readonly names: ReadonlySet<string> | undefined }
+/** A rule on so many groups and resources that each pair is not worth a place of its own. */
+type Wide = Grant & { readonly groups: ReadonlySet<string>; readonly resources: ReadonlySet<string> }
 type Paths = { readonly verbs: ReadonlySet<string>; readonly paths: readonly string[] }
 
 export class Rules {
@@ -11,13 +13,16 @@ export class Rules {
   readonly all: readonly PolicyRule[]
   /** By API group, then by resource; both may be `*`. */
   readonly #grants = new Map<string, Map<string, Grant[]>>()
+  readonly #wide: Wide[] = []
   readonly #paths: Paths[] = []
 
   constructor(rules: readonly PolicyRule[]) {
     this.all = rules
     for (const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } of rules) {
       const grant: Grant = { verbs: new Set(verbs), names: resourceNames.length === 0 ? undefined : new Set(resourceNames) }
-      for (const group of apiGroups) for (const resource of resources) this.#grantsOn(group, resource).push(grant)
+      if (apiGroups.length * resources.length > MOST_PAIRS)
+        this.#wide.push({ ...grant, groups: new Set(apiGroups), resources: new Set(resources) })
+      else for (const group of apiGroups) for (const resource of resources) this.#grantsOn(group, resource).push(grant)
       if (nonResourceURLs.length > 0) this.#paths.push({ verbs: grant.verbs, paths: nonResourceURLs })
     }
   }
@@ -27,14 +32,19 @@ export class Rules {
     if (resource === undefined)
       return this.#paths.some(({ verbs, paths }) => has(verbs, verb) && paths.some(each => pathCovers(each, path)))
     const { group, plural, subresource, name } = resource
-    return this.#permitIn(group, { verb, plural, subresource, name }) || this.#permitIn('*', { verb, plural, subresource, name })
+    const asked = { verb, plural, subresource, name }
+    if (this.#permitIn(group, asked) || this.#permitIn('*', asked)) return true
+    return this.#wide.some(wide => {
+      const names = subresource === '' ? ['*', plural] : ['*', `${plural}/${subresource}`, `*/${subresource}`]
+      return has(wide.groups, group) && names.some(each => wide.resources.has(each)) && grants(wide, asked)
+    })
   }
 
-  #permitIn(group: string, { verb, plural, subresource, name }: { verb: string; plural: string; subresource: string; name: string }) {
-    const grants = this.#grants.get(group)
-    if (!grants) return false
-    const allows = (resource: string) =>
-      grants.get(resource)?.some(({ verbs, names }) => has(verbs, verb) && (names === undefined || names.has(name))) ?? false
+  #permitIn(group: string, asked: Asked): boolean {
+    const byResource = this.#grants.get(group)
+    if (!byResource) return false
+    const { plural, subresource } = asked
+    const allows = (resource: string) => byResource.get(resource)?.some(grant => grants(grant, asked)) ?? false
     if (allows('*')) return true
     return subresource === '' ? allows(plural) : allows(`${plural}/${subresource}`) || allows(`*/${subresource}`)
   }
@@ -48,4 +58,8 @@ export class Rules {
   }
 }
 
-const has = (verbs: ReadonlySet<string>, verb: string) => verbs.has('*') || verbs.has(verb)
+const MOST_PAIRS = 1000
+type Asked = { readonly verb: string; readonly plural: string; readonly subresource: string; readonly name: string }
+
+const has = (set: ReadonlySet<string>, wanted: string) => set.has('*') || set.has(wanted)
+const grants = ({ verbs, names }: Grant, { verb, name }: Asked) => has(verbs, verb) && (names === undefined || names.has(name))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
-import { withDefaults } from '../../kinds/testing.ts'
+import { type Draft, withDefaults } from '../../kinds/testing.ts'
 import { LocalClient } from '../../registry/local-client.ts'
 import { NOW, openBench } from '../../registry/testing.ts'
 import { resourceOf } from '../../schema/resource.ts'
@@ -15,7 +15,7 @@ const gathering = (name: string, selectors: object[], labels: Record<string, str
   aggregationRule: { clusterRoleSelectors: selectors },
 })
 const TO_VIEW = { matchLabels: { to: 'view' } }
-const stored = (draft: object) => withDefaults(ClusterRole, draft) as Role
+const stored = (draft: Draft) => withDefaults(ClusterRole, draft) as Role
 
 test('rules are gathered by selector and name, each once, never from the role itself', () => {
   const all = [

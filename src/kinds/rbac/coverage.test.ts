@@ -73,3 +73,16 @@ test('rules cover themselves, and what is left of a rule is not covered', () => 
     }),
   )
 })
+
+test('rules of very many combinations cost no more than a look at their lists', () => {
+  const many = (word: string, n: number) => Array.from({ length: n }, (_, i) => `${word}${i}`)
+  const repeated: PolicyRule = {
+    verbs: Array(50_000).fill('get'),
+    apiGroups: Array(50_000).fill(''),
+    resources: Array(50_000).fill('pods'),
+  }
+  assert.deepEqual(uncovered([rule('get', 'pods')], [repeated]), [])
+  const wide: PolicyRule = { verbs: many('v', 5000), apiGroups: many('g', 5000), resources: many('r', 5000) }
+  assert.deepEqual(uncovered([rule('*', '*', { apiGroups: ['*'] })], [wide]), [])
+  assert.deepEqual(uncovered([rule('get', 'pods')], [wide]), [wide])
+})

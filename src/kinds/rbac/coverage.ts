@@ -2,12 +2,33 @@
 import { goQuote } from '../../lib/go-text.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
-/** The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. */
+/** Rules can name many verbs times many resources; past this many combinations they are not gone through one by one. */
+const MOST_PARTS = 100_000
+
+/**
+ * The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. A rule of
+ * very many parts is left whole unless one rule that is held permits all of it.
+ */
 export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   const holders = held.map(holderOf)
   const parts: PolicyRule[] = []
-  for (const rule of wanted) for (const part of partsOf(rule)) if (!holders.some(holder => permits(holder, part))) parts.push(toRule(part))
+  for (const rule of wanted.map(withoutRepeats)) {
+    if (holders.some(holder => permitsAll(holder, rule))) continue
+    if (countParts(rule) > MOST_PARTS) parts.push(rule)
+    else for (const part of partsOf(rule)) if (!holders.some(holder => permits(holder, part))) parts.push(toRule(part))
+  }
   return parts
+}
+
+const LISTS = ['verbs', 'apiGroups', 'resources', 'resourceNames', 'nonResourceURLs'] as const
+
+function withoutRepeats(rule: PolicyRule): PolicyRule {
+  const lists = LISTS.flatMap(name => (rule[name] ? [[name, [...new Set(rule[name])]]] : []))
+  return { verbs: [], ...Object.fromEntries(lists) }
+}
+
+function countParts({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule): number {
+  return verbs.length * (apiGroups.length * resources.length * Math.max(1, resourceNames.length) + nonResourceURLs.length)
 }
 
 /** What a refusal lists: parts that differ in their verb alone are one line, lines are in order. */
@@ -51,6 +72,17 @@ const holderOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs 
   names: new Set(resourceNames),
   paths: nonResourceURLs,
 })
+
+/** Whether a rule permits another as a whole. */
+function permitsAll(
+  holder: Holder,
+  { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule,
+): boolean {
+  const has = (set: ReadonlySet<string>, list: readonly string[]) => set.has('*') || list.every(each => set.has(each))
+  const names = holder.names.size === 0 || (resourceNames.length > 0 && resourceNames.every(name => holder.names.has(name)))
+  const paths = nonResourceURLs.every(path => holder.paths.some(each => pathCovers(each, path)))
+  return has(holder.verbs, verbs) && has(holder.groups, apiGroups) && has(holder.resources, resources) && names && paths
+}
 
 function permits({ verbs, groups, resources, names, paths }: Holder, part: Part): boolean {
   if (!verbs.has('*') && !verbs.has(part.verb)) return false
