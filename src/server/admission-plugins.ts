@@ -43,6 +43,8 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
         throw new ConfigError(
           `--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${all.map(plugin => plugin.name).join(', ')}`,
         )
+  const both = enabled.filter(name => disabled.includes(name))
+  if (both.length > 0) throw new ConfigError(`--enable-admission-plugins and --disable-admission-plugins both name ${both.join(', ')}`)
   const isOn = (name: string) => name !== 'ServiceAccount' || runsController(config, 'serviceaccount-controller')
   // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made.
   return [

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { admissionPlugins } from './admission-plugins.ts'
+import { type Config, DEFAULTS } from './config.ts'
+
+const parts = { groupDomain: 'k8s.io', randomSuffix: () => 'x', reader: { get: () => undefined, list: () => [] } } as never
+const namesOn = (config: Partial<Config>) => admissionPlugins({ ...DEFAULTS, ...config }, parts).map(({ name }) => name)
+
+test('pods need their account exactly where accounts are made, unless the operator says otherwise', () => {
+  assert.ok(namesOn({}).includes('ServiceAccount'))
+  assert.ok(!namesOn({ controllers: ['none'] }).includes('ServiceAccount'))
+  assert.ok(!namesOn({ controllers: ['*', '-serviceaccount-controller'] }).includes('ServiceAccount'))
+  assert.ok(namesOn({ controllers: ['none'], enableAdmissionPlugins: ['ServiceAccount'] }).includes('ServiceAccount'))
+  assert.ok(!namesOn({ disableAdmissionPlugins: ['ServiceAccount'] }).includes('ServiceAccount'))
+})
+
+test('plugins keep their order, and what protects roles cannot be left out', () => {
+  const [first, second] = namesOn({})
+  assert.deepEqual([first, second], ['NamespaceLifecycle', 'ServiceAccount'])
+  assert.throws(() => namesOn({ disableAdmissionPlugins: ['RoleEscalation'] }), /there is no plugin "RoleEscalation"/)
+})
+
+test('plugins that are not there, or wanted and not wanted, are told', () => {
+  assert.throws(
+    () => namesOn({ enableAdmissionPlugins: ['Whim'] }),
+    /^Error: --enable-admission-plugins: there is no plugin "Whim"; this version has /,
+  )
+  const both = { enableAdmissionPlugins: ['Priority'], disableAdmissionPlugins: ['Priority'] }
+  assert.throws(() => namesOn(both), /both name Priority$/)
+})
