@@ -2,33 +2,22 @@
 import { goQuote } from '../../lib/go-text.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
-/** Rules can name many verbs times many resources; past this many combinations they are not gone through one by one. */
-const MOST_PARTS = 100_000
+/** More parts than this are not told: what is refused stays refused. */
+const MOST_PARTS = 10_000
+/** Rules multiply. What takes more looks than this is taken to be lacking, so that nobody is made to wait for it. */
+const MOST_LOOKS = 5_000_000
 
-/**
- * The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. A rule of
- * very many parts is left whole unless one rule that is held permits all of it.
- */
+/** The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. */
 export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   const holders = held.map(holderOf)
+  const looks = { left: MOST_LOOKS }
   const parts: PolicyRule[] = []
-  for (const rule of wanted.map(withoutRepeats)) {
-    if (holders.some(holder => permitsAll(holder, rule))) continue
-    if (countParts(rule) > MOST_PARTS) parts.push(rule)
-    else for (const part of partsOf(rule)) if (!holders.some(holder => permits(holder, part))) parts.push(toRule(part))
-  }
+  for (const rule of wanted)
+    for (const part of lacking(rule, holders, looks)) {
+      parts.push(toRule(part))
+      if (parts.length === MOST_PARTS || looks.left < 0) return parts
+    }
   return parts
-}
-
-const LISTS = ['verbs', 'apiGroups', 'resources', 'resourceNames', 'nonResourceURLs'] as const
-
-function withoutRepeats(rule: PolicyRule): PolicyRule {
-  const lists = LISTS.flatMap(name => (rule[name] ? [[name, [...new Set(rule[name])]]] : []))
-  return { verbs: [], ...Object.fromEntries(lists) }
-}
-
-function countParts({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule): number {
-  return verbs.length * (apiGroups.length * resources.length * Math.max(1, resourceNames.length) + nonResourceURLs.length)
 }
 
 /** What a refusal lists: parts that differ in their verb alone are one line, lines are in order. */
@@ -42,13 +31,50 @@ type Part = { readonly verb: string; readonly name?: string } & (
   | { readonly path: string }
 )
 
-function* partsOf({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule): Iterable<Part> {
-  for (const group of apiGroups)
-    for (const resource of resources)
-      for (const verb of verbs ?? [])
-        if (resourceNames.length === 0) yield { group, resource, verb }
-        else for (const name of resourceNames) yield { group, resource, verb, name }
-  for (const path of nonResourceURLs) for (const verb of verbs ?? []) yield { path, verb }
+/** A rule that may permit some of a wanted one, and of which parts of that it permits all. */
+type Candidate = { readonly holder: Holder; readonly resources: boolean; readonly verbs: boolean; readonly names: boolean }
+type Looks = { left: number }
+
+/** What of a rule is not held. A part of it that one holder permits as a whole is not gone through. */
+function* lacking(rule: PolicyRule, holders: readonly Holder[], looks: Looks): Iterable<Part> {
+  const { apiGroups, resources, verbs, resourceNames: names, nonResourceURLs } = rule
+  const wanted = { resources: unique(resources), verbs: unique(verbs), names: unique(names) }
+  looks.left -= holders.length
+  const candidates = holders.map(
+    (holder): Candidate => ({
+      holder,
+      resources: wanted.resources.every(resource => hasResource(holder, resource)),
+      verbs: wanted.verbs.every(verb => has(holder.verbs, verb)),
+      names: holder.names.size === 0 || (wanted.names.length > 0 && wanted.names.every(name => holder.names.has(name))),
+    }),
+  )
+  for (const group of unique(apiGroups)) {
+    const inGroup = narrowed(candidates, ({ holder }) => has(holder.groups, group), looks)
+    if (inGroup.some(each => each.resources && each.verbs && each.names)) continue
+    for (const resource of wanted.resources) {
+      const onIt = narrowed(inGroup, ({ holder }) => hasResource(holder, resource), looks)
+      if (onIt.some(each => each.verbs && each.names)) continue
+      for (const verb of wanted.verbs) {
+        const permitting = narrowed(onIt, ({ holder }) => has(holder.verbs, verb), looks)
+        if (permitting.some(each => each.names)) continue
+        if (wanted.names.length === 0) yield { group, resource, verb }
+        for (const name of wanted.names)
+          if (narrowed(permitting, ({ holder }) => holder.names.has(name), looks).length === 0) yield { group, resource, verb, name }
+      }
+    }
+  }
+  for (const path of unique(nonResourceURLs)) {
+    const onIt = narrowed(candidates, ({ holder }) => holder.names.size === 0 && holder.paths.some(each => pathCovers(each, path)), looks)
+    for (const verb of wanted.verbs) if (narrowed(onIt, ({ holder }) => has(holder.verbs, verb), looks).length === 0) yield { path, verb }
+  }
+}
+
+const unique = (list: readonly string[] | null | undefined): readonly string[] => [...new Set(list ?? [])]
+
+/** Once too much has been looked at, nothing permits anything. */
+function narrowed(candidates: readonly Candidate[], test: (candidate: Candidate) => boolean, looks: Looks): readonly Candidate[] {
+  looks.left -= candidates.length + 1
+  return looks.left < 0 ? [] : candidates.filter(test)
 }
 
 function toRule(part: Part): PolicyRule {
@@ -73,26 +99,12 @@ const holderOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs 
   paths: nonResourceURLs,
 })
 
-/** Whether a rule permits another as a whole. */
-function permitsAll(
-  holder: Holder,
-  { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule,
-): boolean {
-  const has = (set: ReadonlySet<string>, list: readonly string[]) => set.has('*') || list.every(each => set.has(each))
-  const names = holder.names.size === 0 || (resourceNames.length > 0 && resourceNames.every(name => holder.names.has(name)))
-  const paths = nonResourceURLs.every(path => holder.paths.some(each => pathCovers(each, path)))
-  return has(holder.verbs, verbs) && has(holder.groups, apiGroups) && has(holder.resources, resources) && names && paths
-}
+const has = (set: ReadonlySet<string>, value: string) => set.has('*') || set.has(value)
 
-function permits({ verbs, groups, resources, names, paths }: Holder, part: Part): boolean {
-  if (!verbs.has('*') && !verbs.has(part.verb)) return false
-  // A rule that is limited to names is no rule for all of them.
-  if (names.size > 0 && (part.name === undefined || !names.has(part.name))) return false
-  if ('path' in part) return paths.some(path => pathCovers(path, part.path))
-  if (!groups.has('*') && !groups.has(part.group)) return false
-  if (resources.has('*') || resources.has(part.resource)) return true
-  const slash = part.resource.indexOf('/')
-  return slash !== -1 && resources.has(`*${part.resource.slice(slash)}`)
+function hasResource({ resources }: Holder, resource: string): boolean {
+  if (has(resources, resource)) return true
+  const slash = resource.indexOf('/')
+  return slash !== -1 && resources.has(`*${resource.slice(slash)}`)
 }
 
 /** Whether a path of a rule, which may end in `*`, stands for another. */
