@@ -28,13 +28,21 @@ export function readOwnFiles(config: Config): OwnFiles {
     tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),
     oidcCa: config.oidc.caFile === undefined ? undefined : readCertificates(config.oidc.caFile).text,
-    clientCa: clientCaFile === undefined ? undefined : readClientCa(clientCaFile),
+    clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
     server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
   }
 }
 
-/** The authorities of clients in a file. Throws ConfigError. */
-export const readClientCa = (file: string): string => readCertificates(file).text
+/** Checks that a text holds certificates. Throws ConfigError, which names the file that it is from. */
+export function checkCertificates(text: string, file: string): X509Certificate {
+  try {
+    const [first] = (text.match(CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
+    if (first !== undefined) return first
+  } catch {
+    throw new ConfigError(`${file} holds a certificate that cannot be read`)
+  }
+  throw new ConfigError(`${file} holds no certificate in PEM`)
+}
 
 function readTokens(file: string): ReadonlyMap<string, User> {
   const text = read(file)
@@ -83,13 +91,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
 function readCertificates(file: string): { text: string; first: X509Certificate } {
   const text = read(file)
-  try {
-    const [first] = (text.match(CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
-    if (first !== undefined) return { text, first }
-  } catch {
-    throw new ConfigError(`${file} holds a certificate that cannot be read`)
-  }
-  throw new ConfigError(`${file} holds no certificate in PEM`)
+  return { text, first: checkCertificates(text, file) }
 }
 
 function read(file: string): string {

@@ -1,11 +1,11 @@
 /** What the port is secured with: made once, and replaced while the server runs when certificates near their end or files change. */
-import { unwatchFile, watchFile } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import type { Listener, TlsMaterial } from '../http/listen.ts'
 import type { Log } from '../http/log.ts'
 import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
-import { type Config, ConfigError } from './config.ts'
-import { type OwnFiles, readClientCa } from './own-files.ts'
+import type { Config } from './config.ts'
+import { checkCertificates, type OwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
 
 export type TlsParts = {
@@ -45,7 +45,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     renew(now).catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
   }, DAY_MS)
   timer.unref()
-  const stopFollowing = followClientCa(config.clientCaFile, log, clientCa => {
+  const stopFollowing = followClientCa(config.clientCaFile, { log, clientCa: files.clientCa }, clientCa => {
     files = { ...files, clientCa }
     listener.reload(tlsMaterial(files, pki))
     listener.renewCertified()
@@ -56,26 +56,32 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   }
 }
 
-/** Reads the file again when it has changed. A file that is half written, or gone, changes nothing: those who came in still do. */
-function followClientCa(file: string | undefined, log: Log, take: (clientCa: string) => void): () => void {
+/** Reads the file again and again. One that is half written, or gone, changes nothing: those who came in still do. */
+function followClientCa(file: string | undefined, { log, ...known }: Following, take: (clientCa: string) => void): () => void {
   if (file === undefined) return () => {}
-  let last: string | undefined
-  const look = () => {
+  // What is known is compared, not times or events: mounted files are links that are swapped.
+  let last = known.clientCa
+  let problem: string | undefined
+  const look = async () => {
     try {
-      const clientCa = readClientCa(file)
-      if (clientCa === last) return
-      last = clientCa
-      take(clientCa)
+      const text = await readFile(file, 'utf8')
+      if (text === last) return
+      checkCertificates(text, file)
+      last = text
+      problem = undefined
+      take(text)
       log.info({ file }, 'the authorities of clients were read again')
     } catch (error) {
-      const why = error instanceof ConfigError ? error.message : String(error)
-      log.warn({ error: why }, 'the authorities of clients could not be read again; those known before are kept')
+      const why = (error as Error).message
+      if (why !== problem) log.warn({ error: why }, 'the authorities of clients could not be read again; those known before are kept')
+      problem = why
     }
   }
-  // By its state, not by events of its folder: mounted files are links that are swapped.
-  watchFile(file, { interval: LOOK_EVERY_MS, persistent: false }, look)
-  return () => unwatchFile(file, look)
+  const timer = setInterval(look, LOOK_EVERY_MS)
+  timer.unref()
+  return () => clearInterval(timer)
 }
+type Following = { readonly log: Log; readonly clientCa: string | undefined }
 
 /** Names in the server's certificate: where it listens, and where clients inside a cluster expect it. */
 export function namesOf({ host, serviceClusterIpRange }: Config): string[] {

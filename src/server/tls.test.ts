@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createLog } from '../http/log.ts'
+import { issueAuthority } from '../lib/x509.ts'
+import { DEFAULTS } from './config.ts'
+import { loadPki, loadTokenKey } from './pki.ts'
+import { keepTlsFresh, namesOf, tlsMaterial } from './tls.ts'
+
+const validity = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 3_600_000) }
+
+test('a file of authorities that changes is taken over, one that cannot be read is not', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'keelson-tls-'))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  const file = join(directory, 'ca.pem')
+  const [first, second] = ['first', 'second'].map(name => issueAuthority(name, validity).cert) as [string, string]
+  writeFileSync(file, first)
+  const pki = loadPki({ directory: undefined, names: [], now: new Date() })
+  const seen: string[] = []
+  const news = new Promise<void>(resolve => {
+    const stop = keepTlsFresh(
+      { ...DEFAULTS, store: 'memory', clientCaFile: file },
+      {
+        pki,
+        files: { clientCa: first, server: undefined },
+        listener: { reload: ({ clientCa }) => void seen.push(clientCa), renewCertified: resolve },
+        url: '',
+        log: createLog('silent'),
+      },
+    )
+    t.after(stop)
+  })
+  // The look at the file does not keep a process; this test does.
+  const staying = setInterval(() => {}, 1000)
+  t.after(() => clearInterval(staying))
+  writeFileSync(file, 'half a')
+  writeFileSync(file, second)
+  await news
+  assert.deepEqual(seen, [pki.authority.cert + second])
+})
+
+test('the server vouches with its own certificate, or that of the operator', () => {
+  const pki = loadPki({ directory: undefined, names: [], now: new Date() })
+  const own = { cert: 'C', key: 'K' }
+  assert.deepEqual(tlsMaterial({ clientCa: undefined, server: own }, pki), { ...own, clientCa: pki.authority.cert })
+  assert.equal(tlsMaterial({ clientCa: undefined, server: undefined }, pki).cert, pki.server.cert)
+  assert.deepEqual(namesOf({ ...DEFAULTS, host: '10.1.2.3' }), ['10.1.2.3', '10.0.0.1'])
+})
+
+test('the key of tokens is made once', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'keelson-key-'))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  const made = loadTokenKey(directory)
+  await made.saved
+  assert.equal(loadTokenKey(directory).key, made.key)
+  assert.notEqual(loadTokenKey(undefined).key, made.key)
+})
