@@ -20,6 +20,7 @@ import type { Resource } from '../schema/resource.ts'
 import { Cleanup } from './cleanup.ts'
 import { type CompiledKind, type Converter, compileDefinition, type State } from './compile.ts'
 import { type CustomDefinition, isServed, isTerminating } from './definition.ts'
+import { hasItsNames } from './names.ts'
 import { settledStatus } from './status.ts'
 
 export type CustomKindsParts = {
@@ -101,7 +102,7 @@ export class CustomKinds {
     const { client, definitions, groupDomain } = this.#parts
     const definition = this.#find(name)
     if (!definition) return this.#gone(name)
-    const group = [...this.#definitions()].filter(({ spec }) => spec.group === definition.spec.group)
+    const group = { [Symbol.iterator]: () => this.#inGroup(definition.spec.group) }
     const status = settledStatus(definition, { group, now: client.now, groupDomain, isTrusted })
     const settled = { ...definition, status }
     if (isServed(settled)) await this.#install(settled)
@@ -109,8 +110,7 @@ export class CustomKinds {
     if (status !== definition.status) {
       // When somebody else came first there is another change to look at.
       await client.replace(definitions, settled, 'status')
-      // A name may have been given up that another one waits for.
-      for (const other of group) if (nameOf(other) !== name) this.#enqueue(nameOf(other))
+      this.#namesChanged(definition.spec.group)
     }
     if (definition.metadata.deletionTimestamp !== undefined) this.#cleanup.start(name)
   }
@@ -118,8 +118,12 @@ export class CustomKinds {
   #gone(name: string): void {
     this.#cleanup.stop(name)
     this.#uninstall(name)
-    const group = name.slice(name.indexOf('.') + 1)
-    for (const definition of this.#definitions()) if (definition.spec.group === group) this.#enqueue(nameOf(definition))
+    this.#namesChanged(name.slice(name.indexOf('.') + 1))
+  }
+
+  /** A name may have been given up that another definition waits for. */
+  #namesChanged(group: string): void {
+    for (const definition of this.#inGroup(group)) if (!hasItsNames(definition)) this.#enqueue(nameOf(definition))
   }
 
   async #install(definition: CustomDefinition): Promise<void> {
@@ -162,6 +166,10 @@ export class CustomKinds {
 
   #find(name: string): CustomDefinition | undefined {
     return this.#parts.client.get(this.#parts.definitions, { name }) as CustomDefinition | undefined
+  }
+
+  *#inGroup(group: string): Generator<CustomDefinition> {
+    for (const definition of this.#definitions()) if (definition.spec.group === group) yield definition
   }
 
   #definitions(): Iterable<CustomDefinition> {
