@@ -69,6 +69,11 @@ export class LocalClient {
     return this.#parts.caches.of(resource).get(keyOf(resource, namespace, name)) !== undefined
   }
 
+  /** How many objects a namespace has, those that cannot be read among them. */
+  count(resource: Resource, namespace: string): number {
+    return this.#parts.caches.of(resource).list({ selection: { namespace, name: '' } }).versions.length
+  }
+
   /** All objects that can be read, or some of them, not to be changed. */
   *list(resource: Resource, some?: Some): Iterable<AnyObject> {
     const cache = this.#parts.caches.of(resource)
@@ -143,7 +148,8 @@ export class LocalClient {
 
   /** What is there of a resource, as if each object had just been written. */
   *noticed(resource: Resource): Iterable<Noticed> {
-    for (const version of this.#parts.caches.of(resource).current()) yield new Noticed(resource, version, undefined)
+    const cache = this.#parts.caches.of(resource)
+    for (const version of cache.current()) yield new Noticed(cache.resource, version, undefined)
   }
 
   #objectOf(version: Version): AnyObject | undefined {

@@ -69,10 +69,16 @@ export type OidcConfig = {
 /** The controllers there are. */
 export const CONTROLLERS = [
   'clusterrole-aggregation-controller',
+  'garbage-collector-controller',
+  'namespace-controller',
+  'persistentvolume-protection-controller',
+  'persistentvolumeclaim-protection-controller',
+  'pod-garbage-collector-controller',
   'root-ca-certificate-publisher-controller',
   'service-cidr-controller',
   'serviceaccount-controller',
   'serviceaccount-token-controller',
+  'volumeattributesclass-protection-controller',
 ] as const
 
 /** The ways there are to decide what users may do. */

@@ -36,6 +36,7 @@ import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { type Identity, openIdentity } from './identity.ts'
+import { startLifecycleControllers } from './lifecycle-controllers.ts'
 import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, writePrivateFile } from './pki.ts'
@@ -153,6 +154,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
       sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
     }),
   ])
+  startLifecycleControllers(config, beside)
   const { address, port } = listener.address
   const url = `https://${reachable(address)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })

@@ -1,0 +1,53 @@
+/** Which pods nobody will end any more: those that no node runs. */
+import type { AnyObject } from '../../schema/object-meta.ts'
+
+export type Verdict =
+  /** To be called failed and deleted at once; `isLost` when its node is no more. */
+  | { readonly step: 'delete'; readonly isLost: boolean }
+  /** To be looked at again when its node has been missing for a while. */
+  | { readonly step: 'wait'; readonly ms: number }
+
+/** How long a node may be missing before pods on it are given up. */
+export const QUARANTINE_MS = 40_000
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
+
+/** Whether somebody has said of a node that it will not come back. */
+export const isOutOfService = (node: AnyObject | undefined): boolean =>
+  (node?.['spec']?.taints ?? []).some(({ key }: { key: string }) => key === OUT_OF_SERVICE)
+
+/** `node` is the one that the pod is bound to, if it is there; `missingMs` how long it has been missing if it is not. */
+export function verdictOn(pod: AnyObject, node: AnyObject | undefined, missingMs: number): Verdict | undefined {
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = pod.metadata
+  const isBound = Boolean(pod['spec'].nodeName)
+  const isMissing = isBound && !node
+  if (deletionTimestamp === undefined)
+    return !isMissing
+      ? undefined
+      : missingMs < QUARANTINE_MS
+        ? { step: 'wait', ms: QUARANTINE_MS - missingMs }
+        : { step: 'delete', isLost: true }
+  const isLeft = !isBound || isMissing || (!isReady(node!) && isOutOfService(node))
+  // All has been done; others hold it back.
+  const isDone = Number(deletionGracePeriodSeconds ?? 0) === 0 && finalizers.length > 0 && isOver(pod)
+  return isLeft && !isDone ? { step: 'delete', isLost: isMissing } : undefined
+}
+
+/** What the status of such a pod is to say; undefined when it has ended already. A strategic merge patch. */
+export function failedStatus(pod: AnyObject, isLost: boolean, now: string): object | undefined {
+  if (isOver(pod)) return undefined
+  const { uid, generation } = pod.metadata
+  const observed = generation === undefined ? {} : { observedGeneration: generation }
+  const condition = {
+    type: 'DisruptionTarget',
+    ...observed,
+    status: 'True',
+    lastTransitionTime: now,
+    reason: 'DeletionByPodGC',
+    message: 'PodGC: node no longer exists',
+  }
+  return { metadata: { uid }, status: { phase: 'Failed', ...observed, ...(isLost && { conditions: [condition] }) } }
+}
+
+const isOver = ({ status }: AnyObject): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed'
+const isReady = ({ status }: AnyObject): boolean =>
+  (status?.conditions ?? []).some(({ type, status }: { type: string; status: string }) => type === 'Ready' && status === 'True')
