@@ -28,7 +28,8 @@ export function post({ host, port, path, servername, ca, body }: Post): Promise<
         ...(servername !== undefined && { servername }),
         ...(ca && { ca }),
         headers: { 'content-type': 'application/json', accept: 'application/json', 'content-length': Buffer.byteLength(body) },
-        timeout: PATIENCE_MS,
+        // For the whole of it: an answer that trickles in is no answer.
+        signal: AbortSignal.timeout(PATIENCE_MS),
         // A connection for each call: conversions are rare, and nothing is left open when the server goes.
         agent: false,
       },
@@ -40,7 +41,7 @@ export function post({ host, port, path, servername, ca, body }: Post): Promise<
           if (size > MOST_BYTES) sent.destroy(new Error('the answer is too large'))
           else parts.push(part)
         })
-        answer.on('error', error => refuse(error.message))
+        answer.on('error', error => refuse(messageOf(error)))
         answer.on('end', () => {
           const text = Buffer.concat(parts).toString('utf8')
           const { statusCode = 0 } = answer
@@ -49,8 +50,10 @@ export function post({ host, port, path, servername, ca, body }: Post): Promise<
         })
       },
     )
-    sent.on('timeout', () => sent.destroy(new Error('context deadline exceeded')))
-    sent.on('error', error => refuse(error.message))
+    sent.on('error', error => refuse(messageOf(error)))
     sent.end(body)
   })
 }
+
+const messageOf = (error: Error) =>
+  error.name === 'AbortError' || error.name === 'TimeoutError' ? 'context deadline exceeded' : error.message

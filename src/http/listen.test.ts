@@ -156,6 +156,18 @@ test('headers past the limit are refused', async () => {
   assert.equal(status, 200, 'long queries are fine')
 })
 
+test('a request with too many headers is refused whole, none of them is left out', async () => {
+  await using server = await testServer({ handle: whoami })
+  const send = (count: number, more = '') => {
+    const lines = Array.from({ length: count }, (_, i) => `x-${i}: y`).join('\r\n')
+    return raw(server.port, `GET /healthz HTTP/1.1\r\nhost: x\r\n${more}${lines}\r\nconnection: ${more ? 'upgrade' : 'close'}\r\n\r\n`)
+  }
+  assert.match(await send(LIMITS.headerPairs - 2), /^HTTP\/1\.1 200 /)
+  assert.match(await send(LIMITS.headerPairs - 1), /^HTTP\/1\.1 431 /)
+  assert.match(await send(5 * LIMITS.headerPairs), /^HTTP\/1\.1 431 /)
+  assert.match(await send(LIMITS.headerPairs, 'upgrade: websocket\r\n'), /^HTTP\/1\.1 431 /)
+})
+
 test('what is not HTTP is answered 400 and cut off', async () => {
   await using server = await testServer({ handle: whoami })
   assert.match(await raw(server.port, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 /)

@@ -1,6 +1,6 @@
 /** One TLS port for HTTP/1.1 and HTTP/2: who connects, within which limits, and how it closes. */
 import { constants as crypto } from 'node:crypto'
-import { createServer as createHttp1Server, type Server as Http1Server } from 'node:http'
+import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
@@ -146,10 +146,12 @@ export class Listener implements AsyncDisposable {
       connectionsCheckingInterval: LIMITS.headersMs / 3,
       noDelay: true,
     })
-    server.maxHeadersCount = LIMITS.headerPairs
+    // Node leaves out what is beyond this. One more than may be sent shows that there was more.
+    server.maxHeadersCount = LIMITS.headerPairs + 1
     server.on('request', (message, response) => {
       const connection = this.#http1Connections.get(message.socket)
       if (connection === undefined) return void message.socket.destroy()
+      if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
       connection.active++
       response.on('close', () => {
         connection.active--
@@ -162,6 +164,7 @@ export class Listener implements AsyncDisposable {
       const connection = this.#http1Connections.get(socket)
       // Another protocol cannot begin before the answers to earlier requests are out.
       if (connection === undefined || connection.active > 0) return void socket.destroy()
+      if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
       connection.active++
       const failed = (error: unknown) => this.#failed(error, () => socket.destroy())
       answerUpgrade({ message, socket: connection.socket, head }, { peer: connection.peer, serve }).catch(failed)
@@ -227,6 +230,14 @@ function contextOf({ key, cert, clientCa }: TlsMaterial) {
     minVersion: 'TLSv1.2' as const,
     secureOptions: crypto.SSL_OP_NO_TICKET | crypto.SSL_OP_NO_RENEGOTIATION,
   }
+}
+
+/** Headers that are left out could be those that take rights away, such as a proxy adds: such a request is not answered at all. */
+const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage) => rawHeaders.length > 2 * LIMITS.headerPairs
+
+function refuseHeaders(socket: TLSSocket): void {
+  socket.end('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  setTimeout(() => socket.destroy(), LIMITS.lingerMs).unref()
 }
 
 /** Asks a silent client whether it is still there. */

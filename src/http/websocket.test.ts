@@ -308,6 +308,10 @@ test('a page of another origin does not read with the certificate of its visitor
   assert.equal(await opened(['Origin: https://elsewhere.example']), '403')
   assert.equal(await opened(['Origin: null']), '403')
   assert.equal(await opened(['Origin: https://elsewhere.example', 'Authorization: Bearer secret-token']), '101')
+  // A page can always send some token; it does not make the certificate the page's.
+  const madeUp = `Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.${Buffer.from('x').toString('base64url')}, a`
+  assert.equal(await opened(['Origin: https://elsewhere.example', madeUp]), '401')
+  assert.equal(await opened(['Origin: https://localhost', madeUp]), '101')
 })
 
 test('a client that goes away during the handshake leaves nothing open', async () => {

@@ -18,12 +18,13 @@ export type Upgrade = { readonly message: IncomingMessage; readonly socket: Sock
 export async function answerUpgrade({ message, socket, head }: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
   if (!isWebSocket(message.headers)) return answerHttp1(message, lastResponse(message, socket), { peer, serve, draining: () => true })
   const { protocols, authorization } = protocolsOf(message.headers)
-  const request = new Http1Request(message, peer, {
-    upgrade: 'websocket',
-    headers: authorization === undefined ? message.headers : { authorization, ...message.headers },
-  })
+  const headers = authorization === undefined ? message.headers : { authorization, ...message.headers }
+  // A browser shows the user's certificate for any page; a page of somebody else must not read with it, whatever token it brings.
+  const isOthers = peer.certificate !== undefined && isForeign(message.headers)
+  const believed = isOthers ? { ...peer, certificate: undefined } : peer
+  const request = new Http1Request(message, believed, { upgrade: 'websocket', headers })
   socket.once('close', () => request.lifeline.cut(new Error('the client went away')))
-  const problem = problemOf(message, { peer, hasToken: request.headers['authorization'] !== undefined })
+  const problem = problemOf(message, { needsToken: isOthers && headers['authorization'] === undefined })
   const answer = problem ?? (await serve(request))
   if (socket.destroyed) return abandon(answer)
   const { body } = answer
@@ -53,15 +54,12 @@ function protocolsOf(headers: RequestHeaders): { protocols: string[]; authorizat
 }
 
 /** What is wrong with a handshake, as the answer to it. */
-function problemOf({ method, headers }: IncomingMessage, { peer, hasToken }: { peer: Peer; hasToken: boolean }): Response | undefined {
+function problemOf({ method, headers }: IncomingMessage, { needsToken }: { needsToken: boolean }): Response | undefined {
   if (method !== 'GET') return textResponse(405, 'a WebSocket is opened with GET\n')
   if (headers['sec-websocket-version'] !== '13')
     return { ...textResponse(426, 'only version 13 of the WebSocket protocol is spoken here\n'), ...withVersion }
   if (!/^[A-Za-z0-9+/]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return textResponse(400, 'the Sec-WebSocket-Key is not valid\n')
-  // A browser shows the user's certificate for any page; a page of somebody else must not read with it.
-  if (peer.certificate !== undefined && !hasToken && isForeign(headers))
-    return textResponse(403, 'the origin of the page is not this server\n')
-  return undefined
+  return needsToken ? textResponse(403, 'the origin of the page is not this server\n') : undefined
 }
 const withVersion = { headers: { 'content-type': 'text/plain; charset=utf-8', 'sec-websocket-version': '13' } }
 
