@@ -46,6 +46,10 @@ export class Cleanup {
 
   constructor(parts: CleanupParts) {
     this.#parts = parts
+    const end = () => {
+      for (const { stop } of this.#cleanings.values()) stop.abort()
+    }
+    parts.signal.addEventListener('abort', end, { once: true })
   }
 
   /** Goes on with the end of a definition, beside whatever else goes on. */
@@ -119,13 +123,13 @@ export class Cleanup {
   }
 
   #watch(name: string, home: Resource, { stop }: Cleaning): void {
-    const { client, caches, signal } = this.#parts
+    const { client, caches } = this.#parts
     client.follow(
       home,
       () => {
         if (!caches.has(home) || caches.of(home).count === 0) this.start(name)
       },
-      AbortSignal.any([stop.signal, signal]),
+      stop.signal,
     )
   }
 

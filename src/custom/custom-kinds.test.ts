@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { NOW } from '../registry/testing.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { conditionOf, definitions, isEstablished, openCustomBench, widget, widgetDefinition, widgets } from './testing.ts'
 
@@ -98,6 +99,27 @@ test('a deleted definition takes its objects with it, and waits for those that s
   assert.equal(caches.has(resource), false)
   assert.equal((await send(`GET ${widgets()}`)).code, 404)
   assert.deepEqual(errors, [])
+})
+
+test('after a minute it is told that objects are left, and what could not be deleted is tried again', async t => {
+  let now = NOW
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { send, define, until } = await openCustomBench(t, { now: () => now })
+  await define(widgetDefinition())
+  await send(`POST ${widgets()}`, widget('held', {}, { metadata: { finalizers: ['example.com/hold'] } }))
+  await send(`DELETE ${definitions('/widgets.stable.example.com')}`)
+  const terminating = async () => conditionOf((await send(`GET ${definitions('/widgets.stable.example.com')}`)).body, 'Terminating')
+  const isMarked = async () => (await send(`GET ${widgets('/held')}`)).body.metadata.deletionTimestamp !== undefined
+  await until(isMarked)
+  assert.equal((await terminating()).reason, 'InstanceDeletionInProgress')
+  now = new Date(NOW.getTime() + 61_000)
+  await until(async () => {
+    t.mock.timers.tick(61_000)
+    return (await terminating()).reason === 'InstanceDeletionCheck'
+  })
+  assert.equal((await terminating()).message, 'could not confirm zero CustomResources remaining: context deadline exceeded')
+  await send(`PATCH ${widgets('/held')}`, { metadata: { finalizers: null } })
+  await until(async () => (await send(`GET ${definitions('/widgets.stable.example.com')}`)).code === 404)
 })
 
 test('the same definition can come again after it has gone, without the objects it had', async t => {

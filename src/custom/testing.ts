@@ -30,14 +30,14 @@ export type CustomBench = {
   readonly until: (holds: () => boolean | Promise<boolean>) => Promise<void>
 }
 
-export type CustomBenchOptions = { store?: Store; post?: WebhookParts['post']; kinds?: readonly Kind<any>[] }
+export type CustomBenchOptions = { store?: Store; post?: WebhookParts['post']; kinds?: readonly Kind<any>[]; now?: () => Date }
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 /** Opens a server's inside with nothing but definitions in it. */
 export async function openCustomBench(
   t: Scope,
-  { store = new MemoryStore(), post, kinds = [] }: CustomBenchOptions = {},
+  { store = new MemoryStore(), post, kinds = [], now = () => NOW }: CustomBenchOptions = {},
 ): Promise<CustomBench> {
   const catalog = new Catalog(resourcesOf([CustomResourceDefinition, ...kinds], 'k8s.io'))
   const errors: string[] = []
@@ -57,7 +57,7 @@ export async function openCustomBench(
   const ending = new AbortController()
   const [groupDomain, gate] = ['k8s.io', () => false]
   const user = { name: 'system:apiserver', groups: ['system:masters'] }
-  const client = new LocalClient({ registry, caches, user, manager: 'kube-apiserver', groupDomain, gate, now: () => NOW })
+  const client = new LocalClient({ registry, caches, user, manager: 'kube-apiserver', groupDomain, gate, now })
   const webhook = { post: post ?? (() => Promise.reject(new Error('nobody there'))), newUid, groupDomain, resolve: () => undefined }
   const definitions = catalog.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
   const converter = (definition: Parameters<typeof webhookConverter>[0]) => webhookConverter(definition, webhook)
