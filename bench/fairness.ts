@@ -11,6 +11,13 @@ export type Fair = { readonly name: string; readonly alone: number; readonly bes
 
 const NS = '/api/v1/namespaces/default/configmaps'
 const IN_FLIGHT = 1000
+const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'
+/** Both clients come in as people do, by a role. */
+const BINDING = {
+  metadata: { name: 'bench' },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+  subjects: ['flood', 'quiet'].map(name => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name })),
+}
 const TOKENS = 'flood-token,flood,1,\nquiet-token,quiet,2,\n'
 
 /** The p99 of a client that asks for one object after the other, alone and beside the flood, for each kind of flood. */
@@ -25,6 +32,12 @@ export async function fairness(seconds: number): Promise<Fair[]> {
   const quiet: Target = { host, port, ca }
   try {
     await run(server.target, {
+      request: () => requestBytes('POST', BINDINGS, JSON.stringify(BINDING)),
+      connections: 1,
+      seconds: 60,
+      requests: 1,
+    })
+    await run(server.target, {
       request: turn => requestBytes('POST', NS, configMap(`cm-${turn}`, turn)),
       connections: 32,
       seconds: 60,
@@ -37,7 +50,11 @@ export async function fairness(seconds: number): Promise<Fair[]> {
       ['GET beside patches', 'PATCH', `${NS}/cm-TURN`, '{"data":{"other":"TURN"}}', get],
       ['patch beside patches', 'PATCH', `${NS}/cm-TURN`, '{"data":{"other":"TURN"}}', patch],
     ] as const) {
-      const measure = async () => (await run(quiet, { request: ask, connections: 4, seconds })).p99
+      const measure = async () => {
+        const { p99, failures } = await run(quiet, { request: ask, connections: 4, seconds })
+        if (failures > 0) throw new Error(`${failures} requests of the quiet client failed`)
+        return p99
+      }
       await measure()
       const alone = await measure()
       const flood = await startFlood([`https://${host}:${port}`, caFile, 'flood-token', method, path, body, String(IN_FLIGHT)])
