@@ -20,7 +20,7 @@ export function removeFolders(): void {
 /** Starts the built command on a data directory of its own and waits for its ready line. */
 export async function startKeelson(dir = newFolder(), more: readonly string[] = []): Promise<Running> {
   const began = performance.now()
-  const args = ['bin/keelson.js', 'serve', '--data-dir', dir, '--secure-port', '0', '--controllers', 'none', ...more]
+  const args = ['bin/keelson.js', 'serve', '--data-dir', dir, '--secure-port', '0', ...more]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const line = await firstLine(child)
   const readyMs = performance.now() - began
