@@ -39,10 +39,10 @@ export async function seed(seeds: Iterable<Seed>, { store, caches, newUid, now, 
   await caches.reached(swaps.reduce((last, swap) => (swap.ok ? Math.max(last, swap.revision) : last), 0))
 }
 
-/** The fields that an object sets, as its owner is told to own them. The lists of seeds are owned as a whole. */
+/** The fields that an object sets, as its owner is told to own them. The lists of seeds are owned as a whole, what is observed by nobody. */
 function fieldsOf(type: AnyType, object: JsonObject): JsonObject {
-  const { metadata, ...own } = object
-  const { name: _, namespace: __, ...shown } = metadata as JsonObject
+  const { metadata, status: _, ...own } = object
+  const { name: __, namespace: ___, generation: ____, ...shown } = metadata as JsonObject
   const fields = { ...below(type, own), 'f:metadata': below(undefined, shown) }
   return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

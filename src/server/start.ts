@@ -39,6 +39,7 @@ import { type Identity, openIdentity } from './identity.ts'
 import { startLifecycleControllers } from './lifecycle-controllers.ts'
 import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
+import { startOwnObjects } from './own-objects.ts'
 import { kubeconfigText, loadPki, type Pki, writePrivateFile } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
 import { isEverywhere, keepTlsFresh, namesOf, tlsMaterial } from './tls.ts'
@@ -148,6 +149,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
   await Promise.all([
     network.start(listener.address),
     authorization.start(),
+    startOwnObjects(config, beside),
     startAccountControllers(config, {
       ...beside,
       authority: credentials.ca,
