@@ -7,6 +7,7 @@ import { validateObjectMeta } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { refTo } from '../schema/refs.ts'
 import { type Resource, resourceOf } from '../schema/resource.ts'
+import type { MessageShape } from '../schema/types.ts'
 
 /** The moment at which tests happen. */
 export const NOW = new Date('2026-07-01T12:00:00Z')
@@ -73,7 +74,12 @@ export function checkView(kind: Kind<any>, name: string, sent: Draft, old: Draft
   const [object, stored] = [written(view, name, withDefaults(kind, sent), withDefaults(kind, old)), withDefaults(kind, old)]
   view.onUpdate?.(object, stored, ctx)
   const { validate = kind.def.validate, transition = kind.def.transition } = view
-  return errorsOf(resourceOf(kind, 'k8s.io'), object, { old: stored, ctx, rules: { validate, transition } })
+  return errorsOf(resourceOf(kind, 'k8s.io'), object, {
+    old: stored,
+    ctx,
+    rules: { validate, transition },
+    ...(view.validate && { only: name }),
+  })
 }
 
 /** What a create or an update warns about. */
@@ -99,16 +105,20 @@ function written(view: View<any>, name: string, sent: any, stored: any): any {
 
 type Rules = { readonly validate?: Kind['def']['validate'] | undefined; readonly transition?: Kind['def']['transition'] | undefined }
 
+type Situation = { readonly old?: AnyObject; readonly ctx: RequestContext; readonly rules: Rules; readonly only?: string }
+
+/** As the registry does it: what the types declare is asked of the whole object, or of the one field that a view is about. */
 function errorsOf(
-  resource: Resource,
+  { type, ...resource }: Resource,
   object: AnyObject,
-  { old, ctx, rules: { validate, transition } }: { old?: AnyObject; ctx: RequestContext; rules: Rules },
+  { old, ctx, rules: { validate, transition }, only }: Situation,
 ): string[] {
-  const at = refTo(object)
+  const at = refTo(object, '', type)
+  const fields = Object.entries((type.shape as MessageShape).fields).filter(([name]) => only === undefined || name === only)
   const errors = [
     ...validateObjectMeta(object.metadata, at.metadata, resource),
-    ...checkType(resource.type, object, at, old && { value: old }),
     ...(old ? (transition?.(object, old, at, ctx) ?? []) : []),
+    ...fields.flatMap(([name, [, field]]) => [...checkType(field, object[name], at[name]!, old && { value: old[name] })]),
     ...(validate?.(object, at, old ? { ...ctx, old } : ctx) ?? []),
   ]
   return errors.map(({ field, message }) => `${field}: ${message}`)

@@ -40,12 +40,45 @@ const Ghost = defineKind({
   deletion: { grace: (_, asked) => asked ?? 30, answers: 'object' },
 })
 
+/** Its status has rules of its own beside those of its type. */
+const Gauge = defineKind({
+  group: 'test.example',
+  version: 'v1',
+  kind: 'Gauge',
+  scope: 'Namespaced',
+  names: { plural: 'gauges' },
+  spec: message('GaugeSpec', { limit: [1, int32.min(5), 'What it can show.'] }),
+  status: message('GaugeStatus', { shown: [1, int32.min(0), 'What it shows.'], least: [2, int32, 'What it has shown.'] }),
+  subresources: {
+    status: {
+      *validate({ status }, at) {
+        if ((status.least ?? 0) > (status.shown ?? 0)) yield invalid(at.status.least, 'is more than is shown')
+      },
+    },
+  },
+})
+
 async function bench(t: TestContext, more: Parameters<typeof openBench>[1] = {}): Promise<Bench> {
-  const opened = await openBench([Widget, Ghost], more)
+  const opened = await openBench([Widget, Ghost, Gauge], more)
   t.after(() => opened.close())
   return opened
 }
 const named = (name: string, rest: object = {}) => ({ metadata: { name }, ...rest })
+
+test('a status is held to its type as well as to rules of its own, and to nothing of the spec', async t => {
+  const { send } = await bench(t)
+  await send('POST gauges', named('a', { spec: { limit: 7 } }))
+  const { body } = await send('PUT gauges/a/status', named('a', { spec: { limit: 1 }, status: { shown: -1 } }))
+  assert.deepEqual(
+    body.details.causes.map(({ field, message }: any) => `${field}: ${message}`),
+    [
+      'status.shown: Invalid value: -1: must be greater than or equal to 0',
+      // An absent number is zero, and is told as that.
+      'status.least: Invalid value: 0: is more than is shown',
+    ],
+  )
+  assert.equal((await send('PUT gauges/a/status', named('a', { status: { shown: 1 } }))).code, 200)
+})
 
 test('a create fills what the server owns and the defaults, and clears what it does not take', async t => {
   const { send } = await bench(t)

@@ -63,7 +63,7 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
 
 /** Everything wrong with an object to be created, thrown as one answer. */
 export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void {
-  const at = refTo(object)
+  const at = refTo(object, '', resource.type)
   refuse(resource, object, [
     ...metaErrors(resource, object, at),
     ...bodyErrors(resource, object, at, undefined),
@@ -72,15 +72,20 @@ export function validateCreate(resource: Resource, object: AnyObject, ctx: Reque
 }
 
 /** Everything wrong with a change, thrown as one answer. */
-export function validateUpdate({ resource, view, isAction }: Target, object: AnyObject, old: AnyObject, ctx: RequestContext): void {
+export function validateUpdate(
+  { resource, view, subresource, isAction }: Target,
+  object: AnyObject,
+  old: AnyObject,
+  ctx: RequestContext,
+): void {
   if (isAction) return
-  const at = refTo(object)
+  const at = refTo(object, '', resource.type)
   const rules = view ?? resource.def
   const transition = rules.transition as TransitionRule<AnyObject> | undefined
   refuse(resource, object, [
     ...validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     ...(transition?.(object, old, at, ctx) ?? []),
-    ...(view?.validate ? [] : bodyErrors(resource, object, at, old)),
+    ...bodyErrors(resource, object, at, old, view?.validate && subresource),
     ...(rules.validate?.(object, at, { ...ctx, old }) ?? []),
   ])
 }
@@ -93,11 +98,21 @@ function* metaErrors({ namespaced, nameRule }: Resource, { metadata }: AnyObject
   yield* validateObjectMeta(metadata, at.metadata as Ref<ObjectMeta>, { namespaced, nameRule })
 }
 
-/** What the types of the kind's own fields declare; metadata has its own rules, and custom kinds declare nothing. */
-function* bodyErrors({ type, def }: Resource, object: AnyObject, at: Ref<AnyObject>, old: AnyObject | undefined): Iterable<FieldError> {
+/**
+ * What the types of the kind's own fields declare; metadata has its own rules, and custom kinds declare nothing.
+ * A view with rules of its own is held to those of the one field it is about, such as the status.
+ */
+function* bodyErrors(
+  { type, def }: Resource,
+  object: AnyObject,
+  at: Ref<AnyObject>,
+  old: AnyObject | undefined,
+  only?: string,
+): Iterable<FieldError> {
   if (type.shape.kind !== 'message' || def.custom) return
   for (const [name, [, field]] of Object.entries(type.shape.fields))
-    if (name !== 'metadata') yield* check(field, object[name], at[name]!, old && { value: old[name] })
+    if (name !== 'metadata' && (only === undefined || name === only))
+      yield* check(field, object[name], at[name]!, old && { value: old[name] })
 }
 
 function refuse({ group, kind }: Resource, { metadata }: AnyObject, errors: readonly FieldError[]): void {

@@ -1,9 +1,10 @@
 /** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
 
 import { goQuote } from '../lib/go-text.ts'
+import type { AnyType } from './types.ts'
 
 const TARGET = Symbol('target')
-type Target = { readonly path: string; readonly value: unknown }
+type Target = { readonly path: string; readonly value: unknown; readonly type: AnyType | undefined }
 
 export type Ref<T> = { readonly [TARGET]?: T } & (T extends readonly (infer E)[]
   ? { readonly [i: number]: Ref<E> }
@@ -11,16 +12,23 @@ export type Ref<T> = { readonly [TARGET]?: T } & (T extends readonly (infer E)[]
     ? { readonly [K in keyof T]-?: Ref<NonNullable<T[K]>> }
     : unknown)
 
-/** Points at a value; reading a property or an index points further in, whether or not anything is there. */
-export function refTo<T>(value: T, path = ''): Ref<T> {
+/**
+ * Points at a value; reading a property or an index points further in, whether or not anything is there.
+ * Given its type, errors about a number or a boolean that is absent show what absent means.
+ */
+export function refTo<T>(value: T, path = '', type?: AnyType): Ref<T> {
   return new Proxy(EMPTY, {
     get(_, key) {
-      if (key === TARGET) return { path, value }
+      if (key === TARGET) return { path, value, type }
       const name = String(key)
       const next = INDEX.test(name) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`
-      return refTo((value as Record<string, unknown> | undefined | null)?.[name], next)
+      return refTo((value as Record<string, unknown> | undefined | null)?.[name], next, type && typeWithin(type, name))
     },
   }) as Ref<T>
+}
+function typeWithin({ shape }: AnyType, name: string): AnyType | undefined {
+  if (shape.kind === 'message') return Object.hasOwn(shape.fields, name) ? shape.fields[name]![1] : undefined
+  return shape.kind === 'list' ? shape.item : undefined
 }
 const EMPTY = Object.freeze({})
 const INDEX = /^\d+$/
@@ -87,9 +95,17 @@ const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): 
   message: detail === '' ? title : `${title}: ${detail}`,
 })
 const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError =>
-  about(reason, `${title}: ${show(targetOf(ref).value)}`, ref, detail)
+  about(reason, `${title}: ${show(valueToShow(targetOf(ref)))}`, ref, detail)
 /** Go's JSON leaves nothing that could be taken for HTML. */
 const HTML = /[<>&\u2028\u2029]/g
+
+const ZEROS: { readonly [scalar: string]: unknown } = { int32: 0, int64: 0, double: 0, bool: false }
+
+/** Absent numbers and booleans are zero, unless zero is something else than absent. */
+function valueToShow({ value, type }: Target): unknown {
+  if (value !== undefined || type?.shape.kind !== 'scalar' || type.flags.optional) return value
+  return ZEROS[type.shape.name]
+}
 
 /** Absent shows as the empty text: most fields are text, and for them absent and empty are the same. */
 function show(value: unknown): string {
