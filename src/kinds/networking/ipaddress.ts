@@ -2,7 +2,6 @@
 import { isValidIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Subdomain, nameIsPathSegment } from '../../lib/names.ts'
-import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { message, type Static, string } from '../../schema/types.ts'
@@ -42,7 +41,6 @@ export const IPAddress = defineKind({
       o => formatReference(o.spec.parentRef),
       'parentRef references the resource that an IPAddress is attached to. An IPAddress must reference a parent object.',
     ],
-    Age: age,
   },
 })
 
