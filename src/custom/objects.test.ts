@@ -254,3 +254,14 @@ test('kinds of a cluster have no namespace', async t => {
   assert.equal((await send(`GET ${widgets('/a')}`)).code, 404)
   assert.equal((await send(`GET ${definitions()}`)).body.items.length, 1)
 })
+
+test('an object does not grow without end, however it is changed', async t => {
+  const { send, define } = await openCustomBench(t)
+  await define(widgetDefinition([{ spec: { notes: { type: 'object', additionalProperties: { type: 'string' } } } }]))
+  await send(`POST ${widgets()}`, widget('a'))
+  const codes: number[] = []
+  for (let i = 0; i < 4; i++)
+    codes.push((await send(`PATCH ${widgets('/a')}`, { spec: { notes: { [`n${i}`]: 'x'.repeat(2_500_000) } } })).code)
+  assert.deepEqual(codes, [200, 200, 200, 413])
+  assert.equal((await send(`PATCH ${widgets('/a')}`, { spec: { notes: null } })).code, 200)
+})

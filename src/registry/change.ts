@@ -11,7 +11,7 @@ import type { Call, CallContext, Result } from './api.ts'
 import { untilDecided } from './attempts.ts'
 import type { Deps } from './deps.ts'
 import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
-import { readStored, storedForm } from './stored-form.ts'
+import { readStored, writtenForm } from './stored-form.ts'
 import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
 
 /** What a change wants the object to be, given what it is. */
@@ -110,7 +110,7 @@ async function swap(
 ): Promise<{ json: Uint8Array; goes: boolean } | undefined> {
   // What is stored in an old form is written again though it means the same.
   if (deepEqual(object, stored) && !version.stale) return { json: version.json, goes: false }
-  const value = storedForm(object)
+  const value = writtenForm(object)
   if (dryRun) return { json: withRevision(value, version.revision), goes: false }
   const goes = isReleased(resource, object, stored)
   caches.remember(value, object)

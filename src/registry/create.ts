@@ -11,7 +11,7 @@ import type { Deps } from './deps.ts'
 import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
-import { storedForm } from './stored-form.ts'
+import { writtenForm } from './stored-form.ts'
 import { prepareCreate, setDefaults, validateCreate, warningsOf } from './strategy.ts'
 
 const NAME_ATTEMPTS = 8
@@ -89,7 +89,7 @@ async function storeNew(
   { resource, object, dryRun }: { resource: Resource; object: AnyObject; dryRun: boolean },
 ): Promise<Uint8Array | undefined> {
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
-  const value = storedForm(object)
+  const value = writtenForm(object)
   if (dryRun) return caches.of(resource).get(key) ? undefined : withoutRevision(value)
   caches.remember(value, object)
   resource.def.custom?.beforeCreate?.(object.metadata.name!)

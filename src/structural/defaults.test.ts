@@ -55,3 +55,15 @@ test('a default of null is none, and names of prototypes have defaults like any 
   })
   assert.equal(JSON.stringify(applyDefaults(odd, {})), '{"__proto__":"x","constructor":"y"}')
 })
+
+test('defaults do not make a mountain of a small object', () => {
+  const big = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${i}`, 'x'.repeat(100)]))
+  const entry = { type: 'object', default: big, additionalProperties: { type: 'string' } }
+  const greedy = compileSchema({
+    type: 'object',
+    properties: { list: { type: 'array', items: { type: 'object', properties: { entry } } } },
+  })
+  const listOf = (length: number) => ({ list: Array.from({ length }, () => ({})) })
+  assert.equal((applyDefaults(greedy, listOf(10)).list[9] as JsonObject)['entry'] !== undefined, true)
+  assert.throws(() => applyDefaults(greedy, listOf(500_000)), { code: 413 })
+})

@@ -1,19 +1,27 @@
 /** Defaults that a custom kind's schema declares, put in when an object is written and again whenever it is read. */
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { tooLarge } from '../schema/status-error.ts'
 import type { Structural } from './schema.ts'
 
-/** The value with its defaults; the same value where nothing is missing. The input is never changed. */
+/** What defaults may add to one object, in about the bytes that it takes to write it: a few bytes of a list can each ask for much. */
+const MOST_ADDED = 8 * 1024 * 1024
+type Room = { left: number }
+
+/**
+ * The value with its defaults; the same value where nothing is missing. The input is never changed. Throws a StatusError when they
+ * would make it too large.
+ */
 export function applyDefaults<T extends Json>(structural: Structural, value: T): T {
-  return withDefaults(structural, value) as T
+  return withDefaults(structural, value, { left: MOST_ADDED }) as T
 }
 
-function withDefaults(schema: Structural | undefined, value: Json): Json {
+function withDefaults(schema: Structural | undefined, value: Json, room: Room): Json {
   if (schema === undefined || typeof value !== 'object' || value === null) return value
   if (!schema.has.defaults) return value
-  return Array.isArray(value) ? listWithDefaults(schema, value) : objectWithDefaults(schema, value)
+  return Array.isArray(value) ? listWithDefaults(schema, value, room) : objectWithDefaults(schema, value, room)
 }
 
-function objectWithDefaults(schema: Structural, value: JsonObject): JsonObject {
+function objectWithDefaults(schema: Structural, value: JsonObject, room: Room): JsonObject {
   let out: JsonObject | undefined
   const put = (key: string, member: Json) => {
     out ??= { ...value }
@@ -21,28 +29,30 @@ function objectWithDefaults(schema: Structural, value: JsonObject): JsonObject {
   }
   for (const [key, member] of schema.defaulted) {
     const missing = !Object.hasOwn(value, key) || (value[key] === null && !member.nullable)
-    if (missing) put(key, withDefaults(member, copy(member.default!)))
+    if (!missing) continue
+    room.left -= key.length + 4
+    put(key, withDefaults(member, copy(member.default!, room), room))
   }
   for (const key of Object.keys(value)) {
     const member = value[key]!
     if (typeof member !== 'object') continue
     const known = schema.properties.get(key)
     if (known) {
-      const filled = withDefaults(known, member)
+      const filled = withDefaults(known, member, room)
       if (filled !== member) put(key, filled)
     } else if (typeof schema.additional === 'object') {
-      const filled = elementWithDefaults(schema.additional, member)
+      const filled = elementWithDefaults(schema.additional, member, room)
       if (filled !== member) put(key, filled)
     }
   }
   return out ?? value
 }
 
-function listWithDefaults({ items }: Structural, value: Json[]): Json[] {
+function listWithDefaults({ items }: Structural, value: Json[], room: Room): Json[] {
   if (items === undefined) return value
   let out: Json[] | undefined
   for (let i = 0; i < value.length; i++) {
-    const filled = elementWithDefaults(items, value[i]!)
+    const filled = elementWithDefaults(items, value[i]!, room)
     if (filled === value[i]) continue
     out ??= value.slice()
     out[i] = filled
@@ -51,16 +61,21 @@ function listWithDefaults({ items }: Structural, value: Json[]): Json[] {
 }
 
 /** An element that is null where its schema allows none becomes the default, or stays null where there is none. */
-function elementWithDefaults(schema: Structural, value: Json): Json {
-  if (value === null && !schema.nullable) return schema.default === undefined ? null : withDefaults(schema, copy(schema.default))
-  return withDefaults(schema, value)
+function elementWithDefaults(schema: Structural, value: Json, room: Room): Json {
+  if (value !== null || schema.nullable) return withDefaults(schema, value, room)
+  return schema.default === undefined ? null : withDefaults(schema, copy(schema.default, room), room)
 }
 
 /** Each object gets a default of its own: whoever changes one must not change the schema. */
-function copy(value: Json): Json {
-  if (Array.isArray(value)) return value.map(copy)
+function copy(value: Json, room: Room): Json {
+  room.left -= typeof value === 'string' ? value.length + 2 : 4
+  if (room.left < 0) throw tooLarge(`Request entity is too large: its defaults add more than ${MOST_ADDED} bytes`)
+  if (Array.isArray(value)) return value.map(item => copy(item, room))
   if (!isObject(value)) return value
   const out: JsonObject = {}
-  for (const key of Object.keys(value)) setOwn(out, key, copy(value[key]!))
+  for (const key of Object.keys(value)) {
+    room.left -= key.length + 4
+    setOwn(out, key, copy(value[key]!, room))
+  }
   return out
 }
