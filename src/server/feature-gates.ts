@@ -2,75 +2,100 @@
 
 export class FeatureGateError extends Error {}
 
-/** Reads `A=true,B=false` and answers whether a gate is on. Throws FeatureGateError for gates that are unknown or fixed. */
+/**
+ * Reads `A=true,B=false` and answers whether a gate is on. `AllAlpha` and `AllBeta` stand for every gate of that stage that is
+ * not named itself. Throws FeatureGateError for gates that are unknown or fixed.
+ */
 export function readFeatureGates(text: string): (name: string) => boolean {
   const chosen = new Map<string, boolean>()
   for (const part of text.split(',').filter(p => p.trim() !== '')) {
     const [name = '', value = ''] = part.split('=').map(p => p.trim())
-    if (!/^(true|false)$/i.test(value)) throw new FeatureGateError(`feature gate "${part}": write it as NAME=true or NAME=false`)
-    const wanted = value.toLowerCase() === 'true'
+    if (!/^(true|false|t|f|1|0)$/i.test(value)) throw new FeatureGateError(`feature gate "${part}": write it as NAME=true or NAME=false`)
+    const wanted = /^(t|1)/i.test(value)
     if (FIXED_ON.has(name) && !wanted)
       throw new FeatureGateError(`feature gate ${name} cannot be turned off: the feature is always on in 1.37`)
     if (FIXED_OFF.has(name) && wanted) throw new FeatureGateError(`feature gate ${name} cannot be turned on: the feature is gone in 1.37`)
     if (!isKnown(name)) throw new FeatureGateError(`unknown feature gate ${name || '(no name)'}${suggestion(name)}`)
     chosen.set(name, wanted)
   }
-  return name => chosen.get(name) ?? (ON.has(name) || FIXED_ON.has(name))
+  return name => chosen.get(name) ?? chosen.get(stageOf(name)) ?? [ON, BETA_ON, FIXED_ON].some(set => set.has(name))
 }
 
+const ALL_ALPHA = 'AllAlpha'
+const ALL_BETA = 'AllBeta'
+
+/** The gate that stands for all of the same stage; empty for those that no such gate changes. */
+const stageOf = (name: string) => (ALPHA.has(name) ? ALL_ALPHA : BETA_ON.has(name) || BETA_OFF.has(name) ? ALL_BETA : '')
+
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
-const isKnown = (name: string) => [ON, OFF, FIXED_ON, FIXED_OFF].some(set => set.has(name))
+const isKnown = (name: string) =>
+  [ON, OFF, BETA_ON, BETA_OFF, ALPHA, FIXED_ON, FIXED_OFF].some(set => set.has(name)) || name === ALL_ALPHA || name === ALL_BETA
 
 function suggestion(name: string): string {
-  const like = [...ON, ...OFF].find(known => known.toLowerCase() === name.toLowerCase())
+  const changeable = [...ON, ...OFF, ...BETA_ON, ...BETA_OFF, ...ALPHA, ALL_ALPHA, ALL_BETA]
+  const like = changeable.find(known => known.toLowerCase() === name.toLowerCase())
   return like === undefined ? '' : `; did you mean ${like}?`
 }
 
 /** On unless turned off. */
-const ON = words(`
-  APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs AllowUnsafeMalformedObjectDeletion
+const BETA_ON = words(`
+  APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AllowUnsafeMalformedObjectDeletion
   AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
-  ClearingNominatedNodeNameAfterBinding ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz ComponentStatusz
-  ConcurrentWatchObjectDecode ConstrainedImpersonation ContainerCheckpoint ContainerRestartRules CustomCPUCFSQuotaPeriod
-  DRAConsumableCapacity DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints DRAFractionalCapacityRange DRAPartitionableDevices
-  DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas
-  DetectCacheInconsistency EnvFiles EtcdRangeStream ExcludeAdmissionWebhookVirtualResources ExtendWebSocketsToKubelet GracefulNodeShutdown
-  GracefulNodeShutdownBasedOnPodPriority HPAGeneration HPAOptimizedSelectorStore HPAScaleToZero HugepageAwareEviction
-  InPlacePodLevelResourcesVerticalScaling KubeProxyIPVS KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletInUserNamespace
-  KubeletPodResourcesListUseActivePods KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot
+  ClearingNominatedNodeNameAfterBinding ComponentFlagz ComponentStatusz ConcurrentWatchObjectDecode ConstrainedImpersonation
+  ContainerCheckpoint ContainerRestartRules ContextualLogging DRAConsumableCapacity DRADeviceBindingConditions DRAFractionalCapacityRange
+  DRAPartitionableDevices DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidationBeta
+  DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency EnvFiles EtcdRangeStream ExcludeAdmissionWebhookVirtualResources
+  ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HPAGeneration HPAOptimizedSelectorStore
+  HPAScaleToZero HugepageAwareEviction InPlacePodLevelResourcesVerticalScaling KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages
+  KubeletInUserNamespace KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
   ManifestBasedAdmissionControlConfig MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
-  MaxUnavailableStatefulSet MemoryQoS MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
-  MutatingAdmissionPolicy NFTablesNetlink NodeControllerLeaseCircuitBreaker NominatedNodeNameForExpectation OpenAPIEnums
-  OpportunisticBatching PersistentVolumeClaimUnusedSinceTime PodCertificateRequest PodDeletionCost PodLevelResources
-  PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass PodTopologyLabelsAdmission PodsAPI PortForwardWebsockets
-  ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile RemoteRequestHeaderUID ResourceHealthStatus ResourceHealthStatusMessage
-  RestartAllContainersOnContainerExits RotateKubeletServerCertificate SELinuxMount SchedulerAsyncPreemption SchedulerPopFromBackoffQ
-  ServiceAccountNodeAudienceRestriction ServiceCIDRStatusFieldWiping SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet
-  StaleControllerConsistencyHPA StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
-  StatefulSetSemanticRevisionComparison StorageCapacityScoring StorageNamespaceIndex StorageVersionHash StorageVersionMigrator
-  StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector StructuredAuthenticationConfigurationJWKSMetrics
-  TokenRequestServiceAccountUIDValidation TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
-  UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy VolumeLimitScaling WatchList WatchListCompression
-  WebhookRoundTripLoadBalancing WindowsGracefulNodeShutdown
+  MaxUnavailableStatefulSet MemoryQoS MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs NFTablesNetlink
+  NativeHistograms NodeControllerLeaseCircuitBreaker NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
+  PersistentVolumeClaimUnusedSinceTime PodDeletionCost PodLevelResources PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass
+  PodTopologyLabelsAdmission PodsAPI PortForwardWebsockets ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+  RemoteRequestHeaderUID ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
+  RotateKubeletServerCertificate SchedulerAsyncPreemption SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction
+  SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA StaleControllerConsistencyJob
+  StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison StorageCapacityScoring
+  StorageVersionHash StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector
+  StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation TopologyManagerPolicyBetaOptions
+  TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy VolumeLimitScaling WatchList
+  WatchListCompression WebhookRoundTripLoadBalancing WindowsGracefulNodeShutdown
+`)
+
+/** Off unless turned on, though no longer alpha. */
+const BETA_OFF = words(`
+  CoordinatedLeaderElection DRAWorkloadResourceClaims GenericWorkload LocalStorageCapacityIsolationFSQuotaMonitoring
+  PodAndContainerStatsFromCRI PodLevelResourceManagers SchedulerAsyncAPICalls
 `)
 
 /** Off unless turned on. */
+const ALPHA = words(`
+  APIServerWebhookAuthenticationToken APIServingWithRoutine AtomicWriteVolumeUserFields CBORServingAndStorage CPUManagerPolicyAlphaOptions
+  CRIListStreaming CSIVolumeHealth CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook CompositePodGroup
+  ConsistentListFromCacheSkipTimeoutFallback ContainerStopSignals CrossNamespaceVolumeDataSource DRADerivedAttributes
+  DRADeviceCompatibilityGroups DRAListTypeAttributes DRANodeAllocatableResources DRAOptionalNodeOperations DRAPartitionableDevicesType
+  DRAResourcePoolStatus DefaultPodSysctls EmptyDirVolumeMode EventedPLEG EvictionRequestAPI GRPCContainerProbeTLS H2CContainerProbe
+  ImageVolumeWithDigest InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+  InPlacePodVerticalScalingMemoryBackedVolumes InPlacePodVerticalScalingSchedulerPreemption InterPodAffinityHostnameFastPath
+  KubeProxyNFTablesLocalhostNodePorts KubeletAllocatedPodsEndpoint LoggingAlphaOptions MutablePVNodeAffinity NodeLifecycleConditions
+  PodGroupPreemptionPolicy PodLogsQuerySplitStreams QOSReserved ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi
+  SchedulerPreQueueingHints ShardedListAndWatch StatefulSetRecreateStrategy StorageVersionAPI TaintTolerationComparisonOperators
+  TopologyAwareWorkloadScheduling TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport VolumeBindMountOptions
+  WindowsCPUAndMemoryAffinity WorkloadWithJob
+`)
+
+/** Stable or deprecated, and on unless turned off. */
+const ON = words(`
+  AllowServiceExternalIPs ClusterTrustBundle ClusterTrustBundleProjection CustomCPUCFSQuotaPeriod DRADeviceTaintRules DRADeviceTaints
+  KubeProxyIPVS KubeletPodResourcesListUseActivePods MutatingAdmissionPolicy PodCertificateRequest SELinuxMount ServiceCIDRStatusFieldWiping
+  StorageNamespaceIndex StorageVersionMigrator
+`)
+
+/** Deprecated, and off unless turned on. */
 const OFF = words(`
-  APIServerWebhookAuthenticationToken APIServingWithRoutine AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-  AtomicWriteVolumeUserFields CBORServingAndStorage CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
-  ChangeContainerStatusOnKubeletRestart CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
-  CompositePodGroup ConsistentListFromCacheSkipTimeoutFallback ContainerStopSignals CoordinatedLeaderElection
-  CrossNamespaceVolumeDataSource DRADerivedAttributes DRADeviceCompatibilityGroups DRAListTypeAttributes DRANodeAllocatableResources
-  DRAOptionalNodeOperations DRAPartitionableDevicesType DRAResourcePoolStatus DRAWorkloadResourceClaims DefaultPodSysctls
-  EmptyDirVolumeMode EventedPLEG EvictionRequestAPI GRPCContainerProbeTLS GenericWorkload H2CContainerProbe ImageVolumeWithDigest
-  InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory InPlacePodVerticalScalingMemoryBackedVolumes
-  InPlacePodVerticalScalingSchedulerPreemption InterPodAffinityHostnameFastPath KMSv1 KubeProxyNFTablesLocalhostNodePorts
-  KubeletAllocatedPodsEndpoint KubeletRegistrationGetOnExistsOnly LocalStorageCapacityIsolationFSQuotaMonitoring MutablePVNodeAffinity
-  NodeLifecycleConditions PodAndContainerStatsFromCRI PodGroupPreemptionPolicy PodLevelResourceManagers PodLogsQuerySplitStreams
-  QOSReserved ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi SchedulerAsyncAPICalls SchedulerPreQueueingHints
-  ShardedListAndWatch StatefulSetRecreateStrategy StorageVersionAPI TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling
-  TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport VolumeBindMountOptions WindowsCPUAndMemoryAffinity WindowsHostNetwork
-  WorkloadWithJob
+  AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests ChangeContainerStatusOnKubeletRestart KMSv1
+  KubeletRegistrationGetOnExistsOnly WindowsHostNetwork
 `)
 
 /** Always on. */
