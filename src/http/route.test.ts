@@ -95,6 +95,8 @@ test('a watch of one name selects it by field', () => {
 test('a watch of one name refuses a selector for another', () => {
   assert.equal(summary('GET', '/api/v1/watch/namespaces/ns/secrets/a?fieldSelector=metadata.name%3Db'), '400')
   assert.equal(summary('GET', '/api/v1/watch/namespaces/ns/secrets/a?fieldSelector=metadata.name%3Da'), 'watch secrets ns/a/')
+  const more = route('GET', '/api/v1/watch/namespaces/ns/secrets/a?fieldSelector=metadata.name%3Da,type%3DOpaque', catalog)
+  assert.equal(more.form === 'call' && more.call.query.get('fieldSelector'), 'metadata.name=a,type=Opaque')
 })
 
 test('what is not served is authorized like what is', () => {
@@ -107,8 +109,17 @@ test('what is not served is authorized like what is', () => {
 
 test('a namespace is authorized inside itself, a list of one name as that name', () => {
   assert.equal(route('GET', '/api/v1/namespaces/ns', catalog).attributes.resource?.namespace, 'ns')
-  assert.equal(route('GET', '/api/v1/secrets?fieldSelector=metadata.name%3Dx', catalog).attributes.resource?.name, 'x')
-  assert.equal(route('GET', '/api/v1/secrets?fieldSelector=metadata.name%3Dx,type%3DOpaque', catalog).attributes.resource?.name, '')
+  const named = (selector: string) =>
+    route('GET', `/api/v1/secrets?fieldSelector=${encodeURIComponent(selector)}`, catalog).attributes.resource?.name
+  assert.equal(named('metadata.name=x'), 'x')
+  assert.equal(named('metadata.name==x,type=Opaque'), 'x')
+  for (const selector of ['metadata.name!=x', 'metadata.name=', 'metadata.name=..', 'metadata.name=a/b', 'metadata.name', 'type=x\\'])
+    assert.equal(named(selector), '', selector)
+})
+
+test('a selector names nothing to those who write', () => {
+  for (const method of ['POST', 'DELETE'])
+    assert.equal(route(method, '/api/v1/namespaces/ns/secrets?fieldSelector=metadata.name%3Dx', catalog).attributes.resource?.name, '')
 })
 
 test('no target makes routing throw, and no name holds a slash', () => {

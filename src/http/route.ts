@@ -4,6 +4,7 @@ import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
+import { parseFieldSelector, requiredFieldValue } from '../schema/selectors.ts'
 import { badRequest, methodNotAllowed, noSuchResource, type StatusError } from '../schema/status-error.ts'
 
 /**
@@ -130,10 +131,19 @@ function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: Place
 /** A flag in a query: present means true, unless it says false. */
 const isSet = (value: string | null) => value !== null && value !== '0' && value.toLowerCase() !== 'false'
 
-/** A list or watch of one name is authorized as that name. Nothing else is: a selector does not say what a create creates. */
+/**
+ * A list or watch of one name is authorized as that name, if a path could say it. Nothing else is: a selector does not say what
+ * a create creates.
+ */
 function nameInSelector(query: URLSearchParams): string {
   const selector = query.get('fieldSelector')
-  return (selector !== null && /^metadata\.name==?([^,=!\\]+)$/.exec(selector)?.[1]) || ''
+  if (selector === null) return ''
+  try {
+    const name = requiredFieldValue(parseFieldSelector(selector), 'metadata.name') ?? ''
+    return name === '.' || name === '..' || /[/%]/.test(name) ? '' : name
+  } catch {
+    return ''
+  }
 }
 
 const COLLECTION: readonly Verb[] = ['create', 'deletecollection', 'list', 'watch']
@@ -180,9 +190,10 @@ function servedBy(resource: Resource): Served {
 
 /** A watch of one name is a watch of the collection with a selector. */
 function watchOfOne(call: Call): Target {
-  const wanted = call.query.get('fieldSelector') ?? ''
-  if (wanted !== '' && nameInSelector(call.query) !== call.name)
+  if ((call.query.get('fieldSelector') ?? '') !== '') {
+    if (nameInSelector(call.query) === call.name) return { form: 'call', call }
     return { form: 'refused', error: badRequest("fieldSelector metadata.name doesn't match requested name") }
+  }
   const query = new URLSearchParams(call.query)
   query.set('fieldSelector', `metadata.name=${call.name}`)
   return { form: 'call', call: { ...call, query } }

@@ -26,22 +26,22 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
   assertSelectable(asked, { namespaced: resource.namespaced, ...(selectable && { selectable: Object.keys(selectable) }) })
   const shard = options.shardSelector === '' || !gate('ShardedListAndWatch') ? undefined : shardOf(options.shardSelector)
   const fields = resource.hub ? asked.map(f => ({ ...f, field: resource.hub!.fieldName(f.field) })) : asked
-  const named = requiredFieldValue(fields, 'metadata.name')
+  // An empty name is a name that nothing has, and of two names an object has one at most: only the test knows that.
+  const [first, second] = fields.filter(f => f.field === 'metadata.name' && f.operator === '=')
+  const named = first && !second && (name === '' || name === first.value) ? first.value : ''
   const within = (resource.namespaced && requiredFieldValue(fields, 'metadata.namespace')) || ''
   const term = termOf(labels, fields)
-  const tests = labels.length > 0 || shard !== undefined || fields.some(f => !(f.field === 'metadata.name' && f.operator === '='))
-  const conflicting = named !== undefined && name !== '' && named !== name
+  const tests = labels.length > 0 || shard !== undefined || fields.some(f => named === '' || f !== first)
   const test = (v: Version) =>
-    !conflicting &&
     matchesLabelTerms(labels, v.labels) &&
     matchesFieldTerms(fields, f => fieldOf(v, f)) &&
     (shard === undefined || shard.has(shard.field === 'object.metadata.uid' ? v.uid : v.namespace))
   return {
     selection: {
       namespace: namespace || within,
-      name: name || named || '',
+      name: name || named,
       ...(term && { term }),
-      ...((tests || conflicting) && { test }),
+      ...(tests && { test }),
     },
     shard,
   }

@@ -75,6 +75,11 @@ const LISTS: readonly (readonly [query: string, answer: string])[] = [
   ['limit=1&fieldSelector=spec.color%3Dred', 'cr @7 more'],
   ['limit=1&fieldSelector=spec.color%3Dred&resourceVersion=6', 'br @6 more'],
   ['limit=1&fieldSelector=metadata.name%3Dc', 'cr @7'],
+  ['fieldSelector=metadata.name%3Dc,metadata.name%3Dc', 'cr @7'],
+  ['fieldSelector=metadata.name%3Dc,metadata.name%3Dd', ' @7'],
+  ['fieldSelector=metadata.name%3D', ' @7'],
+  ['fieldSelector=metadata.name%3D&limit=1', ' @7'],
+  ['fieldSelector=metadata.name!%3D', 'ab bb cr dr @7'],
 
   ['continue=PAGE', 'cr dr @6'],
   ['continue=PAGE&limit=1', 'cr @6 more 1'],
