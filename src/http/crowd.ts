@@ -5,8 +5,8 @@
 import { LIMITS } from './limits.ts'
 import { Room } from './room.ts'
 
-/** What a session offers for this. */
-export type Announce = (maxConcurrentStreams: number) => void
+/** What a session offers for this; `heard` is called once the client has taken note. */
+export type Announce = (maxConcurrentStreams: number, heard: () => void) => void
 
 /** The requests of one connection. */
 export class Crowd {
@@ -15,7 +15,10 @@ export class Crowd {
   readonly #announce: Announce
   #open = 0
   #waiting = 0
+  #wanted: number = LIMITS.streamsPerConnection
   #announced: number = LIMITS.streamsPerConnection
+  /** A client that has not taken note of one announcement is told nothing more: who is told too much is thrown out. */
+  #unheard = false
   #easing: NodeJS.Timeout | undefined
 
   constructor(announce: Announce) {
@@ -49,7 +52,7 @@ export class Crowd {
   /** Those that are being answered stay, watches above all; of those that wait, a few are enough to keep the server busy. */
   #narrow(): void {
     const limit = Math.min(this.#open - this.#waiting + LIMITS.waitingPerConnection, LIMITS.streamsPerConnection)
-    if (this.#easing !== undefined && limit >= this.#announced) return
+    if (this.#easing !== undefined && limit >= this.#wanted) return
     this.#say(limit)
     this.#easing ??= setInterval(this.#ease, LIMITS.easeMs).unref()
   }
@@ -62,8 +65,13 @@ export class Crowd {
   }
 
   #say(limit: number): void {
-    if (limit === this.#announced) return
+    this.#wanted = limit
+    if (limit === this.#announced || this.#unheard) return
     this.#announced = limit
-    this.#announce(limit)
+    this.#unheard = true
+    this.#announce(limit, () => {
+      this.#unheard = false
+      this.#say(this.#wanted)
+    })
   }
 }

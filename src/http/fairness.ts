@@ -102,6 +102,10 @@ async function run(next: Handler, exchange: Exchange, leave: () => void): Promis
     place?.leave()
     leave()
   }
+  if (entered instanceof Promise && exchange.request.isGone) {
+    done()
+    throw refusal()
+  }
   let response: Response
   try {
     response = await next(exchange)

@@ -191,7 +191,9 @@ export class Listener implements AsyncDisposable {
       this.#sessions.set(session, peer)
       session.setLocalWindowSize(LIMITS.connectionWindowBytes)
       session.on('error', () => session.destroy())
-      const crowd = new Crowd(maxConcurrentStreams => session.closed || session.settings({ maxConcurrentStreams }))
+      const crowd = new Crowd((maxConcurrentStreams, heard) => {
+        if (!session.closed && !session.destroyed) session.settings({ maxConcurrentStreams }, error => error ?? heard())
+      })
       session.on('close', () => {
         crowd.end()
         this.#sessions.delete(session)

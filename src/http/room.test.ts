@@ -44,4 +44,21 @@ test('everyone gets in, in order', async () => {
   )
 })
 
+test('those who go while they wait are let go of, though nobody leaves', async () => {
+  const room = new Room(100, 10)
+  const first = room.enter(() => false) as Place
+  first.settle(100)
+  let left = 0
+  for (let i = 0; i < 2000; i++)
+    void Promise.resolve(room.enter(() => i % 2 === 0)).then(place => {
+      left++
+      place.leave()
+    })
+  await turn()
+  assert.ok(left > 700, `only ${left} of 1000 were let go of`)
+  first.leave()
+  await turn()
+  assert.equal(left, 2000)
+})
+
 const turn = () => new Promise(resolve => setImmediate(resolve))

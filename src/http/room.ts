@@ -8,11 +8,15 @@ export interface Place {
   leave(): void
 }
 
+/** So many may wait before those who have gone are looked for among them. */
+const CROWDED = 256
+
 type Waiter = { readonly isGone: () => boolean; readonly go: (place: Place) => void }
 
 export class Room {
   readonly #bytes: number
-  readonly #waiting: Waiter[] = []
+  #waiting: Waiter[] = []
+  #crowded = CROWDED
   #held = 0
   /** What the next answer will probably need. */
   #usual: number
@@ -26,7 +30,16 @@ export class Room {
   /** A place for an answer, at once or when others have been taken. Whoever is gone by then gets it too, and has to leave. */
   enter(isGone: () => boolean): Place | Promise<Place> {
     if (this.#held < this.#bytes && this.#waiting.length === 0) return this.#place()
+    if (this.#waiting.length >= this.#crowded) this.#sendAway()
     return new Promise(go => this.#waiting.push({ isGone, go }))
+  }
+
+  /** A client may ask, go and ask again without end while it reads nothing. */
+  #sendAway(): void {
+    const gone = this.#waiting.filter(({ isGone }) => isGone())
+    this.#waiting = this.#waiting.filter(({ isGone }) => !isGone())
+    this.#crowded = Math.max(CROWDED, this.#waiting.length * 2)
+    for (const { go } of gone) go(this.#place())
   }
 
   #place(): Place {
@@ -36,7 +49,8 @@ export class Room {
       settle: bytes => {
         this.#held += bytes - size
         size = bytes
-        this.#usual = bytes
+        // A stream says nothing about answers.
+        if (bytes > 0) this.#usual = bytes
       },
       leave: () => {
         this.#held -= size
