@@ -1,10 +1,16 @@
-/** Which current objects have which value of a label or field. An index exists once somebody asked for its key, and is kept from then on. */
+/**
+ * Which current objects have which value of a label or field. An index exists once somebody asked for its key. Every write keeps
+ * all indexes up to date, and clients choose the keys: only those asked for last are kept.
+ */
 import { type Term, termValue } from './selection.ts'
 import type { Version } from './version.ts'
 
 type Index = { readonly on: Term['on']; readonly key: string; readonly byValue: Map<string, Set<string>> }
 
+const MOST_INDEXES = 32
+
 export class Postings {
+  /** Those asked for last come last. */
   readonly #indexes = new Map<string, Index>()
 
   /** The keys of objects that have one of the term's values; `all` is read when the index is first needed. */
@@ -14,8 +20,10 @@ export class Postings {
     if (!index) {
       index = { on: term.on, key: term.key, byValue: new Map() }
       for (const version of all) add(index, version)
-      this.#indexes.set(id, index)
     }
+    this.#indexes.delete(id)
+    this.#indexes.set(id, index)
+    if (this.#indexes.size > MOST_INDEXES) this.#indexes.delete(this.#indexes.keys().next().value!)
     return term.values.flatMap(value => [...(index.byValue.get(value) ?? [])])
   }
 

@@ -28,6 +28,19 @@ test('a namespace lists its own objects and not those of one whose name begins a
   assert.deepEqual(paths(cache.list({ selection: { namespace: 'a', name: '' } }).versions), ['a/x'])
 })
 
+test('an index that was given up for others is built anew', () => {
+  const cache = new ResourceCache(widgets, { since: 1 })
+  const labels = (i: number) => ({ [`l${i}`]: 'v' })
+  const listed = (i: number) => {
+    const term = { on: 'label', key: `l${i}`, values: ['v'] } as const
+    return paths(cache.list({ selection: { ...ANY, term, test: v => v.labels[term.key] === 'v' } }).versions)
+  }
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 100; i++) assert.deepEqual(listed(i), round === 0 ? [] : [`a/x${i}`])
+    for (let i = 0; i < 100; i++) cache.apply(put(`a/x${i}`, { labels: labels(i) }, 2 + round * 100 + i))
+  }
+})
+
 test('a record that cannot be decoded is kept as a fault, never served', () => {
   const cache = new ResourceCache(widgets, { since: 1 })
   const { after, ...event } = put('a/x', {}, 2)

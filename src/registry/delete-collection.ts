@@ -13,7 +13,7 @@ import { type DeleteOptions, listOptions } from './options.ts'
 const WORKERS = 32
 
 export async function removeCollection(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const selected = listOptions(call.query)
+  const selected = listOptions(call.query, ctx)
   const options = readOptions(call, ctx)
   refuseUnsafe(options)
   const { versions, meta } = await listVersions(deps, call, { options: selected, ctx })

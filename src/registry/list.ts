@@ -13,7 +13,7 @@ import { parseRevision, waitForRevision } from './revision.ts'
 import { type Selected, selectionOf } from './selection.ts'
 
 export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const options = listOptions(call.query)
+  const options = listOptions(call.query, ctx)
   const { versions, meta } = await listVersions(deps, call, { options, ctx })
   const stored = versions.map(v => v.json)
   const items = call.resource.hub ? await servedList(call.resource, stored) : stored

@@ -118,7 +118,8 @@ export type ListOptions = {
  * Options of list, watch and delete collection. What may go together depends on the parameter `watch` alone: a watch by its
  * path is checked as a list, and sends the objects that are there without being asked for initial events.
  */
-export function listOptions(query: URLSearchParams): ListOptions {
+export function listOptions(query: URLSearchParams, { gate }: { readonly gate: (name: string) => boolean }): ListOptions {
+  const mayBegin = gate('WatchList')
   const isWatch = flag(query, 'watch') === true
   const resourceVersion = query.get('resourceVersion') ?? ''
   const token = query.get('continue') ?? ''
@@ -127,11 +128,11 @@ export function listOptions(query: URLSearchParams): ListOptions {
   let match = query.get('resourceVersionMatch') ?? ''
   const timeoutSeconds = integer(query, 'timeoutSeconds')
   // A watch that names no version starts with the objects that are there.
-  if (isWatch && sendInitialEvents === undefined && match === '' && (resourceVersion === '' || resourceVersion === '0')) {
+  if (mayBegin && isWatch && sendInitialEvents === undefined && match === '' && (resourceVersion === '' || resourceVersion === '0')) {
     sendInitialEvents = true
     match = 'NotOlderThan'
   }
-  const asked = { match, resourceVersion, token, sendInitialEvents }
+  const asked = { match, resourceVersion, token, sendInitialEvents, mayBegin }
   refuse('ListOptions', isWatch ? [...watchErrors(asked)] : [...listErrors(asked)])
   return {
     labelSelector: query.get('labelSelector') ?? '',
@@ -152,6 +153,8 @@ type Asked = {
   readonly resourceVersion: string
   readonly token: string
   readonly sendInitialEvents: boolean | undefined
+  /** Whether watches may ask for the objects that are there. */
+  readonly mayBegin: boolean
 }
 const WITH_CONTINUE = 'resourceVersionMatch is forbidden when continue is provided'
 
@@ -168,10 +171,12 @@ function* listErrors({ match, resourceVersion, token, sendInitialEvents }: Asked
   if (sendInitialEvents !== undefined) yield forbidden(at.sendInitialEvents, 'sendInitialEvents is forbidden for list')
 }
 
-function* watchErrors({ match, token, sendInitialEvents }: Asked): Iterable<FieldError> {
-  const at = refTo({ resourceVersionMatch: match })
+function* watchErrors({ match, token, sendInitialEvents, mayBegin }: Asked): Iterable<FieldError> {
+  const at = refTo({ resourceVersionMatch: match, sendInitialEvents })
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan')
     yield forbidden(at.resourceVersionMatch, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+  if (sendInitialEvents !== undefined && !mayBegin)
+    yield forbidden(at.sendInitialEvents, 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled')
   if (match === '') return
   if (sendInitialEvents === undefined)
     yield forbidden(at.resourceVersionMatch, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')

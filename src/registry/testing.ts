@@ -88,7 +88,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
           user: { name: 'tester', groups: [] },
           now: sending.now ?? NOW,
           groupDomain: 'k8s.io',
-          gate: name => more.gates?.includes(name) ?? false,
+          gate: name => (more.gates ?? ['WatchList']).includes(name),
           userAgent: sending.userAgent ?? 'test/1',
           signal: new AbortController().signal,
           body: bytes && { mediaType: type, bytes },

@@ -72,9 +72,9 @@ export async function tellOne(deps: Deps, call: Call): Promise<Result> {
 }
 
 /** All objects that tell of the server. */
-export async function tellAll(deps: Deps, call: Call): Promise<Result> {
+export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
-  const options = listOptions(call.query)
+  const options = listOptions(call.query, ctx)
   const labels = parseLabelSelector(options.labelSelector)
   const fields = parseFieldSelector(options.fieldSelector)
   assertSelectable(fields, { namespaced: resource.namespaced })

@@ -8,8 +8,8 @@ import { type Answer, type Bench, openBench } from './testing.ts'
  * Four objects are written at 2 to 5, then `a` and `b` are changed at 6 and 7. The window of the past is two writes long, so
  * that 5 and later can be read and 4 cannot. In requests, FUTURE is a version that never comes and PAGE a token of a first page.
  */
-async function history(): Promise<Bench & { token: string }> {
-  const bench = await openBench([Widget], { history: { bytes: 1 << 20, versions: 2, ageMs: 3_600_000 } })
+async function history(more: { gates?: readonly string[] } = {}): Promise<Bench & { token: string }> {
+  const bench = await openBench([Widget], { history: { bytes: 1 << 20, versions: 2, ageMs: 3_600_000 }, ...more })
   const { send } = bench
   for (const name of ['a', 'b', 'c', 'd']) await send('POST widgets', { metadata: { name }, spec: { color: 'red' } })
   const early = await send('GET widgets?limit=1')
@@ -203,6 +203,19 @@ test('watches begin where every combination of versions, matches and initial eve
   await send('DELETE widgets/d')
   for (const { query, answer, sink, failure } of open) assert.equal(sink ? seen(sink) : failure, answer, query)
   for (const { close } of open) close?.()
+})
+
+test('without the gate, watches begin with the objects that are there as they always did, and cannot ask for them', async t => {
+  const { send, close } = await history({ gates: [] })
+  t.after(close)
+  const watch = (query: string) => send(`GET widgets?watch=true&${query}`, undefined, { verb: 'watch' })
+  const { code, body } = await watch('sendInitialEvents=true&resourceVersionMatch=NotOlderThan')
+  assert.deepEqual([code, body.details.causes.map((cause: { field: string }) => cause.field)], [422, ['sendInitialEvents']])
+  const sink = new Recorder()
+  const legacy = await watch('allowWatchBookmarks=true')
+  legacy.body.open(sink)
+  assert.equal(seen(sink), '+a6 +b7 +c4 +d5')
+  legacy.body.close()
 })
 
 test('a watch by its path is checked as the list it looks like, and marks no end of initial events', async t => {

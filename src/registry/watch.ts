@@ -15,7 +15,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
-  const options = listOptions(call.query)
+  const options = listOptions(call.query, ctx)
   const { selection } = selectionOf(call, options, ctx)
   const asked = parseRevision(options.resourceVersion)
   const { bookmarks, sendInitialEvents } = options
