@@ -63,3 +63,18 @@ test('a client is told the latest once it has taken note of what it was told bef
   assert.equal(said.length, 2)
   crowd.end()
 })
+
+test('requests that are cancelled while they wait do not make the limit less than what may wait', () => {
+  const said: number[] = []
+  const crowd = new Crowd((limit, heard) => {
+    said.push(limit)
+    heard()
+  })
+  for (let i = 0; i < 500; i++) {
+    crowd.opened()
+    crowd.waits()
+    crowd.closed()
+  }
+  assert.deepEqual(said, [LIMITS.waitingPerConnection])
+  crowd.end()
+})

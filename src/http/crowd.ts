@@ -51,7 +51,9 @@ export class Crowd {
 
   /** Those that are being answered stay, watches above all; of those that wait, a few are enough to keep the server busy. */
   #narrow(): void {
-    const limit = Math.min(this.#open - this.#waiting + LIMITS.waitingPerConnection, LIMITS.streamsPerConnection)
+    // Those who have gone may still be counted among those who wait.
+    const answered = Math.max(0, this.#open - this.#waiting)
+    const limit = Math.min(answered + LIMITS.waitingPerConnection, LIMITS.streamsPerConnection)
     if (this.#easing !== undefined && limit >= this.#wanted) return
     this.#say(limit)
     this.#easing ??= setInterval(this.#ease, LIMITS.easeMs).unref()
