@@ -42,7 +42,12 @@ function checkInitial({ timeline, frontier }: Context, session: Session): Begin 
   const marked = events[mark]
   if (marked?.type !== 'BOOKMARK') {
     // Cut off before the end of the beginning: what has come so far are versions that exist, which the timeline has seen to.
-    if (isMarked) return UNCHECKED
+    if (isMarked) {
+      const early = events.find(event => event.type !== 'ADDED')
+      if (early)
+        return violation(session, 'the end of the beginning is told', `${show(early)} came, and no end of the initial objects before it`)
+      return UNCHECKED
+    }
     return (
       findBeginning(timeline, session, known) ?? violation(session, 'a watch begins with a snapshot', 'no moment fits what it began with')
     )

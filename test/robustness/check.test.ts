@@ -186,6 +186,14 @@ test('a watch must begin with one snapshot that is not older than what was known
   assert.deepEqual(begin([event('ADDED', a3), event('MODIFIED', b6)], { isMarked: false, how: 'ended' }), broken)
 })
 
+test('a watch that was promised an end of its initial objects and goes on without one is found', () => {
+  const begin = (...events: WatchEvent[]) => promises(...WRITES, watch(1, EVENTS), watch(undefined, events, { start: 41, how: 'ended' }))
+  const broken = ['the end of the beginning is told']
+  assert.deepEqual(begin(event('ADDED', a3), event('ADDED', b4), event('MODIFIED', a5)), broken)
+  assert.deepEqual(begin(event('ADDED', a3), event('ADDED', b4), bookmark(4)), broken)
+  assert.deepEqual(begin(event('ADDED', a3)), [])
+})
+
 test('an ended past is told only when it is old', () => {
   const young = watch(1, EVENTS.slice(0, 2), { how: 'expired', end: 100 })
   assert.deepEqual(promises(...WRITES, young), ['the past is kept for a while'])

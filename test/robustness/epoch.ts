@@ -1,14 +1,16 @@
 /** A stretch of a run: clients at work on a server that is stopped and killed under them, then quiet, then the record of it all. */
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessOptions, Scope, ServerProcess } from '../kit.ts'
 import { startProcess } from '../kit.ts'
 import type { Protocol } from './connection.ts'
+import { define, redefine } from './definition.ts'
 import type { Act, History, Key, Seen } from './history.ts'
 import { keyOf, NAMESPACES } from './objects.ts'
 import type { Random } from './random.ts'
 import { list, read } from './reader.ts'
 import { type Client, clientOf, type Run, SELECTIONS, WINDOW_MS } from './run.ts'
-import type { Selection } from './selection.ts'
+import { RESOURCES, type Selection } from './selection.ts'
 import { Watcher } from './watcher.ts'
 import { put, write } from './writer.ts'
 
@@ -17,7 +19,7 @@ const READERS = 4
 const WATCHERS = 12
 const PATIENCE_MS = 30_000
 const FLAGS = ['--history-window', `${WINDOW_MS}ms`, '--bookmark-interval', '400ms']
-const EVERYTHING: readonly Selection[] = [{ resource: 'configmaps' }, { resource: 'deviceclasses' }]
+const EVERYTHING: readonly Selection[] = [{ resource: 'configmaps' }, { resource: 'deviceclasses' }, { resource: 'widgets' }]
 
 /** A server that can be brought down and up again where it was. */
 export class Subject {
@@ -52,15 +54,20 @@ export type Epoch = { readonly history: History; readonly failures: readonly str
 /** Runs one stretch. What it returns is whole: nothing is under way any more, and every watch has been told everything. */
 export async function runEpoch(subject: Subject, { ms, random, base }: EpochOptions): Promise<Epoch> {
   const stop = new AbortController()
+  // Everybody waits for it now and then.
+  setMaxListeners(0, stop.signal)
   const acts: Act[] = []
   const run: Run = { target: subject.server, acts, failures: [], known: new Map(), newest: 0, stop: stop.signal }
   const keeper = clientOf(run, 'keeper', 'http/1.1', random)
   await makeNamespaces(keeper)
+  await define(keeper)
   const begin = base ?? (await wholeState(run, keeper))
   const clients = (name: string, count: number) =>
     Array.from({ length: count }, (_, i) => clientOf(run, `${name} ${i}`, protocolOf(i), random))
   const watchers = openWatchers(run, random)
+  const definer = clientOf(run, 'definer', 'http/2', random)
   const working = [
+    redefine(run, definer).finally(() => definer.connection.close()),
     ...clients('writer', WRITERS).map(client => write(run, client).finally(() => client.connection.close())),
     ...clients('reader', READERS).map(client => read(run, client).finally(() => client.connection.close())),
   ]
@@ -74,8 +81,11 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
   }
   const end = await wholeState(run, keeper)
   keeper.connection.close()
+  if (ms >= 10_000 && !acts.some(wasMarked)) run.failures.push('no watch was ever told by a bookmark how far it is')
   return { history: { base: begin, windowMs: WINDOW_MS, acts }, failures: run.failures, end }
 }
+
+const wasMarked = (act: Act) => act.form === 'watch' && act.events.some(event => event.type === 'BOOKMARK' && !event.endsInitial)
 
 const protocolOf = (i: number): Protocol => (i % 2 === 0 ? 'http/2' : 'http/1.1')
 
@@ -135,9 +145,12 @@ async function settle(run: Run, keeper: Client, watchers: readonly Watcher[]): P
 /** Writes an object that a selection selects; its revision. */
 async function writeLast(run: Run, keeper: Client, selection: Selection): Promise<number> {
   const key = keyFor(selection)
-  const labels = { ...labelsFor(selection) }
-  for (const verb of ['replace', 'create', 'replace'] as const) {
-    await put(run, keeper, { verb, key, labels, heavy: false })
+  const labels = labelsFor(selection)
+  // Custom objects are not replaced without naming a version; a patch takes away the labels that must not be there.
+  const change = selection.resource === 'widgets' ? 'patch' : 'replace'
+  const without = { color: null, tier: null, ...labels }
+  for (const verb of [change, 'create', change] as const) {
+    await put(run, keeper, { verb, key, labels: verb === 'patch' ? without : labels, heavy: false })
     const act = run.acts.at(-1)
     if (act?.form === 'put' && act.outcome.is === 'done') return act.outcome.object.revision
   }
@@ -145,7 +158,7 @@ async function writeLast(run: Run, keeper: Client, selection: Selection): Promis
 }
 
 function keyFor({ resource, namespace, name = 'last' }: Selection): Key {
-  return keyOf(resource, resource === 'configmaps' ? (namespace ?? NAMESPACES[0]) : '', name)
+  return keyOf(resource, RESOURCES[resource].namespaced ? (namespace ?? NAMESPACES[0]) : '', name)
 }
 
 function labelsFor({ labels }: Selection): Record<string, string> {
@@ -155,16 +168,17 @@ function labelsFor({ labels }: Selection): Record<string, string> {
   return operator === 'exists' ? { [label]: 'back' } : {}
 }
 
-/** Everything that is there, of all resources, while nobody writes. */
+/** Everything that is there, of all resources, at one revision: the server itself may write something while nobody else does. */
 async function wholeState(run: Run, keeper: Client): Promise<History['base']> {
   const objects: Seen[] = []
-  let revision = 0
+  let revision: number | undefined
   for (const selection of EVERYTHING) {
-    const answer = await list(run, keeper, { selection })
+    const named = revision !== undefined && { resourceVersion: String(revision), resourceVersionMatch: 'Exact' }
+    const answer = await list(run, keeper, { selection, ...(named && { exactly: revision!, query: named }) })
     const page = run.acts.at(-1)
     if (answer?.status !== 200 || page?.form !== 'page') throw new Error(`the ${selection.resource} could not be listed`)
     objects.push(...page.items)
-    revision = Math.max(revision, page.revision)
+    revision ??= page.revision
   }
-  return { revision, objects }
+  return { revision: revision!, objects }
 }

@@ -34,8 +34,12 @@ export function objectOf(key: Key, { value, labels, expects }: { value: string; 
   const { resource, name } = partsOf(key)
   const { kind, apiVersion } = RESOURCES[resource]
   const metadata = { name, labels, annotations: annotationsOf(value), ...(expects !== undefined && { resourceVersion: String(expects) }) }
-  return { kind, apiVersion, metadata, ...(resource === 'deviceclasses' && { spec: {} }) }
+  const spec = resource === 'deviceclasses' ? {} : resource === 'widgets' ? specOf(labels) : undefined
+  return { kind, apiVersion, metadata, ...(spec && { spec }) }
 }
+
+/** What a widget says about itself beside its labels, for selectors of fields. */
+export const specOf = (labels: object) => ('color' in labels ? { color: labels.color } : {})
 
 /** What is kept of an object that the server sent. */
 export function seen(resource: Plural, { metadata }: any): Seen {

@@ -16,6 +16,7 @@ export const TIERS = ['front', 'back'] as const
 export const KEYS: readonly Key[] = [
   ...NAMESPACES.flatMap(namespace => NAMES.map(name => keyOf('configmaps', namespace, name))),
   ...NAMES.map(name => keyOf('deviceclasses', '', name)),
+  ...NAMESPACES.flatMap(namespace => NAMES.slice(0, 8).map(name => keyOf('widgets', namespace, name))),
 ]
 export const SELECTIONS: readonly Selection[] = [
   { resource: 'configmaps' },
@@ -31,6 +32,11 @@ export const SELECTIONS: readonly Selection[] = [
   { resource: 'deviceclasses', labels: { label: 'tier', operator: 'absent' } },
   { resource: 'deviceclasses', labels: { label: 'color', operator: 'notin', values: ['red', 'blue'] } },
   { resource: 'deviceclasses', name: 'k-02' },
+  { resource: 'widgets' },
+  { resource: 'widgets', version: 'v2', namespace: 'west' },
+  { resource: 'widgets', labels: { label: 'color', operator: 'in', values: ['red'], as: 'field' } },
+  { resource: 'widgets', version: 'v2', namespace: 'east', labels: { label: 'color', operator: 'notin', values: ['blue'], as: 'field' } },
+  { resource: 'widgets', version: 'v2', labels: { label: 'tier', operator: 'exists' } },
 ]
 
 export type Run = {

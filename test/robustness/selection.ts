@@ -4,6 +4,8 @@ import type { Labels } from './history.ts'
 export const RESOURCES = {
   configmaps: { group: '/api/v1', kind: 'ConfigMap', apiVersion: 'v1', namespaced: true },
   deviceclasses: { group: '/apis/resource.k8s.io/v1', kind: 'DeviceClass', apiVersion: 'resource.k8s.io/v1', namespaced: false },
+  // A custom kind, whose definition changes while it is used; `definition.ts` makes it.
+  widgets: { group: '/apis/robustness.example.com/v1', kind: 'Widget', apiVersion: 'robustness.example.com/v1', namespaced: true },
 } as const
 export type Plural = keyof typeof RESOURCES
 
@@ -11,9 +13,13 @@ export type Requirement = {
   readonly label: string
   readonly operator: 'in' | 'notin' | 'exists' | 'absent'
   readonly values?: readonly string[]
+  /** Asked for by a field that always says the same as the label: of one value, which an object has or has not. */
+  readonly as?: 'field'
 }
 export type Selection = {
   readonly resource: Plural
+  /** The version to ask in, where there are several. */
+  readonly version?: string
   readonly namespace?: string
   readonly name?: string
   readonly labels?: Requirement
@@ -39,15 +45,20 @@ export function matches({ resource, namespace, name, labels }: Selection, key: s
 }
 
 /** The path of the collection and the query that says the rest. */
-export function collectionPath({ resource, namespace }: Selection): string {
-  const { group } = RESOURCES[resource]
+export function collectionPath({ resource, namespace, version }: Selection): string {
+  const { group: served } = RESOURCES[resource]
+  const group = version === undefined ? served : served.replace(/[^/]*$/, version)
   return namespace === undefined ? `${group}/${resource}` : `${group}/namespaces/${namespace}/${resource}`
 }
 
 export function selectorQuery({ name, labels }: Selection): Record<string, string> {
+  const fields = [
+    ...(name === undefined ? [] : [`metadata.name=${name}`]),
+    ...(labels?.as === 'field' ? [`spec.${labelSelector(labels)}`] : []),
+  ]
   return {
-    ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
-    ...(labels !== undefined && { labelSelector: labelSelector(labels) }),
+    ...(fields.length > 0 && { fieldSelector: fields.join() }),
+    ...(labels !== undefined && labels.as === undefined && { labelSelector: labelSelector(labels) }),
   }
 }
 

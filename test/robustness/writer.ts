@@ -1,7 +1,7 @@
 /** Writers: create, replace and patch with and without a version, delete one or many, over and over on a few contested keys. */
 import type { Answer } from './connection.ts'
 import type { Delete, Key, Put, Sweep, WriteOutcome } from './history.ts'
-import { annotationsOf, homePath, objectOf, objectPath, partsOf, seen, valueWith } from './objects.ts'
+import { annotationsOf, homePath, objectOf, objectPath, partsOf, seen, specOf, valueWith } from './objects.ts'
 import { type Client, COLORS, KEYS, now, pause, type Run, record, TIERS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
@@ -31,7 +31,9 @@ function choosePut(run: Run, { random }: Client, key: Key): PutChoice {
   const heavy = random.oneIn(8)
   const names = known && random.oneIn(3) ? { expects: known.revision } : {}
   if (!known || random.oneIn(4)) return { verb: 'create', key, labels, heavy }
-  if (random.oneIn(2)) return { verb: 'replace', key, labels, heavy, ...names }
+  // Custom objects are replaced by those alone who say what.
+  if (random.oneIn(2) && (partsOf(key).resource !== 'widgets' || names.expects !== undefined))
+    return { verb: 'replace', key, labels, heavy, ...names }
   const changes = random.pick<Put['labels']>([{}, { color: random.pick(COLORS) }, { tier: random.pick(TIERS) }, { tier: null }])
   return { verb: 'patch', key, labels: changes, heavy, ...names }
 }
@@ -67,12 +69,16 @@ function putRequest({ random }: Client, { verb, key, value, labels, expects }: O
   const path = objectPath(key)
   if (verb === 'replace') return { method: 'PUT', path, body }
   const annotations = annotationsOf(value)
-  const patched = { metadata: { annotations, labels, ...(expects !== undefined && { resourceVersion: String(expects) }) } }
+  const isCustom = partsOf(key).resource === 'widgets'
+  const metadata = { annotations, labels, ...(expects !== undefined && { resourceVersion: String(expects) }) }
+  const patched = { metadata, ...(isCustom && { spec: specOf(labels) }) }
   const takesAway = Object.values(labels).includes(null)
-  const kind = random.pick(takesAway || expects !== undefined ? ['merge', 'strategic-merge'] : ['merge', 'strategic-merge', 'json'])
+  const kinds = ['merge', ...(isCustom ? [] : ['strategic-merge']), ...(takesAway || expects !== undefined ? [] : ['json'])]
+  const kind = random.pick(kinds)
   const type = `application/${kind}-patch+json`
   if (kind !== 'json') return { method: 'PATCH', path, body: patched, type }
   const additions = Object.entries({ ...labels }).map(([name, label]) => ({ op: 'add', path: `/metadata/labels/${name}`, value: label }))
+  if (isCustom && 'color' in labels) additions.push({ op: 'add', path: '/spec/color', value: labels.color! })
   return { method: 'PATCH', path, type, body: [{ op: 'replace', path: '/metadata/annotations', value: annotations }, ...additions] }
 }
 
@@ -99,6 +105,7 @@ const selectionToSweep = ({ random }: Client): Selection => ({
     { resource: 'configmaps', namespace: 'east' } as const,
     { resource: 'configmaps', namespace: 'west' } as const,
     { resource: 'deviceclasses' } as const,
+    { resource: 'widgets', namespace: 'west', version: 'v2' } as const,
   ]),
   labels: { label: 'color', operator: 'in', values: [random.pick(COLORS)] },
 })
