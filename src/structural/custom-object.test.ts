@@ -4,6 +4,7 @@ import type { JsonObject } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
 import type { FieldError } from '../schema/refs.ts'
 import { conformObject, validateObject } from './custom-object.ts'
+import { coerceEmbedded } from './embedded.ts'
 import { compileSchema, type JsonSchema } from './schema.ts'
 
 const lines = (errors: readonly FieldError[]) => errors.map(e => `${e.field}: ${e.message}`)
@@ -59,6 +60,14 @@ test('an embedded object needs an envelope', () => {
     ],
   )
   assert.deepEqual(validateObject(structural, { spec: { apiVersion: 'v1', kind: 'Pod', metadata: {} } }), [])
+})
+
+test('an embedded object in proper form stays the very same value', () => {
+  const structural = under({ type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true })
+  const inForm = { spec: { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', labels: { b: 'c' } } } }
+  assert.equal(coerceEmbedded(structural, inForm), inForm)
+  const notInForm = { spec: { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', labels: {} } } }
+  assert.deepEqual(coerceEmbedded(structural, notInForm), { spec: { apiVersion: 'v1', kind: 'X', metadata: { name: 'a' } } })
 })
 
 test('decoding puts the envelope of an embedded object in form, or refuses it', () => {

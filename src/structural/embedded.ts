@@ -1,6 +1,6 @@
 /** Whole objects within a custom object (`x-kubernetes-embedded-resource`): their envelope is read and checked as that of any object. */
 import { compareText, goJson, goQuote } from '../lib/go-text.ts'
-import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { isDNS1035Label, nameIsPathSegment } from '../lib/names.ts'
 import { ConformError, conform } from '../schema/conform.ts'
 import { validateObjectMeta } from '../schema/meta-rules.ts'
@@ -66,7 +66,8 @@ function coerceMetadata(value: Json, at: At): Json {
   try {
     const { value: metadata, problems } = conform(ObjectMeta, value)
     for (const problem of problems) at.unknown.push(`${at.path}.${JSON.parse(problem.slice('unknown field '.length))}`)
-    return metadata ?? {}
+    // Who asks whether anything changed compares values by identity.
+    return deepEqual(metadata, value) ? value : (metadata ?? {})
   } catch (error) {
     if (!(error instanceof ConformError)) throw error
     if (!at.drop) throw refusal(at.path, value, error.message)
