@@ -1,74 +1,13 @@
 // Manifests of the breadth of public charts are accepted by kubectl apply, client-side and server-side, and read back as they were written.
-import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { parseAllDocuments } from 'yaml'
-import { patient, ROOT, run, startInProcess, temporaryDirectory } from './kit.ts'
+import { test } from 'node:test'
+import { applyEachWay, openKubectl } from './applying.ts'
+import { patient, ROOT } from './kit.ts'
 
 const DIRECTORY = join(ROOT, 'test/manifests')
-const KUBECTL = process.env['KUBECTL'] ?? 'kubectl'
-
-type Written = { readonly kind: string; readonly metadata: { readonly name: string; readonly namespace?: string } }
-type Kubectl = (...args: string[]) => Promise<string>
 
 test('every object of every manifest is accepted and reads back', patient, async t => {
   const kubectl = await openKubectl(t)
-  for (const file of readdirSync(DIRECTORY).sort())
-    await t.test(file, async () => {
-      const path = join(DIRECTORY, file)
-      const objects = parseAllDocuments(readFileSync(path, 'utf8')).map(document => document.toJS() as Written)
-      await kubectl('apply', '-f', path)
-      const first = await readBack(kubectl, path, objects)
-      await kubectl('apply', '-f', path)
-      assert.deepEqual(versionsOf(await readBack(kubectl, path, objects)), versionsOf(first), 'applying the same again changes nothing')
-
-      const serverSide = ['apply', '--server-side', '--force-conflicts', '-f', path]
-      await kubectl(...serverSide)
-      const owned = await readBack(kubectl, path, objects)
-      await kubectl(...serverSide)
-      assert.deepEqual(versionsOf(await readBack(kubectl, path, objects)), versionsOf(owned), 'nor does it on the side of the server')
-    })
+  for (const file of readdirSync(DIRECTORY).sort()) await t.test(file, () => applyEachWay(kubectl, join(DIRECTORY, file)))
 })
-
-/** A kubectl for a fresh server; what it prints is the result. */
-async function openKubectl(t: TestContext): Promise<Kubectl> {
-  // The rules of a role that gathers them are the controller's, whatever a manifest says of them.
-  const server = await startInProcess(t, { controllers: ['*', '-clusterrole-aggregation-controller'] })
-  const home = temporaryDirectory(t)
-  const kubeconfig = join(home, 'kubeconfig')
-  writeFileSync(kubeconfig, server.kubeconfig)
-  const env = { PATH: process.env['PATH'], HOME: home }
-  return async (...args) => {
-    const { code, stdout, stderr } = await run(KUBECTL, ['--kubeconfig', kubeconfig, '--cache-dir', join(home, 'cache'), ...args], { env })
-    assert.equal(code, 0, `kubectl ${args.join(' ')}: ${stderr}`)
-    return stdout
-  }
-}
-
-/** The objects of a manifest as they are stored, each with all that was written. */
-async function readBack(kubectl: Kubectl, path: string, written: readonly Written[]): Promise<any[]> {
-  const { items } = JSON.parse(await kubectl('get', '-f', path, '-o', 'json'))
-  assert.deepEqual(items.map(identityOf), written.map(identityOf))
-  for (const [i, object] of written.entries()) assertContains(items[i], object, identityOf(object))
-  return items
-}
-
-const identityOf = ({ kind, metadata: { name, namespace = '' } }: Written): string => `${kind} ${namespace}/${name}`
-const versionsOf = (objects: readonly any[]): string[] => objects.map(o => `${identityOf(o)} ${o.metadata.resourceVersion}`)
-
-/** What is written is there; what says nothing, such as an empty list, may be left out, and the server may add. */
-function assertContains(actual: any, written: any, at: string): void {
-  if (saysNothing(written) && (actual === undefined || actual === null)) return
-  if (Array.isArray(written)) {
-    assert.ok(Array.isArray(actual) && actual.length >= written.length, `${at} lacks items: ${JSON.stringify(actual)}`)
-    for (const [i, item] of written.entries()) assertContains(actual[i], item, `${at}[${i}]`)
-  } else if (typeof written === 'object' && written !== null) {
-    assert.equal(typeof actual, 'object', at)
-    for (const [key, value] of Object.entries(written)) if (!(key in WRITE_ONLY)) assertContains(actual[key], value, `${at}.${key}`)
-  } else assert.equal(actual, written, at)
-}
-
-const WRITE_ONLY = { stringData: true }
-const saysNothing = (value: unknown): boolean =>
-  value === null || value === '' || value === false || value === 0 || (Array.isArray(value) && value.length === 0)
