@@ -1,7 +1,7 @@
 // What a server does to objects on their way in, seen from outside: the plugins that are on, in their order, with what they look up.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, patient, startInProcess, type Target } from './kit.ts'
+import { ask, eventually, patient, startInProcess, type Target } from './kit.ts'
 
 const send = (target: Target, method: string, path: string, body?: unknown) =>
   ask(target, path, { method, ...(body !== undefined && { body }) })
@@ -40,7 +40,9 @@ test('a claim gets the default class and a finalizer, which its creator does not
   ])
   const deleted = await send(server, 'DELETE', `${CLAIMS}/data`)
   assert.equal(deleted.status, 200)
-  assert.ok((await send(server, 'GET', `${CLAIMS}/data`)).json.metadata.deletionTimestamp)
+  // It is marked, and goes when the controller has seen that nobody uses it.
+  assert.ok(deleted.json.metadata.deletionTimestamp)
+  await eventually('the end of the claim', async () => ((await send(server, 'GET', `${CLAIMS}/data`)).status === 404 ? true : undefined))
 })
 
 test('a claim grows once it is bound, and where its class lets it', patient, async t => {
