@@ -75,6 +75,14 @@ test('measurements and conditions are seen and written through the old status', 
   assert.deepEqual((await send('v2', 'GET hpa/c')).body.status, { ...status, desiredReplicas: 4 })
 })
 
+test('what is written back through the old form unchanged stays the version it is', async () => {
+  await send('v2', 'POST hpa', { metadata: { name: 'same' }, spec: { scaleTargetRef, maxReplicas: 5 } })
+  for (const path of ['hpa/same', 'hpa/same/status']) {
+    const { body } = await send('v1', `GET ${path}`)
+    assert.equal((await send('v1', `PUT ${path}`, body)).body.metadata.resourceVersion, body.metadata.resourceVersion)
+  }
+})
+
 test('annotations that hold nothing sensible are dropped', async () => {
   const annotations = { [METRICS]: '[{"type":5}]', 'autoscaling.alpha.kubernetes.io/behavior': 'x' }
   const { code } = await send('v1', 'POST hpa', { metadata: { name: 'd', annotations }, spec: { scaleTargetRef, maxReplicas: 5 } })

@@ -66,7 +66,7 @@ export const HorizontalPodAutoscalerV1 = defineKind({
         },
         status: {
           ...common(status),
-          currentMetrics: readMeasurements(annotations[KEYS.currentMetrics]) ?? (used === undefined ? [] : [usedCpu(used)]),
+          currentMetrics: readMeasurements(annotations[KEYS.currentMetrics]) ?? (used === undefined ? null : [usedCpu(used)]),
           conditions: readConditions(annotations[KEYS.conditions]) ?? [],
         },
       }

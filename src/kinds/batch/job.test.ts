@@ -22,6 +22,14 @@ test('a job runs one pod to its end unless it says otherwise', () => {
   assert.deepEqual(check(Job, job()), [])
 })
 
+test('a job without labels has those of its pods, also those that the server gives them', () => {
+  const { metadata, spec } = created(Job, job())
+  assert.deepEqual(metadata.labels, spec.template.metadata.labels)
+  assert.ok('job-name' in metadata.labels)
+  const labelled = created(Job, job({ template: { ...template, metadata: { labels: { app: 'x' } } } }))
+  assert.deepEqual(labelled.metadata.labels, { app: 'x' })
+})
+
 test('the server makes its selector', () => {
   const { spec } = created(Job, job())
   assert.deepEqual(spec.selector.matchLabels, { 'batch.kubernetes.io/controller-uid': 'u1' })

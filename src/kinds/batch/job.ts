@@ -20,13 +20,14 @@ export const Job = defineKind({
   status: JobStatus,
   generation: true,
 
-  defaults({ metadata, spec }) {
-    defaultJobSpec(spec)
-    const { labels } = spec.template.metadata
-    if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels }
+  defaults(job) {
+    defaultJobSpec(job.spec)
+    labelLikeTemplate(job)
   },
   onCreate(job, ctx) {
     if (!job.spec.manualSelector) makeSelector(job)
+    // Whoever reads it finds defaults that follow from what the server has just written.
+    labelLikeTemplate(job)
     dropDisabledJobFields(job.spec, undefined, ctx)
   },
   onUpdate: ({ spec }, old, ctx) => dropDisabledJobFields(spec, old.spec, ctx),
@@ -69,6 +70,12 @@ export function* warnAboutJob(spec: JobSpec, at: Ref<JobSpec>, path: string): It
   if (completionMode === 'Indexed' && completions > 100_000 && parallelism > 10_000)
     yield `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail`
   yield* warnAboutTemplate(spec.template, at.template)
+}
+
+/** A job without labels has those of its pods. */
+function labelLikeTemplate({ metadata, spec }: JobObject): void {
+  const { labels } = spec.template.metadata
+  if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels }
 }
 
 /** A selector that finds exactly the pods of this job, and the labels that it finds them by. */
