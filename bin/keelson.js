@@ -1,9 +1,45 @@
 #!/usr/bin/env node
-// Starts the bundled command. From Node 22 on, V8's compiled code is kept between starts.
-require('node:module').enableCompileCache?.()
-require('../dist/cli.cjs')
-  .main(process.argv.slice(2))
-  .then(code => {
-    // Everything is closed: what a dead client left pending must not keep the process.
-    process.exit(code)
-  })
+// Starts the bundled command. Compiling it would take longer than all else at a start, so V8's compiled code is kept between
+// starts: by Node itself from 22 on, before that beside the bundle, where the build and the end of a first run leave it.
+const { readFileSync, renameSync, writeFileSync } = require('node:fs')
+const { createRequire, enableCompileCache, wrap } = require('node:module')
+const { join } = require('node:path')
+const { Script } = require('node:vm')
+
+const bundle = join(__dirname, '../dist/cli.cjs')
+const cache = `${bundle}.${process.version}-${process.arch}.cache`
+
+/** Runs the bundle with the code that was kept. V8 tells by itself when that is of another version. */
+function loadWithCache() {
+  const script = new Script(wrap(readFileSync(bundle, 'utf8')), { filename: bundle, cachedData: kept() })
+  const module = { exports: {} }
+  script.runInThisContext()(module.exports, createRequire(bundle), module, bundle, join(bundle, '..'))
+  const isKept = script.cachedDataRejected === false
+  return { ...module.exports, keep: isKept ? () => {} : () => keep(script) }
+}
+
+function kept() {
+  try {
+    return readFileSync(cache)
+  } catch {
+    return undefined
+  }
+}
+
+/** Where the package may not be written to, every start compiles anew. */
+function keep(script) {
+  try {
+    writeFileSync(`${cache}.${process.pid}`, script.createCachedData())
+    renameSync(`${cache}.${process.pid}`, cache)
+  } catch {}
+}
+
+enableCompileCache?.()
+const { main, keep: keepCode = () => {} } = enableCompileCache ? require(bundle) : loadWithCache()
+const args = process.argv.slice(2)
+main(args).then(code => {
+  // Other commands compile too little of it to be worth keeping.
+  if (args[0] === 'serve' && code === 0) keepCode()
+  // Everything is closed: what a dead client left pending must not keep the process.
+  process.exit(code)
+})

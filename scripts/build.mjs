@@ -1,6 +1,8 @@
 // Bundles the command and the library, and writes the library's types. With --if-stale, only when a source is newer.
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import module from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
@@ -40,6 +42,7 @@ await Promise.all([
   }),
   build({ ...shared, entryPoints: ['src/index.ts'], outfile: 'dist/keelson.js', format: 'esm', banner: { js: ESM_REQUIRE() } }),
 ])
+await keepCompiled()
 if (!process.argv.includes('--if-stale')) {
   const { status } = spawnSync('npx', ['tsc', '-p', 'tsconfig.types.json'], { stdio: 'inherit' })
   process.exit(status ?? 1)
@@ -47,4 +50,16 @@ if (!process.argv.includes('--if-stale')) {
 
 function ESM_REQUIRE() {
   return "import { createRequire as keelsonRequire } from 'node:module'; const require = keelsonRequire(import.meta.url);"
+}
+
+/** Starts and ends a server once: what V8 compiles for that is kept beside the bundle (bin/keelson.js), where Node does not do it. */
+async function keepCompiled() {
+  if (module.enableCompileCache) return
+  const folder = mkdtempSync(join(tmpdir(), 'keelson-build-'))
+  const server = spawn(process.execPath, ['bin/keelson.js', 'serve', '--data-dir', folder, '--secure-port', '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  server.stdout.once('data', () => server.kill())
+  await new Promise(resolve => server.once('close', resolve))
+  rmSync(folder, { recursive: true, force: true })
 }
