@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openBench } from '../../registry/testing.ts'
 import { cells, check, created, warnings } from '../testing.ts'
 import { PodTemplate } from './podtemplate.ts'
 
@@ -30,4 +31,11 @@ test('errors and warnings name the template', () => {
 
 test('a row names containers, images and labels', () => {
   assert.deepEqual(cells(PodTemplate, { template: template() }), { Containers: 'x,y', Images: 'a:1,b', 'Pod Labels': 'a=1,b=2' })
+})
+
+test('whoever deletes a template is shown it once more', async t => {
+  const { send, close } = await openBench([PodTemplate])
+  t.after(close)
+  await send('POST podtemplates', { metadata: { name: 'a' }, template: template() })
+  assert.equal((await send('DELETE podtemplates/a')).body.kind, 'PodTemplate')
 })

@@ -22,6 +22,7 @@ export const PodTemplate = defineKind({
   onUpdate: ({ template }, old, { gate }) => dropDisabledTemplateFields(template, old.template, gate),
   validate: ({ template }, at, { old, gate }) =>
     validatePodTemplateSpec(template, at.template, podOptionsFor(old?.template, gatedPodOptions(gate))),
+  deletion: { answers: 'object' },
   warn: (o, old) => (old && o.metadata.generation === old.metadata.generation ? [] : warnAboutPodTemplate(o.template, refTo(o).template)),
 
   columns: {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openBench } from '../../registry/testing.ts'
 import { cells, check, checkView, created } from '../testing.ts'
 import { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
@@ -58,4 +59,16 @@ test('a status counts from 0 and has proper conditions', () => {
 test('its table shows what is allowed', () => {
   const { Age: _, ...shown } = cells(PodDisruptionBudget, { spec: { maxUnavailable: '10%' } })
   assert.deepEqual(shown, { 'Min Available': 'N/A', 'Max Unavailable': '10%', 'Allowed Disruptions': 0 })
+})
+
+test('a replacement of a budget or its status names the version it is about', async t => {
+  const { send, close } = await openBench([PodDisruptionBudget])
+  t.after(close)
+  const { body } = await send('POST poddisruptionbudgets', { metadata: { name: 'a' }, spec: { selector } })
+  for (const path of ['poddisruptionbudgets/a', 'poddisruptionbudgets/a/status']) {
+    const { code, body: refusal } = await send(`PUT ${path}`, { ...body, metadata: { name: 'a' } })
+    assert.equal(code, 422)
+    assert.equal(refusal.details.causes[0].field, 'metadata.resourceVersion')
+    assert.equal((await send(`PUT ${path}`, body)).code, 200)
+  }
 })

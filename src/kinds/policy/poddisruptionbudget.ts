@@ -36,6 +36,7 @@ export const PodDisruptionBudget = defineKind({
   spec: PodDisruptionBudgetSpec,
   status: PodDisruptionBudgetStatus,
   generation: true,
+  needsResourceVersion: true,
 
   onCreate: ({ spec }) => dropMarker(spec),
   onUpdate({ spec }, old) {
