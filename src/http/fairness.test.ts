@@ -4,7 +4,6 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Authenticator } from '../authn/authenticator.ts'
 import type { Result } from '../registry/api.ts'
-import { Crowd } from './crowd.ts'
 import { FairQueues, type Lane } from './fair-queues.ts'
 import { Fairness } from './fairness.ts'
 import { LIMITS } from './limits.ts'
@@ -224,7 +223,7 @@ test('a connection whose client does not read gets no more answers made, and oth
   })
   using fairness = new Fairness({ reads: 400, writes: 1 })
   const serve = createServe({ ...api, fairness })
-  const connection = { crowd: Object.assign(new Crowd(() => {}), { room: new Room(1_000_000, LIMITS.smallBytes) }) }
+  const connection = { room: new Room(1_000_000, LIMITS.smallBytes) }
   const answers: Response[] = []
   const asked = Array.from({ length: 200 }, async () => answers.push(await serve(Object.assign(testRequest(PATH), connection))))
   for (let i = 0; i < 200; i++) await turn()

@@ -81,14 +81,8 @@ const refusal = () => tooManyRequests('Too many requests, please try again later
 const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; user: string }): Promise<Response> =>
   new Promise((resolve, reject) => {
     const refuse = () => reject(refusal())
-    const { crowd } = exchange.request
-    const go = (act: () => void) => () => {
-      crowd?.goes()
-      act()
-    }
     const start = () => resolve(run(next, exchange, () => lane.leave(user)))
-    if (lane.wait({ user, isGone: () => exchange.request.isGone, start: go(start), refuse: go(refuse) })) crowd?.waits()
-    else refuse()
+    if (!lane.wait({ user, isGone: () => exchange.request.isGone, start, refuse })) refuse()
   })
 
 /**
@@ -96,7 +90,7 @@ const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; u
  * until the client has taken it.
  */
 async function run(next: Handler, exchange: Exchange, leave: () => void): Promise<Response> {
-  const entered = exchange.request.crowd?.room.enter(() => exchange.request.isGone)
+  const entered = exchange.request.room?.enter(() => exchange.request.isGone)
   const place = entered instanceof Promise ? await entered : entered
   const done = () => {
     place?.leave()

@@ -1,14 +1,14 @@
 /** HTTP/2: Node's streams as our requests and responses. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { constants } from 'node:http2'
-import type { Crowd } from './crowd.ts'
 import { LIMITS } from './limits.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
+import type { Room } from './room.ts'
 import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => Promise<Response>
 /** Where a stream comes from, and its headers as they were sent. */
-type Connection = { readonly peer: Peer; readonly crowd: Crowd; readonly headerLines: readonly string[] }
+type Connection = { readonly peer: Peer; readonly room: Room; readonly headerLines: readonly string[] }
 
 class Http2Request implements Request {
   readonly protocol = 'HTTP/2.0'
@@ -17,17 +17,17 @@ class Http2Request implements Request {
   readonly headers: RequestHeaders
   readonly headerLines: readonly string[]
   readonly peer: Peer
-  readonly crowd: Crowd
+  readonly room: Room
   readonly lifeline = new Lifeline()
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, crowd, headerLines }: Connection) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, room, headerLines }: Connection) {
     this.method = headers[':method'] ?? 'GET'
     this.target = headers[':path'] ?? ''
     this.headers = headers as RequestHeaders
     this.headerLines = headerLines
     this.peer = peer
-    this.crowd = crowd
+    this.room = room
     this.#stream = stream
   }
 

@@ -10,11 +10,10 @@ export const LIMITS = {
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,
-  /** Streams at once on one HTTP/2 connection; clients open another when they need more. What Go's servers offer. */
-  streamsPerConnection: 250,
-  /** Requests of one HTTP/2 connection that wait for their turn before it is asked for fewer, and when it may have been enough. */
-  waitingPerConnection: 16,
-  easeMs: 1 * SECOND,
+  /** Streams at once on one HTTP/2 connection; clients keep all their watches on one. */
+  streamsPerConnection: 1000,
+  /** Streams beyond that which a connection may have refused. Node still counts those that have just ended, so that who keeps to the limit can pass it. */
+  refusedStreams: 100_000,
   connections: 16_384,
   /** From connect to the end of the TLS handshake. */
   handshakeMs: 10 * SECOND,

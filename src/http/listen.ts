@@ -4,13 +4,13 @@ import { createServer as createHttp1Server, type Server as Http1Server, type Inc
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
-import { Crowd } from './crowd.ts'
 import { answerHttp1 } from './http1.ts'
 import { answerHttp2 } from './http2.ts'
 import { LIMITS } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Peer, Request, Response } from './message.ts'
 import { peerOf } from './peer.ts'
+import { Room } from './room.ts'
 import { answerUpgrade } from './websocket.ts'
 
 /** What a server shows and what it trusts; PEM. */
@@ -177,6 +177,7 @@ export class Listener implements AsyncDisposable {
   #createHttp2(serve: ListenOptions['serve']): Http2Server {
     const server = createHttp2Server({
       maxSessionMemory: LIMITS.sessionMemoryMB,
+      maxSessionRejectedStreams: LIMITS.refusedStreams,
       maxHeaderListPairs: LIMITS.headerPairs,
       settings: {
         maxConcurrentStreams: LIMITS.streamsPerConnection,
@@ -191,19 +192,15 @@ export class Listener implements AsyncDisposable {
       this.#sessions.set(session, peer)
       session.setLocalWindowSize(LIMITS.connectionWindowBytes)
       session.on('error', () => session.destroy())
-      const crowd = new Crowd((maxConcurrentStreams, heard) => {
-        if (!session.closed && !session.destroyed) session.settings({ maxConcurrentStreams }, error => error ?? heard())
-      })
-      session.on('close', () => {
-        crowd.end()
-        this.#sessions.delete(session)
-      })
+      const room = new Room(LIMITS.unreadBytes, LIMITS.smallBytes)
+      session.on('close', () => this.#sessions.delete(session))
+      let open = 0
       session.setTimeout(LIMITS.idleMs)
-      session.on('timeout', () => (crowd.isEmpty ? session.close() : probe(session)))
+      session.on('timeout', () => (open === 0 ? session.close() : probe(session)))
       session.on('stream', (stream, headers, _flags, headerLines: readonly string[] = []) => {
-        crowd.opened()
-        stream.on('close', () => crowd.closed())
-        answerHttp2(stream, headers, { peer, crowd, headerLines, serve }).catch(error => this.#failed(error, () => stream.destroy()))
+        open++
+        stream.on('close', () => open--)
+        answerHttp2(stream, headers, { peer, room, headerLines, serve }).catch(error => this.#failed(error, () => stream.destroy()))
       })
     })
     return server

@@ -1,6 +1,6 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
 import type { ClientCertificate } from '../authn/certificate.ts'
-import type { Crowd } from './crowd.ts'
+import type { Room } from './room.ts'
 
 /** Header fields by lower-case name. */
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
@@ -22,8 +22,8 @@ export interface Request {
   readonly headerLines?: readonly string[] | undefined
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
   readonly peer: Peer
-  /** The requests of the same connection, where many travel side by side. */
-  readonly crowd?: Crowd
+  /** What its connection may hold of answers, where many travel side by side. */
+  readonly room?: Room
   /** The protocol in which a streamed answer is wanted, where that is another. */
   readonly upgrade?: 'websocket' | undefined
   /** Aborts when the client goes away before it is answered, or the request is cancelled. */
