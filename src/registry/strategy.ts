@@ -6,7 +6,7 @@ import { fillDefaults } from '../schema/defaults.ts'
 import type { Moment, RequestContext, TransitionRule, View } from '../schema/kind.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
-import { type FieldError, type Ref, refTo } from '../schema/refs.ts'
+import { type FieldError, gatherErrors, type Ref, refTo } from '../schema/refs.ts'
 import type { Resource } from '../schema/resource.ts'
 import { invalidObject } from '../schema/status-error.ts'
 
@@ -64,11 +64,12 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
 /** Everything wrong with an object to be created, thrown as one answer. */
 export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void {
   const at = refTo(object, '', resource.type)
-  refuse(resource, object, [
-    ...metaErrors(resource, object, at),
-    ...bodyErrors(resource, object, at, undefined),
-    ...(resource.def.validate?.(object, at, ctx) ?? []),
-  ])
+  const errors = gatherErrors(
+    () => metaErrors(resource, object, at),
+    () => bodyErrors(resource, object, at, undefined),
+    () => resource.def.validate?.(object, at, ctx),
+  )
+  refuse(resource, object, errors)
 }
 
 /** Everything wrong with a change, thrown as one answer. */
@@ -82,12 +83,13 @@ export function validateUpdate(
   const at = refTo(object, '', resource.type)
   const rules = view ?? resource.def
   const transition = rules.transition as TransitionRule<AnyObject> | undefined
-  refuse(resource, object, [
-    ...validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
-    ...(transition?.(object, old, at, ctx) ?? []),
-    ...bodyErrors(resource, object, at, old, view?.validate && subresource),
-    ...(rules.validate?.(object, at, { ...ctx, old }) ?? []),
-  ])
+  const errors = gatherErrors(
+    () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
+    () => transition?.(object, old, at, ctx),
+    () => bodyErrors(resource, object, at, old, view?.validate && subresource),
+    () => rules.validate?.(object, at, { ...ctx, old }),
+  )
+  refuse(resource, object, errors)
 }
 
 export const warningsOf = ({ def }: Resource, object: AnyObject, old: AnyObject | undefined, ctx: RequestContext): string[] => [

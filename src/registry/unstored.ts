@@ -1,7 +1,7 @@
 /** Kinds of which nothing is stored: their creates are questions or messages to other objects, their reads tell of the server itself. */
 import { admit } from '../admission/plugin.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { refTo } from '../schema/refs.ts'
+import { gatherErrors, refTo } from '../schema/refs.ts'
 import { assertSelectable, matchesFieldTerms, matchesLabelTerms, parseFieldSelector, parseLabelSelector } from '../schema/selectors.ts'
 import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
 import { act, askedOf } from './action.ts'
@@ -38,7 +38,7 @@ async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result>
   const about = { operation: 'CREATE', resource, subresource: '', namespace, name: metadata.name ?? '', old: undefined, ctx } as const
   const admitted = { ...about, object, dryRun: options.dryRun }
   await admit(deps.plugins, 'mutate', admitted)
-  const errors = [...(resource.def.validate?.(object, refTo(object), ctx) ?? [])]
+  const errors = gatherErrors(() => resource.def.validate?.(object, refTo(object), ctx))
   // Of questions, clients are told the group alone.
   if (errors.length > 0) throw invalidObject({ group: resource.group, kind: '' }, '', errors)
   await admit(deps.plugins, 'validate', admitted)

@@ -115,3 +115,19 @@ function show(value: unknown): string {
   const text = JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))
   return text.replace(HTML, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
+
+/** How much is said about what is wrong with one object, in characters. A hostile one can be wrong in more ways than there is room to tell. */
+const MOST_SAID = 1 << 20
+
+/** What is wrong, in order, as far as there is room to tell it; rules that come after that are not asked. */
+export function gatherErrors(...sources: readonly (() => Iterable<FieldError> | undefined)[]): FieldError[] {
+  const errors: FieldError[] = []
+  let length = 0
+  for (const source of sources)
+    for (const error of source() ?? []) {
+      errors.push(error)
+      length += error.field.length + error.message.length
+      if (length > MOST_SAID) return errors
+    }
+  return errors
+}
