@@ -211,6 +211,8 @@ export class Caches implements AsyncDisposable {
   #take({ revision, events }: Batch): void {
     for (const event of events) {
       const prefix = prefixOf(event.key)
+      // Whoever is told of a change may begin to read in a resource then and there: what came before in the batch is history to it.
+      this.#revision = event.revision
       const cache = this.#byPrefix.get(prefix)
       const object = event.after && this.#decoded.get(event.after.value)
       const version = cache?.apply(event, object)

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { defineKind } from '../schema/kind.ts'
+import { resourceOf } from '../schema/resource.ts'
+import { message } from '../schema/types.ts'
 import { MemoryStore } from '../storage/memory.ts'
+import type { Batch } from '../storage/store.ts'
 import { Caches } from './caches.ts'
 import { entryOf, Recorder, widgets } from './testing.ts'
 
@@ -93,4 +97,55 @@ test('watches of a resource end when it joins again or leaves, those of others g
   assert.throws(() => caches.of(widgets), { code: 503 })
   await caches[Symbol.asyncDispose]()
   await store.close()
+})
+
+const definitions = resourceOf(
+  defineKind({
+    group: 'test.example',
+    version: 'v1',
+    kind: 'Definition',
+    scope: 'Namespaced',
+    names: { plural: 'definitions' },
+    spec: message('DefinitionSpec', {}),
+  }),
+  'k8s.io',
+)
+
+/** Batches in one, up to the first write of a definition and one more. */
+async function* together(batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
+  let held: Batch = { revision: 0, events: [] }
+  for await (const { revision, events } of batches) {
+    held = { revision, events: [...held.events, ...events] }
+    const at = held.events.findIndex(event => event.key.startsWith(definitions.prefix))
+    if (at < 0 || at === held.events.length - 1) continue
+    yield held
+    held = { revision, events: [] }
+  }
+}
+
+test('a resource that joins in the middle of a batch has all of it', async t => {
+  const store = new MemoryStore()
+  const watch = store.watch.bind(store)
+  store.watch = (prefix, after, signal) => (prefix === '/' ? together(watch(prefix, after, signal)) : watch(prefix, after, signal))
+  const caches = await Caches.open({ store, resources: [definitions, widgets], onFailure: fail })
+  t.after(async () => {
+    await store.close()
+    await caches[Symbol.asyncDispose]()
+  })
+  let joined: Promise<void> | undefined
+  const sink = new Recorder()
+  sink.event = () => {
+    joined ??= caches.join(widgets)
+  }
+  caches.watch(definitions, { ...watching, from: caches.revision }).open(sink)
+  await write(store, 'before', 'red')
+  await store.swap(`${definitions.prefix}default/d`, { expect: 0, value: entryOf('default/d', {}, 0).value })
+  await write(store, 'after', 'red')
+  await caches.reached((await store.extent()).newest)
+  await joined
+  const names = caches
+    .of(widgets)
+    .list({ selection: ALL })
+    .versions.map(v => v.name)
+  assert.deepEqual(names, ['after', 'before'])
 })
