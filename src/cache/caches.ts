@@ -213,11 +213,12 @@ export class Caches implements AsyncDisposable {
       const prefix = prefixOf(event.key)
       // Whoever is told of a change may begin to read in a resource then and there: what came before in the batch is history to it.
       this.#revision = event.revision
+      const joining = this.#joining.get(prefix)
       const cache = this.#byPrefix.get(prefix)
       const object = event.after && this.#decoded.get(event.after.value)
       const version = cache?.apply(event, object)
       if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, object)
-      if (this.#joining.size > 0) this.#joining.get(prefix)?.push(event)
+      joining?.push(event)
     }
     this.#revision = revision
     for (const waiter of this.#waiters) if (waiter.revision <= revision && this.#waiters.delete(waiter)) waiter.resolve()
