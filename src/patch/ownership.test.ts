@@ -163,6 +163,22 @@ test('beyond the cap the oldest updaters become one', () => {
   })
 })
 
+test('very many updaters are merged into one, with all that they own', () => {
+  const many = 20_000
+  const entry = (i: number) => ({
+    manager: `m${i}`,
+    operation: 'Update',
+    apiVersion: 'v1',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:data': { [`f:k${i}`]: {} } },
+  })
+  const sent = withManagedFields(base({}), Array.from({ length: many }, (_, i) => entry(i)) as ManagedFieldsEntry[])
+  const managed = entries(write(undefined, sent, by('writer', 1)))
+  assert.equal(managed.length, MAX_UPDATE_MANAGERS)
+  const owned = managed.flatMap(({ fieldsV1 }) => Object.keys(((fieldsV1 as JsonObject)['f:data'] ?? {}) as JsonObject))
+  assert.equal(owned.filter(name => name.startsWith('f:k')).length, many)
+})
+
 test('a creator owns the defaults of a workload too, but not the messages that are always there', () => {
   const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'main', image: 'example.com/app:1' }] } }
   const draft = { metadata: { name: 'x' }, spec: { selector: { matchLabels: { app: 'x' } }, template } }

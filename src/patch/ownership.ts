@@ -181,6 +181,8 @@ function capUpdates(managers: Managers): Managers {
   updaters.sort(([a, x], [b, y]) => secondsOf(x) - secondsOf(y) || compareText(a, b))
   const capped = new Map(managers)
   const firstOf = new Map<string, string>()
+  // What an entry is merged of; put together at the end, since clients may send very many.
+  const parts = new Map<string, FieldSet[]>()
   let count = updaters.length
   for (const [identifier, manager] of updaters) {
     if (count <= MAX_UPDATE_MANAGERS) break
@@ -192,14 +194,25 @@ function capUpdates(managers: Managers): Managers {
     }
     const bucket = { name: OLD_UPDATES, operation: 'Update', apiVersion, subresource: '' } as const
     const bucketId = identifierOf(bucket)
-    const older = capped.get(identifier === bucketId ? first : bucketId) ?? capped.get(first)!
+    const older = identifier !== bucketId && capped.has(bucketId) ? bucketId : first
+    const merged = parts.get(older) ?? [capped.get(older)!.fields]
+    merged.push(manager.fields)
+    parts.set(bucketId, merged)
     if (identifier === bucketId || !capped.has(bucketId)) capped.delete(first)
     capped.delete(identifier)
     // The entry being merged is the more recent one.
-    capped.set(bucketId, { ...bucket, ...timeOf(manager), fields: union(manager.fields, older.fields) })
+    capped.set(bucketId, { ...bucket, ...timeOf(manager), fields: EMPTY_SET })
     count--
   }
+  for (const [identifier, sets] of parts) capped.set(identifier, { ...capped.get(identifier)!, fields: unionOf(sets) })
   return capped
+}
+
+/** All fields of many sets, by halves: adding one after the other to what there is would copy that for each. */
+function unionOf(sets: readonly FieldSet[]): FieldSet {
+  if (sets.length <= 1) return sets[0] ?? EMPTY_SET
+  const middle = sets.length >> 1
+  return union(unionOf(sets.slice(0, middle)), unionOf(sets.slice(middle)))
 }
 
 const timeOf = ({ time }: Manager) => (time === undefined ? {} : { time })
