@@ -248,3 +248,12 @@ test('an object that is wrong in more ways than there is room for is refused in 
   const errors = faults({ type: 'array', items: { type: 'string', enum: values } }, list)
   assert.ok(errors.length > 0 && errors.join('').length < 4_000_000)
 })
+
+test('alternatives that multiply with the value are not gone through to the end', () => {
+  const anyOf = Array.from({ length: 2000 }, (_, i) => ({ pattern: `^a${i}$` }))
+  const greedy = compileSchema({ type: 'object', properties: { list: { type: 'array', items: { type: 'string', anyOf } } } })
+  const of = (length: number, text: string) => validateValue(greedy, { list: Array(length).fill(text) }, refTo({}))
+  assert.equal(of(10, 'a1999').length, 0)
+  assert.notEqual(of(50_000, 'a1999').length, 0)
+  assert.notEqual(of(50_000, 'nothing').length, 0)
+})

@@ -17,17 +17,23 @@ import type { Structural } from './schema.ts'
 export function validateValue(structural: Structural, value: Json, at: Ref<any>, old?: Json | Correlation): FieldError[] {
   const correlation = old === undefined || old instanceof Correlation ? old : new Correlation(structural, value, old)
   const verdict = new Verdict()
-  judge(structural, value, { path: '', correlation, out: verdict })
+  const effort = { left: MOST_EFFORT }
+  judge(structural, value, { path: '', correlation, out: verdict, effort })
+  // What was not looked at to the end is not taken for good.
+  if (effort.left < 0 && verdict.valid) verdict.add(overall('the value takes too much effort to validate'))
   const base = pathOf(at)
   return verdict.failures.map(failure => fieldErrorOf(failure, base))
 }
 
-type Case = { readonly path: string; readonly correlation: Correlation | undefined; readonly out: Verdict }
+/** What judging one value may take: alternatives multiply with what is in the value, and patterns with its texts. */
+const MOST_EFFORT = 3_000_000
+type Effort = { left: number }
+type Case = { readonly path: string; readonly correlation: Correlation | undefined; readonly out: Verdict; readonly effort: Effort }
 
 /** Judges a value; what is wrong with it is forgiven where it was stored like that. */
-function judge(schema: Structural, value: Json, { path, correlation, out }: Case): void {
+function judge(schema: Structural, value: Json, { path, correlation, out, effort }: Case): void {
   const own = correlation ? new Verdict() : out
-  check(schema, value, { path, correlation, out: own })
+  check(schema, value, { path, correlation, out: own, effort })
   if (correlation === undefined) return
   if (!own.valid && correlation.unchanged) out.fits += own.fits
   else out.merge(own)
@@ -36,6 +42,7 @@ function judge(schema: Structural, value: Json, { path, correlation, out }: Case
 function check(schema: Structural, value: Json, at: Case): void {
   const { out, path } = at
   const { limits } = schema
+  if (--at.effort.left < 0) return
   if (value === null) {
     if (schema.types.length > 0 && !schema.nullable) out.add(wrongType(path, schema.types.join(','), 'null'))
     else out.fits++
@@ -86,18 +93,20 @@ function goTypeOf(value: Json): [type: string, format: string] {
   }
 }
 
-function checkCombinations({ limits: { anyOf, oneOf, allOf, not } }: Structural, value: Json, { path, out }: Case): void {
-  if (anyOf.length > 0) checkAnyOf(anyOf, value, path, out)
-  if (oneOf.length > 0) checkOneOf(oneOf, value, path, out)
-  if (allOf.length > 0) checkAllOf(allOf, value, path, out)
-  if (not && verdictOn(not, value, path).valid) out.add(overall(`${goQuote(path)} must not validate the schema (not)`))
+function checkCombinations({ limits: { anyOf, oneOf, allOf, not } }: Structural, value: Json, at: Case): void {
+  const { path, out } = at
+  if (anyOf.length > 0) checkAnyOf(anyOf, value, at)
+  if (oneOf.length > 0) checkOneOf(oneOf, value, at)
+  if (allOf.length > 0) checkAllOf(allOf, value, at)
+  if (not && verdictOn(not, value, at).valid) out.add(overall(`${goQuote(path)} must not validate the schema (not)`))
   out.fits++
 }
 
-function checkAnyOf(schemas: readonly Structural[], value: Json, path: string, out: Verdict): void {
+function checkAnyOf(schemas: readonly Structural[], value: Json, at: Case): void {
+  const { path, out } = at
   let best: Verdict | undefined
   for (const schema of schemas) {
-    const verdict = verdictOn(schema, value, path)
+    const verdict = verdictOn(schema, value, at)
     if (verdict.valid) {
       out.merge(verdict)
       return
@@ -108,12 +117,13 @@ function checkAnyOf(schemas: readonly Structural[], value: Json, path: string, o
   out.merge(best!)
 }
 
-function checkOneOf(schemas: readonly Structural[], value: Json, path: string, out: Verdict): void {
+function checkOneOf(schemas: readonly Structural[], value: Json, at: Case): void {
+  const { path, out } = at
   let best: Verdict | undefined
   let first: Verdict | undefined
   let count = 0
   for (const schema of schemas) {
-    const verdict = verdictOn(schema, value, path)
+    const verdict = verdictOn(schema, value, at)
     if (verdict.valid) {
       count++
       first ??= verdict
@@ -128,10 +138,11 @@ function checkOneOf(schemas: readonly Structural[], value: Json, path: string, o
   if (count === 0) out.merge(best!)
 }
 
-function checkAllOf(schemas: readonly Structural[], value: Json, path: string, out: Verdict): void {
+function checkAllOf(schemas: readonly Structural[], value: Json, at: Case): void {
+  const { path, out } = at
   let count = 0
   for (const schema of schemas) {
-    const verdict = verdictOn(schema, value, path)
+    const verdict = verdictOn(schema, value, at)
     if (verdict.valid) count++
     out.merge(verdict)
   }
@@ -140,23 +151,31 @@ function checkAllOf(schemas: readonly Structural[], value: Json, path: string, o
 }
 
 /** Within alternatives nothing is forgiven: what was stored says nothing about which of them is meant. */
-function verdictOn(schema: Structural, value: Json, path: string): Verdict {
+function verdictOn(schema: Structural, value: Json, { path, effort }: Case): Verdict {
   const out = new Verdict()
-  check(schema, value, { path, correlation: undefined, out })
+  check(schema, value, { path, correlation: undefined, out, effort })
   return out
 }
 
-function checkText({ limits }: Structural, value: string, { path, out }: Case): void {
+function checkText({ limits }: Structural, value: string, { path, out, effort }: Case): void {
   const { maxLength, minLength, pattern, format } = limits
   out.fits++
   if (maxLength !== undefined && isLonger(value, maxLength)) out.add(tooLong(path, maxLength))
   else if (minLength !== undefined && !isLonger(value, minLength - 1))
     out.add(broken(path, `should be at least ${minLength} chars long`, value))
-  else if (pattern) checkPattern(pattern, value, path, out)
+  else if (pattern) {
+    effort.left -= (MATCH_LENGTH + value.length) >> TEXT_SHIFT
+    if (effort.left >= 0) checkPattern(pattern, value, path, out)
+  }
   if (format === '' || !isTextFormat(format)) return
   out.fits++
   if (!hasFormat(format, value)) out.add(wrongType(path, format, value))
 }
+
+/** Texts are matched in time linear in their length; so many bits of it less count as much as values. */
+const TEXT_SHIFT = 2
+/** What a match costs beside the text, as if the text were longer by so much. */
+const MATCH_LENGTH = 16
 
 function checkPattern(pattern: Pattern, value: string, path: string, out: Verdict): void {
   const matched = pattern.matches(value)
@@ -175,9 +194,9 @@ function isLonger(text: string, length: number): boolean {
   return text.length - pairs > length
 }
 
-function checkList({ items, limits }: Structural, list: readonly Json[], { path, correlation, out }: Case): void {
+function checkList({ items, limits }: Structural, list: readonly Json[], { path, correlation, out, effort }: Case): void {
   if (items)
-    for (let i = 0; i < list.length; i++) judge(items, list[i]!, { path: `${path}[${i}]`, correlation: correlation?.index(i), out })
+    for (let i = 0; i < list.length; i++) judge(items, list[i]!, { path: `${path}[${i}]`, correlation: correlation?.index(i), out, effort })
   const { minItems, maxItems, uniqueItems } = limits
   if (minItems !== undefined && list.length < minItems) out.add(broken(path, `should have at least ${minItems} items`, list.length))
   if (maxItems !== undefined && list.length > maxItems) out.add(tooMany(path, 'items', { size: list.length, max: maxItems }))
@@ -190,7 +209,7 @@ function checkEnum({ limits }: Structural, value: Json, { path, out }: Case): vo
 }
 
 function checkObject(schema: Structural, object: JsonObject, at: Case): void {
-  const { path, correlation, out } = at
+  const { path, correlation, out, effort } = at
   const { minProperties, maxProperties, required } = schema.limits
   const names = Object.keys(object)
   if (minProperties !== undefined && names.length < minProperties)
@@ -203,12 +222,17 @@ function checkObject(schema: Structural, object: JsonObject, at: Case): void {
   } else if (typeof additional === 'object')
     for (const name of names)
       if (!properties.has(name))
-        judge(additional, object[name]!, { path: `${path}.${name}`, correlation: member(correlation, path, name), out })
+        judge(additional, object[name]!, { path: `${path}.${name}`, correlation: member(correlation, path, name), out, effort })
   if (properties.size > 0)
     for (const name of names) {
       const known = properties.get(name)
       if (!known) continue
-      judge(known, object[name]!, { path: path === '' ? name : `${path}.${name}`, correlation: member(correlation, path, name), out })
+      judge(known, object[name]!, {
+        path: path === '' ? name : `${path}.${name}`,
+        correlation: member(correlation, path, name),
+        out,
+        effort,
+      })
     }
   for (const name of required) if (!Object.hasOwn(object, name)) out.add(missing(`${path}.${name}`))
   out.fits++
