@@ -42,6 +42,8 @@ const LISTS: readonly (readonly [query: string, answer: string])[] = [
   ['resourceVersion=FUTURE', '504 Timeout'],
   ['resourceVersion=abc', '400 BadRequest'],
   ['resourceVersion=-1', '400 BadRequest'],
+  ['resourceVersion=18446744073709551615', '504 Timeout'],
+  ['resourceVersion=18446744073709551616', '400 BadRequest'],
 
   ['resourceVersion=0&resourceVersionMatch=NotOlderThan', 'ab bb cr dr @7'],
   ['resourceVersion=4&resourceVersionMatch=NotOlderThan', 'ab bb cr dr @7'],
