@@ -90,6 +90,7 @@ const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; u
  * until the client has taken it.
  */
 async function run(next: Handler, exchange: Exchange, leave: () => void): Promise<Response> {
+  exchange.request.passed?.()
   const entered = exchange.request.room?.enter(() => exchange.request.isGone)
   const place = entered instanceof Promise ? await entered : entered
   const done = () => {

@@ -8,7 +8,7 @@ import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => Promise<Response>
 /** Where a stream comes from, and its headers as they were sent. */
-type Connection = { readonly peer: Peer; readonly room: Room; readonly headerLines: readonly string[] }
+type Connection = { readonly peer: Peer; readonly room: Room; readonly headerLines: readonly string[]; readonly passed: () => void }
 
 class Http2Request implements Request {
   readonly protocol = 'HTTP/2.0'
@@ -18,16 +18,18 @@ class Http2Request implements Request {
   readonly headerLines: readonly string[]
   readonly peer: Peer
   readonly room: Room
+  readonly passed: () => void
   readonly lifeline = new Lifeline()
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, room, headerLines }: Connection) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, room, headerLines, passed }: Connection) {
     this.method = headers[':method'] ?? 'GET'
     this.target = headers[':path'] ?? ''
     this.headers = headers as RequestHeaders
     this.headerLines = headerLines
     this.peer = peer
     this.room = room
+    this.passed = passed
     this.#stream = stream
   }
 
@@ -50,20 +52,20 @@ class Http2Request implements Request {
 
 const EMPTY = new Uint8Array(0)
 
-/** Answers one stream. */
+/** Answers one stream, whose errors are somebody else's. */
 export async function answerHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   { serve, ...connection }: Connection & { readonly serve: Serve },
 ): Promise<void> {
   const request = new Http2Request(stream, headers, connection)
-  stream.on('error', () => {})
   // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
   stream.on('aborted', () => stream.destroy())
   stream.on('close', () => {
     if (!stream.writableFinished) request.lifeline.cut(new Error('the client went away'))
   })
   const answer = await serve(request)
+  request.passed()
   if (stream.destroyed || stream.closed) return abandon(answer)
   await send(answer, stream, request.method === 'HEAD')
   // What the client still sends is not wanted, and it is told so rather than left to fill the window.

@@ -14,6 +14,8 @@ export const LIMITS = {
   streamsPerConnection: 1000,
   /** Streams beyond that which a connection may have refused. Node still counts those that have just ended, so that who keeps to the limit can pass it. */
   refusedStreams: 100_000,
+  /** Requests of one HTTP/2 connection that wait for their turn; further ones are not looked at before. */
+  waitingPerConnection: 16,
   connections: 16_384,
   /** From connect to the end of the TLS handshake. */
   handshakeMs: 10 * SECOND,

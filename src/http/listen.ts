@@ -4,6 +4,7 @@ import { createServer as createHttp1Server, type Server as Http1Server, type Inc
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import { Arrivals } from './arrivals.ts'
 import { answerHttp1 } from './http1.ts'
 import { answerHttp2 } from './http2.ts'
 import { LIMITS } from './limits.ts'
@@ -194,13 +195,21 @@ export class Listener implements AsyncDisposable {
       session.on('error', () => session.destroy())
       const room = new Room(LIMITS.unreadBytes, LIMITS.smallBytes)
       session.on('close', () => this.#sessions.delete(session))
+      const arrivals = new Arrivals({ atOnce: LIMITS.waitingPerConnection, most: 2 * LIMITS.streamsPerConnection })
       let open = 0
       session.setTimeout(LIMITS.idleMs)
       session.on('timeout', () => (open === 0 ? session.close() : probe(session)))
       session.on('stream', (stream, headers, _flags, headerLines: readonly string[] = []) => {
         open++
         stream.on('close', () => open--)
-        answerHttp2(stream, headers, { peer, room, headerLines, serve }).catch(error => this.#failed(error, () => stream.destroy()))
+        stream.on('error', ignore)
+        arrivals.come({
+          isGone: () => stream.destroyed || stream.closed,
+          begin: passed => {
+            const answered = answerHttp2(stream, headers, { peer, room, headerLines, passed, serve })
+            answered.catch(error => this.#failed(error, () => stream.destroy()))
+          },
+        })
       })
     })
     return server
@@ -214,6 +223,9 @@ export class Listener implements AsyncDisposable {
 }
 
 type Http1Connection = { readonly socket: TLSSocket; readonly peer: Peer; active: number; isLeaving: boolean }
+
+/** A stream that fails closes as well, which is what matters. */
+const ignore = () => {}
 
 const UNKNOWN: Peer = { address: '', certificate: undefined }
 

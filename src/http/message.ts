@@ -24,6 +24,8 @@ export interface Request {
   readonly peer: Peer
   /** What its connection may hold of answers, where many travel side by side. */
   readonly room?: Room
+  /** Told when the request waits for its turn no longer. */
+  readonly passed?: () => void
   /** The protocol in which a streamed answer is wanted, where that is another. */
   readonly upgrade?: 'websocket' | undefined
   /** Aborts when the client goes away before it is answered, or the request is cancelled. */

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Arrivals } from './arrivals.ts'
+
+test('a few are begun at once, the others as these get their turn, in order, and those who have gone never', () => {
+  const step = fc.constantFrom('come', 'pass', 'go')
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), fc.nat(), (steps, seed) => {
+      const arrivals = new Arrivals({ atOnce: 3, most: 20 })
+      const begun: number[] = []
+      const gone = new Set<number>()
+      const open: (() => void)[] = []
+      let count = 0
+      const come = () => {
+        const id = count++
+        arrivals.come({
+          isGone: () => gone.has(id),
+          begin: passed => {
+            assert.ok(!gone.has(id))
+            begun.push(id)
+            open.push(passed)
+          },
+        })
+      }
+      for (const [i, act] of steps.entries()) {
+        if (act === 'come') come()
+        else if (act === 'pass') {
+          const passed = open.splice((seed + i) % Math.max(1, open.length), 1)[0]
+          passed?.()
+          // Saying it again changes nothing.
+          passed?.()
+        } else if (count > 0) {
+          const id = (seed + i) % count
+          if (!begun.includes(id)) gone.add(id)
+        }
+        assert.ok(open.length <= 3)
+      }
+      while (open.length > 0) open.shift()!()
+      assert.deepEqual(
+        begun,
+        [...Array(count).keys()].filter(id => !gone.has(id)),
+      )
+      assert.equal(arrivals.waiting, 0)
+    }),
+  )
+})
+
+test('who asks and takes back without end is not remembered', () => {
+  const arrivals = new Arrivals({ atOnce: 1, most: 10 })
+  arrivals.come({ isGone: () => false, begin() {} })
+  for (let i = 0; i < 1000; i++) arrivals.come({ isGone: () => true, begin: () => assert.fail() })
+  assert.ok(arrivals.waiting <= 10)
+})
