@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { parseAllDocuments } from 'yaml'
-import { run, startInProcess, temporaryDirectory } from './kit.ts'
+import { ask, run, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 
 const KUBECTL = process.env['KUBECTL'] ?? 'kubectl'
 
@@ -31,18 +31,22 @@ export async function applyEachWay(kubectl: Kubectl, path: string): Promise<void
 }
 
 /** A kubectl for a fresh server; what it prints is the result. */
-export async function openKubectl(t: TestContext): Promise<Kubectl> {
+export const openKubectl = async (t: TestContext): Promise<Kubectl> => (await openServer(t)).kubectl
+
+/** A fresh server with a kubectl for it. */
+export async function openServer(t: TestContext): Promise<{ server: Target; kubectl: Kubectl }> {
   // The rules of a role that gathers them are the controller's, whatever a manifest says of them.
   const server = await startInProcess(t, { controllers: ['*', '-clusterrole-aggregation-controller'] })
   const home = temporaryDirectory(t)
   const kubeconfig = join(home, 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig)
   const env = { PATH: process.env['PATH'], HOME: home }
-  return async (...args) => {
+  const kubectl: Kubectl = async (...args) => {
     const { code, stdout, stderr } = await run(KUBECTL, ['--kubeconfig', kubeconfig, '--cache-dir', join(home, 'cache'), ...args], { env })
     assert.equal(code, 0, `kubectl ${args.join(' ')}: ${stderr}`)
     return stdout
   }
+  return { server, kubectl }
 }
 
 /** The objects of a manifest as they are stored, each with all that was written. */
@@ -71,3 +75,42 @@ function assertContains(actual: any, written: any, at: string): void {
 const WRITE_ONLY = { stringData: true }
 const saysNothing = (value: unknown): boolean =>
   value === null || value === '' || value === false || value === 0 || (Array.isArray(value) && value.length === 0)
+
+/** Replaces some objects of every kind, and their status, by what is read of them; tells which of them were stored anew. */
+export async function storedAnew(server: Target): Promise<string[]> {
+  const anew: string[] = []
+  for (const path of await replaceable(server)) if (await changesByItself(server, path)) anew.push(path)
+  return anew
+}
+
+/** Whether a replacement by what is read makes another version. Whoever came in between is no reason. */
+async function changesByItself(server: Target, path: string): Promise<boolean> {
+  for (;;) {
+    const { status: found, json: read } = await ask(server, path)
+    if (found === 404) return false
+    const { status, json: written, text } = await ask(server, path, { method: 'PUT', body: read })
+    if (status === 409) continue
+    assert.equal(status, 200, `${path}: ${text}`)
+    return written.metadata.resourceVersion !== read.metadata.resourceVersion
+  }
+}
+
+const SOME = 5
+
+async function replaceable(server: Target): Promise<string[]> {
+  const groups: any[] = (await ask(server, '/apis')).json.groups
+  const roots = ['/api/v1', ...groups.flatMap(({ versions }) => versions.map((v: any) => `/apis/${v.groupVersion}`))]
+  const paths: string[] = []
+  for (const root of roots) {
+    const resources: any[] = (await ask(server, root)).json.resources
+    for (const { name, verbs } of resources.filter(({ name }) => !name.includes('/'))) {
+      if (!verbs.includes('update')) continue
+      const parts = resources.some(other => other.name === `${name}/status`) ? ['', '/status'] : ['']
+      for (const { metadata } of (await ask(server, `${root}/${name}`)).json.items.slice(-SOME)) {
+        const place = metadata.namespace ? `namespaces/${metadata.namespace}/` : ''
+        for (const part of parts) paths.push(`${root}/${place}${name}/${encodeURIComponent(metadata.name)}${part}`)
+      }
+    }
+  }
+  return paths
+}
