@@ -57,7 +57,9 @@ export function matches(text: CelValue, pattern: CelValue): CelValue {
   if (typeof text !== 'string') return notFor('matches', text)
   if (typeof pattern !== 'string') return noSuchOverload
   const regex = regexOf(pattern)
-  return regex instanceof CelFault ? regex : regex.test(text)
+  if (regex instanceof CelFault) return regex
+  makeEffort(regex.stepsFor(text) / 8)
+  return regex.test(text)
 }
 
 /** The functions by name, except those that the planner knows: logic, equality, selection and the optional `or`. */

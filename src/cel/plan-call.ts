@@ -2,6 +2,7 @@
 
 import type { CallExpr } from './ast.ts'
 import { type Builtin, builtins, conversionNames, isIn, noOverloadFor } from './builtins.ts'
+import { makeEffort } from './effort.ts'
 import type { Step } from './frame.ts'
 import type { Overload } from './library.ts'
 import { operators } from './operators.ts'
@@ -74,7 +75,9 @@ function matchStep(text: Step, pattern: string, cost: ArgumentCost | undefined):
     const value = text(frame)
     if (value instanceof CelFault) return value
     frame.charge(cost ? cost(value, pattern) : 1)
-    return typeof value === 'string' ? regex.test(value) : noOverloadFor('matches', [value, pattern])
+    if (typeof value !== 'string') return noOverloadFor('matches', [value, pattern])
+    makeEffort(regex.stepsFor(value) / 8)
+    return regex.test(value)
   }
 }
 

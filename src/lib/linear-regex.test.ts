@@ -15,3 +15,9 @@ test('what is no expression is refused in the words of Go', () => {
 test('a pattern that would make a backtracking engine run for ever takes its time once per character', () => {
   assert.equal(linearRegex('^(a+)+$').test(`${'a'.repeat(20_000)}b`), false)
 })
+
+test('what a match may take grows with the text and with what the expression stands for', () => {
+  const [small, large] = [linearRegex('a.b'), linearRegex('a.{500}b')]
+  assert.ok(large.stepsFor('xxxx') > 50 * small.stepsFor('xxxx'))
+  assert.equal(large.stepsFor('x'.repeat(100)), 100 * large.stepsFor('x'))
+})

@@ -7,12 +7,15 @@ export type LinearRegex = {
   readonly source: string
   /** Whether it matches anywhere in the text. */
   test(text: string): boolean
+  /** How many steps a match of the text may take: few characters of an expression such as `.{900}` can stand for a large machine. */
+  stepsFor(text: string): number
 }
 
 /** Compiles an expression; throws an Error whose message is Go's: `error parsing regexp: missing closing ): …`. */
 export function linearRegex(source: string): LinearRegex {
   const compiled = engine().compile(source)
-  return { source, test: text => compiled.test(text) }
+  const size = compiled.programSize()
+  return { source, test: text => compiled.test(text), stepsFor: text => text.length * size }
 }
 
 let loaded: typeof RE2JS | undefined

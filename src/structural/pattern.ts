@@ -5,6 +5,8 @@ export type Pattern = {
   readonly source: string
   /** Whether the text matches; what is wrong with the pattern itself where it is none. */
   matches(text: string): boolean | { readonly fault: string }
+  /** How many steps that may take. */
+  stepsFor(text: string): number
 }
 
 /** The pattern of this text. */
@@ -15,6 +17,10 @@ export function patternOf(source: string): Pattern {
     matches(text) {
       compiled ??= compile(source)
       return 'fault' in compiled ? compiled : compiled.test(text)
+    },
+    stepsFor(text) {
+      compiled ??= compile(source)
+      return 'fault' in compiled ? 1 : compiled.stepsFor(text)
     },
   }
 }

@@ -257,3 +257,9 @@ test('alternatives that multiply with the value are not gone through to the end'
   assert.notEqual(of(50_000, 'a1999').length, 0)
   assert.notEqual(of(50_000, 'nothing').length, 0)
 })
+
+test('a long text that meets a pattern of a large machine is refused rather than matched for minutes', () => {
+  const pattern = '.*a(.{500})b(.{400})[0-9]'
+  assert.deepEqual(faults({ type: 'string', pattern }, `${'a'.repeat(501)}b${'a'.repeat(400)}1`), [])
+  assert.notDeepEqual(faults({ type: 'string', pattern }, 'ab'.repeat(500_000)), [])
+})

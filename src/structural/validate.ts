@@ -164,7 +164,7 @@ function checkText({ limits }: Structural, value: string, { path, out, effort }:
   else if (minLength !== undefined && !isLonger(value, minLength - 1))
     out.add(broken(path, `should be at least ${minLength} chars long`, value))
   else if (pattern) {
-    effort.left -= (MATCH_LENGTH + value.length) >> TEXT_SHIFT
+    effort.left -= MATCH_EFFORT + pattern.stepsFor(value) / STEPS
     if (effort.left >= 0) checkPattern(pattern, value, path, out)
   }
   if (format === '' || !isTextFormat(format)) return
@@ -172,10 +172,9 @@ function checkText({ limits }: Structural, value: string, { path, out, effort }:
   if (!hasFormat(format, value)) out.add(wrongType(path, format, value))
 }
 
-/** Texts are matched in time linear in their length; so many bits of it less count as much as values. */
-const TEXT_SHIFT = 2
-/** What a match costs beside the text, as if the text were longer by so much. */
-const MATCH_LENGTH = 16
+/** What a match costs, compared with a look at a value, and how many steps of it count as one. */
+const MATCH_EFFORT = 4
+const STEPS = 64
 
 function checkPattern(pattern: Pattern, value: string, path: string, out: Verdict): void {
   const matched = pattern.matches(value)

@@ -1,6 +1,7 @@
 /** Searching text with regular expressions: find and findAll. */
 
 import { engine } from '../../lib/linear-regex.ts'
+import { makeEffort } from '../effort.ts'
 import type { Library } from '../library.ts'
 import { intType, listType, stringType } from '../types.ts'
 import { type CelInt, type CelValue, fault, listOf } from '../values.ts'
@@ -34,18 +35,19 @@ function compiled(pattern: string): Pattern {
   return made
 }
 
-function searching(pattern: string, search: (regex: Pattern) => CelValue): CelValue {
+function searching(text: string, pattern: string, search: (regex: Pattern) => CelValue): CelValue {
   let regex: Pattern
   try {
     regex = compiled(pattern)
   } catch (error) {
     return fault(`Illegal regex: ${(error as Error).message}`)
   }
+  makeEffort((text.length * regex.programSize()) / 8)
   return search(regex)
 }
 
 function find(text: string, pattern: string): CelValue {
-  return searching(pattern, regex => {
+  return searching(text, pattern, regex => {
     const matcher = regex.matcher(text)
     return matcher.find() ? (matcher.group() ?? '') : ''
   })
@@ -53,7 +55,7 @@ function find(text: string, pattern: string): CelValue {
 
 /** The matches in order, at most `limit` unless it is negative; an empty match right after another one does not count. */
 function findAll(text: string, pattern: string, limit: CelInt = -1): CelValue {
-  return searching(pattern, regex => {
+  return searching(text, pattern, regex => {
     const matcher = regex.matcher(text)
     const out: string[] = []
     let previousEnd = -1
