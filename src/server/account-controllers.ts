@@ -1,43 +1,26 @@
-/** The controllers that give every namespace what its pods count on: an account, the authority of this server, and tokens in secrets. */
-import type { Caches } from '../cache/caches.ts'
 import { type EveryNamespace, startEveryNamespace } from '../controllers/every-namespace/controller.ts'
 import { nextStep as nextForAuthority, ROOT_CA } from '../controllers/root-ca-cert-publisher/reconcile.ts'
 import { DEFAULT_ACCOUNT, nextStep as nextForAccount } from '../controllers/serviceaccount/reconcile.ts'
 import { startTokenController, type TokenController } from '../controllers/serviceaccount-token/controller.ts'
-import type { Log } from '../http/log.ts'
-import type { Registry } from '../registry/api.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import { LocalClient } from '../registry/local-client.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type Config, runsController } from './config.ts'
+import { CONTROLLER, clientFor, type Inner, SERVER } from './inner.ts'
 
-export type AccountControllersParts = {
-  readonly registry: () => Registry
-  readonly caches: Caches
-  readonly catalog: Catalog
-  readonly gate: (name: string) => boolean
-  readonly now: () => Date
+export type AccountControllersParts = Inner & {
   /** By which clients know this server; PEM. */
   readonly authority: string
   /** Signs the token that a secret is to hold. */
   readonly sign: TokenController['sign']
-  readonly log: Log
-  readonly signal: AbortSignal
 }
-
-type TokenUseParts = Omit<AccountControllersParts, 'authority' | 'sign' | 'signal'>
-
-const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
-const CONTROLLER = { name: 'system:kube-controller-manager', groups: ['system:masters'] }
 
 /** Starts those that are to run; settles when the namespaces there are have what they need. */
 export async function startAccountControllers(config: Config, parts: AccountControllersParts): Promise<void> {
-  const { registry, caches, catalog, gate, now, authority, sign, log, signal } = parts
+  const { catalog, authority, sign, log, signal } = parts
   const { groupDomain } = config
   // What clients see as the owner of these objects in every cluster.
   const manager = 'kube-controller-manager'
-  const client = new LocalClient({ registry: registry(), caches, user: CONTROLLER, manager, groupDomain, gate, now })
+  const client = clientFor(parts, { user: CONTROLLER, manager, groupDomain })
   const complain = (what: string) => (error: unknown) => {
     if (!signal.aborted) log.warn({ error: String(error) }, `${what} could not be written; it will be tried again`)
   }
@@ -64,10 +47,8 @@ export async function startAccountControllers(config: Config, parts: AccountCont
 const LAST_USED = 'kubernetes.io/legacy-token-last-used'
 
 /** Notes in a secret the day on which its token was last used, once a day. */
-export function noteTokenUse(
-  { registry, caches, catalog, gate, now, log }: TokenUseParts,
-  groupDomain: string,
-): (secret: AnyObject) => void {
+export function noteTokenUse(parts: Omit<Inner, 'signal'>, groupDomain: string): (secret: AnyObject) => void {
+  const { catalog, now, log } = parts
   let noting: string | undefined
   return ({ metadata: { namespace = '', name = '', uid, labels = {} } }) => {
     const day = (ms: number) => new Date(ms).toISOString().slice(0, 10)
@@ -76,7 +57,7 @@ export function noteTokenUse(
     const secrets = catalog.find('', 'v1', 'secrets')
     if (!secrets || noting === key || [today, day(now().getTime() + 24 * 3600_000)].includes(labels[LAST_USED] ?? '')) return
     noting = key
-    const client = new LocalClient({ registry: registry(), caches, user: SERVER, manager: 'keelson', groupDomain, gate, now })
+    const client = clientFor(parts, { user: SERVER, manager: 'keelson', groupDomain })
     client
       .patch(secrets, { namespace, name }, { metadata: { uid, labels: { [LAST_USED]: today } } }, { type: 'application/merge-patch+json' })
       .catch(error => log.warn({ error: String(error) }, 'the last use of a token could not be noted'))

@@ -6,29 +6,11 @@ import { NodeGraph } from '../authz/node/graph.ts'
 import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
 import { RELATING, type RelatingResource } from '../authz/node/relations.ts'
 import { rbacAuthorizer, rulesOf, rulesOfUser } from '../authz/rbac.ts'
-import type { Caches } from '../cache/caches.ts'
 import { startClusterRoleAggregationController } from '../controllers/clusterroleaggregation/controller.ts'
-import type { Log } from '../http/log.ts'
-import type { Registry } from '../registry/api.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import { LocalClient } from '../registry/local-client.ts'
-import type { Store } from '../storage/store.ts'
 import { type AUTHORIZATION_MODES, type Config, runsController } from './config.ts'
+import { clientFor, type Inner, SERVER } from './inner.ts'
 import { type Noted, noteChanges } from './note-changes.ts'
 import { ensureClusterRoles, ensureNamespaceRoles, MANAGER, openRoleIndex } from './roles.ts'
-
-export type AuthorizationParts = {
-  readonly store: Store
-  readonly caches: Caches
-  readonly catalog: Catalog
-  /** Asked for after the registry has been made. */
-  readonly registry: () => Registry
-  readonly gate: (name: string) => boolean
-  readonly now: () => Date
-  readonly log: Log
-  /** Ends all that goes on beside requests. */
-  readonly signal: AbortSignal
-}
 
 export interface Authorization {
   readonly authorizer: Authorizer & RuleResolver
@@ -43,7 +25,7 @@ export interface Authorization {
 }
 
 /** What relates objects to nodes, in the caches and kept up to date. */
-function openNodeGraph({ catalog, caches }: AuthorizationParts, groupDomain: string): NodeGraph {
+function openNodeGraph({ catalog, caches }: Inner, groupDomain: string): NodeGraph {
   const graph = new NodeGraph()
   for (const [plural, prefix] of Object.entries(RELATING) as [RelatingResource, string][]) {
     const resource = catalog.find(prefix === '' ? '' : prefix + groupDomain, 'v1', plural)
@@ -55,9 +37,8 @@ function openNodeGraph({ catalog, caches }: AuthorizationParts, groupDomain: str
 
 /** Nobody gives up on what plugins ask. */
 const UNHURRIED = new AbortController()
-const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
 
-export function openAuthorization(config: Config, parts: AuthorizationParts): Authorization {
+export function openAuthorization(config: Config, parts: Inner): Authorization {
   const { store, caches, catalog, gate, now, log, signal } = parts
   const { groupDomain } = config
   const roles = openRoleIndex({ catalog, groupDomain, caches })
@@ -68,8 +49,7 @@ export function openAuthorization(config: Config, parts: AuthorizationParts): Au
     Node: () => nodeAuthorizer({ graph: openNodeGraph(parts, groupDomain), groupDomain, gate }),
   }
   const authorizer = inTurn(config.authorizationMode.map(mode => byMode[mode as keyof typeof byMode]()))
-  const clientOf = (manager: string) =>
-    new LocalClient({ registry: parts.registry(), caches, user: SERVER, manager, groupDomain, gate, now })
+  const clientOf = (manager: string) => clientFor(parts, { user: SERVER, manager, groupDomain })
   const ensuring = () => ({ catalog, groupDomain, store, caches, client: clientOf(MANAGER), now })
   return {
     authorizer,

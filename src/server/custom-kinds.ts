@@ -1,34 +1,20 @@
 /** Custom kinds of a server: what they need of the rest, and where services are that convert their objects. */
 import { randomUUID } from 'node:crypto'
-import type { Caches } from '../cache/caches.ts'
 import { CustomKinds } from '../custom/custom-kinds.ts'
 import { post } from '../custom/https-post.ts'
 import { type ServiceReference, webhookConverter } from '../custom/webhook-converter.ts'
-import type { Log } from '../http/log.ts'
-import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import { LocalClient } from '../registry/local-client.ts'
+import type { LocalClient } from '../registry/local-client.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Config } from './config.ts'
-
-export type CustomKindsSetup = {
-  readonly caches: Caches
-  readonly catalog: Catalog
-  readonly registry: () => Registry
-  readonly gate: (name: string) => boolean
-  readonly now: () => Date
-  readonly log: Log
-  readonly signal: AbortSignal
-}
-
-const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
+import { clientFor, type Inner, SERVER } from './inner.ts'
 
 /** Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served. */
-export async function startCustomKinds({ groupDomain }: Config, setup: CustomKindsSetup): Promise<void> {
-  const { catalog, caches, gate, now, log, signal } = setup
+export async function startCustomKinds({ groupDomain }: Config, setup: Inner): Promise<void> {
+  const { catalog, caches, log, signal } = setup
   const definitions = catalog.find(`apiextensions.${groupDomain}`, 'v1', 'customresourcedefinitions')
   if (!definitions) return
-  const client = new LocalClient({ registry: setup.registry(), caches, user: SERVER, manager: 'kube-apiserver', groupDomain, gate, now })
+  const client = clientFor(setup, { user: SERVER, manager: 'kube-apiserver', groupDomain })
   const webhook = { post, newUid: randomUUID, groupDomain, resolve: serviceResolver(catalog, client, groupDomain) }
   const kinds = new CustomKinds({
     client,

@@ -1,32 +1,16 @@
-/** The controllers by which objects go as users expect: namespaces with their content, what is owned with its owners, volumes when unused. */
-import type { Caches } from '../cache/caches.ts'
 import { startGarbageCollector } from '../controllers/garbagecollector/controller.ts'
 import { startNamespaceController } from '../controllers/namespace/controller.ts'
 import { startPodGarbageCollector } from '../controllers/podgc/controller.ts'
 import { type Protection, startProtection } from '../controllers/protection/controller.ts'
 import { isClaimUsed, isClassUsed, isVolumeUsed } from '../controllers/protection/usage.ts'
-import type { Log } from '../http/log.ts'
-import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import { LocalClient } from '../registry/local-client.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type CONTROLLERS, type Config, runsController } from './config.ts'
-
-export type LifecycleParts = {
-  readonly registry: () => Registry
-  readonly caches: Caches
-  readonly catalog: Catalog
-  readonly gate: (name: string) => boolean
-  readonly now: () => Date
-  readonly log: Log
-  readonly signal: AbortSignal
-}
-
-const CONTROLLER = { name: 'system:kube-controller-manager', groups: ['system:masters'] }
+import { CONTROLLER, clientFor, type Inner } from './inner.ts'
 
 /** Starts those that are to run. What is there to be done at the start is done beside requests. */
-export function startLifecycleControllers(config: Config, parts: LifecycleParts): void {
-  const { registry, caches, catalog, gate, now, log, signal } = parts
+export function startLifecycleControllers(config: Config, parts: Inner): void {
+  const { catalog, log, signal } = parts
   const { groupDomain } = config
   const core = (plural: string) => catalog.find('', 'v1', plural)
   const [namespaces, pods, nodes, claims, volumes] = ['namespaces', 'pods', 'nodes', 'persistentvolumeclaims', 'persistentvolumes'].map(
@@ -34,7 +18,7 @@ export function startLifecycleControllers(config: Config, parts: LifecycleParts)
   )
   const classes = catalog.find(`storage.${groupDomain}`, 'v1', 'volumeattributesclasses')
   const manager = 'kube-controller-manager'
-  const api = new LocalClient({ registry: registry(), caches, user: CONTROLLER, manager, groupDomain, gate, now })
+  const api = clientFor(parts, { user: CONTROLLER, manager, groupDomain })
   const run = (name: (typeof CONTROLLERS)[number], start: (onError: (error: unknown) => void) => Promise<unknown>) => {
     if (!runsController(config, name)) return
     const onError = (error: unknown) => {

@@ -1,29 +1,12 @@
 /** What services need of their server: stocks of addresses and ports, the range they are from, and a service of its own. */
 import { Allocation } from '../allocation/allocation.ts'
-import type { Caches } from '../cache/caches.ts'
 import { startServiceCIDRController } from '../controllers/servicecidr/controller.ts'
-import type { Log } from '../http/log.ts'
-import type { Registry } from '../registry/api.ts'
-import type { Catalog } from '../registry/catalog.ts'
 import type { Ledger } from '../registry/ledger.ts'
-import { LocalClient } from '../registry/local-client.ts'
-import type { Store } from '../storage/store.ts'
+import type { LocalClient } from '../registry/local-client.ts'
 import { bootstrap, ensureRange, reportRange } from './bootstrap.ts'
 import { type Config, runsController } from './config.ts'
+import { clientFor, type Inner, SERVER } from './inner.ts'
 import { ensureOwnService } from './own-service.ts'
-
-export type ServiceNetworkParts = {
-  readonly store: Store
-  readonly caches: Caches
-  readonly catalog: Catalog
-  /** Asked for after the registry has been made with the ledger. */
-  readonly registry: () => Registry
-  readonly gate: (name: string) => boolean
-  readonly now: () => Date
-  readonly log: Log
-  /** Ends all that goes on beside requests. */
-  readonly signal: AbortSignal
-}
 
 export interface ServiceNetwork {
   readonly ledger: Ledger
@@ -33,14 +16,12 @@ export interface ServiceNetwork {
   start(listening: { readonly address: string; readonly port: number }): Promise<void>
 }
 
-const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
 const ENSURE_EVERY_MS = 10_000
 
-export async function openServiceNetwork(config: Config, parts: ServiceNetworkParts): Promise<ServiceNetwork> {
-  const { store, caches, catalog, gate, now, log, signal } = parts
+export async function openServiceNetwork(config: Config, parts: Inner): Promise<ServiceNetwork> {
+  const { store, catalog, now, log, signal } = parts
   const { groupDomain, serviceClusterIpRange: ranges, serviceNodePortRange: nodePorts } = config
-  const clientOf = (manager: string) =>
-    new LocalClient({ registry: parts.registry(), caches, user: SERVER, manager, groupDomain, gate, now })
+  const clientOf = (manager: string) => clientFor(parts, { user: SERVER, manager, groupDomain })
   let own: LocalClient | undefined
   const client = () => (own ??= clientOf('keelson'))
   const allocation = await Allocation.open({ store, resources: catalog, client, ranges, nodePorts, groupDomain, now })
