@@ -31,7 +31,7 @@ export class Arrivals {
   }
 
   come(arrival: Arrival): void {
-    if (this.#begun < this.#atOnce) return this.#begin(arrival)
+    if (this.#begun < this.#atOnce) return void this.#begin(arrival)
     if (this.waiting >= this.#most) this.#tidy()
     this.#later.push(arrival)
   }
