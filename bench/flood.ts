@@ -4,8 +4,8 @@ import { type ClientHttp2Session, connect } from 'node:http2'
 import { setPriority } from 'node:os'
 
 const [url, caFile, token, method, path, body, inFlight] = process.argv.slice(2) as [string, string, string, string, string, string, string]
-/** What a server lets one connection have in flight; clients open more for more. */
-const PER_CONNECTION = 250
+/** All on one connection: what the server does not let on the wire waits in the client, as in any client of HTTP/2. */
+const PER_CONNECTION = 1000
 const sessions = Array.from({ length: Math.ceil(Number(inFlight) / PER_CONNECTION) }, () => {
   const session = connect(url, { ca: readFileSync(caFile), servername: 'localhost', maxSessionMemory: 1000 })
   session.on('error', error => {

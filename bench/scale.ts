@@ -21,7 +21,7 @@ export type Scale = {
 
 /** Each write concerns this many watches. */
 const MATCHES = 10
-const STREAMS = 250
+const STREAMS = 100
 const NS = '/api/v1/namespaces/default/configmaps'
 
 /** Fills a server, opens the watches, writes at a steady rate and streams the whole list. */

@@ -9,6 +9,12 @@
 /** Requests started in one turn of the event loop, and how long they may take together before the sockets get theirs. */
 const BURST = 8
 const SLICE_MS = 0.5
+/** The same while more than one user asks: the shorter a turn, the less one waits for the other. */
+const SHARED_BURST = 2
+const SHARED_SLICE_MS = 0.15
+const SHARED_FOR_MS = 50
+/** And how many seats one user may then have: what was written together is answered together, in one long turn. */
+const SHARED_SEATS = 12
 const CHECK_MS = 1000
 
 export type LaneLimits = {
@@ -44,6 +50,8 @@ export class FairQueues implements Disposable {
   #idle = true
   #next = 0
   #checking: NodeJS.Timeout | undefined
+  #lastUser: string | undefined
+  #sharedUntil = 0
 
   constructor(limits: QueueLimits, now: () => number = () => performance.now()) {
     this.#limits = limits
@@ -55,6 +63,7 @@ export class FairQueues implements Disposable {
       queue: this.#limits,
       now: this.#now,
       mayStart: () => this.#mayStart(),
+      isShared: () => this.#isShared,
       onWaiting: () => this.#whenWaiting(),
     })
     this.#lanes.push(lane)
@@ -65,9 +74,20 @@ export class FairQueues implements Disposable {
     clearInterval(this.#checking)
   }
 
+  /** Somebody asks, whether in a lane or past them all. */
+  seen(user: string): void {
+    if (user === this.#lastUser) return
+    if (this.#lastUser !== undefined) this.#sharedUntil = this.#now() + SHARED_FOR_MS
+    this.#lastUser = user
+  }
+
+  get #isShared(): boolean {
+    return this.#sharedUntil > 0 && this.#now() < this.#sharedUntil
+  }
+
   /** Counts what starts in this turn of the event loop. */
   #mayStart(): boolean {
-    if (this.#started >= BURST) return false
+    if (this.#started >= (this.#isShared ? SHARED_BURST : BURST)) return false
     if (this.#started++ === 0) setImmediate(this.#endTurn)
     return true
   }
@@ -85,7 +105,7 @@ export class FairQueues implements Disposable {
   #schedule(): void {
     if (this.#scheduled > 0) return
     const ready = this.#lanes.reduce((sum, lane) => sum + lane.ready, 0)
-    this.#scheduled = Math.min(BURST, ready)
+    this.#scheduled = Math.min(this.#isShared ? SHARED_BURST : BURST, ready)
     this.#turnBegan = 0
     this.#idle = true
     for (let i = 0; i < this.#scheduled; i++) setImmediate(this.#startOne)
@@ -95,7 +115,8 @@ export class FairQueues implements Disposable {
     this.#scheduled--
     const now = this.#now()
     if (this.#turnBegan === 0) this.#turnBegan = now
-    if (now - this.#turnBegan < SLICE_MS && this.#startNext()) this.#idle = false
+    const slice = now < this.#sharedUntil ? SHARED_SLICE_MS : SLICE_MS
+    if (now - this.#turnBegan < slice && this.#startNext()) this.#idle = false
     // When nobody could start, somebody has to leave first.
     if (this.#scheduled === 0 && !this.#idle) this.#schedule()
   }
@@ -119,6 +140,7 @@ type Owner = {
   readonly queue: QueueLimits
   readonly now: () => number
   readonly mayStart: () => boolean
+  readonly isShared: () => boolean
   readonly onWaiting: () => void
 }
 
@@ -219,7 +241,9 @@ export class Lane {
   }
 
   #mayTake(user: string): boolean {
-    return (this.#taken.get(user) ?? 0) < this.#limits.seatsPerUser
+    const taken = this.#taken.get(user) ?? 0
+    if (taken >= this.#limits.seatsPerUser) return false
+    return taken < SHARED_SEATS || !this.#limits.waits || !this.#owner.isShared()
   }
 
   #sit(user: string): void {

@@ -37,6 +37,11 @@ export class Fairness implements Disposable {
     return { mutating: this.#writes.waiting, readOnly: this.#reads.waiting }
   }
 
+  /** Somebody asks; while several do, each waits less for the others. */
+  seen(user: string): void {
+    this.#queues.seen(user)
+  }
+
   /** Where a request belongs; undefined for those that never wait: admins, who must get in when nobody else does, and probes. */
   laneOf(exchange: Exchange): Lane | undefined {
     const { route, user } = exchange
@@ -62,9 +67,10 @@ const shared = (seats: number): LaneLimits => ({
 export const takeTurns = (next: Handler, { fairness }: { readonly fairness?: Fairness }): Handler => {
   if (fairness === undefined) return next
   return exchange => {
+    const user = exchange.user?.name ?? ''
+    fairness.seen(user)
     const lane = fairness.laneOf(exchange)
     if (lane === undefined) return run(next, exchange, () => {})
-    const user = exchange.user?.name ?? ''
     switch (lane.enter(user)) {
       case 'seated':
         return run(next, exchange, () => lane.leave(user))

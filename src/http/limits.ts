@@ -10,8 +10,8 @@ export const LIMITS = {
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,
-  /** Streams at once on one HTTP/2 connection; clients keep all their watches on one. */
-  streamsPerConnection: 1000,
+  /** Streams at once on one HTTP/2 connection, as the reference allows; what a client asks for beyond waits there, or takes another connection. */
+  streamsPerConnection: 100,
   /** Streams beyond that which a connection may have refused. Node still counts those that have just ended, so that who keeps to the limit can pass it. */
   refusedStreams: 100_000,
   /** Requests of one HTTP/2 connection that wait for their turn; further ones are not looked at before. */
