@@ -9,9 +9,11 @@
 /** Requests started in one turn of the event loop, and how long they may take together before the sockets get theirs. */
 const BURST = 8
 const SLICE_MS = 0.5
-/** The same while more than one user asks: the shorter a turn, the less one waits for the other. */
-const SHARED_BURST = 2
-const SHARED_SLICE_MS = 0.15
+/**
+ * While more than one user asks, a turn starts one request of whoever comes next, and after it only those of users who have
+ * few waiting: who waits for each answer is not made to wait for the many of somebody else, who still gets one in each turn.
+ */
+const FEW = 4
 const SHARED_FOR_MS = 50
 /** And how many seats one user may then have: what was written together is answered together, in one long turn. */
 const SHARED_SEATS = 12
@@ -87,7 +89,7 @@ export class FairQueues implements Disposable {
 
   /** Counts what starts in this turn of the event loop. */
   #mayStart(): boolean {
-    if (this.#started >= (this.#isShared ? SHARED_BURST : BURST)) return false
+    if (this.#started >= (this.#isShared ? FEW : BURST)) return false
     if (this.#started++ === 0) setImmediate(this.#endTurn)
     return true
   }
@@ -105,7 +107,7 @@ export class FairQueues implements Disposable {
   #schedule(): void {
     if (this.#scheduled > 0) return
     const ready = this.#lanes.reduce((sum, lane) => sum + lane.ready, 0)
-    this.#scheduled = Math.min(this.#isShared ? SHARED_BURST : BURST, ready)
+    this.#scheduled = Math.min(BURST, ready)
     this.#turnBegan = 0
     this.#idle = true
     for (let i = 0; i < this.#scheduled; i++) setImmediate(this.#startOne)
@@ -115,14 +117,14 @@ export class FairQueues implements Disposable {
     this.#scheduled--
     const now = this.#now()
     if (this.#turnBegan === 0) this.#turnBegan = now
-    const slice = now < this.#sharedUntil ? SHARED_SLICE_MS : SLICE_MS
-    if (now - this.#turnBegan < slice && this.#startNext()) this.#idle = false
+    const only = this.#idle || now >= this.#sharedUntil ? Number.POSITIVE_INFINITY : FEW
+    if (now - this.#turnBegan < SLICE_MS && this.#startNext(only)) this.#idle = false
     // When nobody could start, somebody has to leave first.
     if (this.#scheduled === 0 && !this.#idle) this.#schedule()
   }
 
-  #startNext(): boolean {
-    for (let i = 0; i < this.#lanes.length; i++) if (this.#lanes[this.#next++ % this.#lanes.length]!.startNext()) return true
+  #startNext(only: number): boolean {
+    for (let i = 0; i < this.#lanes.length; i++) if (this.#lanes[this.#next++ % this.#lanes.length]!.startNext(only)) return true
     return false
   }
 
@@ -200,11 +202,11 @@ export class Lane {
     if (this.#waiting > 0) this.#owner.onWaiting()
   }
 
-  /** Starts one request of the user whose turn it is; false when nobody can. */
-  startNext(): boolean {
+  /** Starts one request of the user whose turn it is, of those who have no more than `only` waiting; false when nobody can. */
+  startNext(only = Number.POSITIVE_INFINITY): boolean {
     if (this.ready <= 0) return false
     for (const [user, queue] of this.#queues) {
-      if (!this.#mayTake(user)) continue
+      if (queue.length > only || !this.#mayTake(user)) continue
       const waiter = this.#nextOf(user, queue)
       if (waiter === undefined) continue
       this.#sit(user)

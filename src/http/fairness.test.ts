@@ -252,3 +252,28 @@ test('a watch keeps its seat while it is open, and is refused when there is none
   open[0]!.taken!()
   assert.equal((await ask()).status, 200)
 })
+
+test('while several ask, who has many waiting gets one request started in a turn, and who has few all of them', async () => {
+  let now = 1
+  const queues = new FairQueues(QUEUES, () => now)
+  const lane = queues.lane({ seats: 100, seatsPerUser: 100, waits: true })
+  const order: string[] = []
+  const ask = (user: string) => {
+    queues.seen(user)
+    const start = () => {
+      order.push(user)
+      lane.leave(user)
+    }
+    lane.wait({ user, isGone: () => false, start, refuse: assert.fail })
+  }
+  for (let i = 0; i < 50; i++) ask('flood')
+  for (let i = 0; i < 3; i++) ask('quiet')
+  while (order.filter(user => user === 'quiet').length < 3) await turn()
+  const before = order.slice(0, order.lastIndexOf('quiet'))
+  assert.ok(before.filter(user => user === 'flood').length <= 2, order.join(' '))
+  // Alone again, it gets as many as ever.
+  now += 1000
+  await settle(lane)
+  assert.equal(order.length, 53)
+  queues[Symbol.dispose]()
+})
