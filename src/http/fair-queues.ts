@@ -15,8 +15,6 @@ const SLICE_MS = 0.5
  */
 const FEW = 4
 const SHARED_FOR_MS = 50
-/** And how many seats one user may then have: what was written together is answered together, in one long turn. */
-const SHARED_SEATS = 12
 const CHECK_MS = 1000
 
 export type LaneLimits = {
@@ -65,7 +63,6 @@ export class FairQueues implements Disposable {
       queue: this.#limits,
       now: this.#now,
       mayStart: () => this.#mayStart(),
-      isShared: () => this.#isShared,
       onWaiting: () => this.#whenWaiting(),
     })
     this.#lanes.push(lane)
@@ -142,7 +139,6 @@ type Owner = {
   readonly queue: QueueLimits
   readonly now: () => number
   readonly mayStart: () => boolean
-  readonly isShared: () => boolean
   readonly onWaiting: () => void
 }
 
@@ -243,9 +239,7 @@ export class Lane {
   }
 
   #mayTake(user: string): boolean {
-    const taken = this.#taken.get(user) ?? 0
-    if (taken >= this.#limits.seatsPerUser) return false
-    return taken < SHARED_SEATS || !this.#limits.waits || !this.#owner.isShared()
+    return (this.#taken.get(user) ?? 0) < this.#limits.seatsPerUser
   }
 
   #sit(user: string): void {
