@@ -45,9 +45,10 @@ export const LIMITS = {
   waitMs: 15 * SECOND,
   /** Answers larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
-  /** Lists up to this size are sent as one buffer, larger ones piece by piece; those that are encoded anew are whole for longer. */
-  wholeListBytes: 4 * MIB,
+  /** Lists up to the first size are sent as a buffer of their own, larger ones in pieces up to the second; those that are encoded anew are whole for longer. */
+  listWholeBytes: 16 * KIB,
   listPieceBytes: 256 * KIB,
+  wholeListBytes: 4 * MIB,
   /** Received data that the server is willing to hold unread, per stream and per connection. */
   streamWindowBytes: 256 * KIB,
   connectionWindowBytes: 4 * MIB,

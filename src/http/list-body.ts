@@ -7,7 +7,7 @@ import type { ResponseBody } from './message.ts'
 /** The JSON of a list of whole objects: small ones in one buffer, others piece by piece while they are sent. */
 export function listBody(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): ResponseBody {
   const list = measure(resource, items, meta)
-  return list.length <= LIMITS.listPieceBytes ? whole(list) : { form: 'pieces', length: list.length, pieces: pieces(list) }
+  return list.length <= LIMITS.listWholeBytes ? whole(list) : { form: 'pieces', length: list.length, pieces: pieces(list) }
 }
 
 /** The same list as one buffer, whatever its size. */
@@ -51,11 +51,12 @@ function whole({ head, items, skip, length }: Measured): Uint8Array {
 }
 
 /**
- * All pieces of a list are written into the same buffer, one after the other: it stays in the processor's cache, and no list
- * leaves megabytes behind for the garbage collector.
+ * All pieces of a list are written into the same buffer, one after the other, and then those of another list: it stays in the
+ * processor's cache, and no list leaves anything behind for the garbage collector.
  */
-function* pieces({ head, items, skip }: Measured): Generator<Uint8Array> {
-  const out = spare.pop() ?? Buffer.allocUnsafeSlow(LIMITS.listPieceBytes)
+function* pieces({ head, items, skip, length }: Measured): Generator<Uint8Array> {
+  const pool = pools.find(({ bytes }) => bytes >= length) ?? pools.at(-1)!
+  const out = pool.spare.pop() ?? Buffer.allocUnsafeSlow(pool.bytes)
   const room = out.length - TAIL.length
   // A long continue token can make the head larger than any item.
   if (head.length > room) yield head
@@ -80,11 +81,11 @@ function* pieces({ head, items, skip }: Measured): Generator<Uint8Array> {
   at += TAIL.copy(out, at)
   yield out.subarray(0, at)
   // Not reached when the client went away: its socket may still hold the buffer then.
-  if (spare.length < SPARES) spare.push(out)
+  if (pool.spare.length < SPARES) pool.spare.push(out)
 }
 
 const SPARES = 8
-const spare: Buffer[] = []
+const pools = [8, 4, 2, 1].map(part => ({ bytes: LIMITS.listPieceBytes / part, spare: [] as Buffer[] }))
 
 /**
  * Items of a typed list carry no kind and version. Every stored object begins with `{"kind":"K","apiVersion":"V",`: all but
