@@ -11,10 +11,14 @@ const BURST = 8
 const SLICE_MS = 0.5
 /**
  * While more than one user asks, a turn starts one request of whoever comes next, and after it only those of users who have
- * few waiting: who waits for each answer is not made to wait for the many of somebody else, who still gets one in each turn.
+ * few waiting: who waits for each answer is not made to wait for the many of somebody else. Those many, the crowd, get a third
+ * of the time at most: after turns of so many milliseconds that one of them was started in, they rest for twice as long. A server
+ * that is busy to the last moment with a crowd would let everybody else wait behind what it has just begun.
  */
 const FEW = 4
 const SHARED_FOR_MS = 50
+const CROWD_MS = 0.5
+const REST = 2
 const CHECK_MS = 1000
 
 export type LaneLimits = {
@@ -52,6 +56,10 @@ export class FairQueues implements Disposable {
   #checking: NodeJS.Timeout | undefined
   #lastUser: string | undefined
   #sharedUntil = 0
+  /** Time of turns with the crowd since it last rested. */
+  #crowdMs = 0
+  #restsUntil = 0
+  #resting: NodeJS.Timeout | undefined
 
   constructor(limits: QueueLimits, now: () => number = () => performance.now()) {
     this.#limits = limits
@@ -71,6 +79,7 @@ export class FairQueues implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#checking)
+    clearTimeout(this.#resting)
   }
 
   /** Somebody asks, whether in a lane or past them all. */
@@ -114,10 +123,33 @@ export class FairQueues implements Disposable {
     this.#scheduled--
     const now = this.#now()
     if (this.#turnBegan === 0) this.#turnBegan = now
-    const only = this.#idle || now >= this.#sharedUntil ? Number.POSITIVE_INFINITY : FEW
-    if (now - this.#turnBegan < SLICE_MS && this.#startNext(only)) this.#idle = false
-    // When nobody could start, somebody has to leave first.
-    if (this.#scheduled === 0 && !this.#idle) this.#schedule()
+    const isShared = now < this.#sharedUntil
+    const rests = isShared && now < this.#restsUntil
+    const forAll = !isShared || (this.#idle && !rests)
+    if (now - this.#turnBegan < SLICE_MS && this.#startNext(forAll ? Number.POSITIVE_INFINITY : FEW)) {
+      this.#idle = false
+      if (isShared && forAll) this.#countCrowd(now)
+    }
+    if (this.#scheduled > 0) return
+    if (!this.#idle) this.#schedule()
+    // Otherwise somebody has to leave first, or the crowd has rested.
+    else if (rests) this.#resting ??= setTimeout(this.#endRest, Math.min(this.#restsUntil, this.#sharedUntil) - now)
+  }
+
+  /** A turn is over when the next one's callbacks come; what others did in it counts as well, it is they who are to be spared. */
+  #countCrowd(began: number): void {
+    setImmediate(() => {
+      const now = this.#now()
+      this.#crowdMs += now - began
+      if (this.#crowdMs < CROWD_MS) return
+      this.#restsUntil = now + this.#crowdMs * REST
+      this.#crowdMs = 0
+    })
+  }
+
+  #endRest = (): void => {
+    this.#resting = undefined
+    this.#schedule()
   }
 
   #startNext(only: number): boolean {

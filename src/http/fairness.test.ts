@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Authenticator } from '../authn/authenticator.ts'
 import type { Result } from '../registry/api.ts'
@@ -105,6 +105,35 @@ test('what arrives in one turn of the event loop is started a little at a time',
   assert.ok(started > 0 && started < 50)
   await settle(lane)
   assert.equal(started, 200)
+  queues[Symbol.dispose]()
+})
+
+test('while others ask, the many of one user rest between two of them, and nobody else waits for that', async () => {
+  let now = 1
+  const queues = new FairQueues(QUEUES, () => now)
+  const lane = queues.lane({ seats: 400, seatsPerUser: 300, waits: true })
+  const order: string[] = []
+  const ask = (user: string) => {
+    queues.seen(user)
+    const start = () => {
+      order.push(user)
+      now += 1
+    }
+    assert.ok(lane.wait({ user, isGone: () => false, start, refuse: assert.fail }))
+  }
+  queues.seen('quiet')
+  for (let i = 0; i < 8; i++) ask('flood')
+  await settle(lane)
+  assert.deepEqual(order, ['flood'])
+  ask('quiet')
+  await settle(lane)
+  assert.deepEqual(order, ['flood', 'quiet'])
+  now += 2
+  while (order.length < 3) await sleep(1)
+  assert.deepEqual(order, ['flood', 'quiet', 'flood'])
+  // Nobody else asks any more, so there is nobody to rest for.
+  now += 1000
+  while (order.length < 9) await sleep(1)
   queues[Symbol.dispose]()
 })
 

@@ -115,7 +115,12 @@ async function run(next: Handler, exchange: Exchange, leave: () => void): Promis
     throw error
   }
   const { body } = response
-  const held = body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? LIMITS.listPieceBytes : 0
+  const held =
+    body instanceof Uint8Array
+      ? body.byteLength
+      : body.form === 'pieces'
+        ? Math.min(body.length ?? Number.POSITIVE_INFINITY, LIMITS.listPieceBytes)
+        : 0
   place?.settle(held)
   if (body instanceof Uint8Array && held <= LIMITS.smallBytes) {
     done()
