@@ -1,5 +1,5 @@
 /** Fairness: how much one client with a thousand requests in flight slows another. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +11,8 @@ export type Fair = { readonly name: string; readonly alone: number; readonly bes
 
 const NS = '/api/v1/namespaces/default/configmaps'
 const IN_FLIGHT = 1000
+/** The machine has moods: what is told is the round in the middle. */
+const ROUNDS = 5
 const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'
 /** Both clients come in as people do, by a role. */
 const BINDING = {
@@ -20,7 +22,7 @@ const BINDING = {
 }
 const TOKENS = 'flood-token,flood,1,\nquiet-token,quiet,2,\n'
 
-/** The p99 of a client that asks for one object after the other, alone and beside the flood, for each kind of flood. */
+/** The p99 of a client that asks for one object after the other, alone and beside the flood, for each kind of flood; in turns of so many seconds. */
 export async function fairness(seconds: number): Promise<Fair[]> {
   const files = newFolder()
   const tokenFile = join(files, 'tokens.csv')
@@ -56,11 +58,16 @@ export async function fairness(seconds: number): Promise<Fair[]> {
         return p99
       }
       await measure()
-      const alone = await measure()
-      const flood = await startFlood([`https://${host}:${port}`, caFile, 'flood-token', method, path, body, String(IN_FLIGHT)])
-      await sleep(500)
-      const beside = await measure()
-      results.push({ name, alone, beside, flood: await endFlood(flood) })
+      const rounds: Fair[] = []
+      for (let i = 0; i < ROUNDS; i++) {
+        const alone = await measure()
+        const flood = await startFlood([`https://${host}:${port}`, caFile, 'flood-token', method, path, body, String(IN_FLIGHT)])
+        await sleep(500)
+        const beside = await measure()
+        rounds.push({ name, alone, beside, flood: await endFlood(flood) })
+      }
+      rounds.sort((a, b) => a.beside / a.alone - b.beside / b.alone)
+      results.push(rounds[Math.floor(ROUNDS / 2)]!)
     }
     return results
   } finally {
@@ -76,8 +83,12 @@ const patch = (turn: number) =>
     'quiet-token',
   )
 
+/** The server is measured, not who of the clients gets the processor: the flood takes what nobody else wants, where that can be had. */
+const LEAST = spawnSync('chrt', ['--version']).status === 0 ? ['chrt', '--idle', '0'] : ['nice', '-n', '19']
+
 async function startFlood(args: readonly string[]): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'bench/flood.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [command, ...rest] = [...LEAST, process.execPath, '--import', 'tsx', 'bench/flood.ts', ...args]
+  const child = spawn(command!, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
   await new Promise(resolve => child.stdout!.once('data', resolve))
   return child
 }

@@ -1,7 +1,6 @@
 /** One client that keeps so many requests in flight on its HTTP/2 connections, until it is told to end. */
 import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
-import { setPriority } from 'node:os'
 
 const [url, caFile, token, method, path, body, inFlight] = process.argv.slice(2) as [string, string, string, string, string, string, string]
 /** All on one connection: what the server does not let on the wire waits in the client, as in any client of HTTP/2. */
@@ -15,8 +14,6 @@ const sessions = Array.from({ length: Math.ceil(Number(inFlight) / PER_CONNECTIO
   session.on('close', () => process.exit(1))
   return session
 })
-// The server is measured, not who of the clients gets the processor.
-setPriority(10)
 let answered = 0
 let refused = 0
 

@@ -302,7 +302,7 @@ async function starts(): Promise<string> {
 
 async function fair(): Promise<string> {
   if (!wants('fairness')) return ''
-  const results = await fairness(quick ? 2 : 5)
+  const results = await fairness(quick ? 1 : 2.5)
   const lines = results.map(({ name, alone, beside, flood }) => {
     const factor = beside / alone
     return `| ${name} | ${alone.toFixed(1)} ms | ${beside.toFixed(1)} ms | ${factor.toFixed(1)}${factor > 3 ? ' ✗' : ''} | ${flood} |`
