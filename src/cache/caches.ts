@@ -2,7 +2,7 @@
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { noSuchResource, type StatusError, unavailable } from '../schema/status-error.ts'
-import { type Batch, Compacted, type Event, type Revision, type Store } from '../storage/store.ts'
+import { type Batch, type Change, Compacted, type Event, type Revision, type Store, type Swap } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
 import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
 import type { Version } from './version.ts'
@@ -40,8 +40,8 @@ export class Caches implements AsyncDisposable {
   readonly #joining = new Map<string, Event[]>()
   readonly #watches = new Set<Watch>()
   readonly #observers = new Set<Observer>()
-  /** Objects of writes under way, by their bytes, so that they need not be decoded again. */
-  readonly #decoded = new WeakMap<Uint8Array, AnyObject>()
+  /** Objects of writes under way, by their bytes. No WeakMap: what is in one outlives every collection but the full ones. */
+  readonly #decoded = new Map<Uint8Array, AnyObject>()
   readonly #stop = new AbortController()
   readonly #waiters = new Set<{ readonly revision: Revision; readonly resolve: () => void }>()
   #revision: Revision
@@ -131,9 +131,20 @@ export class Caches implements AsyncDisposable {
     })
   }
 
-  /** Tells which object these bytes are, for when they come back as an event. */
-  remember(value: Uint8Array, object: AnyObject): void {
-    this.#decoded.set(value, object)
+  /**
+   * Writes to the store. Once it resolves with success the write can be read here. `object` is what the value says, so that it
+   * need not be decoded again when it comes back as an event.
+   */
+  async write(key: string, change: Change, object?: AnyObject): Promise<Swap> {
+    const { value } = change
+    if (value && object) this.#decoded.set(value, object)
+    try {
+      const swapped = await this.#store.swap(key, change)
+      if (swapped.ok) await this.reached(swapped.revision)
+      return swapped
+    } finally {
+      if (value) this.#decoded.delete(value)
+    }
   }
 
   watch(resource: Resource, request: WatchRequest): Watch {

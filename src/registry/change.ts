@@ -104,7 +104,7 @@ function prepare(target: Target, sent: AnyObject, stored: AnyObject, ctx: CallCo
 
 /** Stores the object if it differs, or removes it when nothing holds its deletion back any more. Undefined when another write came first. */
 async function swap(
-  { store, caches }: Deps,
+  { caches }: Deps,
   { resource, dryRun }: { resource: Resource; dryRun: boolean },
   { key, version, object, stored }: { key: string; version: Version; object: AnyObject; stored: AnyObject },
 ): Promise<{ json: Uint8Array; goes: boolean } | undefined> {
@@ -113,15 +113,10 @@ async function swap(
   const value = writtenForm(object)
   if (dryRun) return { json: withRevision(value, version.revision), goes: false }
   const goes = isReleased(resource, object, stored)
-  caches.remember(value, object)
   const { ttlSeconds } = resource.def
-  const swapped = await store.swap(key, {
-    expect: version.revision,
-    value: goes ? null : value,
-    ...(ttlSeconds !== undefined && { ttlSeconds }),
-  })
+  const change = { expect: version.revision, value: goes ? null : value, ...(ttlSeconds !== undefined && { ttlSeconds }) }
+  const swapped = await caches.write(key, change, object)
   if (!swapped.ok) return undefined
-  await caches.reached(swapped.revision)
   const latest = caches.of(resource).get(key)
   return { json: latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision), goes }
 }

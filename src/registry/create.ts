@@ -85,18 +85,16 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
 
 /** Writes a new object. Undefined when its name is taken. */
 async function storeNew(
-  { store, caches }: Deps,
+  { caches }: Deps,
   { resource, object, dryRun }: { resource: Resource; object: AnyObject; dryRun: boolean },
 ): Promise<Uint8Array | undefined> {
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
   const value = writtenForm(object)
   if (dryRun) return caches.of(resource).get(key) ? undefined : withoutRevision(value)
-  caches.remember(value, object)
   resource.def.custom?.beforeCreate?.(object.metadata.name!)
   const { ttlSeconds } = resource.def
-  const swap = await store.swap(key, { expect: 0, value, ...(ttlSeconds !== undefined && { ttlSeconds }) })
+  const swap = await caches.write(key, { expect: 0, value, ...(ttlSeconds !== undefined && { ttlSeconds }) }, object)
   if (!swap.ok) return undefined
-  await caches.reached(swap.revision)
   const version = caches.of(resource).get(key)
   return version?.revision === swap.revision ? version.json : withRevision(value, swap.revision)
 }

@@ -166,7 +166,7 @@ function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDepe
 }
 
 async function mark(
-  { store, caches }: Deps,
+  { caches }: Deps,
   { call: { resource }, options }: Removal,
   { version, marked }: { version: Version; marked: AnyObject },
 ): Promise<Result | undefined> {
@@ -179,23 +179,20 @@ async function mark(
     warnings: [],
   })
   if (options.dryRun) return answer(withRevision(value, version.revision))
-  caches.remember(value, marked)
-  const swapped = await store.swap(version.key, { expect: version.revision, value })
+  const swapped = await caches.write(version.key, { expect: version.revision, value }, marked)
   if (!swapped.ok) return undefined
-  await caches.reached(swapped.revision)
   return answer(withRevision(value, swapped.revision))
 }
 
 async function erase(
-  { store, caches, ledger }: Deps,
+  { caches, ledger }: Deps,
   { call: { resource }, options }: Removal,
   { version, stored }: { version: Version; stored: AnyObject },
 ): Promise<Result | undefined> {
   let json: Uint8Array = version.json
   if (!options.dryRun) {
-    const swapped = await store.swap(version.key, { expect: version.revision, value: null })
+    const swapped = await caches.write(version.key, { expect: version.revision, value: null })
     if (!swapped.ok) return undefined
-    await caches.reached(swapped.revision)
     await ledger.release(storedResource(resource), stored)
     json = withRevision(storedForm(stored), swapped.revision)
   }
@@ -205,15 +202,10 @@ async function erase(
 }
 
 /** An object that cannot be read has no finalizers or preconditions to respect: it can only be thrown away. */
-async function removeUnreadable(
-  { store, caches }: Deps,
-  { call: { resource }, options }: Removal,
-  version: Version,
-): Promise<Result | undefined> {
+async function removeUnreadable({ caches }: Deps, { call: { resource }, options }: Removal, version: Version): Promise<Result | undefined> {
   if (!options.dryRun) {
-    const swapped = await store.swap(version.key, { expect: version.revision, value: null })
+    const swapped = await caches.write(version.key, { expect: version.revision, value: null })
     if (!swapped.ok) return undefined
-    await caches.reached(swapped.revision)
   }
   return { form: 'status', code: 200, status: deleted(resource, version.name, undefined), warnings: [] }
 }

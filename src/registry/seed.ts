@@ -5,11 +5,9 @@ import { formatTime, instantOf } from '../lib/time.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import type { AnyType } from '../schema/types.ts'
-import type { Store } from '../storage/store.ts'
 import { storedForm } from './stored-form.ts'
 
 export type Seeding = {
-  readonly store: Store
   readonly caches: Caches
   readonly newUid: () => string
   readonly now: Date
@@ -21,9 +19,9 @@ export type Seeding = {
 export type Seed = { readonly resource: Resource; readonly object: Omit<AnyObject, 'kind' | 'apiVersion'> }
 
 /** Stores those whose names are free, in one commit. */
-export async function seed(seeds: Iterable<Seed>, { store, caches, newUid, now, manager }: Seeding): Promise<void> {
+export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager }: Seeding): Promise<void> {
   const time = formatTime(instantOf(now.getTime()))
-  const written: ReturnType<Store['swap']>[] = []
+  const written: ReturnType<Caches['write']>[] = []
   for (const { resource, object } of seeds) {
     const { kind, apiVersion } = resource
     const { name = '', namespace = '', ...others } = object.metadata
@@ -32,11 +30,9 @@ export async function seed(seeds: Iterable<Seed>, { store, caches, newUid, now, 
     const metadata = { name, ...(namespace && { namespace }), uid: newUid(), ...others, creationTimestamp: time, managedFields }
     const stored = { kind, apiVersion, ...object, metadata } as AnyObject
     const value = storedForm(stored)
-    caches.remember(value, stored)
-    written.push(store.swap(keyOf(resource, namespace, name), { expect: 0, value }))
+    written.push(caches.write(keyOf(resource, namespace, name), { expect: 0, value }, stored))
   }
-  const swaps = await Promise.all(written)
-  await caches.reached(swaps.reduce((last, swap) => (swap.ok ? Math.max(last, swap.revision) : last), 0))
+  await Promise.all(written)
 }
 
 /** The fields that an object sets, as its owner is told to own them. The lists of seeds are owned as a whole, what is observed by nobody. */

@@ -10,10 +10,8 @@ import type { LocalClient } from '../registry/local-client.ts'
 import { seed } from '../registry/seed.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import type { Store } from '../storage/store.ts'
 
 export type ApiServicesParts = {
-  readonly store: Store
   readonly caches: Caches
   readonly catalog: Catalog
   readonly client: LocalClient
@@ -113,14 +111,14 @@ function* ofDefinitions(definitions: Iterable<CustomDefinition>): Iterable<Wante
 }
 
 /** Brings all that is looked after in line, those that are missing in one commit. */
-async function begin({ store, caches, client, now }: ApiServicesParts, services: Resource, all: readonly Wanted[]): Promise<void> {
+async function begin({ caches, client, now }: ApiServicesParts, services: Resource, all: readonly Wanted[]): Promise<void> {
   const wanted = new Map(all.map(each => [each.name, each]))
   const lastTransitionTime = formatTime(instantOf(now().getTime()))
   const status = { conditions: [{ type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message: LOCAL }] }
   const absent = [...wanted.values()].filter(({ name }) => !client.exists(services, { name }))
   const seeds = absent.map(each => ({ resource: services, object: { ...bodyOf(each), status } }))
   await Promise.all([
-    seed(seeds, { store, caches, newUid: randomUUID, now: now(), manager: MANAGER }),
+    seed(seeds, { caches, newUid: randomUUID, now: now(), manager: MANAGER }),
     ...Array.from(client.list(services), stored => align(client, services, { stored, wanted: wanted.get(stored.metadata.name!) })),
   ])
 }

@@ -6,10 +6,8 @@ import { formatTime, instantOf } from '../lib/time.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { LocalClient } from '../registry/local-client.ts'
 import { type Seed, seed } from '../registry/seed.ts'
-import type { Store } from '../storage/store.ts'
 
 export type FlowControlParts = {
-  readonly store: Store
   readonly caches: Caches
   readonly catalog: Catalog
   readonly client: LocalClient
@@ -87,7 +85,7 @@ function flows(groupDomain: string): Readonly<Record<string, Flow>> {
 
 /** Creates those that are not there, and puts right those that nobody has made his own. */
 export async function ensureFlowControl(parts: FlowControlParts): Promise<void> {
-  const { store, caches, catalog, client, groupDomain, now } = parts
+  const { caches, catalog, client, groupDomain, now } = parts
   const [levelResource, flowResource] = ['prioritylevelconfigurations', 'flowschemas'].map(plural =>
     catalog.find(`flowcontrol.apiserver.${groupDomain}`, 'v1', plural),
   )
@@ -117,5 +115,5 @@ export async function ensureFlowControl(parts: FlowControlParts): Promise<void> 
       status: { conditions: [{ type: 'Dangling', status: 'False', lastTransitionTime, reason: 'Found', message }] },
     })
   }
-  await Promise.all([seed(seeds, { store, caches, newUid: randomUUID, now: now(), manager: MANAGER }), ...changes])
+  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: now(), manager: MANAGER }), ...changes])
 }

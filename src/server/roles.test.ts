@@ -16,12 +16,12 @@ const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
 
 async function openServer() {
   const bench = await openBench(KINDS)
-  const { registry, caches, store } = bench
+  const { registry, caches } = bench
   const groupDomain = 'k8s.io'
   const user = { name: 'server', groups: ['system:masters'] }
   const now = () => NOW
   const client = new LocalClient({ registry, caches, user, manager: MANAGER, groupDomain, gate: () => false, now })
-  const ensuring: Ensuring = { catalog: new Catalog(resourcesOf(KINDS, groupDomain)), groupDomain, store, caches, client, now }
+  const ensuring: Ensuring = { catalog: new Catalog(resourcesOf(KINDS, groupDomain)), groupDomain, caches, client, now }
   const ensureAll = async () => {
     await ensureClusterRoles(ensuring)
     await ensureNamespaceRoles(ensuring)

@@ -10,7 +10,6 @@ import type { LocalClient } from '../registry/local-client.ts'
 import { type Seed, seed } from '../registry/seed.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import type { Store } from '../storage/store.ts'
 import { type Noted, noteChanges } from './note-changes.ts'
 
 type Parts = { readonly catalog: Catalog; readonly groupDomain: string }
@@ -27,7 +26,6 @@ export function openRoleIndex({ catalog, groupDomain, caches }: Parts & { readon
 }
 
 export type Ensuring = Parts & {
-  readonly store: Store
   readonly caches: Caches
   readonly client: LocalClient
   readonly now: () => Date
@@ -41,7 +39,7 @@ export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> => ensur
 
 /** All at once: what is written together is committed together. */
 async function ensureAll(policy: Iterable<Wanted>, ensuring: Ensuring): Promise<void> {
-  const { client, store, caches, now } = ensuring
+  const { client, caches, now } = ensuring
   const seeds: Seed[] = []
   const changes: Promise<void>[] = []
   for (const wanted of policy) {
@@ -50,7 +48,7 @@ async function ensureAll(policy: Iterable<Wanted>, ensuring: Ensuring): Promise<
     if (stored) changes.push(complete(wanted, { resource, stored, client }))
     else if (resource) seeds.push({ resource, object: wanted.object })
   }
-  await Promise.all([seed(seeds, { store, caches, newUid: randomUUID, now: now(), manager: MANAGER }), ...changes])
+  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: now(), manager: MANAGER }), ...changes])
 }
 
 type There = { readonly resource: Resource; readonly stored: AnyObject; readonly client: LocalClient }
