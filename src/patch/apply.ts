@@ -97,7 +97,7 @@ function contestedFields({ writer, type }: Apply, live: JsonObject, conflicts: C
 
 function ownersBeforeFirstApply(apply: Apply, live: JsonObject): Managers {
   const writer: Writer = { ...apply.writer, name: BEFORE_FIRST_APPLY }
-  return updateManagers({ ...apply, writer, live: blankOf(apply), next: live }, new Map())
+  return updateManagers({ next: live, ...apply, writer, live: blankOf(apply) }, new Map())
 }
 
 function misfit({ applied, kind, writer, type }: Apply): string | undefined {
@@ -125,7 +125,7 @@ type Merged = { readonly object: JsonObject; readonly managers: Managers; readon
 
 function merge(apply: Apply, live: JsonObject, stored: Managers): Merged {
   const { type, applied, writer, resetFields = EMPTY_SET } = apply
-  const self = identifierOf({ ...writer, operation: 'Apply' })
+  const self = identifierOf({ operation: 'Apply', ...writer })
   const managers = new Map(knownManagers(apply, stored, live))
   const last = managers.get(self)
   const named = recursiveDifference(fieldSetOf(type, applied), resetFields)
@@ -134,7 +134,7 @@ function merge(apply: Apply, live: JsonObject, stored: Managers): Merged {
   managers.set(self, { name, operation: 'Apply', apiVersion, subresource, ...timeOf(last), fields })
   const merged = mergeApplied(type, live, applied) as JsonObject
   const object = last === undefined ? merged : prune(apply, merged, { managers, last, fields })
-  const { kept, lost } = settle({ ...apply, live, next: object }, managers, { self })
+  const { kept, lost } = settle({ next: object, ...apply, live }, managers, { self })
   const conflicts: Conflict[] = []
   for (const identifier of [...lost.keys()].sort(compareText)) {
     for (const path of pathsOf(lost.get(identifier)!)) conflicts.push({ manager: managers.get(identifier)!, path })

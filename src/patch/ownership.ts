@@ -112,7 +112,7 @@ export function updateManagers(write: Write & { live: JsonObject; next: JsonObje
   const { kept, comparison } = settle(change, known, { self: undefined })
   const taken = difference(union(comparison.modified, comparison.added), UNOWNED_FIELDS)
   if (isEmptySet(taken)) return capUpdates(kept)
-  const manager = { ...writer, name: writer.name || UNKNOWN, operation: 'Update', fields: taken } as const
+  const manager = { operation: 'Update', fields: taken, ...writer, name: writer.name || UNKNOWN } as const
   const identifier = identifierOf(manager)
   const before = kept.get(identifier)
   const after = new Map(kept)

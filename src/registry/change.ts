@@ -43,7 +43,7 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const about = attributesOf(wish, live)
   if (resource.hub) await withConversions(resource, () => wish.own(sent, live))
   else wish.own(sent, live)
-  await admit(deps.plugins, 'mutate', { ...about, object: sent })
+  await admit(deps.plugins, 'mutate', { object: sent, ...about })
   const home = storedResource(resource)
   const ruled = ruledBy(resource)
   const isRuledHere = ruled === resource
@@ -52,7 +52,7 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const claiming = { resource: home, object: next, old, takes: subresource === '', dryRun }
   return deps.ledger.run<Result>(claiming, async () => {
     const prepared = prepare(targetOf(ruled, subresource), next, old, ctx)
-    await admit(deps.plugins, 'validate', { ...about, object: isRuledHere ? prepared : await toServed(resource, prepared) })
+    await admit(deps.plugins, 'validate', { object: isRuledHere ? prepared : await toServed(resource, prepared), ...about })
     const object = home === ruled ? prepared : await toStored(resource, prepared, ctx)
     const swapped = await swap(deps, { resource: home, dryRun }, { key: version.key, version, object, stored })
     if (!swapped) return undefined

@@ -54,7 +54,7 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
       name: candidate.metadata.name ?? '',
       requestName: call.name,
     } as const
-    const about = { ...attributes, object: candidate, old: undefined, dryRun: options.dryRun, ctx }
+    const about = { object: candidate, old: undefined, dryRun: options.dryRun, ctx, ...attributes }
     resource.def.custom?.beforeCreate?.(candidate.metadata.name ?? '')
     // What plugins add is nobody's: the creator owns what it sent.
     const own = () => (creation.own ? creation.own(candidate) : ownCreated(resource, candidate, { options, ctx }))

@@ -59,9 +59,9 @@ async function attemptRemoval(deps: Deps, removal: Removal, version: Version): P
     object: undefined,
     old: resource.hub ? await toServed(resource, stored) : stored,
   } as const
-  await admit(deps.plugins, 'mutate', { ...about, dryRun: options.dryRun, ctx })
+  await admit(deps.plugins, 'mutate', { dryRun: options.dryRun, ctx, ...about })
   checkDeletable(resource, stored, ctx)
-  await admit(deps.plugins, 'validate', { ...about, dryRun: options.dryRun, ctx })
+  await admit(deps.plugins, 'validate', { dryRun: options.dryRun, ctx, ...about })
   const plan = planDeletion(resource, stored, { options, ctx })
   if (plan.step === 'wait')
     return { form: 'object', code: codeOf(options), resource, json: await servedJson(resource, version.json), warnings: [] }

@@ -14,14 +14,14 @@ type About = { readonly options: WriteOptions; readonly ctx: CallContext }
 
 /** A create owns all it sets; a message that is answered is owned by its sender like an object, through the path it was sent to. */
 export function ownCreated(resource: Resource, object: AnyObject, { subresource = '', ...about }: About & { subresource?: string }): void {
-  const entries = trackUpdate({ ...writeOf({ resource, subresource }, about), live: undefined, next: object as unknown as JsonObject })
+  const entries = trackUpdate({ live: undefined, next: object as unknown as JsonObject, ...writeOf({ resource, subresource }, about) })
   setManagers(object, entries)
 }
 
 /** A change owns what it changed, and nobody else does any longer. */
 export function ownChanged(call: Call, { sent, stored, ...about }: About & { sent: AnyObject; stored: AnyObject }): void {
   const write = writeOf(call, about)
-  setManagers(sent, trackUpdate({ ...write, live: stored as unknown as JsonObject, next: sent as unknown as JsonObject }))
+  setManagers(sent, trackUpdate({ live: stored as unknown as JsonObject, next: sent as unknown as JsonObject, ...write }))
 }
 
 /** What the patch layer needs to know of a write through one of a kind's paths. */

@@ -47,7 +47,7 @@ function patchedObject(
   { body, options, stored, ctx }: { body: Body; options: WriteOptions; stored: AnyObject; ctx: CallContext },
 ) {
   const { value, ...patch } = patchValue(call.resource, body, stored as unknown as Json)
-  const { object, warnings } = conformPatched(call.resource, value, { ...patch, validation: options.fieldValidation })
+  const { object, warnings } = conformPatched(call.resource, value, { validation: options.fieldValidation, ...patch })
   checkIdentity(call, object)
   setDefaults(call.resource, object, ctx)
   return { object, warnings }

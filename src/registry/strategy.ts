@@ -87,7 +87,7 @@ export function validateUpdate(
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     () => transition?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, view?.validate && subresource),
-    () => rules.validate?.(object, at, { ...ctx, old }),
+    () => rules.validate?.(object, at, { old, ...ctx }),
   )
   refuse(resource, object, errors)
 }
