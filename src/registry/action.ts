@@ -7,10 +7,10 @@ import { notFound, notImplemented } from '../schema/status-error.ts'
 import type { Call, CallContext, Result, SuccessStatus } from './api.ts'
 import { change, decodeStored } from './change.ts'
 import { settleNamespace } from './create.ts'
-import { decodeObject } from './decode.ts'
+import { decodeObject, type Expected } from './decode.ts'
 import { checkPreconditions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
-import { deleteOptions, type WriteOptions, writeOptions } from './options.ts'
+import { type DeleteBody, deleteOptions, type WriteOptions, writeOptions } from './options.ts'
 import { ownChanged, ownCreated } from './ownership.ts'
 import { sentForm } from './stored-form.ts'
 import { setDefaults } from './strategy.ts'
@@ -19,13 +19,13 @@ const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, st
 
 export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const action = call.resource.def.subresources!.actions![call.subresource]!
-  const sent = writeOptions(call.query, 'CreateOptions')
+  const sent = writeOptions(call.query, 'CreateOptions', ctx)
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const message = messageOf(action, ctx.groupDomain)
-  const { object: input, warnings } = decodeObject(message, body, sent.fieldValidation)
+  const { object: input, warnings } = decodeObject(expectedOf(action, message), body, sent.fieldValidation)
   if (action.answers) return answer(deps, { call, ctx, options: sent }, { action, message, input, warnings })
   // A message that deletes carries the options of the deletion, which may be a dry run as well.
-  const deletion = deleteOptions(call.query, (input['deleteOptions'] as Parameters<typeof deleteOptions>[1]) ?? {})
+  const deletion = deleteOptions(call.query, (input['deleteOptions'] as DeleteBody | undefined) ?? {}, ctx)
   const options = { ...sent, dryRun: sent.dryRun || deletion.dryRun }
   if (action.consent) await obtainConsent(deps, { call, ctx, options }, { consent: action.consent, input: input as Envelope })
   let deletes = false
@@ -116,6 +116,10 @@ export function askedOf({ access }: Deps, { resource, subresource }: Call, ctx: 
       return ctx.signal
     },
   }
+}
+
+function expectedOf({ input: { alsoVersions = [] } }: Action<AnyObject>, { type, def, kind, apiVersion, group }: Resource): Expected {
+  return { type, def, kind, apiVersion, alsoVersions: alsoVersions.map(version => (group === '' ? version : `${group}/${version}`)) }
 }
 
 const messages = new WeakMap<Action<any>, Resource>()

@@ -19,7 +19,7 @@ const NAME_ATTEMPTS = 8
 const LONGEST_PREFIX = 58
 
 export async function create(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const options = writeOptions(call.query, 'CreateOptions')
+  const options = writeOptions(call.query, 'CreateOptions', ctx)
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const { object, warnings } = decodeObject(call.resource, body, options.fieldValidation)
   setDefaults(call.resource, object, ctx)

@@ -5,7 +5,7 @@ import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { Secret } from '../kinds/core/secret.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { resourceOf } from '../schema/resource.ts'
-import { claimedVersion, decodeObject, loadYaml } from './decode.ts'
+import { decodeObject, loadYaml } from './decode.ts'
 
 const secrets = resourceOf(Secret, 'k8s.io')
 const message = toProtobuf(secrets.type, { metadata: { name: 'a' }, data: { k: 'dg==' }, type: 'Opaque' })
@@ -39,21 +39,25 @@ test('broken protobuf is a bad request that says what is broken', () => {
   assert.throws(() => decode(Buffer.alloc(0)), { code: 400 })
 })
 
-test('the version a body claims is found in any form', () => {
-  const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType }
+test('a body may say that it is of one of several versions, in any form', () => {
+  const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType, alsoVersions: ['apps/v1'] }
   const options = toProtobuf(DeleteOptionsType, { gracePeriodSeconds: 0, propagationPolicy: 'Orphan', preconditions: { uid: 'u' } })
   const bytes = envelope({ kind: 'DeleteOptions', apiVersion: 'apps/v1' }, options)
-  assert.equal(claimedVersion(expected, { mediaType: PROTOBUF, bytes }), 'apps/v1')
-  assert.equal(claimedVersion(expected, { mediaType: 'application/json', bytes: Buffer.from('{"apiVersion":"apps/v1"}') }), 'apps/v1')
-  assert.equal(claimedVersion(expected, { mediaType: 'application/json', bytes: Buffer.from('{}') }), '')
-  const { object } = decodeObject({ ...expected, apiVersion: 'apps/v1' }, { mediaType: PROTOBUF, bytes }, 'Ignore')
+  const { object } = decodeObject(expected, { mediaType: PROTOBUF, bytes }, 'Ignore')
   assert.deepEqual({ ...object }, {
     kind: 'DeleteOptions',
-    apiVersion: 'apps/v1',
+    apiVersion: 'v1',
     gracePeriodSeconds: 0,
     preconditions: { uid: 'u' },
     propagationPolicy: 'Orphan',
   } as object)
+  const json = (text: string) => decodeObject(expected, { mediaType: 'application/json', bytes: Buffer.from(text) }, 'Strict').object
+  for (const version of ['', 'v1', 'apps/v1']) assert.equal(json(`{"apiVersion":"${version}"}`).apiVersion, 'v1')
+  assert.throws(() => json('{"apiVersion":"apps/v2"}'), {
+    code: 400,
+    message:
+      'DeleteOptions in version "v2" cannot be handled as a DeleteOptions: no kind "DeleteOptions" is registered for version "apps/v2" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+  })
 })
 
 test('fields that YAML says twice are told by their line, before those that are unknown', async () => {

@@ -26,7 +26,12 @@ export function yaml(): Yaml {
 }
 
 /** What a body is expected to be. */
-export type Expected = Conforming & { readonly kind: string; readonly apiVersion: string }
+export type Expected = Conforming & {
+  readonly kind: string
+  readonly apiVersion: string
+  /** Other versions that a body may say it is of; it is read as the expected one. */
+  readonly alsoVersions?: readonly string[]
+}
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
 /** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
@@ -74,13 +79,6 @@ export function parseBody(expected: Expected, { mediaType, bytes }: { mediaType:
   }
 }
 
-/** The apiVersion that a body claims for itself; empty when it claims none. */
-export function claimedVersion(expected: Expected, source: { mediaType: string; bytes: Uint8Array }): string {
-  if (source.mediaType === PROTOBUF) return openBody(expected, source.bytes).apiVersion
-  const { value } = parseBody(expected, source)
-  return isObject(value) && typeof value['apiVersion'] === 'string' ? value['apiVersion'] : ''
-}
-
 /** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to tell of. */
 function readProtobuf(expected: Expected, bytes: Uint8Array): ParsedBody {
   const { kind, apiVersion, raw } = openBody(expected, bytes)
@@ -111,7 +109,7 @@ function recognise(expected: Expected, value: { readonly [key: string]: Json }):
   const apiVersion = typeof value['apiVersion'] === 'string' && value['apiVersion'] !== '' ? value['apiVersion'] : expected.apiVersion
   const kind = typeof value['kind'] === 'string' && value['kind'] !== '' ? value['kind'] : expected.kind
   const version = apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
-  if (apiVersion !== expected.apiVersion)
+  if (apiVersion !== expected.apiVersion && !expected.alsoVersions?.includes(apiVersion))
     throw badRequest(
       `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
     )

@@ -1,13 +1,13 @@
 /** Delete collection: each selected object by the rules of a single delete. */
 import type { Version } from '../cache/version.ts'
 import { invalid, refTo } from '../schema/refs.ts'
-import { invalidObject, StatusError } from '../schema/status-error.ts'
+import { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readOptions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { servedList } from './forms.ts'
 import { listVersions } from './list.ts'
-import { type DeleteOptions, listOptions } from './options.ts'
+import { type DeleteOptions, listOptions, refuse } from './options.ts'
 
 /** Deletions under way at once: enough to share commits, few enough not to crowd out others. */
 const WORKERS = 32
@@ -15,7 +15,7 @@ const WORKERS = 32
 export async function removeCollection(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const selected = listOptions(call.query, ctx)
   const options = readOptions(call, ctx)
-  refuseUnsafe(options)
+  refuseUnsafe(options, ctx)
   const { versions, meta } = await listVersions(deps, call, { options: selected, ctx })
   const queue = versions.values()
   // An object that cannot be deleted keeps its worker from going on, not the others; the answer comes when all are done.
@@ -42,9 +42,9 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
 }
 
 /** Objects that cannot be read are deleted one by one, by somebody who names them. */
-function refuseUnsafe({ ignoreReadErrors }: DeleteOptions): void {
+function refuseUnsafe({ ignoreReadErrors }: DeleteOptions, { groupDomain }: CallContext): void {
   if (!ignoreReadErrors) return
   const at = refTo({ ignoreStoreReadErrorWithClusterBreakingPotential: true }).ignoreStoreReadErrorWithClusterBreakingPotential
   const error = invalid(at, 'is not allowed with DELETECOLLECTION, try again after removing the option')
-  throw invalidObject({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [error])
+  refuse({ groupDomain, kind: 'DeleteOptions' }, [error])
 }

@@ -11,7 +11,7 @@ import { conflict, invalidObject } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { untilDecided } from './attempts.ts'
 import { decodeStored } from './change.ts'
-import { claimedVersion, decodeObject } from './decode.ts'
+import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { servedJson, storedResource, toServed } from './forms.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
@@ -26,15 +26,18 @@ export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<
 export function readOptions(call: Call, ctx: CallContext): DeleteOptions {
   const { body } = ctx
   const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType }
-  const sent = body && body.bytes.length > 0 ? decodeDeleteOptions(expected, body, call) : undefined
-  return deleteOptions(call.query, sent)
+  const sent = body && body.bytes.length > 0 ? decodeDeleteOptions(expected, body, { call, ctx }) : undefined
+  return deleteOptions(call.query, sent, ctx)
 }
 
 /** Clients send DeleteOptions in the version of the object, of the meta group, or of nothing at all. */
-function decodeDeleteOptions(expected: Parameters<typeof decodeObject>[0], body: NonNullable<CallContext['body']>, call: Call): DeleteBody {
-  const claimed = claimedVersion(expected, body)
-  const apiVersion = [call.resource.apiVersion, 'meta.k8s.io/v1'].includes(claimed) ? claimed : expected.apiVersion
-  return decodeObject({ ...expected, apiVersion }, body, 'Ignore').object as DeleteBody
+function decodeDeleteOptions(
+  expected: Expected,
+  body: NonNullable<CallContext['body']>,
+  { call, ctx }: { call: Call; ctx: CallContext },
+): DeleteBody {
+  const alsoVersions = [call.resource.apiVersion, `meta.${ctx.groupDomain}/v1`, 'meta.k8s.io/v1']
+  return decodeObject({ ...expected, alsoVersions }, body, 'Ignore').object as DeleteBody
 }
 
 export type Removal = { readonly call: Call; readonly ctx: CallContext; readonly options: DeleteOptions }

@@ -12,11 +12,14 @@ export type WriteOptions = {
   readonly force: boolean | undefined
 }
 
+/** What options are read under: errors about them name the group of their kinds, which is of the server's domain. */
+type Reading = { readonly groupDomain: string }
+
 /** Options of create, replace and patch; `kind` names them in errors. */
 export function writeOptions(
   query: URLSearchParams,
   kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
-  isApply = false,
+  { groupDomain, isApply = false }: Reading & { readonly isApply?: boolean },
 ): WriteOptions {
   const dryRun = query.getAll('dryRun')
   const fieldManager = query.get('fieldManager') ?? ''
@@ -30,7 +33,7 @@ export function writeOptions(
   }
   errors.push(...validateFieldManager(fieldManager, at.fieldManager), ...dryRunErrors(dryRun))
   if (!FIELD_VALIDATION.includes(fieldValidation)) errors.push(unsupported(at.fieldValidation, ...FIELD_VALIDATION))
-  refuse(kind, errors)
+  refuse({ groupDomain, kind }, errors)
   return {
     dryRun: dryRun.length > 0,
     fieldManager,
@@ -59,7 +62,7 @@ export type DeleteBody = {
 }
 
 /** A delete says what it wants in its body or, without one, in the query. */
-export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefined): DeleteOptions {
+export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefined, { groupDomain }: Reading): DeleteOptions {
   const sent: DeleteBody = body ?? {
     dryRun: query.getAll('dryRun'),
     ...present('gracePeriodSeconds', integer(query, 'gracePeriodSeconds')),
@@ -77,7 +80,7 @@ export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefin
     errors.push(unsupported(at.propagationPolicy, ...PROPAGATION, 'nil'))
   errors.push(...dryRunErrors(dryRun))
   if (ignoreReadErrors) errors.push(...unsafeDeleteErrors(sent, at.ignoreStoreReadErrorWithClusterBreakingPotential))
-  refuse('DeleteOptions', errors)
+  refuse({ groupDomain, kind: 'DeleteOptions' }, errors)
   return {
     dryRun: dryRun.length > 0,
     gracePeriodSeconds,
@@ -109,7 +112,8 @@ export type ListOptions = {
   readonly continue: string
   readonly resourceVersion: string
   readonly match: '' | 'Exact' | 'NotOlderThan'
-  readonly timeoutSeconds: number | undefined
+  /** How long a watch may last, in milliseconds; below zero it is over before it begins. Undefined leaves it to the server. */
+  readonly timeoutMs: number | undefined
   readonly bookmarks: boolean
   readonly sendInitialEvents: boolean | undefined
 }
@@ -118,7 +122,10 @@ export type ListOptions = {
  * Options of list, watch and delete collection. What may go together depends on the parameter `watch` alone: a watch by its
  * path is checked as a list, and sends the objects that are there without being asked for initial events.
  */
-export function listOptions(query: URLSearchParams, { gate }: { readonly gate: (name: string) => boolean }): ListOptions {
+export function listOptions(
+  query: URLSearchParams,
+  { gate, groupDomain }: Reading & { readonly gate: (name: string) => boolean },
+): ListOptions {
   const mayBegin = gate('WatchList')
   const isWatch = flag(query, 'watch') === true
   const resourceVersion = query.get('resourceVersion') ?? ''
@@ -126,14 +133,14 @@ export function listOptions(query: URLSearchParams, { gate }: { readonly gate: (
   const limit = integer(query, 'limit') ?? 0
   let sendInitialEvents = flag(query, 'sendInitialEvents')
   let match = query.get('resourceVersionMatch') ?? ''
-  const timeoutSeconds = integer(query, 'timeoutSeconds')
+  const timeoutSeconds = int64(query, 'timeoutSeconds')
   // A watch that names no version starts with the objects that are there.
   if (mayBegin && isWatch && sendInitialEvents === undefined && match === '' && (resourceVersion === '' || resourceVersion === '0')) {
     sendInitialEvents = true
     match = 'NotOlderThan'
   }
   const asked = { match, resourceVersion, token, sendInitialEvents, mayBegin }
-  refuse('ListOptions', isWatch ? [...watchErrors(asked)] : [...listErrors(asked)])
+  refuse({ groupDomain, kind: 'ListOptions' }, isWatch ? [...watchErrors(asked)] : [...listErrors(asked)])
   return {
     labelSelector: query.get('labelSelector') ?? '',
     fieldSelector: query.get('fieldSelector') ?? '',
@@ -142,7 +149,7 @@ export function listOptions(query: URLSearchParams, { gate }: { readonly gate: (
     continue: token,
     resourceVersion,
     match: match as ListOptions['match'],
-    timeoutSeconds,
+    timeoutMs: timeoutSeconds === undefined ? undefined : durationMs(timeoutSeconds),
     bookmarks: flag(query, 'allowWatchBookmarks') === true,
     sendInitialEvents,
   }
@@ -188,8 +195,9 @@ function dryRunErrors(dryRun: readonly string[]): FieldError[] {
   return dryRun.every(value => value === 'All') ? [] : [unsupported(refTo({ dryRun }).dryRun, 'All')]
 }
 
-function refuse(kind: string, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
+/** Refuses options that are not valid. */
+export function refuse({ groupDomain, kind }: Reading & { readonly kind: string }, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidObject({ group: `meta.${groupDomain}`, kind }, '', errors)
 }
 
 /** Absent is undefined; anything but `false` and `0` is true, also nothing: so Kubernetes reads booleans in queries. */
@@ -201,17 +209,29 @@ function flag(query: URLSearchParams, name: string): boolean | undefined {
 
 const INT64 = 2n ** 63n
 
-function integer(query: URLSearchParams, name: string): number | undefined {
+function int64(query: URLSearchParams, name: string): bigint | undefined {
   const text = query.get(name)
   if (text === null) return undefined
   const refused = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`)
   if (!/^[+-]?\d+$/.test(text)) throw refused('invalid syntax')
-  const value = Number(text)
-  if (Number.isSafeInteger(value)) return value
-  const exact = BigInt(text.replace('+', ''))
-  if (exact >= INT64 || exact < -INT64) throw refused('value out of range')
-  // Nothing here counts that far.
-  return exact > 0 ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER
+  const value = BigInt(text.replace('+', ''))
+  if (value >= INT64 || value < -INT64) throw refused('value out of range')
+  return value
+}
+
+const LEAST = BigInt(Number.MIN_SAFE_INTEGER)
+const MOST = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** A number that nothing here counts to the end of: what is beyond exact numbers is the farthest of them. */
+function integer(query: URLSearchParams, name: string): number | undefined {
+  const value = int64(query, name)
+  return value === undefined ? undefined : Number(value < LEAST ? LEAST : value > MOST ? MOST : value)
+}
+
+/** Zero seconds are none. Kubernetes counts nanoseconds in 64 bits, so some hundreds of years are less than nothing. */
+function durationMs(seconds: bigint): number | undefined {
+  const nanoseconds = BigInt.asIntN(64, seconds * 1_000_000_000n)
+  return nanoseconds === 0n ? undefined : Number(nanoseconds) / 1e6
 }
 
 const present = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>

@@ -31,7 +31,7 @@ export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   if (call.resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   const isApply = body.mediaType === APPLY_PATCH
-  const options = writeOptions(call.query, 'PatchOptions', isApply)
+  const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
   if (isApply) return applyPatch(deps, { call, ctx, options, bytes: body.bytes })
   return change(deps, {
     call,

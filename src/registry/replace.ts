@@ -12,7 +12,7 @@ import { setDefaults } from './strategy.ts'
 
 export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource, subresource } = call
-  const options = writeOptions(call.query, 'UpdateOptions')
+  const options = writeOptions(call.query, 'UpdateOptions', ctx)
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const decode = () => {
     const decoded = decodeObject(resource, body, options.fieldValidation)

@@ -34,7 +34,7 @@ export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promi
 }
 
 export function replaceScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const options = writeOptions(call.query, 'UpdateOptions')
+  const options = writeOptions(call.query, 'UpdateOptions', ctx)
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const { object, warnings } = decodeObject(SCALE, body, options.fieldValidation)
   checkIdentity(call, object)
@@ -46,7 +46,7 @@ export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Prom
   if (call.resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   const isApply = body.mediaType === APPLY_PATCH
-  const options = writeOptions(call.query, 'PatchOptions', isApply)
+  const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
   const writing: Resize = { call, ctx, options }
   return resize(deps, writing, live => {
     const { value, managers, ...patch } = isApply

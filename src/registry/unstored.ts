@@ -26,7 +26,7 @@ export async function accept(deps: Deps, call: Call, ctx: CallContext): Promise<
 async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
   const asked = askedOf(deps, call, ctx)
-  const options = writeOptions(call.query, 'CreateOptions')
+  const options = writeOptions(call.query, 'CreateOptions', ctx)
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const { object, warnings } = decodeObject(resource, body, options.fieldValidation)
   setDefaults(resource, object, ctx)

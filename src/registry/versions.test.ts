@@ -99,6 +99,8 @@ const LISTS: readonly (readonly [query: string, answer: string])[] = [
   ['sendInitialEvents=false&resourceVersion=2&resourceVersionMatch=NotOlderThan', '422 Invalid'],
   ['allowWatchBookmarks=true&timeoutSeconds=1', 'ab bb cr dr @7'],
   ['timeoutSeconds=soon', '400 BadRequest'],
+  ['timeoutSeconds=-1', 'ab bb cr dr @7'],
+  ['timeoutSeconds=9223372036854775808', '400 BadRequest'],
   ['fieldSelector=spec.size%3D1', '400 BadRequest'],
   ['shardSelector=anything', 'ab bb cr dr @7'],
 ]
@@ -180,11 +182,21 @@ const WATCHES: readonly (readonly [query: string, answer: string])[] = [
   ['watch=true&fieldSelector=metadata.namespace%3Delsewhere', ''],
   ['watch=true&fieldSelector=spec.size%3D1', '400 BadRequest'],
   ['watch=true&timeoutSeconds=x', '400 BadRequest'],
+  ['watch=true&timeoutSeconds=0', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&timeoutSeconds=-1', 'nothing'],
+  ['watch=true&timeoutSeconds=-9223372036854775808', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&timeoutSeconds=9223372036', '+a6 +b7 +c4 +d5 ~c8 -d9'],
+  ['watch=true&timeoutSeconds=9223372037', 'nothing'],
+  ['watch=true&timeoutSeconds=9223372036854775807', 'nothing'],
+  ['watch=true&timeoutSeconds=9223372036854775808', '400 BadRequest'],
+  ['watch=true&timeoutSeconds=-1&resourceVersion=4', 'nothing'],
+  ['watch=true&timeoutSeconds=-1&resourceVersion=abc', '400 BadRequest'],
 ]
 
 const SIGNS = { ADDED: '+', MODIFIED: '~', DELETED: '-', BOOKMARK: '!' }
 
 function seen({ events, ended }: Recorder): string {
+  if (ended && !ended.error) return 'nothing'
   if (ended?.error) return `${ended.error.code} ${ended.error.reason}`
   return events.map(e => `${SIGNS[e.type]}${e.type === 'BOOKMARK' ? '' : e.path.split('/')[1]}${e.revision}`).join(' ')
 }
@@ -266,6 +278,7 @@ const DELETIONS: readonly (readonly [query: string, answer: string, left: string
   ['resourceVersionMatch=Exact', '422 Invalid', 'a b c d'],
   ['sendInitialEvents=true', '422 Invalid', 'a b c d'],
   ['gracePeriodSeconds=0&timeoutSeconds=5', 'ab bb cr dr @7', ''],
+  ['timeoutSeconds=-5', 'ab bb cr dr @7', ''],
   ['gracePeriodSeconds=x', '400 BadRequest', 'a b c d'],
   ['propagationPolicy=Background', 'ab bb cr dr @7', ''],
   ['propagationPolicy=Foreground', 'ab bb cr dr @7', 'a b c d'],

@@ -18,12 +18,13 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   const options = listOptions(call.query, ctx)
   const { selection } = selectionOf(call, options, ctx)
   const asked = parseRevision(options.resourceVersion)
-  const { bookmarks, sendInitialEvents } = options
+  const { bookmarks, sendInitialEvents, timeoutMs = randomTimeout() } = options
+  if (timeoutMs < 0) return { form: 'watch', resource, stream: ended() }
   const initial = sendInitialEvents ?? asked === 0
   if (initial) {
     // Once a watch is understood, what goes wrong is an event of it.
     const failure = await waitForRevision(deps.caches, asked, ctx.signal)
-    if (failure) return { form: 'watch', resource, stream: failed(failure) }
+    if (failure) return { form: 'watch', resource, stream: ended(failure) }
   }
   const from = initial || asked === 0 ? deps.caches.revision : asked
   const stream = deps.caches.watch(resource, {
@@ -31,7 +32,7 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
     from,
     initial,
     bookmarks,
-    timeoutMs: timeoutOf(options.timeoutSeconds),
+    timeoutMs: Math.min(timeoutMs, LONGEST_TIMER_MS),
     ...(sendInitialEvents &&
       bookmarks && {
         afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
@@ -40,9 +41,6 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   return { form: 'watch', resource, stream: servedStream(resource, stream) }
 }
 
-const failed = (error: StatusError): WatchStream => ({ open: sink => sink.end(error), close() {} })
+const ended = (error?: StatusError): WatchStream => ({ open: sink => sink.end(error), close() {} })
 
-function timeoutOf(seconds: number | undefined): number {
-  if (seconds !== undefined && seconds > 0) return Math.min(seconds * 1000, LONGEST_TIMER_MS)
-  return SHORTEST_MS * (1 + Math.random())
-}
+const randomTimeout = () => SHORTEST_MS * (1 + Math.random())

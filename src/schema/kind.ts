@@ -72,7 +72,14 @@ export interface View<O> {
  * may refuse by throwing a StatusError.
  */
 export interface Action<O, I = any> {
-  readonly input: { readonly group: string; readonly version: string; readonly kind: string; readonly type: Type<I, boolean> }
+  readonly input: {
+    readonly group: string
+    readonly version: string
+    /** Versions that say the same in the same fields and are taken as well. */
+    readonly alsoVersions?: readonly string[]
+    readonly kind: string
+    readonly type: Type<I, boolean>
+  }
   readonly verbs: readonly ['create']
   /** Changes a copy of what is stored and returns it, or `delete` to store the changed copy and then delete it with the options of the message. */
   readonly act?: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'

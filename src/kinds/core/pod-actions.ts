@@ -35,7 +35,7 @@ export const binding: Action<PodObject, Binding> = {
 
 /** Deletes a pod on behalf of somebody who makes room, and says so in its conditions. */
 export const eviction: Action<PodObject, Eviction> = {
-  input: { group: 'policy', version: 'v1', kind: 'Eviction', type: Eviction },
+  input: { group: 'policy', version: 'v1', alsoVersions: ['v1beta1'], kind: 'Eviction', type: Eviction },
   verbs: ['create'],
   consent: {
     kind: PodDisruptionBudget,

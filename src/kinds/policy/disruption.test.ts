@@ -111,3 +111,22 @@ test('of two evictions at once one gets the last disruption', async () => {
   const codes = await Promise.all(['i1', 'i2', 'i3'].map(async name => (await evict(name)).code))
   assert.deepEqual(codes.sort(), [201, 429, 429])
 })
+
+test('an eviction may be of the version that it had first', async () => {
+  const send = (apiVersion: string, name: string) =>
+    bench.send(`POST pods/${name}/eviction?fieldValidation=Strict`, { apiVersion, kind: 'Eviction', metadata: { name } })
+  for (const apiVersion of ['policy/v1beta1', 'policy/v1', '']) {
+    await runPod('k1', { app: 'k' })
+    assert.equal((await send(apiVersion, 'k1')).code, 201, apiVersion)
+    assert.equal((await bench.send('GET pods/k1')).code, 404)
+  }
+  const { code, body } = await send('policy/v2', 'k1')
+  assert.deepEqual(
+    [code, body.message],
+    [
+      400,
+      'Eviction in version "v2" cannot be handled as a Eviction: no kind "Eviction" is registered for version "policy/v2" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+    ],
+  )
+  assert.equal((await send('policy/v1beta1', 'nobody')).code, 404)
+})
