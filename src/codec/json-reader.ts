@@ -1,6 +1,7 @@
 // The exact JSON reader: Go's grammar and error texts, duplicate keys with their paths, 64-bit integers kept.
 
 import { type Duplicate, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { NumberRangeError, writtenNumber } from '../lib/written-number.ts'
 
 /** How deep arrays and objects may nest; far below what would exhaust the stack of any later walk. */
 export const MAX_DEPTH = 1000
@@ -22,15 +23,21 @@ export class JsonError extends Error {
   }
 }
 
+/** A document that is JSON, with a number that no double can hold. */
+export class JsonRangeError extends JsonError {}
+
 /** A parsed document and the keys it gave more than once, in document order. */
 export interface Parsed {
   readonly value: Json
   readonly duplicates: readonly Duplicate[]
 }
 
+/** How numbers are read: `values` as the doubles and integers of 64 bits that Go makes of them where it knows no type, `written` for a type to decide. */
+export type Numbers = 'values' | 'written'
+
 /** Reads one JSON document exactly; throws JsonError. */
-export function readJson(text: string): Parsed {
-  const reader = new Reader(text)
+export function readJson(text: string, numbers: Numbers = 'values'): Parsed {
+  const reader = new Reader(text, numbers)
   const value = reader.document()
   return { value, duplicates: reader.duplicates }
 }
@@ -47,13 +54,15 @@ const COLON = 0x3a
 class Reader {
   readonly duplicates: Duplicate[] = []
   readonly #text: string
+  readonly #numbers: Numbers
   #at = 0
   /** Keys and indices from the root to the value being read. */
   readonly #path: (string | number)[] = []
   readonly #reported = new Set<string>()
 
-  constructor(text: string) {
+  constructor(text: string, numbers: Numbers) {
     this.#text = text
+    this.#numbers = numbers
   }
 
   document(): Json {
@@ -202,7 +211,7 @@ class Reader {
     return value
   }
 
-  #number(first: number): number | bigint {
+  #number(first: number): Json {
     const start = this.#at
     let code = first === 0x2d ? this.#next() : first
     if (!isDigit(code)) throw this.#unexpected('in numeric literal')
@@ -217,8 +226,13 @@ class Reader {
     }
     const literal = this.#text.slice(start, this.#at)
     const value = Number(literal)
-    if (integer && !Number.isSafeInteger(value) && literal.length <= MAX_INTEGER_LENGTH) return BigInt(literal)
-    if (!Number.isFinite(value)) throw this.#error(`json: cannot unmarshal number ${literal} into Go value of type float64`)
+    if (integer && Number.isSafeInteger(value)) return value
+    if (integer && literal.length <= MAX_INTEGER_LENGTH) {
+      const exact = BigInt(literal)
+      if (BigInt.asIntN(64, exact) === exact) return exact
+    }
+    if (this.#numbers === 'written') return writtenNumber(literal)
+    if (!Number.isFinite(value)) throw new JsonRangeError(new NumberRangeError(literal).message, this.#offset())
     return value
   }
 
@@ -259,7 +273,11 @@ class Reader {
   }
 
   #error(message: string): JsonError {
-    return new JsonError(message, Buffer.byteLength(this.#text.slice(0, this.#at)))
+    return new JsonError(message, this.#offset())
+  }
+
+  #offset(): number {
+    return Buffer.byteLength(this.#text.slice(0, this.#at))
   }
 }
 

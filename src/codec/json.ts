@@ -1,33 +1,36 @@
 // JSON in and out: JSON.parse when a scan proves it exact, the exact reader otherwise.
 
 import type { Json } from '../lib/json-value.ts'
-import { MAX_DEPTH, type Parsed, readJson } from './json-reader.ts'
+import { writtenText } from '../lib/written-number.ts'
+import { MAX_DEPTH, type Numbers, type Parsed, readJson } from './json-reader.ts'
 
-export { JsonError, MAX_DEPTH, type Parsed } from './json-reader.ts'
+export { JsonError, JsonRangeError, MAX_DEPTH, type Parsed } from './json-reader.ts'
 
 /**
  * Parses one JSON document as the API server does: the last of duplicate keys wins and each is reported, integers past
- * 2^53 are bigints, broken UTF-8 and surrogates become U+FFFD. Throws JsonError with Go's message.
+ * 2^53 are bigints, broken UTF-8 and surrogates become U+FFFD. Throws JsonError with Go's message. Written numbers are for those
+ * who conform the value to a type at once, and know how to `settleNumbers`.
  */
-export function parseJson(source: string | Uint8Array): Parsed {
+export function parseJson(source: string | Uint8Array, { numbers = 'values' }: { readonly numbers?: Numbers } = {}): Parsed {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
-  const members = countMembers(text)
-  if (members < 0) return readJson(text)
+  const members = countMembers(text, numbers)
+  if (members < 0) return readJson(text, numbers)
   let value: Json
   try {
     value = JSON.parse(text) as Json
   } catch {
-    return readJson(text)
+    return readJson(text, numbers)
   }
   // Fewer members in the value than in the text means that keys were repeated.
-  return countKeys(value) === members ? { value, duplicates: NO_DUPLICATES } : readJson(text)
+  return countKeys(value) === members ? { value, duplicates: NO_DUPLICATES } : readJson(text, numbers)
 }
 
 const NO_DUPLICATES: Parsed['duplicates'] = []
 
 /** Colons outside strings, or -1 when the document holds something JSON.parse would read inexactly or too deep. */
-function countMembers(text: string): number {
+function countMembers(text: string, numbers: Numbers): number {
   const end = text.length
+  const point = numbers === 'written' ? 0x2e : -1
   let members = 0
   let depth = 0
   for (let i = 0; i < end; i++) {
@@ -50,8 +53,8 @@ function countMembers(text: string): number {
       const start = i
       let next = text.charCodeAt(i + 1)
       while (next >= 0x30 && next <= 0x39) next = text.charCodeAt(++i + 1)
-      // Sixteen digits may be past the safe range; an exponent may overflow.
-      if (i - start >= 15 || (next | 0x20) === 0x65) return -1
+      // Sixteen digits may be past the safe range; an exponent may overflow; a fraction may have to stay as it was written.
+      if (i - start >= 15 || (next | 0x20) === 0x65 || next === point) return -1
     }
   }
   return members
@@ -99,10 +102,13 @@ export function stringifyPretty(value: Json): string {
   }
 }
 
-/** Writes a value that holds bigints; `line` is what starts a line at the current depth, empty for compact text. */
+/** The compact JSON text of a value that may hold numbers as they were written. */
+export const showJson = (value: Json): string => write(value, '', '')
+
+/** Writes a value that JSON.stringify cannot; `line` is what starts a line at the current depth, empty for compact text. */
 function write(value: Json, indent: string, line: string): string {
   if (typeof value === 'bigint') return value.toString()
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null) return writtenText(value) ?? JSON.stringify(value)
   const inner = line + indent
   if (Array.isArray(value)) {
     if (value.length === 0) return '[]'

@@ -265,3 +265,31 @@ test('an object does not grow without end, however it is changed', async t => {
   assert.deepEqual(codes, [200, 200, 200, 413])
   assert.equal((await send(`PATCH ${widgets('/a')}`, { spec: { notes: null } })).code, 200)
 })
+
+test('where the schema says integer, a whole number is one however it is written', async t => {
+  const { send, define } = await openCustomBench(t)
+  await define(widgetDefinition([{ spec: { size: { type: 'integer' }, share: { type: 'number' } } }]))
+  const body = (name: string, spec: string) =>
+    `{"apiVersion":"stable.example.com/v1","kind":"Widget","metadata":{"name":"${name}"},"spec":${spec}}`
+  const made = await send(`POST ${widgets()}`, body('a', '{"size":1.0,"share":-0}'))
+  assert.deepEqual(made.body.spec, { size: 1, share: 0 })
+  const patch = (text: string, type: string) => send(`PATCH ${widgets('/a')}`, text, { type })
+  assert.equal((await patch('{"spec":{"size":2e3}}', 'application/merge-patch+json')).body.spec.size, 2000)
+  const replace = '[{"op":"replace","path":"/spec/size","value":3.0}]'
+  assert.equal((await patch(replace, 'application/json-patch+json')).body.spec.size, 3)
+  const notWhole =
+    'Widget.stable.example.com "b" is invalid: [spec.size: Invalid value: "number": spec.size in body must be of type integer: "number", <nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.size]'
+  const answers = []
+  for (const spec of ['{"size":1.5}', '{"size":9223372036854775808}', '{"size":1e400}'])
+    answers.push(await send(`POST ${widgets()}`, body('b', spec)))
+  assert.deepEqual(
+    answers.map(({ code, body: { message } }) => [code, message]),
+    [
+      [422, notWhole],
+      [422, notWhole],
+      [400, 'Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number 1e400 into Go value of type float64'],
+    ],
+  )
+  const huge = await send(`POST ${widgets()}`, body('c', '{"share":9223372036854775808}'))
+  assert.equal(huge.body.spec.share, 9223372036854776000)
+})

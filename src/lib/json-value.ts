@@ -46,7 +46,7 @@ export function copyObject<T>(object: { readonly [key: string]: T }): { [key: st
  */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return sameNumber(a, b)
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return sameNumber(a, b) || sameText(a, b)
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => deepEqual(item, b[i]))
   if (Array.isArray(b)) return false
   const keys = Object.keys(a)
@@ -60,6 +60,11 @@ function sameNumber(a: unknown, b: unknown): boolean {
   return isNumeric(a) && isNumeric(b) && a == b
 }
 
+/** Numbers that are kept as they were written are the same when that is the same. */
+function sameText(a: unknown, b: unknown): boolean {
+  return typeof a === 'symbol' && typeof b === 'symbol' && a.description === b.description
+}
+
 function isNumeric(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint'
 }
@@ -69,5 +74,5 @@ export function jsonTypeName(value: Json): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'
-  return typeof value === 'bigint' ? 'number' : typeof value
+  return typeof value === 'string' || typeof value === 'object' ? typeof value : 'number'
 }

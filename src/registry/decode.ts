@@ -1,5 +1,5 @@
 /** From the bytes of a body to a typed object: parse, recognise, conform, and say what was not understood. */
-import { JsonError, parseJson } from '../codec/json.ts'
+import { JsonError, JsonRangeError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
@@ -70,14 +70,18 @@ type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicat
 /** Reads any JSON or YAML document; what is wrong with it is told as for an object of the expected kind. */
 export function parseBody(expected: Expected, { mediaType, bytes }: { mediaType: string; bytes: Uint8Array }): ParsedBody {
   try {
-    return mediaType === 'application/yaml' ? yaml().parseYaml(bytes) : parseJson(bytes)
+    return mediaType === 'application/yaml' ? yaml().parseYaml(bytes) : parseJson(bytes, numbersOf(expected))
   } catch (error) {
     if (loaded && error instanceof loaded.YamlError)
       throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${error.message}`)
+    if (error instanceof JsonRangeError) throw cannotBe(expected, { kind: expected.kind, version: versionOf(expected) }, error)
     if (error instanceof JsonError) throw unrecognised(expected, error.message, bytes)
     throw error
   }
 }
+
+/** Fields say what numbers are; a schema is asked when they have been read. */
+const numbersOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written' }) as const
 
 /** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to tell of. */
 function readProtobuf(expected: Expected, bytes: Uint8Array): ParsedBody {
@@ -101,6 +105,8 @@ function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
   }
 }
 
+const versionOf = ({ apiVersion }: { readonly apiVersion: string }) => apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
+
 const cannotBe = (expected: Expected, { kind, version }: { kind: string; version: string }, { message }: Error) =>
   badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: ${message}`)
 
@@ -108,7 +114,7 @@ const cannotBe = (expected: Expected, { kind, version }: { kind: string; version
 function recognise(expected: Expected, value: { readonly [key: string]: Json }): { kind: string; version: string } {
   const apiVersion = typeof value['apiVersion'] === 'string' && value['apiVersion'] !== '' ? value['apiVersion'] : expected.apiVersion
   const kind = typeof value['kind'] === 'string' && value['kind'] !== '' ? value['kind'] : expected.kind
-  const version = apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
+  const version = versionOf({ apiVersion })
   if (apiVersion !== expected.apiVersion && !expected.alsoVersions?.includes(apiVersion))
     throw badRequest(
       `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
@@ -122,8 +128,7 @@ function recognise(expected: Expected, value: { readonly [key: string]: Json }):
 
 /** Custom objects have to say what they are; one of another kind is read, and refused as an object that is not valid. */
 function recogniseCustom(expected: Expected, value: JsonObject, bytes: Uint8Array): { kind: string; version: string } {
-  const version = expected.apiVersion.slice(expected.apiVersion.lastIndexOf('/') + 1)
-  const claimed = { kind: expected.kind, version }
+  const claimed = { kind: expected.kind, version: versionOf(expected) }
   const { kind, apiVersion, metadata } = value
   if (typeof kind !== 'string' || kind === '')
     throw cannotBe(expected, claimed, new Error(`Object 'Kind' is missing in '${Buffer.from(bytes).toString()}'`))

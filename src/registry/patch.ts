@@ -2,6 +2,7 @@
 import { JsonError, parseJson } from '../codec/json.ts'
 import { goPrint } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
 import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { strategicMerge } from '../patch/strategic-merge.ts'
@@ -57,15 +58,16 @@ function patchedObject(
 type Patched = { readonly value: Json; readonly problems: string[]; readonly shown?: string }
 
 export function patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): Patched {
-  if (mediaType === JSON_PATCH) return patchByOperations(bytes, stored)
+  if (mediaType === JSON_PATCH) return patchByOperations(expected, bytes, stored)
   const { value: changes, duplicates } = parsePatch(bytes)
   if (!isObject(changes))
     throw badRequest(
       `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${jsonTypeName(changes)} into Go value of type map[string]interface {}`,
     )
   const problems = duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`)
-  if (mediaType === MERGE_PATCH) return { value: applyMergePatch(stored, changes), problems }
-  return { value: mergeStrategically(expected, stored, changes), problems, shown: goPrint(changes) }
+  const values = settled(changes, { prefix: mediaType === MERGE_PATCH ? 'error decoding patch: ' : '' })
+  if (mediaType === MERGE_PATCH) return { value: applyMergePatch(stored, expected.def?.custom ? values : changes), problems }
+  return { value: mergeStrategically(expected, stored, values), problems, shown: goPrint(values) }
 }
 
 function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObject): Json {
@@ -74,10 +76,11 @@ function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObjec
   throw merged.code === 400 ? badRequest(merged.message) : unprocessable()
 }
 
-function patchByOperations(bytes: Uint8Array, stored: Json): Patched {
+function patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json): Patched {
   const { value: document, duplicates } = parsePatch(bytes)
+  const values = settled(document, { prefix: 'error decoding patch: ', into: 'Go struct field jsonPatchOp.value' })
   try {
-    const { operations, unknownFields } = parseJsonPatch(document)
+    const { operations, unknownFields } = parseJsonPatch(expected.def?.custom ? values : document)
     if (operations.length > MAX_PATCH_OPERATIONS)
       throw tooLarge(`The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`)
     const problems = [
@@ -100,9 +103,19 @@ function applyOperations(stored: Json, operations: Parameters<typeof applyJsonPa
   }
 }
 
+/** A patch with values for its numbers, which have to be such that there are. What a field makes of `1.0` is for the merged text to tell. */
+function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string; into?: string }): V {
+  try {
+    return settleNumbers(changes, into) as V
+  } catch (error) {
+    if (error instanceof NumberRangeError) throw badRequest(`${prefix}${error.message}`)
+    throw error
+  }
+}
+
 function parsePatch(bytes: Uint8Array) {
   try {
-    return parseJson(bytes)
+    return parseJson(bytes, { numbers: 'written' })
   } catch (error) {
     if (error instanceof JsonError) throw badRequest('invalid JSON patch')
     throw error

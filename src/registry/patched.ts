@@ -1,5 +1,5 @@
 /** A patched document, read as an object again. */
-import { stringifyJson } from '../codec/json.ts'
+import { showJson } from '../codec/json.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-form.ts'
@@ -11,7 +11,7 @@ import type { FieldValidation } from './options.ts'
 
 /**
  * `problems` are those of the patch itself. What the document cannot be is told with the whole of it, as Kubernetes does, or
- * with `shown` in its place.
+ * with `shown` in its place, where it was merged as values.
  */
 export function conformPatched(
   expected: Expected,
@@ -19,7 +19,7 @@ export function conformPatched(
   { problems, validation, shown }: { problems: readonly string[]; validation: FieldValidation; shown?: string | undefined },
 ): { object: AnyObject; warnings: readonly string[] } {
   const refuse = (why: string) =>
-    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? stringifyJson(sorted(value)) }).patch, why)])
+    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? showJson(sorted(value)) }).patch, why)])
   try {
     const { value: object, problems: unknown } = conformObject(expected, value)
     const all = [...problems, ...unknown]
@@ -28,7 +28,7 @@ export function conformPatched(
     object.apiVersion = expected.apiVersion
     return { object, warnings: validation === 'Warn' ? warningsOf(all) : [] }
   } catch (error) {
-    if (error instanceof ConformError) throw refuse(error.message)
+    if (error instanceof ConformError) throw refuse(shown === undefined ? error.message : error.converting)
     throw error
   }
 }

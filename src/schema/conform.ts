@@ -4,13 +4,23 @@
  */
 import { canonicalBase64 } from '../lib/base64.ts'
 import { formatDuration, parseDuration } from '../lib/duration.ts'
+import { goType as goTypeOf } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 import { canonicalQuantity } from '../lib/quantity.ts'
 import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, parseTime } from '../lib/time.ts'
+import { settleNumbers, writtenText } from '../lib/written-number.ts'
 import type { AnyType, EitherShape, MessageShape, ScalarShape } from './types.ts'
 
 /** A value that cannot be read as its type. The message is what clients see after `cannot be handled as a …:`. */
-export class ConformError extends Error {}
+export class ConformError extends Error {
+  /** What is said instead where the value was merged as values, and not as the text that was sent. */
+  readonly converting: string
+
+  constructor(message: string, converting = message) {
+    super(message)
+    this.converting = converting
+  }
+}
 
 export type Conformed = {
   readonly value: any
@@ -182,7 +192,7 @@ function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
     case 'duration':
       return (value, walk) => {
         if (value === null) return undefined
-        if (typeof value !== 'string') throw mismatchAs(value, 'string', walk)
+        if (typeof value !== 'string') throw misread(value, 'string', walk)
         return reading(() => formatDuration(parseDuration(value)))
       }
     case 'bool':
@@ -197,15 +207,16 @@ function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
       return (value, walk) => {
         if (value === null) return undefined
         const whole = typeof value === 'bigint' || Number.isInteger(value)
-        if (!whole || (value as number) < least || (value as number) > greatest) throw mismatchAs(value, shape.name, walk, true)
+        if (!whole || (value as number) < least || (value as number) > greatest) throw mismatchAs(value, shape.name, walk)
         return drop(value === 0 ? 0 : value, value === 0)
       }
     }
     case 'double':
       return (value, walk) => {
         if (value === null) return undefined
-        if (typeof value !== 'number' && typeof value !== 'bigint') throw mismatchAs(value, 'float64', walk)
-        return drop(Number(value), Number(value) === 0)
+        const number = typeof value === 'number' || typeof value === 'bigint' ? Number(value) : Number(writtenText(value) ?? Number.NaN)
+        if (!Number.isFinite(number)) throw mismatchAs(value, 'float64', walk)
+        return drop(number, number === 0)
       }
     case 'bytes':
       return (value, walk) => {
@@ -220,19 +231,19 @@ function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
     case 'quantity':
       return (value, walk) => {
         if (value === null) return undefined
-        if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') throw mismatchAs(value, 'string', walk)
-        return reading(() => canonicalQuantity(String(value)))
+        const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : (writtenText(value) ?? value)
+        if (typeof text !== 'string') throw misread(value, 'string', walk)
+        return reading(() => canonicalQuantity(text))
       }
     case 'intOrString':
       return (value, walk) => {
         if (value === null) return undefined
         if (typeof value === 'string') return value
-        if (!Number.isInteger(value) || (value as number) < INT32[0] || (value as number) > INT32[1])
-          throw mismatchAs(value, 'int32', walk, true)
+        if (!Number.isInteger(value) || (value as number) < INT32[0] || (value as number) > INT32[1]) throw misread(value, 'int32', walk)
         return value
       }
     case 'raw':
-      return value => (value === null ? undefined : value)
+      return value => (value === null ? undefined : reading(() => settleNumbers(value)))
   }
 }
 
@@ -243,7 +254,7 @@ const timeReader =
   (parse: (text: string) => Instant, format: (instant: Instant) => string): Reader =>
   (value, walk) => {
     if (value === null) return undefined
-    if (typeof value !== 'string') throw mismatchAs(value, 'string', walk)
+    if (typeof value !== 'string') throw misread(value, 'string', walk)
     const instant = reading(() => parse(value))
     return isZeroTime(instant) ? undefined : format(instant)
   }
@@ -270,10 +281,37 @@ function pathText(path: readonly (string | number)[]): string {
 const mismatch = (value: Json, type: AnyType, walk: Walk) => mismatchAs(value, goType(type), walk)
 
 /** Go's words for a value of the wrong type. */
-function mismatchAs(value: Json, expected: string, walk: Walk, isNumber = false): ConformError {
-  const sent = isNumber && (typeof value === 'number' || typeof value === 'bigint') ? `number ${value}` : jsonTypeName(value)
-  const where = walk.fields.length === 0 ? 'Go value' : `Go struct field ${walk.struct}.${walk.fields.join('.')}`
-  return new ConformError(`json: cannot unmarshal ${sent} into ${where} of type ${expected}`)
+function mismatchAs(value: Json, expected: string, walk: Walk): ConformError {
+  return new ConformError(
+    `json: cannot unmarshal ${sentAs(value, expected)} into ${placeOf(walk)} of type ${expected}`,
+    notRestored(value, expected),
+  )
+}
+
+/** Its words for a value that types with a form of their own cannot read: they see no more than the value. */
+function misread(value: Json, expected: string, walk: Walk): ConformError {
+  const what = `json: cannot unmarshal ${sentAs(value, expected)} into`
+  return new ConformError(`${what} ${placeOf(walk)} of type ${expected}`, `${what} Go value of type ${expected}`)
+}
+
+const NUMERIC = new Set(['int32', 'int64', 'float64'])
+
+function sentAs(value: Json, expected: string): string {
+  const type = jsonTypeName(value)
+  return type === 'number' && NUMERIC.has(expected) ? `number ${writtenText(value) ?? value}` : type
+}
+
+const placeOf = ({ fields, struct }: Walk) => (fields.length === 0 ? 'Go value' : `Go struct field ${struct}.${fields.join('.')}`)
+
+/** What Go says when it does not read text but fills a struct from values. */
+function notRestored(value: Json, expected: string): string {
+  const type = goTypeOf(value)
+  const kind = Array.isArray(value) ? 'slice' : isObject(value) ? 'map' : type
+  if (expected.startsWith('[]')) return `cannot restore slice from ${kind}`
+  if (expected.startsWith('map[')) return `cannot restore map from ${kind}`
+  if (expected.startsWith('v1.')) return `cannot restore struct from: ${kind}`
+  const isConvertible = expected === 'string' ? type === 'int64' : NUMERIC.has(expected) && (type === 'int64' || type === 'float64')
+  return isConvertible ? `cannot convert ${type} to ${expected}` : `unrecognized type: ${expected}`
 }
 
 function goType({ shape }: AnyType): string {
