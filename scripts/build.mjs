@@ -1,9 +1,9 @@
 // Bundles the command and the library, and writes the library's types. With --if-stale, only when a source is newer.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import module from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
 
 const newestSource = () =>
@@ -29,23 +29,59 @@ const shared = {
   // The bundle's comments name its parts by path: with packages behind a link they would name a place on this machine.
   preserveSymlinks: true,
 }
-rmSync('dist', { recursive: true, force: true })
-await Promise.all([
-  // CommonJS starts faster, can use V8's compile cache, and loads its packages without the module loader's detour.
-  build({
-    ...shared,
-    entryPoints: ['src/cli.ts'],
-    outfile: 'dist/cli.cjs',
-    format: 'cjs',
-    minify: true,
-    supported: { 'dynamic-import': false },
-  }),
-  build({ ...shared, entryPoints: ['src/index.ts'], outfile: 'dist/keelson.js', format: 'esm', banner: { js: ESM_REQUIRE() } }),
-])
-await keepCompiled()
-if (!process.argv.includes('--if-stale')) {
-  const { status } = spawnSync('npx', ['tsc', '-p', 'tsconfig.types.json'], { stdio: 'inherit' })
-  process.exit(status ?? 1)
+// Sources that change from here on are not in what is built.
+const begun = new Date()
+const withTypes = !process.argv.includes('--if-stale')
+// Everything is made aside and then put in place file by file: whoever runs the last build meanwhile never finds a part of one.
+const aside = mkdtempSync('.build-')
+try {
+  await bundle(join(aside, 'dist'))
+  await keepCompiled(aside)
+  if (withTypes) writeTypes(join(aside, 'dist/types'))
+  utimesSync(join(aside, 'dist/cli.cjs'), begun, begun)
+  putInPlace(join(aside, 'dist'), 'dist')
+} finally {
+  rmSync(aside, { recursive: true, force: true })
+}
+
+async function bundle(folder) {
+  const bundles = await Promise.allSettled([
+    // CommonJS starts faster, can use V8's compile cache, and loads its packages without the module loader's detour.
+    build({
+      ...shared,
+      entryPoints: ['src/cli.ts'],
+      outfile: join(folder, 'cli.cjs'),
+      format: 'cjs',
+      minify: true,
+      supported: { 'dynamic-import': false },
+    }),
+    build({ ...shared, entryPoints: ['src/index.ts'], outfile: join(folder, 'keelson.js'), format: 'esm', banner: { js: ESM_REQUIRE() } }),
+  ])
+  // One that fails does not stop the other, which would go on writing to where everything has been cleared away.
+  for (const { reason } of bundles) if (reason) throw reason
+}
+
+function writeTypes(folder) {
+  const { status } = spawnSync('npx', ['tsc', '-p', 'tsconfig.types.json', '--outDir', folder], { stdio: 'inherit' })
+  if (status !== 0) throw new Error(`the types could not be written: tsc ended with ${status}`)
+}
+
+/** Replaces each file by its new one at once, then drops those that there are no more. */
+function putInPlace(from, to) {
+  const filesIn = folder =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile())
+      .map(entry => relative(folder, join(entry.parentPath ?? entry.path, entry.name)))
+  mkdirSync(to, { recursive: true })
+  // V8 knows kept code by little more than the length of its source, so none may stand beside another bundle.
+  for (const file of readdirSync(to)) if (file.startsWith('cli.cjs.')) rmSync(join(to, file), { force: true })
+  // The bundle comes first, before its kept code.
+  const files = filesIn(from).sort()
+  for (const file of files) {
+    mkdirSync(dirname(join(to, file)), { recursive: true })
+    renameSync(join(from, file), join(to, file))
+  }
+  if (withTypes) for (const file of filesIn(to)) if (!files.includes(file)) rmSync(join(to, file), { force: true })
 }
 
 function ESM_REQUIRE() {
@@ -53,13 +89,14 @@ function ESM_REQUIRE() {
 }
 
 /** Starts and ends a server once: what V8 compiles for that is kept beside the bundle (bin/keelson.js), where Node does not do it. */
-async function keepCompiled() {
+async function keepCompiled(folder) {
   if (module.enableCompileCache) return
-  const folder = mkdtempSync(join(tmpdir(), 'keelson-build-'))
-  const server = spawn(process.execPath, ['bin/keelson.js', 'serve', '--data-dir', folder, '--secure-port', '0'], {
+  cpSync('bin', join(folder, 'bin'), { recursive: true })
+  const data = mkdtempSync(join(tmpdir(), 'keelson-build-'))
+  const server = spawn(process.execPath, [join(folder, 'bin/keelson.js'), 'serve', '--data-dir', data, '--secure-port', '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   server.stdout.once('data', () => server.kill())
   await new Promise(resolve => server.once('close', resolve))
-  rmSync(folder, { recursive: true, force: true })
+  rmSync(data, { recursive: true, force: true })
 }

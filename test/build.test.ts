@@ -1,0 +1,84 @@
+// Builds replace what is there file by file: nobody who uses it meanwhile finds half of it, or nothing.
+import assert from 'node:assert/strict'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
+
+/** A package small enough to be built in a moment, by the same script. */
+function smallPackage(t: Scope): string {
+  const folder = temporaryDirectory(t)
+  for (const file of ['scripts/build.mjs', 'bin', 'tsconfig.json', 'tsconfig.types.json'])
+    cpSync(join(ROOT, file), join(folder, file), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'small', version: '1.0.0', type: 'module' }))
+  mkdirSync(join(folder, 'src'))
+  writeFileSync(join(folder, 'src/index.ts'), 'export const answer = 41 + 1\n')
+  return folder
+}
+
+const CLI = `
+export async function main(): Promise<number> {
+  console.log('MARK')
+  await new Promise(resolve => process.once('SIGTERM', resolve))
+  return 0
+}
+`
+const writeCli = (folder: string, mark: string) => writeFileSync(join(folder, 'src/cli.ts'), CLI.replace('MARK', mark))
+const build = (cwd: string, ...args: string[]) => run(process.execPath, ['scripts/build.mjs', ...args], { cwd })
+
+test('builds at the same time disturb neither each other nor whoever runs what was built', patient, async t => {
+  const folder = smallPackage(t)
+  const cli = join(folder, 'dist/cli.cjs')
+  writeCli(folder, 'first')
+  const { code, stdout, stderr } = await build(folder)
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(readFileSync(cli, 'utf8'), /first/)
+  assert.ok(existsSync(join(folder, 'dist/types/index.d.ts')))
+  writeFileSync(join(folder, 'dist/left-over.js'), '')
+
+  writeCli(folder, 'other')
+  const seen = new Set<string>()
+  const look = setInterval(() => {
+    for (const file of ['dist/cli.cjs', 'dist/keelson.js', 'dist/types/index.d.ts']) seen.add(readFileSync(join(folder, file), 'utf8'))
+  }, 1)
+  const both = await Promise.all([build(folder), build(folder, '--if-stale')])
+  clearInterval(look)
+  assert.deepEqual(
+    both.map(one => one.code),
+    [0, 0],
+    both.map(one => one.stdout + one.stderr).join(''),
+  )
+  // Two versions of the command, one of the library and of its types, each of them whole.
+  assert.ok(seen.size <= 4, [...seen].join('\n---\n'))
+  for (const text of seen) assert.match(text, /first|other|answer/)
+  assert.match(readFileSync(cli, 'utf8'), /other/)
+  assert.deepEqual(
+    readdirSync(join(folder, 'dist')).filter(file => !file.endsWith('.cache')),
+    ['cli.cjs', 'keelson.js', 'types'],
+  )
+  assert.deepEqual(
+    readdirSync(folder).filter(file => file.startsWith('.build')),
+    [],
+  )
+})
+
+test('a build that fails leaves what is there', patient, async t => {
+  const folder = smallPackage(t)
+  writeCli(folder, 'good')
+  assert.equal((await build(folder, '--if-stale')).code, 0)
+  writeFileSync(join(folder, 'src/cli.ts'), 'export const = 1\n')
+  const { code } = await build(folder, '--if-stale')
+  assert.notEqual(code, 0)
+  assert.match(readFileSync(join(folder, 'dist/cli.cjs'), 'utf8'), /good/)
+  assert.deepEqual(readdirSync(folder).sort(), [
+    'bin',
+    'dist',
+    'node_modules',
+    'package.json',
+    'scripts',
+    'src',
+    'tsconfig.json',
+    'tsconfig.types.json',
+  ])
+})
