@@ -23,6 +23,7 @@ import { createRegistry } from '../registry/registry.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { resourcesOf } from '../schema/resource.ts'
+import { type Clock, systemClock } from '../storage/clock.ts'
 import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
@@ -58,8 +59,15 @@ export interface Server extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Opens the store, reads what is there, creates what a fresh server has, and listens. `kinds` adds to what is built in. */
-export async function startServer(given: Config, more: { kinds?: readonly Kind<any>[] } = {}): Promise<Server> {
+export type StartParts = {
+  /** Kinds beside those that are built in. */
+  readonly kinds?: readonly Kind<any>[]
+  /** What tells requests the time, and when certificates are to be looked at. */
+  readonly clock?: Clock
+}
+
+/** Opens the store, reads what is there, creates what a fresh server has, and listens. */
+export async function startServer(given: Config, { kinds = [], clock = systemClock }: StartParts = {}): Promise<Server> {
   const config = checkConfig(given)
   const gate = readFeatureGates(config.featureGates)
   const log = createLog(config.logLevel)
@@ -68,7 +76,7 @@ export async function startServer(given: Config, more: { kinds?: readonly Kind<a
     for (const close of open.splice(0).reverse()) await close()
   }
   try {
-    return await assemble(config, { gate, log, kinds: [...builtinKinds, ...(more.kinds ?? [])], open, closeAll })
+    return await assemble(config, { gate, log, kinds: [...builtinKinds, ...kinds], clock, open, closeAll })
   } catch (error) {
     await closeAll()
     throw error
@@ -79,13 +87,14 @@ type Assembly = {
   readonly gate: (name: string) => boolean
   readonly log: Log
   readonly kinds: readonly Kind<any>[]
+  readonly clock: Clock
   /** What to undo, in the order it was done. */
   readonly open: (() => Promise<void>)[]
   readonly closeAll: () => Promise<void>
 }
 
-async function assemble(config: Config, { gate, log, kinds, open, closeAll }: Assembly): Promise<Server> {
-  const now = () => new Date()
+async function assemble(config: Config, { gate, log, kinds, clock, open, closeAll }: Assembly): Promise<Server> {
+  const now = () => new Date(clock.now())
   const files = readOwnFiles(config)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const store = await openStore(config)
@@ -142,6 +151,7 @@ async function assemble(config: Config, { gate, log, kinds, open, closeAll }: As
     log,
     gate,
     now,
+    clock,
     ending,
     open,
   })
@@ -181,7 +191,7 @@ async function openStore(config: Config): Promise<Store> {
   return openEmbeddedStore({ dir: join(config.dataDir, 'store') })
 }
 
-type Port = Pick<Assembly, 'gate' | 'log' | 'open'> & {
+type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly catalog: Catalog
   readonly registry: Registry
   readonly caches: Caches
@@ -196,7 +206,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'open'> & {
 
 async function openPort(
   config: Config,
-  { catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, ending, open }: Port,
+  { catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, clock, ending, open }: Port,
 ): Promise<Listener> {
   let address = ''
   const endpoints = [
@@ -239,7 +249,7 @@ async function openPort(
     async () => fairness[Symbol.dispose](),
   )
   address = `${reachable(listener.address.address)}:${listener.address.port}`
-  const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log })
+  const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log, clock })
   open.push(async () => stop())
   return listener
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLog } from '../http/log.ts'
 import { issueAuthority } from '../lib/x509.ts'
+import { systemClock } from '../storage/clock.ts'
 import { DEFAULTS } from './config.ts'
 import { loadPki, loadTokenKey } from './pki.ts'
 import { keepTlsFresh, namesOf, tlsMaterial } from './tls.ts'
@@ -28,6 +29,7 @@ test('a file of authorities that changes is taken over, one that cannot be read 
         listener: { reload: ({ clientCa }) => void seen.push(clientCa), renewCertified: resolve },
         url: '',
         log: createLog('silent'),
+        clock: systemClock,
       },
     )
     t.after(stop)

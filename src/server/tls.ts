@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import type { Listener, TlsMaterial } from '../http/listen.ts'
 import type { Log } from '../http/log.ts'
 import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
+import type { Clock } from '../storage/clock.ts'
 import type { Config } from './config.ts'
 import { checkCertificates, type OwnFiles } from './own-files.ts'
 import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
@@ -14,6 +15,7 @@ export type TlsParts = {
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
   readonly url: string
   readonly log: Log
+  readonly clock: Clock
 }
 
 const DAY_MS = 24 * 3600_000
@@ -28,7 +30,7 @@ export function tlsMaterial({ clientCa = '', server: own }: TlsParts['files'], {
  * connections. Returns what ends it.
  */
 export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
-  const { listener, url, log } = parts
+  const { listener, url, log, clock } = parts
   let { pki, files } = parts
   const renew = async (now: Date) => {
     pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
@@ -39,19 +41,20 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     if (config.kubeconfig !== undefined) await writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert, key }))
     log.info({}, 'certificates renewed')
   }
-  const timer = setInterval(() => {
-    const now = new Date()
+  const look = () => {
+    stopLooking = clock.after(DAY_MS, look)
+    const now = new Date(clock.now())
     if (now.getTime() < renewalTime(pki)) return
     renew(now).catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
-  }, DAY_MS)
-  timer.unref()
+  }
+  let stopLooking = clock.after(DAY_MS, look)
   const stopFollowing = followClientCa(config.clientCaFile, { log, clientCa: files.clientCa }, clientCa => {
     files = { ...files, clientCa }
     listener.reload(tlsMaterial(files, pki))
     listener.renewCertified()
   })
   return () => {
-    clearInterval(timer)
+    stopLooking()
     stopFollowing()
   }
 }

@@ -1,0 +1,75 @@
+// Certificates that near their end are replaced under a running server: who comes sees the new one, who is there stays.
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { connect } from 'node:tls'
+import { DEFAULTS } from '../src/server/config.ts'
+import { startServer } from '../src/server/start.ts'
+import { ManualClock } from '../src/storage/manual-clock.ts'
+import {
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  connection,
+  eventually,
+  patient,
+  type Scope,
+  type Target,
+  targetOf,
+  temporaryDirectory,
+  Watching,
+} from './kit.ts'
+
+const DAY_MS = 24 * 3_600_000
+
+/** The certificate that a new connection is shown. The client checks it by the real time, as any client does. */
+async function certificateAt(t: Scope, { port, credentials: { ca } }: Target): Promise<X509Certificate> {
+  const socket = connect({ port, host: '127.0.0.1', ca })
+  t.after(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  assert.ok(socket.authorized)
+  return socket.getPeerX509Certificate()!
+}
+
+test('a server that runs for most of a year changes its certificate without anybody noticing', patient, async t => {
+  const dataDir = temporaryDirectory(t)
+  const kubeconfig = join(dataDir, 'admin.kubeconfig')
+  // It was started three hundred days ago; that is two thirds of a certificate's life, and more.
+  const clock = new ManualClock(Date.now() - 300 * DAY_MS)
+  const server = await startServer({ ...DEFAULTS, port: 0, dataDir, kubeconfig, logLevel: 'silent' }, { clock })
+  t.after(() => server.close())
+  const target = targetOf(readFileSync(kubeconfig, 'utf8'))
+  const first = await certificateAt(t, target)
+
+  const agent = connection(t)
+  const watching = await Watching.open(t, target, `${CONFIG_MAPS}?watch=true&resourceVersion=0`)
+  assert.equal((await ask(target, CONFIG_MAPS, { method: 'POST', body: configMap('before'), agent })).status, 201)
+  const [socket] = Object.values(agent.freeSockets).flat()
+  assert.ok(socket)
+
+  clock.advance(100 * DAY_MS)
+  assert.equal((await certificateAt(t, target)).fingerprint256, first.fingerprint256)
+  clock.advance(200 * DAY_MS)
+  const second = await eventually('the renewal', async () => {
+    const seen = await certificateAt(t, target)
+    return seen.fingerprint256 === first.fingerprint256 ? undefined : seen
+  })
+  assert.ok(Date.parse(second.validTo) > Date.parse(first.validTo) + 100 * DAY_MS)
+  assert.ok(second.verify(new X509Certificate(target.credentials.ca).publicKey))
+
+  // The connections of before go on, the very same ones.
+  assert.equal((await ask(target, CONFIG_MAPS, { method: 'POST', body: configMap('after'), agent })).status, 201)
+  assert.equal(Object.values(agent.freeSockets).flat()[0], socket)
+  await watching.until(({ object }) => object.metadata.name === 'after')
+
+  // Whoever reads the kubeconfig again comes in for another year; who does not, until the old certificate ends.
+  const renewed = await eventually('the new kubeconfig', () => {
+    const now = targetOf(readFileSync(kubeconfig, 'utf8'))
+    return now.credentials.cert === target.credentials.cert ? undefined : now
+  })
+  assert.equal(renewed.credentials.ca, target.credentials.ca)
+  for (const who of [target, renewed]) assert.equal((await ask(who, `${CONFIG_MAPS}/after`)).status, 200)
+})
