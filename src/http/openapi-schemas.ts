@@ -5,7 +5,7 @@ import { ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../schema/types.ts'
 import type { GroupVersion } from './discovery-groups.ts'
 import { ListMeta } from './openapi-common.ts'
-import { APIMACHINERY, META, type Naming, packageOf } from './openapi-names.ts'
+import { APIMACHINERY, capitalize, META, type Naming, packageOf } from './openapi-names.ts'
 
 /** OpenAPI 2 and 3 differ in how they refer and in what they can say. */
 export type Dialect = { readonly version: 2 | 3; readonly refs: string }
@@ -115,6 +115,7 @@ export class Definitions {
     if (required.length) schema['required'] = required
     if (Object.keys(properties).length) schema['properties'] = properties
     if (this.#naming.isAtomic(shape)) schema[MAP_TYPE] = 'atomic'
+    if (shape.union) schema['x-kubernetes-unions'] = [unionOf(shape, shape.union)]
   }
 
   #property(type: AnyType, { doc, usedIn, rawName }: { doc: string | undefined; usedIn: GroupVersion; rawName: string }): JsonObject {
@@ -122,7 +123,8 @@ export class Definitions {
     const extra: JsonObject = {}
     if (doc) extra['description'] = doc
     // OpenAPI 2 is read by clients that would write the defaults themselves.
-    if (this.#dialect.version === 3 && type.flags.default !== undefined) extra['default'] = type.flags.default as Json
+    const told = this.#dialect.version === 3 ? toldDefault(type) : undefined
+    if (told !== undefined) extra['default'] = told
     const saidByDefinition = type.shape.kind === 'message' && this.#naming.isAtomic(type.shape)
     if (type.flags.atomic && type.shape.kind !== 'list' && !saidByDefinition) extra[MAP_TYPE] = 'atomic'
     if (type.flags.granular) extra[MAP_TYPE] = 'granular'
@@ -209,6 +211,22 @@ function isRequired({ shape, flags }: AnyType): boolean {
   if (flags.omittable || flags.default !== undefined || (flags.optional && !flags.always)) return false
   const isTime = shape.kind === 'scalar' && (shape.name === 'time' || shape.name === 'microTime')
   return isTime ? flags.required === true : flags.always === true
+}
+
+/** The default that the type tells, else the zero value where one is always written: what clients need not send, not what the server decides. */
+function toldDefault({ shape, flags }: AnyType): Json | undefined {
+  if (flags.told) return flags.told.value as Json | undefined
+  if (shape.kind === 'message') return flags.orEmpty ? {} : undefined
+  return shape.kind === 'scalar' && flags.always && !flags.optional ? ZEROS[shape.name] : undefined
+}
+const ZEROS: Readonly<Partial<Record<ScalarName, Json>>> = { string: '', bool: false, int32: 0, int64: 0, double: 0 }
+
+function unionOf({ fields }: MessageShape, { by }: { readonly by?: string }): JsonObject {
+  const members = Object.keys(fields)
+    .filter(name => name !== by)
+    .sort()
+  const values = Object.fromEntries(members.map(name => [name, capitalize(name)]))
+  return { ...(by !== undefined && { discriminator: by }), 'fields-to-discriminateBy': values }
 }
 
 /** How apply and strategic merge treat the value. */

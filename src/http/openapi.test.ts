@@ -193,3 +193,35 @@ test('other paths have no document', () => {
   }
   assert.deepEqual(Object.keys(read(new Catalog(), '/openapi/v3').paths), ['api', 'apis', 'version'])
 })
+
+test('defaults are told where Kubernetes tells them: zeros that are always written, and those that types declare', () => {
+  const catalog = new Catalog([resourceOf(Pod, 'k8s.io')])
+  const { schemas } = read(catalog, '/openapi/v3/api/v1').components
+  const defaultOf = (name: string, field: string) => schemas[`io.k8s.api.core.v1.${name}`].properties[field].default
+  const told = [
+    ['Pod', 'metadata', {}],
+    ['Pod', 'spec', {}],
+    ['Container', 'name', ''],
+    ['ContainerStatus', 'restartCount', 0],
+    ['ContainerStatus', 'ready', false],
+    ['ContainerPort', 'protocol', 'TCP'],
+    ['LocalObjectReference', 'name', ''],
+  ] as const
+  for (const [name, field, value] of told) assert.deepEqual(defaultOf(name, field), value, `${name}.${field}`)
+  // What the server decides when nothing is sent is no default of the type.
+  for (const field of ['restartPolicy', 'dnsPolicy', 'securityContext', 'terminationGracePeriodSeconds', 'containers'])
+    assert.equal(defaultOf('PodSpec', field), undefined, field)
+  assert.equal(JSON.stringify(read(catalog, '/openapi/v2')).includes('"default":'), false)
+})
+
+test('both documents tell which fields exclude each other', () => {
+  const catalog = new Catalog([resourceOf(Pod, 'k8s.io')])
+  const { schemas } = read(catalog, '/openapi/v3/api/v1').components
+  for (const all of [schemas, read(catalog, '/openapi/v2').definitions]) {
+    const unionsOf = (name: string) => all[`io.k8s.api.core.v1.${name}`]['x-kubernetes-unions']
+    const profile = [{ discriminator: 'type', 'fields-to-discriminateBy': { localhostProfile: 'LocalhostProfile' } }]
+    assert.deepEqual(unionsOf('SeccompProfile'), profile)
+    assert.deepEqual(unionsOf('AppArmorProfile'), profile)
+    assert.deepEqual(unionsOf('PodSchedulingGroup'), [{ 'fields-to-discriminateBy': { podGroupName: 'PodGroupName' } }])
+  }
+})

@@ -33,6 +33,8 @@ export type Flags = {
   readonly orEmpty?: true
   readonly immutable?: true
   readonly default?: unknown
+  /** What descriptions of the API tell as the default, undefined for none; without this, the zero that is always written. */
+  readonly told?: { readonly value: unknown }
   /** Apply treats the whole value as one field. */
   readonly atomic?: true
   /** Apply merges the value field by field, here alone: elsewhere its type is one field. */
@@ -89,6 +91,14 @@ export class Type<T, Present extends boolean = false> {
   }
   default(value: T): Type<T, true> {
     return this.#flag({ default: value })
+  }
+  /** A default that descriptions of the API tell, too. */
+  toldDefault(value: T): Type<T, true> {
+    return this.#flag({ default: value, told: { value } })
+  }
+  /** What descriptions of the API tell as the default, whatever becomes of what is not sent; without a value, none. */
+  telling(value?: T): Type<T, Present> {
+    return this.#flag({ told: { value } })
   }
   immutable(): Type<T, Present> {
     return this.#flag({ immutable: true })
@@ -148,6 +158,8 @@ export type MessageShape = {
   readonly fields: Fields
   /** Fills what depends on other fields of the same message; runs after the fields' own defaults, innermost message first. */
   readonly defaults?: (value: any) => void
+  /** Of its fields one at most is set; `by` is the field that says which, and is not one of them. */
+  readonly union?: { readonly by?: string }
   /** What members are that no field declares, where there may be any. */
   readonly others?: AnyType
 }
@@ -205,9 +217,10 @@ export const rawAs = (definition: string) => new Type<Json>({ kind: 'scalar', na
 export const oneOf = <const V extends readonly string[]>(...values: V) =>
   new Type<V[number]>({ kind: 'scalar', name: 'string' }, { enum: values })
 
-/** A structure. `defaults` fills what depends on other fields of the same message. */
-export const message = <const F extends Fields>(name: string, fields: F, more: { defaults?: (value: Message<F>) => void } = {}) =>
+/** A structure. `defaults` fills what depends on other fields of the same message; of a `union` only one field is to be set. */
+export const message = <const F extends Fields>(name: string, fields: F, more: MessageTraits<F> = {}) =>
   new Type<Message<F>>({ kind: 'message', name, fields, ...more })
+type MessageTraits<F> = { readonly defaults?: (value: Message<F>) => void; readonly union?: { readonly by?: keyof F & string } }
 /** A structure that contains itself: `fields` is handed the type that it makes. */
 export function recursive<T>(name: string, fields: (self: Type<T>) => Fields): Type<T> {
   const own: Record<string, Field> = {}

@@ -14,6 +14,7 @@ const MutatingAdmissionPolicyBindingSpec = message('MutatingAdmissionPolicyBindi
     string
       .required()
       .omittable()
+      .telling()
       .format(name => nameIsDNSSubdomain(name)),
     'The policy that is put into force.',
   ],

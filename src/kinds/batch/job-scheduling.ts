@@ -7,10 +7,14 @@ const WorkloadPodGroupGangSchedulingPolicy = message('WorkloadPodGroupGangSchedu
   minCount: [1, int32.optional(), 'How many pods must be schedulable at once.'],
 })
 
-const WorkloadPodGroupSchedulingPolicy = message('WorkloadPodGroupSchedulingPolicy', {
-  basic: [1, message('WorkloadPodGroupBasicSchedulingPolicy', {}), 'Pod by pod.'],
-  gang: [2, WorkloadPodGroupGangSchedulingPolicy, 'All or nothing.'],
-})
+const WorkloadPodGroupSchedulingPolicy = message(
+  'WorkloadPodGroupSchedulingPolicy',
+  {
+    basic: [1, message('WorkloadPodGroupBasicSchedulingPolicy', {}), 'Pod by pod.'],
+    gang: [2, WorkloadPodGroupGangSchedulingPolicy, 'All or nothing.'],
+  },
+  { union: {} },
+)
 
 const TopologyConstraint = message('TopologyConstraint', {
   key: [1, string.always(), 'The label of nodes that must be the same for all pods.'],
@@ -20,10 +24,14 @@ const WorkloadPodGroupSchedulingConstraints = message('WorkloadPodGroupSchedulin
   topology: [1, atomic(TopologyConstraint), 'Where the pods must be close to each other.'],
 })
 
-const WorkloadPodGroupDisruptionMode = message('WorkloadPodGroupDisruptionMode', {
-  single: [1, message('WorkloadPodGroupSingleDisruptionMode', {}), 'Pods may be disrupted one by one.'],
-  all: [2, message('WorkloadPodGroupAllDisruptionMode', {}), 'Pods are disrupted together.'],
-})
+const WorkloadPodGroupDisruptionMode = message(
+  'WorkloadPodGroupDisruptionMode',
+  {
+    single: [1, message('WorkloadPodGroupSingleDisruptionMode', {}), 'Pods may be disrupted one by one.'],
+    all: [2, message('WorkloadPodGroupAllDisruptionMode', {}), 'Pods are disrupted together.'],
+  },
+  { union: {} },
+)
 
 const WorkloadPodGroupResourceClaim = message('WorkloadPodGroupResourceClaim', {
   name: [1, string.always(), 'The name by which pods know the claim.'],

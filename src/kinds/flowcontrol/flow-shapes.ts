@@ -15,12 +15,16 @@ const ServiceAccountSubject = message('ServiceAccountSubject', {
 })
 export type ServiceAccountSubject = Static<typeof ServiceAccountSubject>
 
-const Subject = message('Subject', {
-  kind: [1, string.always(), 'User, Group or ServiceAccount.'],
-  user: [2, UserSubject, 'A user; only with kind User.'],
-  group: [3, GroupSubject, 'A group; only with kind Group.'],
-  serviceAccount: [4, ServiceAccountSubject, 'A service account; only with kind ServiceAccount.'],
-})
+const Subject = message(
+  'Subject',
+  {
+    kind: [1, string.always(), 'User, Group or ServiceAccount.'],
+    user: [2, UserSubject, 'A user; only with kind User.'],
+    group: [3, GroupSubject, 'A group; only with kind Group.'],
+    serviceAccount: [4, ServiceAccountSubject, 'A service account; only with kind ServiceAccount.'],
+  },
+  { union: { by: 'kind' } },
+)
 export type Subject = Static<typeof Subject>
 
 const ResourcePolicyRule = message('ResourcePolicyRule', {
@@ -55,7 +59,7 @@ const FlowDistinguisherMethod = message('FlowDistinguisherMethod', {
 
 export const FlowSchemaSpec = message('FlowSchemaSpec', {
   priorityLevelConfiguration: [1, PriorityLevelConfigurationReference.orEmpty().expected(), 'The priority level of the requests.'],
-  matchingPrecedence: [2, int32.default(1000), 'Schemas with a lower number are tried first.'],
+  matchingPrecedence: [2, int32.default(1000).telling(0), 'Schemas with a lower number are tried first.'],
   distinguisherMethod: [3, FlowDistinguisherMethod, 'How requests are told apart into flows; all are one when absent.'],
   rules: [4, atomic(PolicyRulesWithSubjects), 'Which requests match; one rule is enough.'],
 })

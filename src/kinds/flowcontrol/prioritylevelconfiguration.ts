@@ -8,16 +8,20 @@ import { internalForm } from '../shapes/internal-form.ts'
 import { looseConditions, validateLooseConditions } from './conditions.ts'
 
 const QueuingConfiguration = message('QueuingConfiguration', {
-  queues: [1, int32.default(64), 'How many queues there are.'],
-  handSize: [2, int32.default(8), 'Among how many queues each flow may choose.'],
-  queueLengthLimit: [3, int32.default(50), 'How many requests wait in a queue before others are refused.'],
+  queues: [1, int32.default(64).telling(0), 'How many queues there are.'],
+  handSize: [2, int32.default(8).telling(0), 'Among how many queues each flow may choose.'],
+  queueLengthLimit: [3, int32.default(50).telling(0), 'How many requests wait in a queue before others are refused.'],
 })
 type Queuing = Static<typeof QueuingConfiguration>
 
-const LimitResponse = message('LimitResponse', {
-  type: [1, string.always(), 'What happens to requests beyond the limit: Queue or Reject.'],
-  queuing: [2, QueuingConfiguration, 'How they are queued; only with Queue.'],
-})
+const LimitResponse = message(
+  'LimitResponse',
+  {
+    type: [1, string.always(), 'What happens to requests beyond the limit: Queue or Reject.'],
+    queuing: [2, QueuingConfiguration, 'How they are queued; only with Queue.'],
+  },
+  { union: { by: 'type' } },
+)
 type LimitResponse = Static<typeof LimitResponse>
 
 const LimitedPriorityLevelConfiguration = message('LimitedPriorityLevelConfiguration', {
@@ -34,11 +38,15 @@ const ExemptPriorityLevelConfiguration = message('ExemptPriorityLevelConfigurati
 })
 type Exempt = Static<typeof ExemptPriorityLevelConfiguration>
 
-const PriorityLevelConfigurationSpec = message('PriorityLevelConfigurationSpec', {
-  type: [1, string.always(), 'Whether requests are limited: Limited or Exempt.'],
-  limited: [2, LimitedPriorityLevelConfiguration, 'The limits; only with Limited.'],
-  exempt: [3, ExemptPriorityLevelConfiguration, 'What is set aside; only with Exempt.'],
-})
+const PriorityLevelConfigurationSpec = message(
+  'PriorityLevelConfigurationSpec',
+  {
+    type: [1, string.always(), 'Whether requests are limited: Limited or Exempt.'],
+    limited: [2, LimitedPriorityLevelConfiguration, 'The limits; only with Limited.'],
+    exempt: [3, ExemptPriorityLevelConfiguration, 'What is set aside; only with Exempt.'],
+  },
+  { union: { by: 'type' } },
+)
 type Spec = Static<typeof PriorityLevelConfigurationSpec>
 
 const PriorityLevelConfigurationStatus = message('PriorityLevelConfigurationStatus', {

@@ -8,7 +8,7 @@ export type ExecAction = Static<typeof ExecAction>
 
 export const GRPCAction = message('GRPCAction', {
   port: [1, int32.always(), 'Port of the service.'],
-  service: [2, string.optional().default(''), 'Name of the service to ask about.'],
+  service: [2, string.optional().toldDefault(''), 'Name of the service to ask about.'],
   mode: [3, string.optional(), 'How to connect: Plaintext, or TLS without verification.'],
 })
 export type GRPCAction = Static<typeof GRPCAction>

@@ -23,16 +23,24 @@ export const WindowsSecurityContextOptions = message('WindowsSecurityContextOpti
 })
 export type WindowsSecurityContextOptions = Static<typeof WindowsSecurityContextOptions>
 
-export const SeccompProfile = message('SeccompProfile', {
-  type: [1, string.always(), 'Which profile applies: Localhost, RuntimeDefault or Unconfined.'],
-  localhostProfile: [2, string.optional(), 'Path of a profile on the node; only for type Localhost.'],
-})
+export const SeccompProfile = message(
+  'SeccompProfile',
+  {
+    type: [1, string.always(), 'Which profile applies: Localhost, RuntimeDefault or Unconfined.'],
+    localhostProfile: [2, string.optional(), 'Path of a profile on the node; only for type Localhost.'],
+  },
+  { union: { by: 'type' } },
+)
 export type SeccompProfile = Static<typeof SeccompProfile>
 
-export const AppArmorProfile = message('AppArmorProfile', {
-  type: [1, string.always(), 'Which profile applies: Localhost, RuntimeDefault or Unconfined.'],
-  localhostProfile: [2, string.optional(), 'Name of a profile loaded on the node; only for type Localhost.'],
-})
+export const AppArmorProfile = message(
+  'AppArmorProfile',
+  {
+    type: [1, string.always(), 'Which profile applies: Localhost, RuntimeDefault or Unconfined.'],
+    localhostProfile: [2, string.optional(), 'Name of a profile loaded on the node; only for type Localhost.'],
+  },
+  { union: { by: 'type' } },
+)
 export type AppArmorProfile = Static<typeof AppArmorProfile>
 
 export const SecurityContext = message('SecurityContext', {

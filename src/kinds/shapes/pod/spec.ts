@@ -49,14 +49,18 @@ export const PodResourceClaim = message('PodResourceClaim', {
 })
 export type PodResourceClaim = Static<typeof PodResourceClaim>
 
-export const PodSchedulingGroup = message('PodSchedulingGroup', {
-  podGroupName: [1, string.optional(), 'The pod group the pod belongs to.'],
-})
+export const PodSchedulingGroup = message(
+  'PodSchedulingGroup',
+  {
+    podGroupName: [1, string.optional(), 'The pod group the pod belongs to.'],
+  },
+  { union: {} },
+)
 export type PodSchedulingGroup = Static<typeof PodSchedulingGroup>
 
 export const EvictionResponder = message('EvictionResponder', {
   name: [1, string.always(), 'The responder, as a domain-prefixed key.'],
-  priority: [2, int32.always(), 'Higher ones are asked first.'],
+  priority: [2, int32.always().telling(), 'Higher ones are asked first.'],
 }).atomic()
 export type EvictionResponder = Static<typeof EvictionResponder>
 
