@@ -65,7 +65,11 @@ test('each version of a group has its own names', () => {
 test('an object names its kind, and its parts by reference beside their description', () => {
   const widget = v3['io.k8s.api.apps.v1.Widget']
   assert.deepEqual(widget['x-kubernetes-group-version-kind'], [{ group: 'apps', version: 'v1', kind: 'Widget' }])
-  assert.deepEqual(widget.properties.spec, { allOf: [ref('io.k8s.api.apps.v1.WidgetSpec')], default: {}, description: 'The desired state.' })
+  assert.deepEqual(widget.properties.spec, {
+    allOf: [ref('io.k8s.api.apps.v1.WidgetSpec')],
+    default: {},
+    description: 'The desired state.',
+  })
   assert.deepEqual(v2['io.k8s.api.apps.v1.Widget'].properties.spec, {
     $ref: '#/definitions/io.k8s.api.apps.v1.WidgetSpec',
     description: 'The desired state.',
