@@ -1,4 +1,5 @@
 /** Who sends a request: authenticators tried in turn, then the anonymous user. */
+import type { Soon } from '../lib/soon.ts'
 import type { User } from '../schema/kind.ts'
 import type { ClientCertificate } from './certificate.ts'
 
@@ -18,7 +19,7 @@ export type Authentication =
   | { readonly outcome: 'invalid'; readonly reason: string }
 
 export interface Authenticator {
-  authenticate(credentials: Credentials, request: Cancellable): Authentication | Promise<Authentication>
+  authenticate(credentials: Credentials, request: Cancellable): Soon<Authentication>
 }
 
 const NONE: Authentication = { outcome: 'none' }
@@ -41,12 +42,20 @@ export class Authenticators implements Authenticator {
     this.#anonymous = options.anonymous ? { outcome: 'user', user: ANONYMOUS } : NONE
   }
 
-  async authenticate(credentials: Credentials, request: Cancellable): Promise<Authentication> {
-    let invalid: Authentication | undefined
-    for (const authenticator of this.#chain) {
-      const answer = authenticator.authenticate(credentials, request)
-      // Certificates and known tokens are decided at once; waiting all the same would cost every request a turn.
-      const found = answer instanceof Promise ? await answer : answer
+  /** Not a promise when no kind has to wait: certificates and known tokens are decided at once. */
+  authenticate(credentials: Credentials, request: Cancellable): Soon<Authentication> {
+    return this.#from(0, undefined, { credentials, request })
+  }
+
+  #from(start: number, earlier: Authentication | undefined, asked: Asked): Soon<Authentication> {
+    let invalid = earlier
+    for (let at = start; at < this.#chain.length; at++) {
+      const found = this.#chain[at]!.authenticate(asked.credentials, asked.request)
+      if (found instanceof Promise)
+        return found.then(settled => {
+          if (settled.outcome === 'user') return this.#authenticated(settled.user)
+          return this.#from(at + 1, invalid ?? (settled.outcome === 'invalid' ? settled : undefined), asked)
+        })
       if (found.outcome === 'user') return this.#authenticated(found.user)
       if (found.outcome === 'invalid') invalid ??= found
     }
@@ -59,6 +68,8 @@ export class Authenticators implements Authenticator {
     return known
   }
 }
+
+type Asked = { readonly credentials: Credentials; readonly request: Cancellable }
 
 /** A user that is known is in the group of all that are. */
 export const authenticatedUser = (user: User): User =>

@@ -16,6 +16,7 @@ export class Arrivals {
   readonly #most: number
   /** Begun, and waiting for their turn. */
   #begun = 0
+  #isBeginning = false
   #later: (Arrival | undefined)[] = []
   #head = 0
 
@@ -47,12 +48,16 @@ export class Arrivals {
     })
   }
 
+  /** What begins here may pass at once and come here again: that goes on in the loop that is under way, however many do. */
   #next(): void {
+    if (this.#isBeginning) return
+    this.#isBeginning = true
     while (this.#begun < this.#atOnce && this.waiting > 0) {
       const arrival = this.#later[this.#head]!
       this.#later[this.#head++] = undefined
       if (!arrival.isGone()) this.#begin(arrival)
     }
+    this.#isBeginning = false
     if (this.#head > 256 && this.#head * 2 > this.#later.length) this.#tidy()
   }
 

@@ -23,7 +23,7 @@ const Partial = message('PartialObjectMetadata', { metadata: [1, ObjectMeta] })
 const PartialList = message('PartialObjectMetadataList', { metadata: [1, ListMeta], items: [2, atomic(Partial)] })
 const Event = message('WatchEvent', { type: [1, string], object: [2, message('RawExtension', { raw: [1, bytes] })] })
 
-const ask = (path: string, handle: Handle, headers: Record<string, string> = {}): Promise<Response> =>
+const ask = async (path: string, handle: Handle, headers: Record<string, string> = {}): Promise<Response> =>
   testApi({ handle }).serve(testRequest(path, { headers: { accept: `${PROTOBUF},application/json`, ...headers } }))
 const withoutKind = (json: Uint8Array) => {
   const { kind: _, apiVersion: __, ...rest } = conform(secrets.type, JSON.parse(Buffer.from(json).toString()) as Json).value

@@ -1,5 +1,6 @@
 /** One request on its way through the server, with what has been learned about it. */
 import { randomUUID } from 'node:crypto'
+import type { Soon } from '../lib/soon.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { User } from '../schema/kind.ts'
 import { header, type Request, type Response } from './message.ts'
@@ -16,7 +17,8 @@ export interface Exchange {
   impersonator?: User
 }
 
-export type Handler = (exchange: Exchange) => Promise<Response>
+/** Throws when an answer cannot be made, at once or later. */
+export type Handler = (exchange: Exchange) => Soon<Response>
 
 const LONGEST_ID = 64
 

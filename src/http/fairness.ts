@@ -1,9 +1,11 @@
 /** Fair shares: reads, writes and watches have seats of their own, and users take turns when there are not enough. */
+import type { Soon } from '../lib/soon.ts'
 import { tooManyRequests } from '../schema/status-error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import { FairQueues, type Lane, type LaneLimits } from './fair-queues.ts'
 import { LIMITS } from './limits.ts'
-import type { Response } from './message.ts'
+import type { Response, ResponseBody } from './message.ts'
+import type { Place } from './room.ts'
 
 export type FairnessLimits = {
   /** Reads and writes under way at once; 0 for any number. */
@@ -70,24 +72,31 @@ export const takeTurns = (next: Handler, { fairness }: { readonly fairness?: Fai
     const user = exchange.user?.name ?? ''
     fairness.seen(user)
     const lane = fairness.laneOf(exchange)
-    if (lane === undefined) return run(next, exchange, () => {})
+    if (lane === undefined) return run(next, exchange, nothing)
     switch (lane.enter(user)) {
       case 'seated':
         return run(next, exchange, () => lane.leave(user))
       case 'full':
         return wait(next, exchange, { lane, user })
       case 'refused':
-        return Promise.reject(refusal())
+        throw refusal()
     }
   }
 }
 
+const nothing = () => {}
 const refusal = () => tooManyRequests('Too many requests, please try again later.', 1)
 
 const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; user: string }): Promise<Response> =>
   new Promise((resolve, reject) => {
     const refuse = () => reject(refusal())
-    const start = () => resolve(run(next, exchange, () => lane.leave(user)))
+    const start = () => {
+      try {
+        resolve(run(next, exchange, () => lane.leave(user)))
+      } catch (error) {
+        reject(error)
+      }
+    }
     if (!lane.wait({ user, isGone: () => exchange.request.isGone, start, refuse })) refuse()
   })
 
@@ -95,36 +104,48 @@ const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; u
  * Makes an answer. A small one is out of the way once it is made; a large one keeps its seat, and its room on the connection,
  * until the client has taken it.
  */
-async function run(next: Handler, exchange: Exchange, leave: () => void): Promise<Response> {
-  exchange.request.passed?.()
-  const entered = exchange.request.room?.enter(() => exchange.request.isGone)
-  const place = entered instanceof Promise ? await entered : entered
+function run(next: Handler, exchange: Exchange, leave: () => void): Soon<Response> {
+  const { request } = exchange
+  request.passed?.()
+  const entered = request.room?.enter(() => request.isGone)
+  if (!(entered instanceof Promise)) return runAt(entered, () => next(exchange), leave)
+  return entered.then(place => {
+    const start = () => {
+      if (request.isGone) throw refusal()
+      return next(exchange)
+    }
+    return runAt(place, start, leave)
+  })
+}
+
+function runAt(place: Place | undefined, start: () => Soon<Response>, leave: () => void): Soon<Response> {
   const done = () => {
     place?.leave()
     leave()
   }
-  if (entered instanceof Promise && exchange.request.isGone) {
-    done()
-    throw refusal()
-  }
-  let response: Response
-  try {
-    response = await next(exchange)
-  } catch (error) {
+  const fail = (error: unknown) => {
     done()
     throw error
   }
-  const { body } = response
-  const held =
-    body instanceof Uint8Array
-      ? body.byteLength
-      : body.form === 'pieces'
-        ? Math.min(body.length ?? Number.POSITIVE_INFINITY, LIMITS.listPieceBytes)
-        : 0
-  place?.settle(held)
-  if (body instanceof Uint8Array && held <= LIMITS.smallBytes) {
+  const finish = (response: Response) => {
+    const { body } = response
+    const held = bytesHeld(body)
+    place?.settle(held)
+    if (!(body instanceof Uint8Array) || held > LIMITS.smallBytes) return { taken: done, ...response }
     done()
     return response
   }
-  return { ...response, taken: done }
+  let response: Soon<Response>
+  try {
+    response = start()
+  } catch (error) {
+    return fail(error)
+  }
+  return response instanceof Promise ? response.then(finish, fail) : finish(response)
+}
+
+/** How much of an answer lies in memory at once. */
+function bytesHeld(body: ResponseBody): number {
+  if (body instanceof Uint8Array) return body.byteLength
+  return body.form === 'pieces' ? Math.min(body.length ?? Number.POSITIVE_INFINITY, LIMITS.listPieceBytes) : 0
 }

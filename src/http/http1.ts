@@ -1,10 +1,11 @@
 /** HTTP/1.1: Node's requests and responses as ours. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Soon, soon } from '../lib/soon.ts'
 import { LIMITS } from './limits.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
 import { abandon, collect, hasBody, pump } from './streams.ts'
 
-type Serve = (request: Request) => Promise<Response>
+type Serve = (request: Request) => Soon<Response>
 
 export class Http1Request implements Request {
   readonly protocol = 'HTTP/1.1'
@@ -57,26 +58,28 @@ export class Http1Request implements Request {
 const EMPTY = new Uint8Array(0)
 
 /** Answers one request. `draining` asks clients to go elsewhere with their next one. */
-export async function answerHttp1(
-  message: IncomingMessage,
-  response: ServerResponse,
-  { peer, serve, draining }: { peer: Peer; serve: Serve; draining: () => boolean },
-): Promise<void> {
+export function answerHttp1(message: IncomingMessage, response: ServerResponse, { peer, serve, draining, closed }: Answering): Soon<void> {
   const request = new Http1Request(message, peer)
   response.on('close', () => {
     if (!response.writableFinished) request.lifeline.cut(new Error('the client went away'))
+    closed?.()
   })
   // A client that vanishes in the middle of its body is seen by whoever reads the body.
-  message.on('error', () => {})
-  response.on('error', () => {})
-  const answer = await serve(request)
-  if (response.destroyed) return abandon(answer)
-  if (answer.close || draining()) response.shouldKeepAlive = false
-  await sendHttp1(answer, response, message)
+  if (hasBody(message.headers)) message.on('error', ignore)
+  response.on('error', ignore)
+  return soon(serve(request), answer => {
+    if (response.destroyed) return abandon(answer)
+    if (answer.close || draining()) response.shouldKeepAlive = false
+    return sendHttp1(answer, response, message)
+  })
 }
 
+type Answering = { readonly peer: Peer; readonly serve: Serve; readonly draining: () => boolean; readonly closed?: () => void }
+
+const ignore = () => {}
+
 /** Writes an answer. */
-export async function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): Promise<void> {
+export function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): Soon<void> {
   const { status, headers, body } = answer
   if (answer.taken) response.once('close', answer.taken)
   const fields: string[] = []
@@ -89,13 +92,13 @@ export async function sendHttp1(answer: Response, response: ServerResponse, mess
     if (!('content-length' in headers) && status !== 204 && status !== 304) fields.push('content-length', String(body.byteLength))
     if (body.byteLength > LIMITS.smallBytes) guardAgainstStall(response)
     response.writeHead(status, fields)
-    if (!response.shouldKeepAlive && !message.complete) await linger(response, body, message)
-    else response.end(body)
+    if (!response.shouldKeepAlive && !message.complete) return linger(response, body, message)
+    response.end(body)
   } else if (body.form === 'pieces') {
     if (body.length !== undefined) fields.push('content-length', String(body.length))
     guardAgainstStall(response)
     response.writeHead(status, fields)
-    await pump(body.pieces, response)
+    return pump(body.pieces, response)
   } else {
     response.writeHead(status, fields)
     response.flushHeaders()

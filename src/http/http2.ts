@@ -1,12 +1,13 @@
 /** HTTP/2: Node's streams as our requests and responses. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { constants } from 'node:http2'
+import { type Soon, soon } from '../lib/soon.ts'
 import { LIMITS } from './limits.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from './message.ts'
 import type { Room } from './room.ts'
 import { abandon, collect, pump } from './streams.ts'
 
-type Serve = (request: Request) => Promise<Response>
+type Serve = (request: Request) => Soon<Response>
 /** Where a stream comes from, and its headers as they were sent. */
 type Connection = { readonly peer: Peer; readonly room: Room; readonly headerLines: readonly string[]; readonly passed: () => void }
 
@@ -53,26 +54,26 @@ class Http2Request implements Request {
 const EMPTY = new Uint8Array(0)
 
 /** Answers one stream, whose errors are somebody else's. */
-export async function answerHttp2(
+export function answerHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  { serve, ...connection }: Connection & { readonly serve: Serve },
-): Promise<void> {
+  connection: Connection & { readonly serve: Serve },
+): Soon<void> {
   const request = new Http2Request(stream, headers, connection)
   // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
   stream.on('aborted', () => stream.destroy())
   stream.on('close', () => {
     if (!stream.writableFinished) request.lifeline.cut(new Error('the client went away'))
   })
-  const answer = await serve(request)
-  request.passed()
-  if (stream.destroyed || stream.closed) return abandon(answer)
-  await send(answer, stream, request.method === 'HEAD')
-  // What the client still sends is not wanted, and it is told so rather than left to fill the window.
-  if (answer.close) finish(stream)
+  return soon(connection.serve(request), answer => {
+    request.passed()
+    if (stream.destroyed || stream.closed) return abandon(answer)
+    // What the client still sends is not wanted, and it is told so rather than left to fill the window.
+    return soon(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
+  })
 }
 
-async function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): Promise<void> {
+function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): Soon<void> {
   const head: OutgoingHttpHeaders = { ':status': status }
   for (const name in headers) {
     const value = headers[name]!
@@ -89,7 +90,7 @@ async function send({ status, headers, body, taken }: Response, stream: ServerHt
     if (body.length !== undefined) head['content-length'] = body.length
     guardAgainstStall(stream)
     stream.respond(head)
-    await pump(body.pieces, stream)
+    return pump(body.pieces, stream)
   } else {
     stream.respond(head)
     body.start(stream as unknown as Outlet)

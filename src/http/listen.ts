@@ -4,6 +4,7 @@ import { createServer as createHttp1Server, type Server as Http1Server, type Inc
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import type { Soon } from '../lib/soon.ts'
 import { Arrivals } from './arrivals.ts'
 import { answerHttp1 } from './http1.ts'
 import { answerHttp2 } from './http2.ts'
@@ -28,7 +29,7 @@ export type ListenOptions = {
   /** 0 picks a free one. */
   readonly port: number
   readonly tls: TlsMaterial
-  readonly serve: (request: Request) => Promise<Response>
+  readonly serve: (request: Request) => Soon<Response>
   readonly log: Log
 }
 
@@ -154,12 +155,12 @@ export class Listener implements AsyncDisposable {
       if (connection === undefined) return void message.socket.destroy()
       if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
       connection.active++
-      response.on('close', () => {
+      const draining = () => this.#draining || connection.isLeaving
+      const closed = () => {
         connection.active--
-        if ((this.#draining || connection.isLeaving) && connection.active === 0) connection.socket.end()
-      })
-      const failed = (error: unknown) => this.#failed(error, () => message.socket.destroy())
-      answerHttp1(message, response, { peer: connection.peer, serve, draining: () => this.#draining || connection.isLeaving }).catch(failed)
+        if (draining() && connection.active === 0) connection.socket.end()
+      }
+      this.#attempt(message.socket, () => answerHttp1(message, response, { peer: connection.peer, serve, draining, closed }))
     })
     server.on('upgrade', (message, socket, head) => {
       const connection = this.#http1Connections.get(socket)
@@ -167,8 +168,7 @@ export class Listener implements AsyncDisposable {
       if (connection === undefined || connection.active > 0) return void socket.destroy()
       if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
       connection.active++
-      const failed = (error: unknown) => this.#failed(error, () => socket.destroy())
-      answerUpgrade({ message, socket: connection.socket, head }, { peer: connection.peer, serve }).catch(failed)
+      this.#attempt(socket, () => answerUpgrade({ message, socket: connection.socket, head }, { peer: connection.peer, serve }))
     })
     // Its timeouts start when it listens. It never does, since connections are handed to it.
     server.emit('listening')
@@ -205,20 +205,25 @@ export class Listener implements AsyncDisposable {
         stream.on('error', ignore)
         arrivals.come({
           isGone: () => stream.destroyed || stream.closed,
-          begin: passed => {
-            const answered = answerHttp2(stream, headers, { peer, room, headerLines, passed, serve })
-            answered.catch(error => this.#failed(error, () => stream.destroy()))
-          },
+          begin: passed => this.#attempt(stream, () => answerHttp2(stream, headers, { peer, room, headerLines, passed, serve })),
         })
       })
     })
     return server
   }
 
-  /** Serving never throws; what comes here went wrong between the answer and the socket. */
-  #failed(error: unknown, cutOff: () => void): void {
-    this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')
-    cutOff()
+  /** Serving never throws; what goes wrong here does so between the answer and the socket, which is cut off then. */
+  #attempt(outlet: { destroy(): unknown }, answer: () => Soon<void>): void {
+    const failed = (error: unknown) => {
+      this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')
+      outlet.destroy()
+    }
+    try {
+      const answered = answer()
+      if (answered instanceof Promise) answered.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
   }
 }
 

@@ -148,21 +148,28 @@ export class Metrics {
   #ofCall({ verb, resource, namespace, name, subresource, query }: Call): Series {
     const scope = name !== '' || verb === 'create' ? 'resource' : namespace !== '' ? 'namespace' : 'cluster'
     const dryRun = query.has('dryRun') ? 'All' : ''
-    return found(this.#ofResource(resource), `${verb} ${scope} ${subresource} ${dryRun}`, () => {
-      const { group, version, plural } = resource
-      const labels = { verb: VERBS[verb], group, version, resource: plural, subresource, scope, component: 'apiserver' }
-      return new Series(labels, dryRun)
-    })
+    const keyed = this.#ofResource(resource)
+    const key = subresource === '' && dryRun === '' ? PLAIN[scope][verb] : `${verb} ${scope} ${subresource} ${dryRun}`
+    const known = keyed.get(key)
+    if (known !== undefined) return known
+    const { group, version, plural } = resource
+    const labels = { verb: VERBS[verb], group, version, resource: plural, subresource, scope, component: 'apiserver' }
+    const series = new Series(labels, dryRun)
+    keyed.set(key, series)
+    return series
   }
 
   /** Paths that nobody serves share one series, whatever clients make up. */
   #ofPath({ attributes, form }: Route): Series {
     const path = form === 'path' && this.#paths.has(attributes.path) ? attributes.path : 'other'
     const verb = METHODS.get(attributes.verb) ?? 'OTHER'
-    return found(this.#owned(path), verb, () => {
+    const keyed = this.#owned(path)
+    let series = keyed.get(verb)
+    if (series === undefined) {
       const labels = { verb, group: '', version: '', resource: '', subresource: path, scope: '', component: 'apiserver' }
-      return new Series(labels, '')
-    })
+      keyed.set(verb, (series = new Series(labels, '')))
+    }
+    return series
   }
 
   #ofResource(resource: Resource): Map<string, Series> {
@@ -179,12 +186,6 @@ export class Metrics {
     if (keyed === undefined) this.#series.set(owner, (keyed = new Map()))
     return keyed
   }
-}
-
-function found(keyed: Map<string, Series>, key: string, make: () => Series): Series {
-  let series = keyed.get(key)
-  if (series === undefined) keyed.set(key, (series = make()))
-  return series
 }
 
 /** `/metrics`. */
@@ -205,6 +206,10 @@ const VERBS: Readonly<Record<Call['verb'], string>> = {
   update: 'PUT',
   watch: 'WATCH',
 }
+/** Keys of what most requests are, so that none is put together for them. */
+const plainKeys = (scope: string) =>
+  Object.fromEntries(Object.keys(VERBS).map(verb => [verb, `${verb} ${scope}`])) as Readonly<Record<Call['verb'], string>>
+const PLAIN = { resource: plainKeys('resource'), namespace: plainKeys('namespace'), cluster: plainKeys('cluster') }
 const READS = new Set(['GET', 'LIST', 'WATCH', 'HEAD', 'OPTIONS'])
 /** Verbs of requests that reached no resource: methods, or what their paths would have meant. */
 const METHODS = new Map(

@@ -36,8 +36,7 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   const group = at === 1 ? '' : parts[1]!
   const version = parts[at]!
   const viaWatch = parts[at + 1] === 'watch'
-  const rest = parts.slice(viaWatch ? at + 2 : at + 1)
-  const place = placeOf(rest, catalog.find(group, version, 'namespaces'))
+  const place = placeOf(parts, viaWatch ? at + 2 : at + 1, catalog.find(group, version, 'namespaces'))
   const asked = { method, query, viaWatch }
   const { plural, name, subresource, namespace } = place
   const verb = viaWatch ? 'watch' : (verbOf(asked, place) ?? '')
@@ -95,17 +94,20 @@ function splitPath(path: string): string[] {
   return start === end ? [] : path.slice(start, end).split('/')
 }
 
-/** `namespaces/NS/…` is a place in a namespace, unless what follows is a subresource of the namespace itself. */
-function placeOf(rest: readonly string[], namespaces: Resource | undefined): Place {
-  const gap = rest.includes('')
-  const [first = '', second = '', third] = rest
+/** What the path names from a part on: `namespaces/NS/…` is a place in a namespace, unless what follows is a subresource of the namespace itself. */
+function placeOf(parts: readonly string[], at: number, namespaces: Resource | undefined): Place {
+  const gap = parts.includes('', at)
+  const depth = parts.length - at
+  const first = parts[at] ?? ''
+  const second = parts[at + 1] ?? ''
+  const third = parts[at + 2]
   if (first === 'namespaces' && third !== undefined && !namespaces?.subresources.some(s => s.name === third)) {
-    const [, , plural = '', name = '', subresource = ''] = rest
-    return { scope: 'namespace', namespace: second, plural, name, subresource, depth: rest.length - 2, gap }
+    const name = parts[at + 3] ?? ''
+    return { scope: 'namespace', namespace: second, plural: third, name, subresource: parts[at + 4] ?? '', depth: depth - 2, gap }
   }
   // Requests for a namespace are authorized in that namespace.
   const namespace = first === 'namespaces' ? second : ''
-  return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth: rest.length, gap }
+  return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth, gap }
 }
 
 function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: Place): Verb | undefined {

@@ -24,7 +24,7 @@ async function bytesOf({ body }: Response): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 const jsonOf = async (response: Response) => JSON.parse((await bytesOf(response)).toString())
-const answerTo = (request: Request, handle?: Handle) => testApi(handle ? { handle } : {}).serve(request)
+const answerTo = async (request: Request, handle?: Handle) => testApi(handle ? { handle } : {}).serve(request)
 
 test('an object is sent as it is stored', async () => {
   const json = secretJson('a')

@@ -4,6 +4,7 @@
  */
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import { type Soon, soon } from '../lib/soon.ts'
 import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
@@ -21,6 +22,7 @@ import type { Log } from './log.ts'
 import { header, type Request, type Response } from './message.ts'
 import type { Metrics } from './metrics.ts'
 import { negotiate } from './negotiate.ts'
+import type { Route } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
 
 /** All that answering a request needs. */
@@ -42,7 +44,7 @@ export interface Api {
 }
 
 /** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its turn. */
-export function createServe(api: Api): (request: Request) => Promise<Response> {
+export function createServe(api: Api): (request: Request) => Soon<Response> {
   const around = [trace, recover, identify, impersonate, takeTurns, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
@@ -54,62 +56,71 @@ export function createServe(api: Api): (request: Request) => Promise<Response> {
 /** Finds out who asks; everything after it depends on that. */
 const identify =
   (next: Handler, { authenticator }: Api): Handler =>
-  async exchange => {
+  exchange => {
     const { request } = exchange
     const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate }
-    const found = await authenticator.authenticate(credentials, request)
-    if (found.outcome !== 'user') throw unauthorized()
-    exchange.user = found.user
-    return next(exchange)
+    return soon(authenticator.authenticate(credentials, request), found => {
+      if (found.outcome !== 'user') throw unauthorized()
+      exchange.user = found.user
+      return next(exchange)
+    })
   }
 
 /** Lets those who may go on as somebody else; from here on the request is that user's. */
 const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Handler => {
   const impersonation = new Impersonation({ authorizer, groupDomain, isConstrained: gate('ConstrainedImpersonation') })
-  return async exchange => {
+  return exchange => {
     const { request, route } = exchange
     const wanted = wantedUser(request)
     if (!wanted) return next(exchange)
     const requestor = exchange.user!
-    exchange.user = await impersonation.become({ wanted, requestor, attributes: route.attributes, request })
-    exchange.impersonator = requestor
-    return next(exchange)
+    return impersonation.become({ wanted, requestor, attributes: route.attributes, request }).then(user => {
+      exchange.user = user
+      exchange.impersonator = requestor
+      return next(exchange)
+    })
   }
 }
 
-async function answer(exchange: Exchange, api: Api): Promise<Response> {
+function answer(exchange: Exchange, api: Api): Soon<Response> {
   const { request, route } = exchange
-  const user = exchange.user!
-  const decided = authorize(user, route.attributes, { request, api })
-  if (decided) await decided
+  const asker = { user: exchange.user!, attributes: route.attributes, api }
+  const decided = authorize(asker, request)
+  const answered = decided ? decided.then(() => answerRoute(request, route, asker)) : answerRoute(request, route, asker)
+  return soon(answered, response => compress(request, response))
+}
+
+function answerRoute(request: Request, route: Route, asker: Asker): Soon<Response> {
   switch (route.form) {
     case 'refused':
       throw route.error
     case 'path':
-      return compress(request, await api.endpoints.answer(request, route))
+      return asker.api.endpoints.answer(request, route)
     case 'call':
-      return compress(request, await handleCall(request, route.call, { user, attributes: route.attributes, api }))
+      return handleCall(request, route.call, asker)
   }
 }
 
+/** Who wants what. */
+type Asker = { readonly user: User; readonly attributes: Attributes; readonly api: Api }
+
 /** Throws unless the user may. A promise only when the authorizer has to wait. */
-function authorize(user: User, attributes: Attributes, { request, api }: { request: Request; api: Api }): void | Promise<void> {
-  const settle = ({ verdict, reason }: Decision) => {
-    if (verdict !== 'allow') throw forbidden(user, attributes, reason)
+function authorize({ user, attributes, api }: Asker, request: Request): void | Promise<void> {
+  const settle = (decision: Decision) => {
+    if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
   }
   const decided = api.authorizer.authorize(user, attributes, request)
   return decided instanceof Promise ? decided.then(settle) : settle(decided)
 }
 
-type Asker = { readonly user: User; readonly attributes: Attributes; readonly api: Api }
-
-async function handleCall(request: Request, call: Call, { user, attributes, api }: Asker): Promise<Response> {
-  const now = api.now()
-  const negotiated = negotiate(request, call, `meta.${api.groupDomain}`)
+function handleCall(request: Request, call: Call, asker: Asker): Soon<Response> {
+  const { registry, groupDomain, now } = asker.api
+  const time = now()
+  const negotiated = negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
-  const body = isRead(call) ? undefined : await decode(request, call)
-  const result = await api.registry.handle(call, new Context(request, { body, user, now, attributes, api }))
-  return encode(result, format, now)
+  return soon(isRead(call) ? undefined : decode(request, call), body =>
+    soon(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time)),
+  )
 }
 
 /** What comes with a call. The signal is made when it is asked for, which a copy of the rest does not do: most calls never wait. */
@@ -124,7 +135,7 @@ class Context implements CallContext {
   readonly #request: Request
   readonly #asker: Asker
 
-  constructor(request: Request, { body, now, ...asker }: Pick<CallContext, 'body' | 'now'> & Asker) {
+  constructor(request: Request, { body, now }: Pick<CallContext, 'body' | 'now'>, asker: Asker) {
     const { user, api } = asker
     this.body = body
     this.user = user
@@ -138,8 +149,7 @@ class Context implements CallContext {
   }
 
   async authorizeCreate(): Promise<void> {
-    const { user, attributes, api } = this.#asker
-    await authorize(user, { ...attributes, verb: 'create' }, { request: this.#request, api })
+    await authorize({ ...this.#asker, attributes: { ...this.#asker.attributes, verb: 'create' } }, this.#request)
   }
 
   get signal(): AbortSignal {

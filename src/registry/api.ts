@@ -1,5 +1,6 @@
 /** What the registry takes and gives: the contract between HTTP above and cache and store below. */
 import type { WatchStream } from '../cache/watch-stream.ts'
+import type { Soon } from '../lib/soon.ts'
 import type { RequestContext, Verb } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
@@ -57,5 +58,6 @@ export type SuccessStatus = {
 
 /** All verbs in one call: http routes to it, tests and controllers call it without a socket. */
 export interface Registry {
-  handle(call: Call, ctx: CallContext): Promise<Result>
+  /** Not a promise for reads that wait for nothing; throws a StatusError, at once or later. */
+  handle(call: Call, ctx: CallContext): Soon<Result>
 }

@@ -2,7 +2,10 @@
 import type { Resource } from '../schema/resource.ts'
 
 export class Catalog {
-  #byPath = new Map<string, Resource>()
+  /** In serving order. */
+  readonly #byPath = new Map<string, Resource>()
+  /** The same by group, version and plural: nothing has to be put together for a lookup, of which every request has two. */
+  readonly #byGroup = new Map<string, Map<string, Map<string, Resource>>>()
   #version = 0
 
   constructor(resources: Iterable<Resource> = []) {
@@ -10,16 +13,27 @@ export class Catalog {
   }
 
   add(resource: Resource): void {
-    this.#byPath.set(pathOf(resource.group, resource.version, resource.plural), resource)
+    const { group, version, plural } = resource
+    this.#byPath.set(pathOf(resource), resource)
+    const byVersion = this.#byGroup.get(group) ?? new Map<string, Map<string, Resource>>()
+    const byPlural = byVersion.get(version) ?? new Map<string, Resource>()
+    this.#byGroup.set(group, byVersion.set(version, byPlural.set(plural, resource)))
     this.#version++
   }
 
   remove(resource: Resource): void {
-    if (this.#byPath.delete(pathOf(resource.group, resource.version, resource.plural))) this.#version++
+    if (!this.#byPath.delete(pathOf(resource))) return
+    const { group, version, plural } = resource
+    const byVersion = this.#byGroup.get(group)!
+    const byPlural = byVersion.get(version)!
+    byPlural.delete(plural)
+    if (byPlural.size === 0) byVersion.delete(version)
+    if (byVersion.size === 0) this.#byGroup.delete(group)
+    this.#version++
   }
 
   find(group: string, version: string, plural: string): Resource | undefined {
-    return this.#byPath.get(pathOf(group, version, plural))
+    return this.#byGroup.get(group)?.get(version)?.get(plural)
   }
 
   /** Makes documents old though the same kinds are there, because one of them is told of in another way. */
@@ -65,7 +79,7 @@ export class Catalog {
   }
 }
 
-const pathOf = (group: string, version: string, plural: string) => `${group}/${version}/${plural}`
+const pathOf = ({ group, version, plural }: Resource) => `${group}/${version}/${plural}`
 
 /** Stable before beta before alpha, then the higher number first: v2, v1, v1beta2, v1beta1, v1alpha1. */
 export function byPreference(a: string, b: string): number {

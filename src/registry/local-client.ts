@@ -159,7 +159,7 @@ export class LocalClient {
     return object
   }
 
-  #call(
+  async #call(
     verb: Verb,
     resource: Resource,
     sent: { namespace: string; name: string; body: object; mediaType?: string; subresource?: string; query?: string },

@@ -1,4 +1,5 @@
 /** Read: one object as it is stored, or one of its views. */
+import { type Soon, soon } from '../lib/soon.ts'
 import { keyOf } from '../schema/resource.ts'
 import { notFound } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -7,14 +8,21 @@ import type { Deps } from './deps.ts'
 import { servedJson } from './forms.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 
-export async function read(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const { resource, namespace, name, query } = call
-  const asked = parseRevision(query.get('resourceVersion') ?? '')
-  const failure = asked > deps.caches.revision ? await waitForRevision(deps.caches, asked, ctx.signal) : undefined
-  if (failure) throw failure
-  const version = deps.caches.of(resource).get(keyOf(resource, namespace, name))
+/** Waits only for a revision that is still to come, and for whoever converts the object. */
+export function read({ caches }: Deps, call: Call, ctx: CallContext): Soon<Result> {
+  const asked = parseRevision(call.query.get('resourceVersion') ?? '')
+  if (asked <= caches.revision) return readNow(caches, call)
+  return waitForRevision(caches, asked, ctx.signal).then(failure => {
+    if (failure) throw failure
+    return readNow(caches, call)
+  })
+}
+
+function readNow(caches: Deps['caches'], { resource, namespace, name }: Call): Soon<Result> {
+  const version = caches.of(resource).get(keyOf(resource, namespace, name))
   if (!version) throw notFound(resource, name)
   if (version.fault !== undefined) decodeStored(resource, version)
-  const json = resource.hub ? await servedJson(resource, version.json) : version.json
-  return { form: 'object', code: 200, resource, json, warnings: [] }
+  return soon(servedJson(resource, version.json), json => ({ form: 'object', code: 200, resource, json, warnings: NONE }))
 }
+
+const NONE: readonly string[] = []

@@ -1,4 +1,5 @@
 /** All verbs behind one call. */
+import type { Soon } from '../lib/soon.ts'
 import { methodNotAllowed, notImplemented } from '../schema/status-error.ts'
 import { act } from './action.ts'
 import type { Call, CallContext, Registry, Result } from './api.ts'
@@ -17,7 +18,7 @@ import { Turns } from './turns.ts'
 import { accept, tellAll, tellOne } from './unstored.ts'
 import { watch } from './watch.ts'
 
-type Handler = (deps: Deps, call: Call, ctx: CallContext) => Promise<Result>
+type Handler = (deps: Deps, call: Call, ctx: CallContext) => Soon<Result>
 type Handlers = Partial<Record<Call['verb'], Handler>>
 
 const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, patch, delete: remove, deletecollection: removeCollection }
@@ -31,10 +32,10 @@ const CONNECT: Handlers = { create: refuse, get: refuse, update: refuse, patch: 
 export function createRegistry(parts: Omit<Deps, 'turns' | 'ledger'> & { readonly ledger?: Ledger }): Registry {
   const deps: Deps = { ledger: new Ledger(), ...parts, turns: new Turns() }
   return {
-    async handle(call, ctx) {
+    handle(call, ctx) {
       const handler = handlersFor(call)[call.verb]
       if (!handler) throw methodNotAllowed()
-      if (ctx.body?.mediaType.endsWith('yaml')) await loadYaml()
+      if (ctx.body?.mediaType.endsWith('yaml')) return loadYaml().then(() => handler(deps, call, ctx))
       return handler(deps, call, ctx)
     },
   }
