@@ -200,6 +200,17 @@ test('fields can be selected by where the definition says so', async t => {
   assert.equal((await send(`GET ${widgets('?fieldSelector=spec.size%3D1')}`)).code, 400)
 })
 
+test('a kind without selectable fields is selected by name and namespace alone, and refuses the rest as custom kinds do', async t => {
+  const { send, define } = await openCustomBench(t)
+  await define(widgetDefinition())
+  await define(widgetDefinition([{}], { scope: 'Cluster', names: { plural: 'planets', kind: 'Planet' } }))
+  const ask = (plural: string, selector: string) =>
+    send(`GET /apis/stable.example.com/v1/${plural}?fieldSelector=${encodeURIComponent(selector)}`)
+  assert.equal((await ask('widgets', 'metadata.namespace=default,metadata.name=a')).code, 200)
+  assert.equal((await ask('widgets', 'spec.color=red')).body.message, 'field label not supported: spec.color')
+  assert.equal((await ask('planets', 'metadata.namespace=default')).body.message, 'field label not supported: metadata.namespace')
+})
+
 test('a finalizer without a domain is warned of', async t => {
   const { send, define } = await openCustomBench(t)
   await define(widgetDefinition())

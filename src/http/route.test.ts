@@ -87,18 +87,6 @@ const CASES: readonly [method: string, target: string, expected: string][] = [
 for (const [method, target, expected] of CASES)
   test(`${method} ${target} is ${expected}`, () => assert.equal(summary(method, target), expected))
 
-test('a watch of one name selects it by field', () => {
-  const found = route('GET', '/api/v1/watch/namespaces/ns/secrets/a?resourceVersion=3', catalog)
-  assert.equal(found.form === 'call' && found.call.query.toString(), 'resourceVersion=3&fieldSelector=metadata.name%3Da')
-})
-
-test('a watch of one name refuses a selector for another', () => {
-  assert.equal(summary('GET', '/api/v1/watch/namespaces/ns/secrets/a?fieldSelector=metadata.name%3Db'), '400')
-  assert.equal(summary('GET', '/api/v1/watch/namespaces/ns/secrets/a?fieldSelector=metadata.name%3Da'), 'watch secrets ns/a/')
-  const more = route('GET', '/api/v1/watch/namespaces/ns/secrets/a?fieldSelector=metadata.name%3Da,type%3DOpaque', catalog)
-  assert.equal(more.form === 'call' && more.call.query.get('fieldSelector'), 'metadata.name=a,type=Opaque')
-})
-
 test('what is not served is authorized like what is', () => {
   assert.deepEqual(route('GET', '/apis/x.io/v2/namespaces/ns/things/t/sub', catalog).attributes, {
     verb: 'get',

@@ -155,11 +155,11 @@ function resolve(asked: Asked, place: Place, resource: Resource | undefined): Ta
   const verbs = resource === undefined || place.gap ? NONE : servedAt(asked, place, resource)
   if (resource === undefined || verbs.length === 0) return { form: 'refused', error: noSuchResource() }
   const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, place)
-  if (verb === undefined || !verbs.includes(verb)) return { form: 'refused', error: methodNotAllowed() }
+  if (verb === undefined || !verbs.includes(verb)) return { form: 'refused', error: refusalOf(verb, verbs, resource) }
   const { name, subresource } = place
   const namespace = resource.namespaced ? place.namespace : ''
   const call: Call = { verb, resource, namespace, name, subresource, query: asked.query }
-  return asked.viaWatch && name !== '' ? watchOfOne(call) : { form: 'call', call }
+  return { form: 'call', call }
 }
 
 /** The verbs that are served at a place by any method; none means that there is no such path. */
@@ -175,6 +175,12 @@ function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: Place, res
   return found === undefined || (depth > 3 && !open) ? NONE : found.verbs
 }
 
+/** What can be listed but not watched says so; anything else is a method that there is none of. */
+function refusalOf(verb: Verb | undefined, verbs: readonly Verb[], { group, plural, qualified }: Resource): StatusError {
+  if (verb !== 'watch' || !verbs.includes('list')) return methodNotAllowed()
+  return methodNotAllowed(`watch is not supported on resources of kind "${qualified}"`, { ...(group !== '' && { group }), kind: plural })
+}
+
 const NONE: readonly Verb[] = []
 type Served = { readonly [place in 'collection' | 'allNamespaces' | 'item' | 'watch']: readonly Verb[] }
 const served = new WeakMap<Resource, Served>()
@@ -188,15 +194,4 @@ function servedBy(resource: Resource): Served {
     served.set(resource, found)
   }
   return found
-}
-
-/** A watch of one name is a watch of the collection with a selector. */
-function watchOfOne(call: Call): Target {
-  if ((call.query.get('fieldSelector') ?? '') !== '') {
-    if (nameInSelector(call.query) === call.name) return { form: 'call', call }
-    return { form: 'refused', error: badRequest("fieldSelector metadata.name doesn't match requested name") }
-  }
-  const query = new URLSearchParams(call.query)
-  query.set('fieldSelector', `metadata.name=${call.name}`)
-  return { form: 'call', call: { ...call, query } }
 }

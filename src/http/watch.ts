@@ -146,9 +146,13 @@ function lineEncoder(shape: Shape | undefined): Encoder {
 }
 
 function tableLine({ type, resource, json }: WatchEvent, { apiVersion, includeObject }: Shape, columns: boolean): Buffer {
-  const options = { apiVersion, includeObject, columns, now: new Date() }
+  // The end of the initial objects is told by an annotation, also to those who want no objects.
+  const shown = includeObject === 'None' && type === 'BOOKMARK' && Buffer.from(json).includes(INITIAL_END) ? 'Metadata' : includeObject
+  const options = { apiVersion, includeObject: shown, columns, now: new Date() }
   return lineOf(type, Buffer.from(tableOf(resource, [json], singleTableMetadata(json), options)))
 }
+
+const INITIAL_END = '/initial-events-end":"true"'
 
 const HEADS: Readonly<Record<EventType | 'ERROR', Buffer>> = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),

@@ -7,16 +7,18 @@ import { readOptions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { servedList } from './forms.ts'
 import { listVersions } from './list.ts'
-import { type DeleteOptions, listOptions, refuse } from './options.ts'
+import { type DeleteOptions, type ListOptions, listOptions, refuse } from './options.ts'
+import { selectionOf } from './selection.ts'
 
 /** Deletions under way at once: enough to share commits, few enough not to crowd out others. */
 const WORKERS = 32
 
 export async function removeCollection(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const selected = listOptions(call.query, ctx)
+  const asked = listOptions(call.query, ctx)
+  const selected = selectionOf(call, asked, ctx)
   const options = readOptions(call, ctx)
   refuseUnsafe(options, ctx)
-  const { versions, meta } = await listVersions(deps, call, { options: selected, ctx })
+  const { versions, meta } = await listVersions(deps, call, { options: exactly(asked), selected, ctx })
   const queue = versions.values()
   // An object that cannot be deleted keeps its worker from going on, not the others; the answer comes when all are done.
   const work = await Promise.allSettled(Array.from({ length: Math.min(WORKERS, versions.length) }, () => workOn(queue)))
@@ -39,6 +41,12 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
       }
     }
   }
+}
+
+/** A deletion as of a version spares what came later, as the reference does: it reads page by page, and pages are of exactly one version. */
+function exactly(options: ListOptions): ListOptions {
+  const { match, resourceVersion, continue: token } = options
+  return match === '' && token === '' && resourceVersion !== '' && resourceVersion !== '0' ? { ...options, match: 'Exact' } : options
 }
 
 /** Objects that cannot be read are deleted one by one, by somebody who names them. */

@@ -14,7 +14,8 @@ import { type Selected, selectionOf } from './selection.ts'
 
 export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const options = listOptions(call.query, ctx)
-  const { versions, meta } = await listVersions(deps, call, { options, ctx })
+  const selected = selectionOf(call, options, ctx)
+  const { versions, meta } = await listVersions(deps, call, { options, selected, ctx })
   const stored = versions.map(v => v.json)
   const items = call.resource.hub ? await servedList(call.resource, stored) : stored
   return { form: 'list', resource: call.resource, items, meta }
@@ -24,10 +25,9 @@ export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Re
 export async function listVersions(
   deps: Deps,
   call: Call,
-  { options, ctx }: { options: ListOptions; ctx: CallContext },
+  { options, selected, ctx }: { options: ListOptions; selected: Selected; ctx: CallContext },
 ): Promise<{ versions: readonly Version[]; meta: ListMeta }> {
   const { resource } = call
-  const selected = selectionOf(call, options, ctx)
   const snapshot = await snapshotOf(deps, call, { options, ctx })
   // Version 0 asks for whatever is at hand, and that is the whole of it.
   const limit = options.resourceVersion === '0' ? undefined : options.limit
@@ -50,7 +50,7 @@ async function snapshotOf(deps: Deps, call: Call, { options, ctx }: { options: L
   const { caches } = deps
   const asked = parseRevision(options.resourceVersion)
   if (asked === 0) return {}
-  await reach(deps, asked, ctx)
+  await reach(deps, asked, { options, ctx })
   // A page of a named version is a page of exactly that version, also when the request does not say so.
   const isExact = options.match === 'Exact' || (options.match === '' && options.limit !== undefined)
   if (!isExact) return {}
@@ -69,16 +69,20 @@ async function nextPage(
   if (options.resourceVersion !== '' && options.resourceVersion !== '0')
     throw badRequest('specifying resource version is not allowed when using continue')
   if (revision === LATEST) return { after }
-  await reach(deps, revision, ctx)
+  await reach(deps, revision, { options, ctx })
   if (revision < caches.of(resource).oldest)
     throw expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
   return { after, ...(revision < caches.revision && { at: revision }) }
 }
 
 /** Most lists need not wait: the signal, which is made when first asked for, is left alone then. */
-async function reach({ caches }: Deps, revision: Revision, ctx: CallContext): Promise<void> {
+async function reach(
+  { caches }: Deps,
+  revision: Revision,
+  { options: { timeoutMs }, ctx }: { options: ListOptions; ctx: CallContext },
+): Promise<void> {
   if (caches.revision >= revision) return
-  const failure = await waitForRevision(caches, revision, ctx.signal)
+  const failure = await waitForRevision(caches, revision, { signal: ctx.signal, timeoutMs })
   if (failure) throw failure
 }
 

@@ -1,6 +1,8 @@
 /** The query parameters of each verb, read and checked before anything else happens. */
+import { goQuote } from '../lib/go-text.ts'
 import { validateFieldManager } from '../schema/meta-rules.ts'
 import { type FieldError, forbidden, invalid, type Ref, refTo, required, unsupported } from '../schema/refs.ts'
+import { type FieldTerms, type LabelTerms, parseFieldSelector, parseLabelSelector } from '../schema/selectors.ts'
 import { badRequest, invalidObject } from '../schema/status-error.ts'
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
@@ -104,8 +106,9 @@ function* unsafeDeleteErrors(sent: DeleteBody, at: Ref<boolean>): Iterable<Field
 }
 
 export type ListOptions = {
-  readonly labelSelector: string
-  readonly fieldSelector: string
+  readonly labels: LabelTerms
+  /** Whether the resource has these fields is not known yet. */
+  readonly fields: FieldTerms
   readonly shardSelector: string
   /** No limit when undefined. */
   readonly limit: number | undefined
@@ -130,10 +133,13 @@ export function listOptions(
   const isWatch = flag(query, 'watch') === true
   const resourceVersion = query.get('resourceVersion') ?? ''
   const token = query.get('continue') ?? ''
+  // What cannot be read is told first, in this order; then what does not go together.
+  const timeoutSeconds = int64(query, 'timeoutSeconds')
   const limit = integer(query, 'limit') ?? 0
+  const labels = parseLabelSelector(query.get('labelSelector') ?? '')
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '')
   let sendInitialEvents = flag(query, 'sendInitialEvents')
   let match = query.get('resourceVersionMatch') ?? ''
-  const timeoutSeconds = int64(query, 'timeoutSeconds')
   // A watch that names no version starts with the objects that are there.
   if (mayBegin && isWatch && sendInitialEvents === undefined && match === '' && (resourceVersion === '' || resourceVersion === '0')) {
     sendInitialEvents = true
@@ -142,8 +148,8 @@ export function listOptions(
   const asked = { match, resourceVersion, token, sendInitialEvents, mayBegin }
   refuse({ groupDomain, kind: 'ListOptions' }, isWatch ? [...watchErrors(asked)] : [...listErrors(asked)])
   return {
-    labelSelector: query.get('labelSelector') ?? '',
-    fieldSelector: query.get('fieldSelector') ?? '',
+    labels,
+    fields,
     shardSelector: query.get('shardSelector') ?? '',
     limit: limit > 0 ? limit : undefined,
     continue: token,
@@ -212,7 +218,7 @@ const INT64 = 2n ** 63n
 function int64(query: URLSearchParams, name: string): bigint | undefined {
   const text = query.get(name)
   if (text === null) return undefined
-  const refused = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`)
+  const refused = (why: string) => badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: ${why}`)
   if (!/^[+-]?\d+$/.test(text)) throw refused('invalid syntax')
   const value = BigInt(text.replace('+', ''))
   if (value >= INT64 || value < -INT64) throw refused('value out of range')

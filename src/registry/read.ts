@@ -12,7 +12,7 @@ import { parseRevision, waitForRevision } from './revision.ts'
 export function read({ caches }: Deps, call: Call, ctx: CallContext): Soon<Result> {
   const asked = parseRevision(call.query.get('resourceVersion') ?? '')
   if (asked <= caches.revision) return readNow(caches, call)
-  return waitForRevision(caches, asked, ctx.signal).then(failure => {
+  return waitForRevision(caches, asked, { signal: ctx.signal }).then(failure => {
     if (failure) throw failure
     return readNow(caches, call)
   })

@@ -1,5 +1,6 @@
 /** Resource versions in requests: reading them, and waiting for one that is not there yet. */
 import type { Caches } from '../cache/caches.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
@@ -15,17 +16,24 @@ export function parseRevision(text: string): Revision {
   const why = /^\d+$/.test(text) ? 'value out of range' : 'invalid syntax'
   const { field, message } = invalid(
     refTo({ resourceVersion: text }).resourceVersion,
-    `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`,
+    `strconv.ParseUint: parsing ${goQuote(text)}: ${why}`,
   )
   throw badRequest(`invalid resource version: ${field}: ${message}`)
 }
 
+/** How long to wait: until somebody aborts, and no longer than the request gives itself. */
+export type Patience = { readonly signal: AbortSignal; readonly timeoutMs?: number | undefined }
+
 /** Waits a little for a revision that may come yet; returns the 504 to answer when it does not. */
-export async function waitForRevision(caches: Caches, revision: Revision, signal: AbortSignal): Promise<StatusError | undefined> {
+export async function waitForRevision(
+  caches: Caches,
+  revision: Revision,
+  { signal, timeoutMs = 0 }: Patience,
+): Promise<StatusError | undefined> {
   if (caches.revision >= revision) return undefined
   const patience = new AbortController()
   const stop = () => patience.abort()
-  const timer = setTimeout(stop, PATIENCE_MS)
+  const timer = setTimeout(stop, timeoutMs > 0 ? Math.min(timeoutMs, PATIENCE_MS) : PATIENCE_MS)
   signal.addEventListener('abort', stop, { once: true })
   await caches.reached(revision, patience.signal)
   clearTimeout(timer)

@@ -1,18 +1,18 @@
 /** From the selectors of a request to what the cache selects by. */
 import type { Selection, Term } from '../cache/selection.ts'
 import type { Version } from '../cache/version.ts'
+import type { Resource } from '../schema/resource.ts'
 import {
   assertSelectable,
   type FieldTerms,
   type LabelTerms,
   matchesFieldTerms,
   matchesLabelTerms,
-  parseFieldSelector,
-  parseLabelSelector,
   requiredFieldValue,
+  type SelectableFields,
 } from '../schema/selectors.ts'
 import { parseShardSelector, type ShardSelector, ShardSelectorError } from '../schema/shard-selector.ts'
-import { StatusError } from '../schema/status-error.ts'
+import { badRequest, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext } from './api.ts'
 import type { ListOptions } from './options.ts'
 
@@ -20,10 +20,11 @@ import type { ListOptions } from './options.ts'
 export type Selected = { readonly selection: Selection; readonly shard: ShardSelector | undefined }
 
 export function selectionOf({ resource, namespace, name }: Call, options: ListOptions, { gate }: Pick<CallContext, 'gate'>): Selected {
-  const labels = parseLabelSelector(options.labelSelector)
-  const asked = parseFieldSelector(options.fieldSelector)
-  const { selectable } = resource.def
-  assertSelectable(asked, { namespaced: resource.namespaced, ...(selectable && { selectable: Object.keys(selectable) }) })
+  const { labels, fields: asked } = options
+  assertSelectable(asked, selectableOf(resource))
+  // The watch of one object may be narrowed down, but not to another one.
+  if (name !== '' && asked.length > 0 && requiredFieldValue(asked, 'metadata.name') !== name)
+    throw badRequest("fieldSelector metadata.name doesn't match requested name")
   const shard = options.shardSelector === '' || !gate('ShardedListAndWatch') ? undefined : shardOf(options.shardSelector)
   const fields = resource.hub ? asked.map(f => ({ ...f, field: resource.hub!.fieldName(f.field) })) : asked
   // An empty name is a name that nothing has, and of two names an object has one at most: only the test knows that.
@@ -44,6 +45,15 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
       ...(tests && { test }),
     },
     shard,
+  }
+}
+
+/** Custom kinds refuse fields as kinds that have some of their own do, also where they have none. */
+function selectableOf({ apiVersion, kind, namespaced, def: { selectable, selecting, custom } }: Resource): SelectableFields {
+  return {
+    namespaced: namespaced && !selecting?.withoutNamespace,
+    ...((selectable || custom) && { selectable: Object.keys(selectable ?? {}) }),
+    ...(selecting?.refusal && { refusal: field => selecting.refusal!(field, { apiVersion, kind }) }),
   }
 }
 

@@ -2,7 +2,7 @@
 import { admit } from '../admission/plugin.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { gatherErrors, refTo } from '../schema/refs.ts'
-import { assertSelectable, matchesFieldTerms, matchesLabelTerms, parseFieldSelector, parseLabelSelector } from '../schema/selectors.ts'
+import { assertSelectable, matchesFieldTerms, matchesLabelTerms } from '../schema/selectors.ts'
 import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
 import { act, askedOf } from './action.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -74,9 +74,7 @@ export async function tellOne(deps: Deps, call: Call): Promise<Result> {
 /** All objects that tell of the server. */
 export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
-  const options = listOptions(call.query, ctx)
-  const labels = parseLabelSelector(options.labelSelector)
-  const fields = parseFieldSelector(options.fieldSelector)
+  const { labels, fields } = listOptions(call.query, ctx)
   assertSelectable(fields, { namespaced: resource.namespaced })
   const items = told(deps, call).filter(
     ({ metadata }) =>

@@ -101,6 +101,7 @@ const LISTS: readonly (readonly [query: string, answer: string])[] = [
   ['timeoutSeconds=soon', '400 BadRequest'],
   ['timeoutSeconds=-1', 'ab bb cr dr @7'],
   ['timeoutSeconds=9223372036854775808', '400 BadRequest'],
+  ['timeoutSeconds=1&resourceVersion=FUTURE', '504 Timeout'],
   ['fieldSelector=spec.size%3D1', '400 BadRequest'],
   ['shardSelector=anything', 'ab bb cr dr @7'],
 ]
@@ -274,6 +275,10 @@ const DELETIONS: readonly (readonly [query: string, answer: string, left: string
   ['labelSelector=none', ' @7', 'a b c d'],
   ['labelSelector=(', '400 BadRequest', 'a b c d'],
   ['resourceVersion=6&resourceVersionMatch=Exact', 'ab br cr dr @6', ''],
+  ['resourceVersion=6', 'ab br cr dr @6', ''],
+  ['resourceVersion=6&resourceVersionMatch=NotOlderThan', 'ab bb cr dr @7', ''],
+  ['resourceVersion=0', 'ab bb cr dr @7', ''],
+  ['resourceVersion=4', '410 Expired', 'a b c d'],
   ['resourceVersion=4&resourceVersionMatch=Exact', '410 Expired', 'a b c d'],
   ['resourceVersionMatch=Exact', '422 Invalid', 'a b c d'],
   ['sendInitialEvents=true', '422 Invalid', 'a b c d'],
@@ -295,6 +300,103 @@ test('delete collection takes the parameters of a list and of a delete', async (
     const { body } = await send('GET widgets')
     assert.equal(body.items.map((o: any) => o.metadata.name).join(' '), left, query)
     await close()
+  }
+})
+
+test('a deletion as of a version spares what came later', async t => {
+  const { send, close } = await history()
+  t.after(close)
+  await send('POST widgets', { metadata: { name: 'e' }, spec: { color: 'red' } })
+  assert.equal(told(await send('DELETE widgets?resourceVersion=7')), 'ab bb cr dr @7')
+  assert.equal(told(await send('GET widgets')), 'er @12')
+})
+
+/** What is refused first, when there is more than one reason: what cannot be read, in this order, then what does not go together. */
+const REFUSALS: readonly (readonly [query: string, message: string])[] = [
+  ['timeoutSeconds=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
+  ['timeoutSeconds=', 'strconv.ParseInt: parsing "": invalid syntax'],
+  ['timeoutSeconds=9223372036854775808', 'strconv.ParseInt: parsing "9223372036854775808": value out of range'],
+  ['limit=1.5', 'strconv.ParseInt: parsing "1.5": invalid syntax'],
+  ['limit=%07', 'strconv.ParseInt: parsing "\\a": invalid syntax'],
+  ['limit=y&timeoutSeconds=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
+  ['limit=y&labelSelector=(', 'strconv.ParseInt: parsing "y": invalid syntax'],
+  ['labelSelector=(&fieldSelector=x', "found '(', expected: !, identifier, or 'end of string'"],
+  ['fieldSelector=x&resourceVersionMatch=Exact', "invalid selector: 'x'; can't understand 'x'"],
+  [
+    'fieldSelector=spec.size%3D1&resourceVersionMatch=Exact',
+    'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
+  ],
+  ['fieldSelector=spec.size%3D1&resourceVersion=abc', 'field label not supported: spec.size'],
+  [
+    'resourceVersion=abc',
+    'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+  ],
+  [
+    'resourceVersionMatch=Odd&continue=x&sendInitialEvents=true',
+    'ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided, resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided, resourceVersionMatch: Unsupported value: "Odd": supported values: "", "Exact", "NotOlderThan", sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list]',
+  ],
+  [
+    'resourceVersionMatch=Exact&resourceVersion=0',
+    'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+  ],
+  [
+    'watch=true&sendInitialEvents=true',
+    'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+  ],
+  [
+    'watch=true&resourceVersionMatch=Exact&resourceVersion=5',
+    'ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided, resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"]',
+  ],
+]
+
+test('refusals say what the reference says, the first reason first', async t => {
+  const { send, close } = await history()
+  t.after(close)
+  for (const [query, message] of REFUSALS) {
+    assert.equal((await send(`GET widgets?${query}`)).body.message, message, query)
+    if (!query.startsWith('watch')) assert.equal((await send(`DELETE widgets?propagationPolicy=Odd&${query}`)).body.message, message, query)
+  }
+})
+
+test('the watch of one object may be narrowed down, but not to another', async t => {
+  const { send, close } = await history()
+  t.after(close)
+  const events = async (query: string) => {
+    const { code, body } = await send(`GET widgets/a?${query}`, undefined, { verb: 'watch' })
+    if (code !== 200) return body.message
+    const sink = new Recorder()
+    body.open(sink)
+    body.close()
+    return seen(sink)
+  }
+  assert.equal(await events(''), '+a6')
+  assert.equal(await events('resourceVersion=5'), '~a6')
+  assert.equal(await events('fieldSelector='), '+a6')
+  assert.equal(await events('fieldSelector=metadata.name%3Da'), '+a6')
+  assert.equal(await events('fieldSelector=metadata.name%3Da,spec.color%3Dred'), '')
+  assert.equal(await events('labelSelector=none'), '')
+  const mismatch = "fieldSelector metadata.name doesn't match requested name"
+  for (const other of ['metadata.name%3Db', 'metadata.name!%3Db', 'spec.color%3Dblue', 'metadata.namespace%3Ddefault'])
+    assert.equal(await events(`fieldSelector=${other}`), mismatch, other)
+  assert.equal(await events('fieldSelector=x'), "invalid selector: 'x'; can't understand 'x'")
+})
+
+test('a watch without time ends at once, one of any length is watched', async t => {
+  const { send, close } = await history()
+  t.after(close)
+  for (const seconds of ['-1', '-9223372036854775808']) {
+    const sink = new Recorder()
+    const { body } = await send(`GET widgets?watch=true&resourceVersion=7&timeoutSeconds=${seconds}`)
+    body.open(sink)
+    while (!sink.ended) await new Promise(resolve => setImmediate(resolve))
+    assert.deepEqual([seen(sink), sink.ended.error], ['', undefined])
+  }
+  for (const seconds of ['0', '1', '2147483648', '9223372036854775807']) {
+    const sink = new Recorder()
+    const { body } = await send(`GET widgets?watch=true&resourceVersion=6&timeoutSeconds=${seconds}`)
+    body.open(sink)
+    assert.deepEqual([seen(sink), sink.ended], ['~b7', undefined])
+    body.close()
   }
 })
 

@@ -23,7 +23,7 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   const initial = sendInitialEvents ?? asked === 0
   if (initial) {
     // Once a watch is understood, what goes wrong is an event of it.
-    const failure = await waitForRevision(deps.caches, asked, ctx.signal)
+    const failure = await waitForRevision(deps.caches, asked, { signal: ctx.signal, timeoutMs: options.timeoutMs })
     if (failure) return { form: 'watch', resource, stream: ended(failure) }
   }
   const from = initial || asked === 0 ? deps.caches.revision : asked

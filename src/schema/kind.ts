@@ -250,6 +250,12 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly subresources?: Subresources<O>
   /** Fields usable in fieldSelector beside metadata.name and metadata.namespace. Absent reads as the empty text. */
   readonly selectable?: Readonly<Record<string, (o: O) => string | number | boolean | undefined>>
+  readonly selecting?: {
+    /** A namespaced kind that cannot be selected by metadata.namespace. */
+    readonly withoutNamespace?: true
+    /** How other fields than the selectable ones are refused, where clients know a text of the kind's own. */
+    readonly refusal?: (field: string, of: { readonly apiVersion: string; readonly kind: string }) => string
+  }
   /** What a table says of a row as a whole, such as that the object has done its work. */
   readonly rowConditions?: (o: O) => readonly RowCondition[]
   /** Table columns after Name, in order; without any, Age. A kind that declares a column Name itself gets no other. */

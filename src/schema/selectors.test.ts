@@ -213,6 +213,7 @@ test('fields that a kind does not offer are refused', () => {
   const secrets = { namespaced: true, selectable: ['type'] }
   assert.equal(refused('spec.nope=1', secrets), 'field label not supported: spec.nope')
   assert.equal(refused('metadata.name=a,metadata.namespace=b,type=c', secrets), 'no failure')
+  assert.equal(refused('spec.nope=1', { ...secrets, refusal: field => `no ${field}` }), 'no spec.nope')
   assert.equal(
     refused('metadata.namespace=b', { namespaced: false, selectable: ['type'] }),
     'field label not supported: metadata.namespace',

@@ -1,4 +1,5 @@
 /** Selectors in their text form, as lists and watches take them: `app=web,tier in (a,b),!old` over labels, `metadata.name=x` over fields. */
+import { goQuote } from '../lib/go-text.ts'
 import { isQualifiedName, isValidLabelValue } from '../lib/names.ts'
 import { type FieldError, invalid, refTo } from './refs.ts'
 import { badRequest } from './status-error.ts'
@@ -79,18 +80,23 @@ export function requiredFieldValue(terms: FieldTerms, field: string): string | u
   return terms.find(term => term.field === field && term.operator === '=')?.value
 }
 
-/** Answers 400 for the first field that cannot be selected by; without `selectable`, only name and namespace can. */
-export function assertSelectable(
-  terms: FieldTerms,
-  { namespaced, selectable }: { namespaced: boolean; selectable?: readonly string[] },
-): void {
+/** What can be selected by: the name, where `namespaced` the namespace, and `selectable`; without the latter, the name and the namespace. */
+export type SelectableFields = {
+  readonly namespaced: boolean
+  readonly selectable?: readonly string[]
+  /** How a kind that has `selectable` refuses the rest, if not as others do. */
+  readonly refusal?: (field: string) => string
+}
+
+/** Answers 400 for the first field that cannot be selected by. */
+export function assertSelectable(terms: FieldTerms, { namespaced, selectable, refusal }: SelectableFields): void {
   for (const { field } of terms) {
     if (field === 'metadata.name') continue
     if (selectable === undefined) {
       if (field !== 'metadata.namespace')
-        throw badRequest(`${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`)
+        throw badRequest(`${goQuote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`)
     } else if (!(selectable.includes(field) || (namespaced && field === 'metadata.namespace')))
-      throw badRequest(`field label not supported: ${field}`)
+      throw badRequest(refusal?.(field) ?? `field label not supported: ${field}`)
   }
 }
 

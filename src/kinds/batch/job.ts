@@ -1,4 +1,5 @@
 /** Job runs pods until enough of them have succeeded. */
+import { goQuote } from '../../lib/go-text.ts'
 import { humanDuration, millisecondsOf, parseTime } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
 import { type CellContext, defineKind, type RequestContext } from '../../schema/kind.ts'
@@ -47,6 +48,7 @@ export const Job = defineKind({
   },
 
   selectable: { 'status.successful': o => o.status.succeeded ?? 0 },
+  selecting: { refusal: field => `field label ${goQuote(field)} not supported for Job` },
   columns: {
     Status: ['string', statusWord, 'Status of the job.'],
     Completions: ['string', completions, 'How many pods succeeded, of how many.'],

@@ -63,6 +63,7 @@ export const PodCertificateRequest = defineKind({
     'spec.podName': o => o.spec.podName,
     'spec.nodeName': o => o.spec.nodeName,
   },
+  selecting: { withoutNamespace: true },
 
   columns: {
     PodName: ['string', o => o.spec.podName, 'podName is the name of the pod into which the certificate will be mounted.'],

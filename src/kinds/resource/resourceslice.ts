@@ -37,6 +37,7 @@ export const ResourceSlice = defineKind({
     'spec.nodeName': o => o.spec.nodeName,
     'spec.pool.name': o => o.spec.pool.name,
   },
+  selecting: { refusal: (field, { apiVersion, kind }) => `field label not supported for ${apiVersion}, Kind=${kind}: ${field}` },
   columns: {
     Node: ['string', o => o.spec.nodeName ?? '', 'The node that can use the devices, where it is only one.'],
     Driver: ['string', o => o.spec.driver, 'The driver that offers the devices.'],

@@ -1,0 +1,305 @@
+// Lists and watches of every kind that is served, built in or custom, on every path, in every form, over every protocol.
+import assert from 'node:assert/strict'
+import type { ClientHttp2Session } from 'node:http2'
+import { test } from 'node:test'
+import { parse } from 'yaml'
+import { eventually, patient, startInProcess, type Target } from './kit.ts'
+import { customKind, sampleOf } from './samples.ts'
+import { ACCEPT, fieldsOf, openSession, over, type Tape, unwrapped, watchAlone, watchOver } from './tapes.ts'
+
+/** A served resource that can be watched. */
+type Served = {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly plural: string
+  readonly namespaced: boolean
+  readonly verbs: readonly string[]
+  readonly isCustom: boolean
+  /** `/api/v1` or `/apis/GROUP/VERSION`. */
+  readonly root: string
+}
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+/** A server without controllers, so that nobody else changes anything, and with two custom kinds; one connection to it. */
+async function open(t: { after(undo: () => unknown): void }): Promise<{ server: Target; session: ClientHttp2Session; served: Served[] }> {
+  const server = await startInProcess(t, { controllers: ['none'] })
+  const session = openSession(t, server)
+  const custom = [customKind('nears', { kind: 'Near', scope: 'Namespaced' }), customKind('fars', { kind: 'Far', scope: 'Cluster' })]
+  for (const definition of custom) {
+    const body = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', ...definition }
+    assert.equal((await over(session, DEFINITIONS, { method: 'POST', body })).status, 201)
+  }
+  const served = await eventually('two custom kinds', async () => {
+    const found = await servedBy(session)
+    return found.filter(r => r.isCustom).length === 2 ? found : undefined
+  })
+  return { server, session, served }
+}
+
+async function servedBy(session: ClientHttp2Session): Promise<Served[]> {
+  const { json } = await over(session, '/apis')
+  const roots = ['/api/v1', ...json.groups.flatMap((g: any) => g.versions.map((v: any) => `/apis/${v.groupVersion}`))]
+  const lists = await Promise.all(roots.map(async root => ({ root, list: (await over(session, root)).json })))
+  return lists.flatMap(({ root, list }) =>
+    list.resources
+      .filter((r: any) => !r.name.includes('/') && r.verbs.includes('watch'))
+      .map(({ name: plural, kind, namespaced, verbs }: any) => {
+        const apiVersion = list.groupVersion
+        return { root, apiVersion, kind, plural, namespaced, verbs, isCustom: apiVersion.startsWith('custom.') }
+      }),
+  )
+}
+
+const placeOf = ({ namespaced, plural }: Served) => (namespaced ? `namespaces/default/${plural}` : plural)
+const collectionOf = (served: Served) => `${served.root}/${placeOf(served)}`
+/** The version from which to watch. */
+const versionOf = async (session: ClientHttp2Session, path: string) =>
+  (await over(session, `${path}?limit=1`)).json.metadata.resourceVersion as string
+
+test('every kind is watched on every path, in every form and over every protocol, and all tell the same', patient, async t => {
+  const { server, session, served } = await open(t)
+  assert.ok(served.length > 60)
+  for (const resource of served) {
+    const { root, plural, namespaced, isCustom } = resource
+    const [path, place] = [collectionOf(resource), placeOf(resource)]
+    const [first, second] = [sampleOf(resource, 1), sampleOf(resource, 2)]
+    const name = first.metadata.name
+    const since = `resourceVersion=${await versionOf(session, path)}`
+    const whole = await Promise.all([
+      watchOver(session, `${path}?watch=true&${since}`),
+      watchOver(session, `${path}?watch=true&${since}`, 'table'),
+      watchOver(session, `${path}?watch=true&${since}`, 'metadata'),
+      watchOver(session, `${path}?watch=true&${since}`, 'protobufMetadata'),
+      ...(isCustom ? [] : [watchOver(session, `${path}?watch=true&${since}`, 'protobuf')]),
+      watchOver(session, `${root}/watch/${place}?${since}`),
+      ...(namespaced
+        ? [watchOver(session, `${root}/${plural}?watch=1&${since}`), watchOver(session, `${root}/watch/${plural}?${since}`)]
+        : []),
+      watchAlone(t, server, `${path}?watch=true&${since}`),
+      watchAlone(t, server, `${path}?watch=true&${since}`, { webSocket: true }),
+    ])
+    const one = await Promise.all([
+      watchOver(session, `${root}/watch/${place}/${name}?${since}`),
+      watchOver(session, `${root}/watch/${place}/${name}?fieldSelector=metadata.name%3D${name}&${since}`, 'table'),
+      watchOver(session, `${path}?watch=true&fieldSelector=metadata.name%3D${name}&${since}`),
+      watchAlone(t, server, `${root}/watch/${place}/${name}?${since}`, { webSocket: true }),
+    ])
+    const marked = await watchOver(session, `${path}?watch=true&labelSelector=step%3Dpatched&${since}`)
+    await live(session, resource, [first, second])
+    await compare(whole, { names: [first, second].map(o => o.metadata.name), what: path })
+    await compare(one, { names: [name], what: `${path}/${name}` })
+    const told = await marked.until(`DELETED ${name}@`)
+    assert.match(told[0]!, /^ADDED /, path)
+  }
+})
+
+/** Creates two objects, one of them twice and once more without effect, changes both, and deletes them. */
+async function live(session: ClientHttp2Session, resource: Served, [first, second]: any[]): Promise<void> {
+  const path = collectionOf(resource)
+  const send = async (method: string, at: string, body: unknown, type?: string) => {
+    const reply = await over(session, at, { method, body, ...(type && { type }) })
+    assert.ok(reply.status < 300, `${method} ${at}: ${reply.body.toString()}`)
+    return reply.json
+  }
+  await send('POST', `${path}?dryRun=All`, first)
+  for (const object of [first, second]) await send('POST', path, object)
+  const labels = { metadata: { labels: { step: 'patched' } } }
+  await send('PATCH', `${path}/${first.metadata.name}`, labels, 'application/merge-patch+json')
+  const stored = (await over(session, `${path}/${second.metadata.name}`)).json
+  await send('PUT', `${path}/${second.metadata.name}`, {
+    ...stored,
+    metadata: { ...stored.metadata, annotations: { 'example.com/a': 'b' } },
+  })
+  await listed(session, resource, [first, second])
+  if (resource.verbs.includes('deletecollection')) {
+    const query = 'labelSelector=every%3Dkind&gracePeriodSeconds=0'
+    const { metadata } = await send('DELETE', `${path}?${query}&limit=1`, undefined)
+    assert.ok(metadata.continue, `${path}: one of two was asked for`)
+    await send('DELETE', `${path}?${query}`, undefined)
+  } else for (const { metadata } of [first, second]) await send('DELETE', `${path}/${metadata.name}?gracePeriodSeconds=0`, undefined)
+  for (const { metadata } of [first, second]) await release(session, `${path}/${metadata.name}`)
+}
+
+/** Takes away what holds a deletion back where a controller would. */
+async function release(session: ClientHttp2Session, path: string): Promise<void> {
+  const { status, json } = await over(session, path)
+  if (status === 404) return
+  if (json.spec?.finalizers) {
+    const body = { ...json, spec: { ...json.spec, finalizers: [] } }
+    await over(session, `${path}/finalize`, { method: 'PUT', body })
+  } else {
+    const body = { metadata: { finalizers: null } }
+    await over(session, path, { method: 'PATCH', body, type: 'application/merge-patch+json' })
+  }
+  assert.equal((await over(session, path)).status, 404, path)
+}
+
+/** Every tape tells what the first does, from the creation of each name to its deletion, in the order of versions. */
+async function compare(tapes: readonly Tape[], { names, what }: { names: readonly string[]; what: string }): Promise<void> {
+  const told = await Promise.all(tapes.map(tape => tape.until(...names.map(name => `DELETED ${name}@`))))
+  const expected = told[0]!
+  for (const lines of told) assert.deepEqual(lines, expected, what)
+  for (const name of names) {
+    const types = expected.filter(line => line.includes(` ${name}@`)).map(line => line.split(' ')[0])
+    assert.deepEqual([types[0], types[1], types.at(-1)], ['ADDED', 'MODIFIED', 'DELETED'], `${what} ${name}: ${expected}`)
+  }
+  const versions = expected.map(line => Number(line.split('@')[1]))
+  assert.deepEqual(
+    versions,
+    [...new Set(versions)].sort((a, b) => a - b),
+    what,
+  )
+}
+
+/** Both objects are in the list of every form, on every path. */
+async function listed(session: ClientHttp2Session, resource: Served, objects: readonly any[]): Promise<void> {
+  const names = objects.map(o => o.metadata.name)
+  const selected = 'labelSelector=every%3Dkind'
+  const paths = [collectionOf(resource), ...(resource.namespaced ? [`${resource.root}/${resource.plural}`] : [])]
+  for (const path of paths) {
+    const ask = (accept: string, more = '') => over(session, `${path}?${selected}${more}`, { accept })
+    const of = (items: any[]) => items.map(item => item.metadata.name)
+    const { json } = await ask(ACCEPT.json)
+    assert.deepEqual([json.kind, json.apiVersion, of(json.items)], [`${resource.kind}List`, resource.apiVersion, names], path)
+    const yaml = parse((await ask('application/yaml')).body.toString())
+    assert.deepEqual(of(yaml.items), names, path)
+    const table = (await ask(ACCEPT.table)).json
+    assert.deepEqual([table.kind, of(table.rows.map((row: any) => row.object))], ['Table', names], path)
+    assert.equal(table.rows[0].cells.length, table.columnDefinitions.length, path)
+    const metadata = (await ask('application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io')).json
+    assert.deepEqual([metadata.kind, of(metadata.items)], ['PartialObjectMetadataList', names], path)
+    const protobuf = await ask(ACCEPT.protobuf)
+    if (resource.isCustom) assert.equal(protobuf.status, 406, path)
+    else assert.ok(fieldsOf(unwrapped(protobuf.body)).get(2)!.includes(names[1]), path)
+    const page = (await ask(ACCEPT.json, '&limit=1')).json
+    const next = (await ask(ACCEPT.json, `&limit=1&continue=${encodeURIComponent(page.metadata.continue)}`)).json
+    assert.deepEqual([...of(page.items), ...of(next.items), next.metadata.continue], [...names, undefined], path)
+    assert.equal(next.metadata.resourceVersion, page.metadata.resourceVersion)
+  }
+}
+
+test('the objects that are there come first, then the mark of their end, then what happens; in every form', patient, async t => {
+  const { session, served } = await open(t)
+  const initial = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
+  for (const resource of served) {
+    const path = collectionOf(resource)
+    const { name } = sampleOf(resource, 1).metadata
+    assert.equal((await over(session, path, { method: 'POST', body: sampleOf(resource, 1) })).status, 201, path)
+    const named = `fieldSelector=metadata.name%3D${name}`
+    const version = (await over(session, `${path}/${name}`)).json.metadata.resourceVersion
+    for (const form of ['json', 'table', 'metadata'] as const) {
+      const tape = await watchOver(session, `${path}?${initial}&${named}`, form)
+      const [added, mark] = await tape.until('ADDED', 'BOOKMARK')
+      assert.equal(added, `ADDED ${name}@${version}`)
+      assert.match(mark!, /^BOOKMARK @\d+ end$/, `${form} ${path}`)
+    }
+    const bare = await watchOver(session, `${path}?${initial}&${named}&includeObject=None`, 'table')
+    assert.match((await bare.until('BOOKMARK'))[1]!, /^BOOKMARK @\d+ end$/)
+    const past = await watchOver(session, `${path}?watch=true&resourceVersion=${version}&${named}&timeoutSeconds=1`)
+    assert.deepEqual(await past.end(), [], 'nothing happens after the last version')
+  }
+})
+
+/** Where the reference lets a kind be selected by more than its name and namespace: each field with what the sample has there. */
+const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'v1 Pod': {
+    'spec.nodeName': 'n',
+    'spec.host': 'n',
+    'spec.restartPolicy': 'Never',
+    'spec.schedulerName': 'default-scheduler',
+    'spec.serviceAccountName': 'a',
+    'spec.hostNetwork': 'true',
+    'status.phase': 'Pending',
+    'status.podIP': '',
+    'status.podIPs': '',
+    'status.nominatedNodeName': '',
+  },
+  'v1 Node': { 'spec.unschedulable': 'true' },
+  'v1 ReplicationController': { 'status.replicas': '0' },
+  'v1 Event': {
+    'involvedObject.kind': 'Pod',
+    'involvedObject.namespace': 'default',
+    'involvedObject.name': 'p',
+    'involvedObject.uid': 'u',
+    'involvedObject.apiVersion': 'v1',
+    'involvedObject.resourceVersion': '7',
+    'involvedObject.fieldPath': 'spec',
+    reason: 'Why',
+    reportingComponent: 'me',
+    source: 'tester',
+    type: 'Normal',
+  },
+  'events.k8s.io/v1 Event': {
+    'regarding.kind': 'Pod',
+    'regarding.namespace': 'default',
+    'regarding.name': 'p',
+    'regarding.uid': 'u',
+    'regarding.apiVersion': 'v1',
+    'regarding.resourceVersion': '7',
+    'regarding.fieldPath': 'spec',
+    reason: 'Why',
+    reportingController: 'example.com/me',
+    type: 'Normal',
+  },
+  'v1 Namespace': { 'status.phase': 'Active' },
+  'v1 Secret': { type: 'Opaque' },
+  'v1 Service': { 'spec.clusterIP': 'None', 'spec.type': 'ClusterIP' },
+  'batch/v1 Job': { 'status.successful': '0' },
+  'certificates.k8s.io/v1 CertificateSigningRequest': { 'spec.signerName': 'example.com/s' },
+  'certificates.k8s.io/v1 ClusterTrustBundle': { 'spec.signerName': 'example.com/s' },
+  'certificates.k8s.io/v1 PodCertificateRequest': { 'spec.signerName': 'example.com/s', 'spec.podName': 'p', 'spec.nodeName': 'n' },
+  'resource.k8s.io/v1 ResourceSlice': { 'spec.driver': 'd.example.com', 'spec.nodeName': 'n', 'spec.pool.name': 'p' },
+  'custom.example.com/v1 Near': { 'spec.color': 'red', 'spec.size': '3' },
+  'custom.example.com/v1 Far': { 'spec.color': 'red', 'spec.size': '3' },
+}
+
+test(
+  'every kind is selected by its name, its namespace and the fields that the reference has for it, and by no other',
+  patient,
+  async t => {
+    const { session, served } = await open(t)
+    for (const resource of served) {
+      const { apiVersion, kind, namespaced } = resource
+      const [path, sample] = [collectionOf(resource), sampleOf(resource, 1)]
+      const { name } = sample.metadata
+      assert.equal((await over(session, path, { method: 'POST', body: sample })).status, 201, path)
+      const own = FIELDS[`${apiVersion} ${kind}`]
+      const isPlain = own === undefined
+      const byNamespace = kind !== 'PodCertificateRequest' && (namespaced || isPlain)
+      const fields = { 'metadata.name': name, ...(byNamespace && { 'metadata.namespace': namespaced ? 'default' : '' }), ...own }
+      for (const [field, value] of Object.entries(fields)) {
+        const select = async (operator: string, text: string) => {
+          const query = `fieldSelector=${encodeURIComponent(`${field}${operator}${text}`)}`
+          const { status, json } = await over(session, `${path}?${query}`)
+          assert.equal(status, 200, `${path} ${field}: ${json.message}`)
+          return json.items.some((item: any) => item.metadata.name === name)
+        }
+        const found = [await select('=', value), await select('!=', value), await select('==', 'other'), await select('!=', 'other')]
+        assert.deepEqual(found, [true, false, false, true], `${path} ${field}`)
+        const query = encodeURIComponent(`metadata.name=${name},${field}=${value}`)
+        const tape = await watchOver(session, `${path}?watch=true&fieldSelector=${query}&timeoutSeconds=1`)
+        assert.equal((await tape.until('ADDED'))[0]!.split('@')[0], `ADDED ${name}`)
+      }
+      const refused = async (field: string) => {
+        const [{ status, json }, watch, deletion] = await Promise.all([
+          over(session, `${path}?fieldSelector=${field}%3Dx`),
+          over(session, `${path}?watch=true&fieldSelector=${field}%3Dx`),
+          over(session, `${path}?fieldSelector=${field}%3Dx&propagationPolicy=Odd`, { method: 'DELETE' }),
+        ])
+        assert.deepEqual([status, watch.status, watch.json.message], [400, 400, json.message], path)
+        if (resource.verbs.includes('deletecollection')) assert.equal(deletion.json.message, json.message, path)
+        return json.message
+      }
+      assert.equal(await refused('spec.nope'), refusalOf(resource, 'spec.nope', isPlain))
+      if (!byNamespace) assert.equal(await refused('metadata.namespace'), refusalOf(resource, 'metadata.namespace', isPlain))
+    }
+  },
+)
+
+function refusalOf({ apiVersion, kind }: Served, field: string, isPlain: boolean): string {
+  if (isPlain) return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
+  if (kind === 'Job') return `field label "${field}" not supported for Job`
+  if (kind === 'ResourceSlice') return `field label not supported for ${apiVersion}, Kind=ResourceSlice: ${field}`
+  return `field label not supported: ${field}`
+}
