@@ -3,62 +3,17 @@ import assert from 'node:assert/strict'
 import type { ClientHttp2Session } from 'node:http2'
 import { test } from 'node:test'
 import { parse } from 'yaml'
-import { eventually, patient, startInProcess, type Target } from './kit.ts'
-import { customKind, sampleOf } from './samples.ts'
-import { ACCEPT, fieldsOf, openSession, over, type Tape, unwrapped, watchAlone, watchOver } from './tapes.ts'
+import { patient } from './kit.ts'
+import { sampleOf } from './samples.ts'
+import { collectionOf, make, openAll, placeOf, type Served } from './served.ts'
+import { ACCEPT, fieldsOf, over, type Tape, unwrapped, watchAlone, watchOver } from './tapes.ts'
 
-/** A served resource that can be watched. */
-type Served = {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly plural: string
-  readonly namespaced: boolean
-  readonly verbs: readonly string[]
-  readonly isCustom: boolean
-  /** `/api/v1` or `/apis/GROUP/VERSION`. */
-  readonly root: string
-}
-
-const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-
-/** A server without controllers, so that nobody else changes anything, and with two custom kinds; one connection to it. */
-async function open(t: { after(undo: () => unknown): void }): Promise<{ server: Target; session: ClientHttp2Session; served: Served[] }> {
-  const server = await startInProcess(t, { controllers: ['none'] })
-  const session = openSession(t, server)
-  const custom = [customKind('nears', { kind: 'Near', scope: 'Namespaced' }), customKind('fars', { kind: 'Far', scope: 'Cluster' })]
-  for (const definition of custom) {
-    const body = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', ...definition }
-    assert.equal((await over(session, DEFINITIONS, { method: 'POST', body })).status, 201)
-  }
-  const served = await eventually('two custom kinds', async () => {
-    const found = await servedBy(session)
-    return found.filter(r => r.isCustom).length === 2 ? found : undefined
-  })
-  return { server, session, served }
-}
-
-async function servedBy(session: ClientHttp2Session): Promise<Served[]> {
-  const { json } = await over(session, '/apis')
-  const roots = ['/api/v1', ...json.groups.flatMap((g: any) => g.versions.map((v: any) => `/apis/${v.groupVersion}`))]
-  const lists = await Promise.all(roots.map(async root => ({ root, list: (await over(session, root)).json })))
-  return lists.flatMap(({ root, list }) =>
-    list.resources
-      .filter((r: any) => !r.name.includes('/') && r.verbs.includes('watch'))
-      .map(({ name: plural, kind, namespaced, verbs }: any) => {
-        const apiVersion = list.groupVersion
-        return { root, apiVersion, kind, plural, namespaced, verbs, isCustom: apiVersion.startsWith('custom.') }
-      }),
-  )
-}
-
-const placeOf = ({ namespaced, plural }: Served) => (namespaced ? `namespaces/default/${plural}` : plural)
-const collectionOf = (served: Served) => `${served.root}/${placeOf(served)}`
 /** The version from which to watch. */
 const versionOf = async (session: ClientHttp2Session, path: string) =>
   (await over(session, `${path}?limit=1`)).json.metadata.resourceVersion as string
 
 test('every kind is watched on every path, in every form and over every protocol, and all tell the same', patient, async t => {
-  const { server, session, served } = await open(t)
+  const { server, session, served } = await openAll(t)
   assert.ok(served.length > 60)
   for (const resource of served) {
     const { root, plural, namespaced, isCustom } = resource
@@ -91,6 +46,7 @@ test('every kind is watched on every path, in every form and over every protocol
     await compare(one, { names: [name], what: `${path}/${name}` })
     const told = await marked.until(`DELETED ${name}@`)
     assert.match(told[0]!, /^ADDED /, path)
+    for (const tape of [...whole, ...one, marked]) tape.close()
   }
 })
 
@@ -180,12 +136,13 @@ async function listed(session: ClientHttp2Session, resource: Served, objects: re
 }
 
 test('the objects that are there come first, then the mark of their end, then what happens; in every form', patient, async t => {
-  const { session, served } = await open(t)
+  const { session, served } = await openAll(t)
   const initial = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
+  const quiet: Tape[] = []
   for (const resource of served) {
     const path = collectionOf(resource)
     const { name } = sampleOf(resource, 1).metadata
-    assert.equal((await over(session, path, { method: 'POST', body: sampleOf(resource, 1) })).status, 201, path)
+    await make(session, resource)
     const named = `fieldSelector=metadata.name%3D${name}`
     const version = (await over(session, `${path}/${name}`)).json.metadata.resourceVersion
     for (const form of ['json', 'table', 'metadata'] as const) {
@@ -193,12 +150,14 @@ test('the objects that are there come first, then the mark of their end, then wh
       const [added, mark] = await tape.until('ADDED', 'BOOKMARK')
       assert.equal(added, `ADDED ${name}@${version}`)
       assert.match(mark!, /^BOOKMARK @\d+ end$/, `${form} ${path}`)
+      tape.close()
     }
     const bare = await watchOver(session, `${path}?${initial}&${named}&includeObject=None`, 'table')
     assert.match((await bare.until('BOOKMARK'))[1]!, /^BOOKMARK @\d+ end$/)
-    const past = await watchOver(session, `${path}?watch=true&resourceVersion=${version}&${named}&timeoutSeconds=1`)
-    assert.deepEqual(await past.end(), [], 'nothing happens after the last version')
+    bare.close()
+    quiet.push(await watchOver(session, `${path}?watch=true&resourceVersion=${version}&${named}&timeoutSeconds=1`))
   }
+  for (const tape of quiet) assert.deepEqual(await tape.end(), [], 'nothing happens after the last version')
 })
 
 /** Where the reference lets a kind be selected by more than its name and namespace: each field with what the sample has there. */
@@ -254,48 +213,54 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'custom.example.com/v1 Far': { 'spec.color': 'red', 'spec.size': '3' },
 }
 
-test(
-  'every kind is selected by its name, its namespace and the fields that the reference has for it, and by no other',
-  patient,
-  async t => {
-    const { session, served } = await open(t)
-    for (const resource of served) {
-      const { apiVersion, kind, namespaced } = resource
-      const [path, sample] = [collectionOf(resource), sampleOf(resource, 1)]
-      const { name } = sample.metadata
-      assert.equal((await over(session, path, { method: 'POST', body: sample })).status, 201, path)
-      const own = FIELDS[`${apiVersion} ${kind}`]
-      const isPlain = own === undefined
-      const byNamespace = kind !== 'PodCertificateRequest' && (namespaced || isPlain)
-      const fields = { 'metadata.name': name, ...(byNamespace && { 'metadata.namespace': namespaced ? 'default' : '' }), ...own }
-      for (const [field, value] of Object.entries(fields)) {
-        const select = async (operator: string, text: string) => {
-          const query = `fieldSelector=${encodeURIComponent(`${field}${operator}${text}`)}`
-          const { status, json } = await over(session, `${path}?${query}`)
-          assert.equal(status, 200, `${path} ${field}: ${json.message}`)
-          return json.items.some((item: any) => item.metadata.name === name)
-        }
-        const found = [await select('=', value), await select('!=', value), await select('==', 'other'), await select('!=', 'other')]
-        assert.deepEqual(found, [true, false, false, true], `${path} ${field}`)
-        const query = encodeURIComponent(`metadata.name=${name},${field}=${value}`)
-        const tape = await watchOver(session, `${path}?watch=true&fieldSelector=${query}&timeoutSeconds=1`)
-        assert.equal((await tape.until('ADDED'))[0]!.split('@')[0], `ADDED ${name}`)
-      }
-      const refused = async (field: string) => {
-        const [{ status, json }, watch, deletion] = await Promise.all([
-          over(session, `${path}?fieldSelector=${field}%3Dx`),
-          over(session, `${path}?watch=true&fieldSelector=${field}%3Dx`),
-          over(session, `${path}?fieldSelector=${field}%3Dx&propagationPolicy=Odd`, { method: 'DELETE' }),
-        ])
-        assert.deepEqual([status, watch.status, watch.json.message], [400, 400, json.message], path)
-        if (resource.verbs.includes('deletecollection')) assert.equal(deletion.json.message, json.message, path)
-        return json.message
-      }
-      assert.equal(await refused('spec.nope'), refusalOf(resource, 'spec.nope', isPlain))
-      if (!byNamespace) assert.equal(await refused('metadata.namespace'), refusalOf(resource, 'metadata.namespace', isPlain))
-    }
-  },
-)
+test('every kind is selected by its name, its namespace and the fields of the reference, and by no other', patient, async t => {
+  const { session, served } = await openAll(t)
+  for (const resource of served) {
+    const { apiVersion, kind, namespaced } = resource
+    const [path, sample] = [collectionOf(resource), sampleOf(resource, 1)]
+    const { name } = sample.metadata
+    await make(session, resource)
+    const own = FIELDS[`${apiVersion} ${kind}`]
+    const isPlain = own === undefined
+    const byNamespace = kind !== 'PodCertificateRequest' && (namespaced || isPlain)
+    const fields = { 'metadata.name': name, ...(byNamespace && { 'metadata.namespace': namespaced ? 'default' : '' }), ...own }
+    for (const [field, value] of Object.entries(fields)) await selects(session, path, { name, field, value })
+    assert.equal(await refusalAt(session, resource, 'spec.nope'), refusalOf(resource, 'spec.nope', isPlain))
+    if (byNamespace) continue
+    assert.equal(await refusalAt(session, resource, 'metadata.namespace'), refusalOf(resource, 'metadata.namespace', isPlain))
+  }
+})
+
+type Selecting = { readonly name: string; readonly field: string; readonly value: string }
+
+/** The object is found where its field has the value, and not elsewhere; by lists and by watches. */
+async function selects(session: ClientHttp2Session, path: string, { name, field, value }: Selecting): Promise<void> {
+  const select = async (term: string) => {
+    const { status, json } = await over(session, `${path}?fieldSelector=${encodeURIComponent(term)}`)
+    assert.equal(status, 200, `${path} ${term}: ${json.message}`)
+    return json.items.some((item: any) => item.metadata.name === name)
+  }
+  const terms = [`${field}=${value}`, `${field}!=${value}`, `${field}==other`, `${field}!=other`]
+  assert.deepEqual(await Promise.all(terms.map(select)), [true, false, false, true], `${path} ${field}`)
+  const both = encodeURIComponent(`metadata.name=${name},${field}=${value}`)
+  const tape = await watchOver(session, `${path}?watch=true&fieldSelector=${both}`)
+  assert.equal((await tape.until('ADDED'))[0]!.split('@')[0], `ADDED ${name}`)
+  tape.close()
+}
+
+/** The text with which lists, watches and deletions alike refuse a field. */
+async function refusalAt(session: ClientHttp2Session, resource: Served, field: string): Promise<string> {
+  const path = collectionOf(resource)
+  const query = `fieldSelector=${field}%3Dx`
+  const list = await over(session, `${path}?${query}`)
+  const watch = await over(session, `${path}?watch=true&${query}`)
+  assert.deepEqual([list.status, watch.status, watch.json.message], [400, 400, list.json.message], path)
+  if (resource.verbs.includes('deletecollection')) {
+    const deletion = await over(session, `${path}?${query}&propagationPolicy=Odd`, { method: 'DELETE' })
+    assert.deepEqual([deletion.status, deletion.json.message], [400, list.json.message], path)
+  }
+  return list.json.message
+}
 
 function refusalOf({ apiVersion, kind }: Served, field: string, isPlain: boolean): string {
   if (isPlain) return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`

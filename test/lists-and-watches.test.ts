@@ -25,6 +25,28 @@ test('a version that never comes is 504 with a time to come back, and in a watch
   assert.deepEqual([watch.json.type, watch.json.object.code, watch.json.object.reason], ['ERROR', 504, 'Timeout'])
 })
 
+test('pages go on after a restart, as of the first one', patient, async t => {
+  const dataDir = join(temporaryDirectory(t), 'data')
+  const first = await startInProcess(t, { dataDir })
+  for (const name of ['a', 'b', 'c']) await ask(first, CONFIG_MAPS, { method: 'POST', body: configMap(name) })
+  const page = (await ask(first, `${CONFIG_MAPS}?limit=1`)).json
+  await ask(first, `${CONFIG_MAPS}/b`, { method: 'DELETE' })
+  await first.close()
+  const second = await startInProcess(t, { dataDir })
+  const rest = (await ask(second, `${CONFIG_MAPS}?continue=${encodeURIComponent(page.metadata.continue)}`)).json
+  assert.deepEqual(
+    [...page.items, ...rest.items].map(o => o.metadata.name),
+    ['a', 'b', 'c'],
+  )
+  assert.equal(rest.metadata.resourceVersion, page.metadata.resourceVersion)
+})
+
+test('what can be listed but not watched says so', patient, async t => {
+  const server = await startInProcess(t)
+  const { status, json } = await ask(server, '/api/v1/componentstatuses?watch=true')
+  assert.deepEqual([status, json.message], [405, 'watch is not supported on resources of kind "componentstatuses"'])
+})
+
 test('watches are JSON or protobuf; YAML is refused with what there is', patient, async t => {
   const server = await startInProcess(t)
   const { status, json, text } = await ask(server, `${CONFIG_MAPS}?watch=true`, { headers: { accept: 'application/yaml' } })

@@ -46,7 +46,7 @@ export class Tape {
       let timer: NodeJS.Timeout | undefined
       await new Promise<void>((resolve, reject) => {
         this.#wake = resolve
-        timer = setTimeout(() => reject(new Error(`${this.#label} did not tell of ${missing()}, only of ${this.told}`)), PATIENCE_MS / 4)
+        timer = setTimeout(() => reject(new Error(`${this.#label} did not tell of ${missing()}, only of ${this.told}`)), PATIENCE_MS / 8)
       }).finally(() => clearTimeout(timer))
     }
     return this.told
@@ -71,7 +71,7 @@ export function openSession(t: Scope, { url, credentials }: Target): ClientHttp2
   return session
 }
 
-export type Reply = { readonly status: number; readonly type: string; readonly body: Buffer; readonly json: any }
+export type Reply = { readonly status: number; readonly type: string; readonly warning: string; readonly body: Buffer; readonly json: any }
 export type Question = { readonly method?: string; readonly body?: unknown; readonly accept?: string; readonly type?: string }
 
 /** One request over HTTP/2. */
@@ -93,7 +93,7 @@ export function over(session: ClientHttp2Session, path: string, { method = 'GET'
       const bytes = Buffer.concat(chunks)
       const contentType = String(headers['content-type'] ?? '')
       const json = contentType === 'application/json' && bytes.length > 0 ? JSON.parse(bytes.toString()) : undefined
-      resolve({ status: Number(headers[':status']), type: contentType, body: bytes, json })
+      resolve({ status: Number(headers[':status']), type: contentType, warning: String(headers['warning'] ?? ''), body: bytes, json })
     })
   })
 }
