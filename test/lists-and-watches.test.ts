@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
+import { ACCEPT, type Form, openSession, watchAlone, watchOver } from './tapes.ts'
 
 const INITIAL = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
@@ -23,6 +24,18 @@ test('a version that never comes is 504 with a time to come back, and in a watch
   }
   assert.equal(watch.status, 200)
   assert.deepEqual([watch.json.type, watch.json.object.code, watch.json.object.reason], ['ERROR', 504, 'Timeout'])
+})
+
+test('a failure of a watch is its last event, in every form and over every protocol', patient, async t => {
+  const server = await startInProcess(t)
+  const session = openSession(t, server)
+  const future = `${CONFIG_MAPS}?${INITIAL}&resourceVersion=999999&timeoutSeconds=1`
+  const tapes = await Promise.all([
+    ...(Object.keys(ACCEPT) as Form[]).map(form => watchOver(session, future, form)),
+    watchAlone(t, server, future),
+    watchAlone(t, server, future, { webSocket: true }),
+  ])
+  for (const tape of tapes) assert.deepEqual(await tape.end(), ['ERROR Timeout'])
 })
 
 test('pages go on after a restart, as of the first one', patient, async t => {

@@ -143,7 +143,7 @@ function splitLines(bytes: Buffer): { events: string[]; rest: Buffer } {
 /** An object, a table of one row, or the metadata of an object. */
 function jsonEvent(line: string): string {
   const { type, object } = JSON.parse(line)
-  if (type === 'ERROR') return `ERROR ${object.code} ${object.reason}`
+  if (type === 'ERROR') return `ERROR ${object.reason}`
   const metadata = object.kind === 'Table' ? (object.rows[0].object?.metadata ?? object.metadata) : object.metadata
   const end = metadata.annotations?.['k8s.io/initial-events-end'] === 'true' ? ' end' : ''
   return `${type} ${metadata.name ?? ''}@${metadata.resourceVersion}${end}`
@@ -172,8 +172,10 @@ function splitFrames(bytes: Buffer): { events: string[]; rest: Buffer } {
     const frame = bytes.subarray(at + 4, at + 4 + bytes.readUInt32BE(at))
     at += 4 + frame.length
     const event = fieldsOf(frame)
-    const metadata = fieldsOf(fieldsOf(unwrapped(fieldsOf(event.get(2)!).get(1)!)).get(1)!)
-    events.push(`${event.get(1)} ${metadata.get(1) ?? ''}@${metadata.get(6)}`)
+    const object = fieldsOf(unwrapped(fieldsOf(event.get(2)!).get(1)!))
+    const metadata = fieldsOf(object.get(1)!)
+    const isError = event.get(1)!.toString() === 'ERROR'
+    events.push(isError ? `ERROR ${object.get(4)}` : `${event.get(1)} ${metadata.get(1) ?? ''}@${metadata.get(6)}`)
   }
   return { events, rest: bytes.subarray(at) }
 }
