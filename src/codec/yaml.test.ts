@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MAX_YAML_BYTES, MAX_YAML_DEPTH, parseYaml } from './yaml.ts'
+import { inShortestSlices } from '../lib/turns.ts'
+import { MAX_YAML_BYTES, MAX_YAML_DEPTH, parseYaml, readingYaml } from './yaml.ts'
 
 const value = (text: string) => parseYaml(text).value
 const refuses = (text: string, detail: string | RegExp) =>
@@ -155,4 +156,23 @@ test('what has no JSON form or breaks the grammar is refused with the line', () 
   refuses('a: 1\nb: [1\nc: 2', /^yaml: line \d: /)
   refuses('a: "x', /^yaml: line 1: /)
   refuses('a:\n\t- b', /^yaml: line 2: /)
+})
+
+test('a text that is read in the shortest slices says the same', () => {
+  for (const text of ['a: 1\nb: [x, {y: z}]\n', 'a: 1\na: 2\n', '- &a x\n- *a\n', '{"a":1,"a":2}', '', 'a: 1\n---\nb: 2\n'])
+    assert.deepEqual(inShortestSlices(readingYaml(text)), parseYaml(text))
+})
+
+test('of very many things that are wrong the first is told', () => {
+  const message = (text: string) => {
+    try {
+      parseYaml(text)
+    } catch (error) {
+      return (error as Error).message
+    }
+    return undefined
+  }
+  const few = message('[[}}')
+  assert.ok(few)
+  assert.equal(message(`[[${'}'.repeat(2000)}`), few)
 })

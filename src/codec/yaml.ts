@@ -18,6 +18,7 @@ import {
 } from 'yaml'
 import { Base64Error, decodeBase64 } from '../lib/base64.ts'
 import { type Duplicate, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { atOnce, isSliceOver } from '../lib/turns.ts'
 import { JsonError, type Parsed, parseJson } from './json.ts'
 import { formatPath } from './json-reader.ts'
 import { formatFloat, resolveScalar } from './yaml-scalar.ts'
@@ -49,11 +50,21 @@ export interface ParsedYaml extends Parsed {
 
 /** Reads the first document of a YAML text as a JSON value; throws YamlError. */
 export function parseYaml(source: string | Uint8Array): ParsedYaml {
+  const { done, value } = atOnce(() => readingYaml(source).next())
+  if (!done) throw new Error('the reader stopped though nobody asked it to')
+  return value
+}
+
+/** The same as work that can be stopped. */
+export function* readingYaml(source: string | Uint8Array): Generator<void, ParsedYaml> {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
   const parsed = parseAsJson(text)
   if (parsed !== undefined) return parsed
   if (Buffer.byteLength(text) > MAX_YAML_BYTES) throw new YamlError(`yaml: document is longer than ${MAX_YAML_BYTES} bytes`)
-  return new Conversion(text).result()
+  const lines = new LineCounter()
+  const found = yield* tokens(text, lines)
+  if (isSliceOver()) yield
+  return new Conversion(compose(found, lines), lines).result()
 }
 
 /** Most YAML that machines send is JSON. With duplicates the slow way is taken, since it knows their lines. */
@@ -72,7 +83,7 @@ const MAX_DUPLICATES = 100
 
 /** One document on its way from nodes to JSON. */
 class Conversion {
-  readonly #lines = new LineCounter()
+  readonly #lines: LineCounter
   readonly #document: Document.Parsed | undefined
   readonly #anchors: Anchors
   readonly #aliasing = new Set<Node>()
@@ -83,8 +94,9 @@ class Conversion {
   #aliasedNodes = 0
   #aliasDepth = 0
 
-  constructor(text: string) {
-    this.#document = compose(text, this.#lines)
+  constructor(document: Document.Parsed | undefined, lines: LineCounter) {
+    this.#lines = lines
+    this.#document = document
     this.#anchors = resolveAliases(this.#document?.contents ?? null)
   }
 
@@ -198,7 +210,7 @@ function allowedAliasRatio(nodes: number): number {
 }
 
 /** The nodes of the first document. Scalars are left as text: what they mean is for this file to say, and tags run no code. */
-function compose(text: string, lines: LineCounter): Document.Parsed | undefined {
+function compose(found: readonly CST.Token[], lines: LineCounter): Document.Parsed | undefined {
   const composer = new Composer({
     version: '1.1',
     schema: 'failsafe',
@@ -207,7 +219,7 @@ function compose(text: string, lines: LineCounter): Document.Parsed | undefined 
     resolveKnownTags: false,
     logLevel: 'silent',
   })
-  const document = composer.compose(tokens(text, lines)).next().value as Document.Parsed | undefined
+  const document = composer.compose(found).next().value as Document.Parsed | undefined
   const fault = document?.errors[0]
   if (fault?.code === 'RESOURCE_EXHAUSTION') throw tooDeep()
   if (fault !== undefined) throw new YamlError(`yaml: line ${lines.linePos(fault.pos[0]).line}: ${fault.message}`)
@@ -218,17 +230,28 @@ function compose(text: string, lines: LineCounter): Document.Parsed | undefined 
 const MAX_OPEN_TOKENS = MAX_YAML_DEPTH + 2
 
 /**
- * The tokens of a text. The parser keeps its own stack, but the composer after it recurses, and where a stack nearly ends V8
- * may end the process. So nesting past the limit is found here.
+ * The tokens of a text as far as the first document needs them. The parser keeps its own stack, but the composer after it
+ * recurses, and where a stack nearly ends V8 may end the process. So nesting past the limit is found here.
  */
-function* tokens(text: string, lines: LineCounter): Generator<CST.Token, void> {
+function* tokens(text: string, lines: LineCounter): Generator<void, CST.Token[]> {
   const parser = new Parser(lines.addNewLine)
+  const found: CST.Token[] = []
+  let documents = 0
+  let faults = 0
+  const keep = (token: CST.Token) => {
+    if (token.type === 'document') documents++
+    // What is wrong first is what is told, and a text can be wrong in a million places.
+    if (token.type !== 'error' || ++faults === 1) found.push(token)
+  }
   lines.addNewLine(0)
   for (const lexeme of new Lexer().lex(text)) {
-    yield* parser.next(lexeme)
+    for (const token of parser.next(lexeme)) keep(token)
+    if (documents > 1) return found
     if (parser.stack.length > MAX_OPEN_TOKENS) throw tooDeep()
+    if (isSliceOver()) yield
   }
-  yield* parser.end()
+  for (const token of parser.end()) keep(token)
+  return found
 }
 
 function tooDeep(): YamlError {

@@ -6,7 +6,7 @@ import { badRequest, notFound, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { change, checkIdentity } from './change.ts'
 import { createObject } from './create.ts'
-import { yaml } from './decode.ts'
+import { readYaml, yaml } from './decode.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
 import { setManagers, writeOf } from './ownership.ts'
@@ -67,9 +67,9 @@ export const refusedApply = (refused: Exclude<Applied, { ok: true }>): StatusErr
 
 /** The configuration of an apply, in YAML or JSON; nothing at all is an empty one. */
 export function readConfiguration(bytes: Uint8Array): { applied: JsonObject; strictError: string | undefined } {
-  const { YamlError, parseYaml } = yaml()
+  const { YamlError } = yaml()
   try {
-    const { value, strictError } = parseYaml(bytes)
+    const { value, strictError } = readYaml(bytes)
     if (value === null) return { applied: {}, strictError }
     if (!isObject(value))
       throw undecodable(

@@ -4,6 +4,7 @@ import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { inSlices } from '../lib/turns.ts'
 import { ConformError } from '../schema/conform.ts'
 import { type Conforming, conformObject } from '../schema/custom-form.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -11,6 +12,7 @@ import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, invalidObject, type StatusError } from '../schema/status-error.ts'
 import type { FieldValidation } from './options.ts'
 
+type ParsedYaml = import('../codec/yaml.ts').ParsedYaml
 type Yaml = typeof import('../codec/yaml.ts')
 let loaded: Yaml | undefined
 
@@ -18,6 +20,27 @@ let loaded: Yaml | undefined
 export async function loadYaml(): Promise<void> {
   loaded ??= await import('../codec/yaml.ts')
 }
+
+/** What YAML bodies say, read before anybody asks, in slices: that takes long. */
+const read = new WeakMap<Uint8Array, () => ParsedYaml>()
+
+/** Makes a YAML body ready to be read. */
+export async function prepareYaml(bytes: Uint8Array): Promise<void> {
+  await loadYaml()
+  const { YamlError, readingYaml } = yaml()
+  try {
+    const parsed = await inSlices(readingYaml(bytes))
+    read.set(bytes, () => parsed)
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error
+    read.set(bytes, () => {
+      throw error
+    })
+  }
+}
+
+/** A YAML body; throws YamlError. */
+export const readYaml = (bytes: Uint8Array): ParsedYaml => read.get(bytes)?.() ?? yaml().parseYaml(bytes)
 
 /** The YAML reader, once `loadYaml` has been waited for. */
 export function yaml(): Yaml {
@@ -70,7 +93,7 @@ type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicat
 /** Reads any JSON or YAML document; what is wrong with it is told as for an object of the expected kind. */
 export function parseBody(expected: Expected, { mediaType, bytes }: { mediaType: string; bytes: Uint8Array }): ParsedBody {
   try {
-    return mediaType === 'application/yaml' ? yaml().parseYaml(bytes) : parseJson(bytes, numbersOf(expected))
+    return mediaType === 'application/yaml' ? readYaml(bytes) : parseJson(bytes, numbersOf(expected))
   } catch (error) {
     if (loaded && error instanceof loaded.YamlError)
       throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${error.message}`)

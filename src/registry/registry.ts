@@ -4,7 +4,7 @@ import { methodNotAllowed, notImplemented } from '../schema/status-error.ts'
 import { act } from './action.ts'
 import type { Call, CallContext, Registry, Result } from './api.ts'
 import { create } from './create.ts'
-import { loadYaml } from './decode.ts'
+import { prepareYaml } from './decode.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
@@ -35,7 +35,8 @@ export function createRegistry(parts: Omit<Deps, 'turns' | 'ledger'> & { readonl
     handle(call, ctx) {
       const handler = handlersFor(call)[call.verb]
       if (!handler) throw methodNotAllowed()
-      if (ctx.body?.mediaType.endsWith('yaml')) return loadYaml().then(() => handler(deps, call, ctx))
+      const { body } = ctx
+      if (body?.mediaType.endsWith('yaml')) return prepareYaml(body.bytes).then(() => handler(deps, call, ctx))
       return handler(deps, call, ctx)
     },
   }
