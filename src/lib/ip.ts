@@ -138,8 +138,8 @@ export function isValidIP(value: string): string[] {
 }
 
 /** Messages about a value of an old field: any unambiguous form is fine, as is whatever the stored object had. */
-export function isValidIPForLegacyField(value: string, stored: readonly string[] = []): string[] {
-  return stored.includes(value) ? [] : ipFaults(value)
+export function isValidIPForLegacyField(value: string, stored: ReadonlySet<string> = NOTHING): string[] {
+  return stored.has(value) ? [] : ipFaults(value)
 }
 
 /** Messages about a value that must be a block in canonical form. */
@@ -151,8 +151,8 @@ export function isValidCIDR(value: string): string[] {
 }
 
 /** Messages about a block in an old field: any unambiguous form is fine, as is whatever the stored object had. */
-export function isValidCIDRForLegacyField(value: string, stored: readonly string[] = []): string[] {
-  return stored.includes(value) ? [] : cidrFaults(value)
+export function isValidCIDRForLegacyField(value: string, stored: ReadonlySet<string> = NOTHING): string[] {
+  return stored.has(value) ? [] : cidrFaults(value)
 }
 
 /** Messages about a value that must be an address with the length of its network's prefix, in canonical form. */
@@ -195,6 +195,7 @@ export function warningsForCIDR(path: string, value: string): string[] {
   return warnings
 }
 
+const NOTHING: ReadonlySet<string> = new Set()
 const MAX_V4 = 0xffffffffn
 const MAPPED_PREFIX = 0xffffn
 

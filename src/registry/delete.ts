@@ -162,7 +162,8 @@ function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDepe
             : (def.deletion?.propagation ?? 'Background')))
   const added = policy === 'Orphan' ? [ORPHAN_FINALIZER] : policy === 'Foreground' ? [FOREGROUND_FINALIZER] : []
   const after = [...others, ...added]
-  if (after.length === before.length && after.every(f => before.includes(f))) return false
+  const known = new Set(before)
+  if (after.length === before.length && after.every(f => known.has(f))) return false
   if (after.length > 0) metadata.finalizers = after
   else delete metadata.finalizers
   return true

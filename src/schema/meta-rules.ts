@@ -93,7 +93,8 @@ export function* validateNoNewFinalizers(
   old: readonly string[] | null | undefined,
   at: Ref<string[]>,
 ): Iterable<FieldError> {
-  const extra = [...new Set(finalizers ?? [])].filter(name => !old?.includes(name)).sort()
+  const known = new Set(old)
+  const extra = [...new Set(finalizers ?? [])].filter(name => !known.has(name)).sort()
   if (extra.length === 0) return
   const list = `[]string{${extra.map(name => JSON.stringify(name)).join(', ')}}`
   yield forbidden(at, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`)

@@ -49,9 +49,11 @@ export const ValidatingAdmissionPolicyBinding = defineKind({
 const ACTIONS: readonly string[] = ['Audit', 'Deny', 'Warn']
 
 function* validateActions(actions: readonly string[], at: Ref<string[]>): Iterable<FieldError> {
+  const seen = new Set<string>()
   for (const [i, action] of actions.entries()) {
     if (!ACTIONS.includes(action)) yield unsupported(at[i]!, ...ACTIONS)
-    if (actions.indexOf(action) < i) yield duplicate(at[i]!)
+    if (seen.has(action)) yield duplicate(at[i]!)
+    seen.add(action)
   }
   if (actions.includes('Deny') && actions.includes('Warn'))
     yield invalid(

@@ -45,7 +45,11 @@ export function* validateRequestSpec(
   if (problem !== undefined) yield invalid(at.request, problem)
   if (usages.length === 0) yield required(at.usages)
   for (const [i, usage] of usages.entries()) if (!USAGES.includes(usage)) yield unsupported(at.usages[i]!, ...USAGES)
-  for (const [i, usage] of usages.entries()) if (usages.indexOf(usage) < i) yield duplicate(at.usages[i]!)
+  const seen = new Set<string>()
+  for (const [i, usage] of usages.entries()) {
+    if (seen.has(usage)) yield duplicate(at.usages[i]!)
+    seen.add(usage)
+  }
   if (signerName === LEGACY_SIGNER) yield invalid(at.signerName, 'the legacy signerName is not allowed via this API version')
   else yield* validateSignerName(signerName, at.signerName)
   if (expirationSeconds !== undefined && expirationSeconds < MIN_EXPIRATION_SECONDS)

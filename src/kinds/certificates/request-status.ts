@@ -41,10 +41,14 @@ export function keepDecisions(status: CertificateSigningRequestStatus, old: Cert
 /** Fills the times that the client left to the server. */
 export function stampConditions(status: CertificateSigningRequestStatus, old: CertificateSigningRequestStatus, now: Date): void {
   const stamp = formatTime(instantOf(now.getTime()))
+  const times = new Map<string, string>()
+  for (const { type, status: holds, lastTransitionTime } of old.conditions ?? []) {
+    const key = JSON.stringify([type, holds])
+    if (lastTransitionTime && !times.has(key)) times.set(key, lastTransitionTime)
+  }
   for (const condition of status.conditions ?? []) {
-    const same = old.conditions?.find(c => c.type === condition.type && c.status === condition.status && c.lastTransitionTime)
     condition.lastUpdateTime ??= stamp
-    condition.lastTransitionTime ??= same?.lastTransitionTime ?? stamp
+    condition.lastTransitionTime ??= times.get(JSON.stringify([condition.type, condition.status])) ?? stamp
   }
 }
 

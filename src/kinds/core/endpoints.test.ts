@@ -54,3 +54,10 @@ test('its table shows the first few', () => {
   const many = { addresses: ['1', '2', '3', '4', '5'].map(n => ({ ip: `10.1.0.${n}` })), ports: [{ port: 80 }] }
   assert.equal(shown(subsets(many)), '10.1.0.1:80,10.1.0.2:80,10.1.0.3:80 + 2 more...')
 })
+
+test('of very many points the first are shown and the rest counted, without making them', () => {
+  const many = { addresses: Array.from({ length: 5000 }, (_, i) => ({ ip: `10.0.${i >> 8}.${i & 255}` })) }
+  const ports = Array.from({ length: 5000 }, (_, i) => ({ name: `p${i}`, port: i + 1 }))
+  assert.equal(cells(Endpoints, subsets({ ...many, ports }))['Endpoints'], '10.0.0.0:1,10.0.0.1:1,10.0.0.2:1 + 24999997 more...')
+  assert.equal(cells(Endpoints, subsets(at('10.0.0.1'), many))['Endpoints'], '10.0.0.1,10.0.0.0,10.0.0.1 + 4998 more...')
+})

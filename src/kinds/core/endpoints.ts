@@ -94,13 +94,23 @@ function* validatePort(
 
 const SHOWN = 3
 
+function* pointsOf({ addresses = [], ports = [] }: EndpointSubset): Iterable<string> {
+  if (ports.length === 0) for (const { ip } of addresses) yield ip
+  for (const { port } of ports) for (const { ip } of addresses) yield `${ip.includes(':') ? `[${ip}]` : ip}:${port}`
+}
+
 function formatSubsets(subsets: readonly EndpointSubset[]): string {
   if (subsets.length === 0) return '<none>'
-  const points = subsets.flatMap(({ addresses = [], ports = [] }) =>
-    ports.length === 0
-      ? addresses.map(({ ip }) => ip)
-      : ports.flatMap(({ port }) => addresses.map(({ ip }) => `${ip.includes(':') ? `[${ip}]` : ip}:${port}`)),
-  )
-  if (points.length > SHOWN) return `${points.slice(0, SHOWN).join(',')} + ${points.length - SHOWN} more...`
-  return points.join(',')
+  let count = 0
+  const shown: string[] = []
+  for (const subset of subsets) {
+    const { addresses = [], ports = [] } = subset
+    // Counted rather than made: of every port with every address there can be very many.
+    count += addresses.length * Math.max(ports.length, 1)
+    for (const point of pointsOf(subset)) {
+      if (shown.length === SHOWN) break
+      shown.push(point)
+    }
+  }
+  return shown.join(',') + (count > SHOWN ? ` + ${count - SHOWN} more...` : '')
 }

@@ -12,7 +12,7 @@ import { fillPodLevelResources } from '../shapes/pod/level-resources.ts'
 import { qosClassOf } from '../shapes/pod/qos.ts'
 import type { AppArmorProfile } from '../shapes/pod/security.ts'
 import type { PodSpec } from '../shapes/pod/spec.ts'
-import type { PodStatus } from '../shapes/pod/status.ts'
+import type { PodCondition, PodStatus } from '../shapes/pod/status.ts'
 
 /** A pod as the server holds it. */
 export type PodObject = KObject<PodSpec, PodStatus>
@@ -62,10 +62,15 @@ const KEPT_STATUS = [
 
 /** There may be several conditions of one type: the first without a generation takes that of the first stored one, and so on. */
 function keepObservedGenerations(status: PodStatus, old: PodStatus): void {
-  const stored = [...(old.conditions ?? [])]
+  const stored = new Map<string, PodCondition[]>()
+  // The last comes first, so that the first is taken off the end.
+  for (const condition of (old.conditions ?? []).toReversed()) {
+    const alike = stored.get(condition.type)
+    if (alike) alike.push(condition)
+    else stored.set(condition.type, [condition])
+  }
   for (const condition of status.conditions ?? []) {
-    const at = stored.findIndex(({ type }) => type === condition.type)
-    const [same] = at < 0 ? [] : stored.splice(at, 1)
+    const same = stored.get(condition.type)?.pop()
     if (!condition.observedGeneration && same?.observedGeneration) condition.observedGeneration = same.observedGeneration
   }
 }

@@ -173,7 +173,10 @@ const shown = (requirements: readonly Requirement[]) => ({
   })),
 })
 
-const sameSet = (a: readonly string[] = [], b: readonly string[] = []) => a.every(x => b.includes(x)) && b.every(x => a.includes(x))
+function sameSet(a: readonly string[] = [], b: readonly string[] = []): boolean {
+  const [inA, inB] = [new Set(a), new Set(b)]
+  return inA.size === inB.size && a.every(x => inB.has(x))
+}
 
 /** Requests that may exceed limits will never be used up. */
 function* warnAboutRequests(hard: Amounts): Iterable<string> {

@@ -103,12 +103,13 @@ async function takeNodePorts(taking: Taking): Promise<void> {
 async function takeFirstNodePorts(taking: Taking): Promise<void> {
   const { ports = [] } = taking.spec
   const byNumber = new Map<number, number>()
+  const asked = new Map<number, number>()
+  for (const { port, nodePort } of ports) if (nodePort && !asked.has(port)) asked.set(port, nodePort)
   for (const [i, port] of ports.entries()) {
     if (!port.nodePort && !allocatesNodePorts(taking.spec)) continue
     const shared = byNumber.get(port.port)
     if (shared === undefined) {
-      const asked = ports.find(other => other.port === port.port && other.nodePort)?.nodePort
-      port.nodePort = await takeNodePort(taking, i, asked)
+      port.nodePort = await takeNodePort(taking, i, asked.get(port.port))
       byNumber.set(port.port, port.nodePort)
     } else if (!port.nodePort) port.nodePort = shared
     else if (port.nodePort !== shared) await takeNodePort(taking, i, port.nodePort)

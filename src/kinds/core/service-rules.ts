@@ -46,7 +46,8 @@ export function* validateService(service: Service, at: Ref<Service>, old?: Servi
   yield* validateLabels(spec.selector, at.spec.selector)
   yield* validateAffinity(spec, at.spec)
   if (spec.type !== 'ExternalName') yield* validateClusterIPs(spec, at.spec, old?.spec)
-  for (const [i, ip] of (spec.externalIPs ?? []).entries()) yield* validateExternalIP(ip, at.spec.externalIPs[i]!, old?.spec.externalIPs)
+  const stored = new Set(old?.spec.externalIPs)
+  for (const [i, ip] of (spec.externalIPs ?? []).entries()) yield* validateExternalIP(ip, at.spec.externalIPs[i]!, stored)
   if (!TYPES.includes(spec.type)) yield unsupported(at.spec.type, ...TYPES)
   yield* validateNodePorts(spec, at.spec)
   yield* validateSourceRanges(service, at, old)
@@ -65,7 +66,7 @@ export function* validateServiceStatus(
     if (ingress.length > 0) yield forbidden(at.ingress, "may only be used when `spec.type` is 'LoadBalancer'")
     return
   }
-  const stored = (old.ingress ?? []).flatMap(({ ip }) => ip ?? [])
+  const stored = new Set((old.ingress ?? []).flatMap(({ ip }) => ip ?? []))
   for (const [i, { ip, ipMode, hostname }] of ingress.entries()) {
     const here = at.ingress[i]!
     if (ip) yield* invalidEach(here.ip, isValidIPForLegacyField(ip, stored))
@@ -143,14 +144,17 @@ export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old
   if (clusterIP && clusterIPs.length === 0) yield required(at.clusterIPs)
   else if (clusterIP && clusterIPs[0] !== clusterIP) yield invalid(at.clusterIPs, 'first value must match `clusterIP`')
   else if (!clusterIP && clusterIPs.length > 0) yield invalid(at.clusterIPs, 'must be empty when `clusterIP` is not specified')
+  const seen = new Set<string>()
   for (const [i, family] of ipFamilies.entries()) {
     if (family !== 'IPv4' && family !== 'IPv6') yield unsupported(at.ipFamilies[i]!, 'IPv4', 'IPv6')
-    if (ipFamilies.indexOf(family) < i) yield duplicate(at.ipFamilies[i]!)
+    if (seen.has(family)) yield duplicate(at.ipFamilies[i]!)
+    seen.add(family)
   }
   if (ipFamilyPolicy !== undefined && !FAMILY_POLICIES.includes(ipFamilyPolicy)) yield unsupported(at.ipFamilyPolicy, ...FAMILY_POLICIES)
   const misplaced = clusterIPs[0] === 'None' && clusterIPs.length > 1
   if (misplaced) yield invalid(at.clusterIPs, "'None' must be the first and only value")
-  const faults = clusterIPs.map((ip, i) => (i === 0 && ip === 'None' ? [] : isValidIPForLegacyField(ip, old?.clusterIPs)))
+  const stored = new Set(old?.clusterIPs)
+  const faults = clusterIPs.map((ip, i) => (i === 0 && ip === 'None' ? [] : isValidIPForLegacyField(ip, stored)))
   for (const [i, messages] of faults.entries()) yield* invalidEach(at.clusterIPs[i]!, messages)
   if (clusterIPs.length > 2) yield invalid(at.clusterIPs, 'may only hold up to 2 values')
   if (misplaced || faults.some(messages => messages.length > 0)) return
@@ -165,7 +169,7 @@ export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old
   }
 }
 
-function* validateExternalIP(text: string, at: Ref<string>, stored: readonly string[] = []): Iterable<FieldError> {
+function* validateExternalIP(text: string, at: Ref<string>, stored: ReadonlySet<string>): Iterable<FieldError> {
   const faults = isValidIPForLegacyField(text, stored)
   yield* invalidEach(at, faults)
   if (faults.length === 0) yield* validateEndpointIP(text, at)
@@ -177,7 +181,7 @@ function* validateSourceRanges({ metadata, spec }: Service, at: Ref<Service>, ol
   if (ranges.length > 0) {
     const here = refTo(ranges, 'spec.LoadBalancerSourceRanges')
     if (type !== 'LoadBalancer') yield forbidden(here, ONLY_LOAD_BALANCER)
-    const stored = (old?.spec.loadBalancerSourceRanges ?? []).map(range => range.trim())
+    const stored = new Set(old?.spec.loadBalancerSourceRanges?.map(range => range.trim()))
     for (const [i, range] of ranges.entries())
       yield* invalidEach(withValue(here[i]!, range.trim()), isValidCIDRForLegacyField(range.trim(), stored))
     return

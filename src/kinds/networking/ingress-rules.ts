@@ -35,7 +35,7 @@ export function* validateLoadBalancer(
   at: Ref<IngressLoadBalancerStatus>,
   old: IngressLoadBalancerStatus = {},
 ): Iterable<FieldError> {
-  const stored = (old.ingress ?? []).flatMap(({ ip }) => ip ?? [])
+  const stored = new Set((old.ingress ?? []).flatMap(({ ip }) => ip ?? []))
   for (const [i, { ip, hostname }] of ingress.entries()) {
     const here = at.ingress[i]!
     if (ip) yield* invalidEach(here.ip, isValidIPForLegacyField(ip, stored))

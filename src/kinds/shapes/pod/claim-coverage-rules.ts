@@ -35,8 +35,15 @@ function hugePageFault(spec: PodSpec, claims: Claims): string | undefined {
 
 function containerFault(spec: PodSpec, claims: Claims): string | undefined {
   const limits = new Map(Object.entries(spec.resources?.limits ?? {}))
+  const byContainer = new Map<string, NodeAllocatableResourceClaimStatus[]>()
+  for (const claim of claims)
+    for (const container of new Set(claim.containers)) {
+      const known = byContainer.get(container)
+      if (known) known.push(claim)
+      else byContainer.set(container, [claim])
+    }
   for (const { name: container, resources } of spec.containers ?? []) {
-    const taken = takenFor(claims.filter(claim => claim.containers?.includes(container)))
+    const taken = takenFor(byContainer.get(container) ?? [])
     for (const [name, limit] of Object.entries(resources?.limits ?? {})) {
       const extra = taken.get(name)
       const needed = extra ? addQuantity(parseQuantity(limit), extra) : parseQuantity(limit)

@@ -38,49 +38,71 @@ const INIT_CONTAINER_ANNOTATIONS = [
 ]
 
 const SPEC_FEATURES: readonly Feature<PodSpec>[] = [
-  ['AtomicWriteVolumeUserFields', ['user', 'defaultUser'], spec => (spec.volumes ?? []).flatMap(filesOf)],
+  ['AtomicWriteVolumeUserFields', ['user', 'defaultUser'], spec => filesOf(spec.volumes ?? [])],
   ['GenericWorkload', ['schedulingGroup'], spec => [spec]],
-  ['GRPCContainerProbeTLS', ['mode'], spec => probesOf(spec).map(probe => probe.grpc)],
+  ['GRPCContainerProbeTLS', ['mode'], spec => partsOf(probesOf(spec), probe => probe.grpc)],
   ['EvictionRequestAPI', ['evictionResponders'], spec => [spec]],
-  ['EmptyDirVolumeMode', ['mode'], spec => (spec.volumes ?? []).map(volume => volume.emptyDir)],
-  ['VolumeBindMountOptions', ['bindMountOptions'], spec => [...containersOf(spec)].flatMap(container => container.volumeMounts ?? [])],
-  ['ContainerStopSignals', ['stopSignal'], spec => [...containersOf(spec)].map(container => container.lifecycle)],
+  ['EmptyDirVolumeMode', ['mode'], spec => partsOf(spec.volumes ?? [], volume => volume.emptyDir)],
+  ['VolumeBindMountOptions', ['bindMountOptions'], spec => allOf(containersOf(spec), container => container.volumeMounts)],
+  ['ContainerStopSignals', ['stopSignal'], spec => partsOf(containersOf(spec), container => container.lifecycle)],
   ['H2CContainerProbe', ['protocol'], spec => httpRequestsOf(spec)],
 ]
 
 const STATUS_FEATURES: readonly Feature<PodStatus>[] = [
-  ['ImageVolumeWithDigest', ['volumeStatus'], status => statusesOf(status).flatMap(container => container.volumeMounts ?? [])],
+  ['ImageVolumeWithDigest', ['volumeStatus'], status => allOf(statusesOf(status), container => container.volumeMounts)],
   ['DRANodeAllocatableResources', ['nodeAllocatableResourceClaimStatuses'], status => [status]],
   ['CSIVolumeHealth', ['volumeHealth'], status => [status]],
 ]
 
 function dropDisabled<T>(features: readonly Feature<T>[], value: T, old: T | undefined, gate: Gate): void {
   for (const [name, keys, holders] of features) {
-    const inUse = (where: T) => [...holders(where)].some(holder => keys.some(key => holder?.[key] !== undefined))
-    if (gate(name) || !inUse(value) || (old !== undefined && inUse(old))) continue
+    if (gate(name)) continue
+    const inUse = (where: T) => some(holders(where), holder => keys.some(key => holder?.[key] !== undefined))
+    if (!inUse(value) || (old !== undefined && inUse(old))) continue
     for (const holder of holders(value)) for (const key of keys) if (holder) delete holder[key]
   }
 }
 
-const probesOf = (spec: PodSpec): Probe[] =>
-  [...containersOf(spec)]
-    .flatMap(({ livenessProbe, readinessProbe, startupProbe }) => [livenessProbe, readinessProbe, startupProbe])
-    .filter(probe => probe !== undefined)
+function some<T>(items: Iterable<T>, is: (item: T) => boolean): boolean {
+  for (const item of items) if (is(item)) return true
+  return false
+}
 
-const httpRequestsOf = (spec: PodSpec): (HTTPGetAction | undefined)[] => [
-  ...probesOf(spec).map(probe => probe.httpGet),
-  ...[...containersOf(spec)].flatMap(({ lifecycle }) => [lifecycle?.postStart?.httpGet, lifecycle?.preStop?.httpGet]),
-]
+function* partsOf<T, P>(items: Iterable<T>, part: (item: T) => P): Iterable<P> {
+  for (const item of items) yield part(item)
+}
 
-/** All that makes files in a volume: each may say who owns them. */
-const filesOf = ({ secret, configMap, downwardAPI, projected }: Volume): Holder[] => [
-  ...[secret, configMap, downwardAPI, projected],
-  ...[secret?.items, configMap?.items, downwardAPI?.items].flatMap((items): Holder[] => items ?? []),
-  ...(projected?.sources ?? []).flatMap(source => [
-    ...[source.secret?.items, source.configMap?.items, source.downwardAPI?.items].flatMap((items): Holder[] => items ?? []),
-    ...[source.serviceAccountToken, source.clusterTrustBundle, source.podCertificate],
-  ]),
-]
+function* allOf<T, P>(items: Iterable<T>, parts: (item: T) => readonly P[] | undefined): Iterable<P> {
+  for (const item of items) yield* parts(item) ?? []
+}
+
+function* probesOf(spec: PodSpec): Iterable<Probe> {
+  for (const { livenessProbe, readinessProbe, startupProbe } of containersOf(spec)) {
+    if (livenessProbe) yield livenessProbe
+    if (readinessProbe) yield readinessProbe
+    if (startupProbe) yield startupProbe
+  }
+}
+
+function* httpRequestsOf(spec: PodSpec): Iterable<HTTPGetAction | undefined> {
+  for (const { httpGet } of probesOf(spec)) yield httpGet
+  for (const { lifecycle } of containersOf(spec)) {
+    yield lifecycle?.postStart?.httpGet
+    yield lifecycle?.preStop?.httpGet
+  }
+}
+
+/** All that makes files in volumes: each may say who owns them. */
+function* filesOf(volumes: readonly Volume[]): Iterable<Holder> {
+  for (const { secret, configMap, downwardAPI, projected } of volumes) {
+    yield* [secret, configMap, downwardAPI, projected] as Holder[]
+    for (const each of [secret, configMap, downwardAPI]) yield* (each?.items ?? []) as Holder[]
+    for (const source of projected?.sources ?? []) {
+      for (const each of [source.secret, source.configMap, source.downwardAPI]) yield* (each?.items ?? []) as Holder[]
+      yield* [source.serviceAccountToken, source.clusterTrustBundle, source.podCertificate] as Holder[]
+    }
+  }
+}
 
 const statusesOf = ({ initContainerStatuses, containerStatuses, ephemeralContainerStatuses }: PodStatus) =>
   [initContainerStatuses, containerStatuses, ephemeralContainerStatuses].flatMap(statuses => statuses ?? [])
