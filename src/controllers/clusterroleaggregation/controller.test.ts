@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 import { type Draft, withDefaults } from '../../kinds/testing.ts'
+import { inShortestSlices } from '../../lib/turns.ts'
 import { LocalClient } from '../../registry/local-client.ts'
 import { NOW, openBench } from '../../registry/testing.ts'
 import { resourceOf } from '../../schema/resource.ts'
 import { startClusterRoleAggregationController } from './controller.ts'
-import { gatheredRules, type Role } from './reconcile.ts'
+import { gatheredRules as gathered, type Role } from './reconcile.ts'
 
+const gatheredRules = (role: Role, roles: readonly Role[]) => inShortestSlices(gathered(role, roles))
 const rule = (verb: string) => ({ verbs: [verb], apiGroups: [''], resources: ['pods'] })
 const role = (name: string, labels: Record<string, string>, ...verbs: string[]) => ({ metadata: { name, labels }, rules: verbs.map(rule) })
 const gathering = (name: string, selectors: object[], labels: Record<string, string> = {}) => ({

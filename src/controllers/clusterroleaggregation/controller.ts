@@ -1,4 +1,5 @@
 /** Keeps the rules of cluster roles that are gathered from others up to date. */
+import { inSlices } from '../../lib/turns.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { Loop } from '../loop.ts'
@@ -39,7 +40,7 @@ export async function startClusterRoleAggregationController(parts: ClusterRoleAg
 async function reconcileAll({ api, roles, signal }: ClusterRoleAggregationController): Promise<void> {
   const all = [...api.list(roles)] as unknown as Role[]
   for (const role of all) {
-    const rules = signal.aborted ? undefined : gatheredRules(role, all)
+    const rules = signal.aborted ? undefined : await inSlices(gatheredRules(role, all))
     if (!rules) continue
     const { apiVersion, kind } = roles
     const name = { name: role.metadata.name! }

@@ -2,26 +2,34 @@
 import type { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 import { labelTermsOf } from '../../kinds/shapes/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
+import { isSliceOver } from '../../lib/turns.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 
 export type Role = ObjectOf<typeof ClusterRole>
 type Rules = NonNullable<Role['rules']>
 
-/** The rules that a role should have, of all that there are; undefined when it has them, or gathers none. */
-export function gatheredRules(role: Role, roles: readonly Role[]): Rules | undefined {
+/** The rules that a role should have, of all that there are; undefined when it has them, or gathers none. Yields where it may stop. */
+export function* gatheredRules(role: Role, roles: readonly Role[]): Generator<void, Rules | undefined> {
   if (!role.aggregationRule) return undefined
   const rules = new Map<string, Rules[number]>()
+  // A role whose rules are taken has nothing more to give to further selectors.
+  let left = roles.filter(({ metadata }) => metadata.name !== role.metadata.name).sort(byName)
   for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
     const terms = labelTermsOf(selector)
     // A selector that cannot be read is no reason to take away what the role has.
     if (!terms) return undefined
-    const matching = roles.filter(({ metadata }) => metadata.name !== role.metadata.name && matchesLabelTerms(terms, metadata.labels))
-    for (const { rules: theirs } of matching.sort(byName))
+    const matching = left.filter(({ metadata }) => matchesLabelTerms(terms, metadata.labels))
+    if (matching.length > 0) {
+      const taken = new Set(matching)
+      left = left.filter(each => !taken.has(each))
+    }
+    for (const { rules: theirs } of matching)
       for (const rule of theirs ?? []) {
         const key = textOf(rule)
         if (!rules.has(key)) rules.set(key, rule)
       }
+    if (isSliceOver()) yield
   }
   const gathered = [...rules.values()]
   return deepEqual(gathered, role.rules ?? []) ? undefined : gathered
