@@ -20,3 +20,8 @@ test('many long warnings are cut, and then left out', () => {
   assert.equal(headers.length, 16)
   assert.ok(headers.every(h => h.length === '299 - ""'.length + 256))
 })
+
+test('of more warnings than there is room for, the same are sent as of just enough', () => {
+  const many = Array.from({ length: 20_000 }, (_, i) => `w${i}`)
+  assert.deepEqual(warningHeaders(many), warningHeaders(many.slice(0, 4100)))
+})

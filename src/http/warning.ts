@@ -3,8 +3,16 @@ import { LIMITS } from './limits.ts'
 
 /** One `Warning` header for each distinct text, their total size bounded. */
 export function warningHeaders(warnings: readonly string[]): string[] {
-  const texts = [...new Set(warnings)].filter(text => text !== '').map(printable)
-  const total = texts.reduce((sum, text) => sum + text.length, 0)
+  const texts: string[] = []
+  let total = 0
+  for (const warning of new Set(warnings)) {
+    if (warning === '') continue
+    const text = printable(warning)
+    texts.push(text)
+    total += text.length
+    // Cut to a part of that, no more than these are ever sent.
+    if (texts.length > LIMITS.warningRunes) break
+  }
   if (total <= LIMITS.warningRunes) return texts.map(quoted)
   const headers: string[] = []
   let written = 0

@@ -2,6 +2,7 @@
 import { admit } from '../admission/plugin.ts'
 import { type Version, withRevision } from '../cache/version.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
+import { nextTurn } from '../lib/turns.ts'
 import { keepTimesIfUnchanged } from '../patch/managers.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
@@ -11,6 +12,7 @@ import type { Call, CallContext, Result } from './api.ts'
 import { untilDecided } from './attempts.ts'
 import type { Deps } from './deps.ts'
 import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
+import { isLong } from './pace.ts'
 import { readStored, writtenForm } from './stored-form.ts'
 import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
 
@@ -37,12 +39,16 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const { call, ctx, dryRun } = wish
   const { resource, subresource } = call
   const stored = decodeStored(resource, version)
+  const long = isLong(ctx, version.json.byteLength)
+  if (long) await nextTurn()
   const live = resource.hub ? await toServed(resource, stored) : stored
   const { object: sent, warnings } = resource.hub ? await withConversions(resource, () => wish.want(live)) : wish.want(live)
+  if (long) await nextTurn()
   settleVersion(resource, sent, stored)
   const about = attributesOf(wish, live)
   if (resource.hub) await withConversions(resource, () => wish.own(sent, live))
   else wish.own(sent, live)
+  if (long) await nextTurn()
   await admit(deps.plugins, 'mutate', { object: sent, ...about })
   const home = storedResource(resource)
   const ruled = ruledBy(resource)
@@ -51,11 +57,16 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   const old = isRuledHere ? live : stored
   const claiming = { resource: home, object: next, old, takes: subresource === '', dryRun }
   return deps.ledger.run<Result>(claiming, async () => {
-    const prepared = prepare(targetOf(ruled, subresource), next, old, ctx)
+    const target = targetOf(ruled, subresource)
+    const prepared = prepare(target, next, old, ctx)
+    const checking = validateUpdate(target, prepared, old, ctx)
+    if (checking) await checking
     await admit(deps.plugins, 'validate', { object: isRuledHere ? prepared : await toServed(resource, prepared), ...about })
+    if (long) await nextTurn()
     const object = home === ruled ? prepared : await toStored(resource, prepared, ctx)
     const swapped = await swap(deps, { resource: home, dryRun }, { key: version.key, version, object, stored })
     if (!swapped) return undefined
+    if (long) await nextTurn()
     const all = [...warnings, ...warningsOf(ruled, prepared, old, ctx)]
     const json = resource.hub ? await servedJson(resource, swapped.json) : swapped.json
     return { answer: { form: 'object', code: 200, resource, json, warnings: all }, stored: swapped.goes ? undefined : object }
@@ -97,9 +108,7 @@ const attributesOf = ({ call: { verb, resource, namespace, name, subresource }, 
 
 function prepare(target: Target, sent: AnyObject, stored: AnyObject, ctx: CallContext): AnyObject {
   const prepared = prepareUpdate(target, sent, stored, ctx)
-  const object = keepTimesIfUnchanged(stored as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
-  validateUpdate(target, object, stored, ctx)
-  return object
+  return keepTimesIfUnchanged(stored as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
 }
 
 /** Stores the object if it differs, or removes it when nothing holds its deletion back any more. Undefined when another write came first. */

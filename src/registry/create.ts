@@ -2,6 +2,7 @@
 import { admit } from '../admission/plugin.ts'
 import { withoutRevision, withRevision } from '../cache/version.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
+import { nextTurn } from '../lib/turns.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { alreadyExists, badRequest } from '../schema/status-error.ts'
@@ -11,6 +12,7 @@ import type { Deps } from './deps.ts'
 import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
+import { isLong } from './pace.ts'
 import { writtenForm } from './stored-form.ts'
 import { prepareCreate, setDefaults, validateCreate, warningsOf } from './strategy.ts'
 
@@ -22,7 +24,9 @@ export async function create(deps: Deps, call: Call, ctx: CallContext): Promise<
   const options = writeOptions(call.query, 'CreateOptions', ctx)
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const { object, warnings } = decodeObject(call.resource, body, options.fieldValidation)
+  if (isLong(ctx)) await nextTurn()
   setDefaults(call.resource, object, ctx)
+  if (isLong(ctx)) await nextTurn()
   return createObject(deps, { call, ctx, options, warnings }, object)
 }
 
@@ -60,6 +64,7 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
     const own = () => (creation.own ? creation.own(candidate) : ownCreated(resource, candidate, { options, ctx }))
     if (resource.hub) await withConversions(resource, own)
     else own()
+    if (isLong(ctx)) await nextTurn()
     await admit(deps.plugins, 'mutate', about)
     const home = storedResource(resource)
     const ruled = ruledBy(resource)
@@ -67,8 +72,12 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
     const claiming = { resource: home, object: next, old: undefined, takes: true, dryRun: options.dryRun }
     const result = await deps.ledger.run<Result>(claiming, async () => {
       prepareCreate(ruled, next, ctx)
-      validateCreate(ruled, next, ctx)
+      if (isLong(ctx)) await nextTurn()
+      const checking = validateCreate(ruled, next, ctx)
+      if (checking) await checking
+      if (isLong(ctx)) await nextTurn()
       const warnings = [...creation.warnings, ...warningsOf(ruled, next, undefined, ctx)]
+      if (isLong(ctx)) await nextTurn()
       await admit(deps.plugins, 'validate', { ...about, object: ruled === resource ? next : await toServed(resource, next) })
       const stored = home === ruled ? next : await toStored(resource, next, ctx)
       const json = await storeNew(deps, { resource: home, object: stored, dryRun: options.dryRun })

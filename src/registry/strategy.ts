@@ -61,40 +61,49 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   return object
 }
 
-/** Everything wrong with an object to be created, thrown as one answer. */
-export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void {
+/** Everything wrong with an object to be created, thrown as one answer. A promise only for an object that takes long. */
+export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void | Promise<void> {
   const at = refTo(object, '', resource.type)
-  const errors = gatherErrors(
+  const found = gatherErrors(
     () => metaErrors(resource, object, at),
     () => bodyErrors(resource, object, at, undefined),
     () => resource.def.validate?.(object, at, ctx),
   )
-  refuse(resource, object, errors)
+  return found instanceof Promise ? found.then(errors => refuse(resource, object, errors)) : refuse(resource, object, found)
 }
 
-/** Everything wrong with a change, thrown as one answer. */
+/** Everything wrong with a change, thrown as one answer. A promise only for an object that takes long. */
 export function validateUpdate(
   { resource, view, subresource, isAction }: Target,
   object: AnyObject,
   old: AnyObject,
   ctx: RequestContext,
-): void {
+): void | Promise<void> {
   if (isAction) return
   const at = refTo(object, '', resource.type)
   const rules = view ?? resource.def
   const transition = rules.transition as TransitionRule<AnyObject> | undefined
-  const errors = gatherErrors(
+  const found = gatherErrors(
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     () => transition?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, view?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
   )
-  refuse(resource, object, errors)
+  return found instanceof Promise ? found.then(errors => refuse(resource, object, errors)) : refuse(resource, object, found)
 }
 
-export const warningsOf = ({ def }: Resource, object: AnyObject, old: AnyObject | undefined, ctx: RequestContext): string[] => [
-  ...(def.warn?.(object, old, ctx) ?? []),
-]
+/** More warnings than any answer has room for. */
+const MOST_WARNINGS = 5000
+
+/** What the writer of an object is warned of, each once. */
+export function warningsOf({ def }: Resource, object: AnyObject, old: AnyObject | undefined, ctx: RequestContext): string[] {
+  const warnings = new Set<string>()
+  for (const warning of def.warn?.(object, old, ctx) ?? []) {
+    warnings.add(warning)
+    if (warnings.size === MOST_WARNINGS) break
+  }
+  return [...warnings]
+}
 
 function* metaErrors({ namespaced, nameRule }: Resource, { metadata }: AnyObject, at: Ref<AnyObject>): Iterable<FieldError> {
   yield* validateObjectMeta(metadata, at.metadata as Ref<ObjectMeta>, { namespaced, nameRule })

@@ -24,7 +24,7 @@ export class ConformError extends Error {
 
 export type Conformed = {
   readonly value: any
-  /** `unknown field "…"` and `duplicate field "…"`, in the order of the document. */
+  /** `unknown field "…"` and `duplicate field "…"`, in the order of the document; the first hundred. */
   readonly problems: readonly string[]
 }
 
@@ -108,19 +108,27 @@ function messageReader(shape: MessageShape): Reader {
   const names = Object.keys(shape.fields)
   const types = names.map(name => shape.fields[name]![1])
   const index = new Map(names.map((name, i) => [name, i]))
+  const isFilled = types.map(({ flags }) => flags.orEmpty === true || flags.always === true)
+  const filled = names.flatMap((_, i) => (isFilled[i] ? [i] : []))
   // Compiled at first use: types may refer to themselves.
   let read: Reader[] | undefined
   return (value, walk) => {
     if (value === null) return undefined
     if (!isObject(value)) throw mismatchAs(value, `v1.${shape.name}`, walk)
+    const keys = Object.keys(value)
+    const out: Record<string, any> = {}
+    if (keys.length === 0) {
+      for (const i of filled) out[names[i]!] = absent(types[i]!, walk)
+      return out
+    }
     read ??= types.map(readerOf)
     const slots = new Array(names.length)
     const outer = walk.struct
-    for (const key of Object.keys(value)) {
+    for (const key of keys) {
       reportDuplicates(value, key, walk)
       const i = index.get(key)
       walk.path.push(key)
-      if (i === undefined) walk.problems.push(`unknown field ${JSON.stringify(pathText(walk.path))}`)
+      if (i === undefined) report(walk, () => `unknown field ${JSON.stringify(pathText(walk.path))}`)
       else {
         walk.fields.push(key)
         walk.struct = shape.name
@@ -130,9 +138,8 @@ function messageReader(shape: MessageShape): Reader {
       walk.path.pop()
     }
     walk.struct = outer
-    const out: Record<string, any> = {}
     for (let i = 0; i < names.length; i++) {
-      const slot = slots[i] ?? absent(types[i]!, walk)
+      const slot = slots[i] ?? (isFilled[i] ? absent(types[i]!, walk) : undefined)
       if (slot !== undefined) out[names[i]!] = slot
     }
     return out
@@ -269,7 +276,14 @@ function reading<T>(read: () => T): T {
 
 function reportDuplicates(owner: JsonObject, key: string, walk: Walk): void {
   if (walk.duplicates.length === 0) return
-  for (const d of walk.duplicates) if (d.owner === owner && d.key === key) walk.problems.push(`duplicate field ${JSON.stringify(d.path)}`)
+  for (const d of walk.duplicates) if (d.owner === owner && d.key === key) report(walk, () => `duplicate field ${JSON.stringify(d.path)}`)
+}
+
+/** How many problems are told: as many as Kubernetes tells. */
+const MAX_PROBLEMS = 100
+
+function report({ problems }: Walk, problem: () => string): void {
+  if (problems.length < MAX_PROBLEMS) problems.push(problem())
 }
 
 function pathText(path: readonly (string | number)[]): string {

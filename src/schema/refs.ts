@@ -1,10 +1,55 @@
 /** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
 
 import { goQuote } from '../lib/go-text.ts'
+import { atOnce, inSlices, isSliceOver } from '../lib/turns.ts'
 import type { AnyType } from './types.ts'
 
 const TARGET = Symbol('target')
-type Target = { readonly path: string; readonly value: unknown; readonly type: AnyType | undefined }
+
+/** Where a ref points. Rules make refs to everything they look at; paths are wanted of the few where something is wrong. */
+class Target {
+  readonly value: unknown
+  readonly #above: Target | undefined
+  readonly #step: string
+  readonly #join: Join
+  #path: string | undefined
+  #type: AnyType | undefined
+
+  constructor(value: unknown, { above, step, join, type }: Whence) {
+    this.value = value
+    this.#above = above
+    this.#step = step
+    this.#join = join
+    this.#type = type
+  }
+
+  get path(): string {
+    if (this.#path !== undefined) return this.#path
+    // Schemas nest deeper than calls may.
+    const unknown: Target[] = []
+    for (let at: Target | undefined = this; at && at.#path === undefined; at = at.#above) unknown.push(at)
+    for (const at of unknown.reverse()) at.#path = at.#join(at.#above === undefined ? '' : at.#above.#path!, at.#step)
+    return this.#path!
+  }
+
+  /** Only fields and items are of a known type. */
+  get type(): AnyType | undefined {
+    const untyped: Target[] = []
+    let around: Target = this
+    for (; !around.#type && around.#join === inward; around = around.#above!) untyped.push(around)
+    let type = around.#type
+    for (const at of untyped.reverse()) type = type && typeWithin(type, at.#step)
+    return type
+  }
+}
+
+type Join = (path: string, step: string) => string
+type Whence = { readonly above?: Target; readonly step: string; readonly join: Join; readonly type?: AnyType | undefined }
+
+const start: Join = (_, path) => path
+const inward: Join = (path, step) => (INDEX.test(step) ? `${path}[${step}]` : path === '' ? step : `${path}.${step}`)
+const entered: Join = (path, key) => `${path}[${key}]`
+const unmoved: Join = path => path
 
 export type Ref<T> = { readonly [TARGET]?: T } & (T extends readonly (infer E)[]
   ? { readonly [i: number]: Ref<E> }
@@ -16,31 +61,36 @@ export type Ref<T> = { readonly [TARGET]?: T } & (T extends readonly (infer E)[]
  * Points at a value; reading a property or an index points further in, whether or not anything is there.
  * Given its type, errors about a number or a boolean that is absent show what absent means.
  */
-export function refTo<T>(value: T, path = '', type?: AnyType): Ref<T> {
-  return new Proxy(EMPTY, {
-    get(_, key) {
-      if (key === TARGET) return { path, value, type }
-      const name = String(key)
-      const next = INDEX.test(name) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`
-      return refTo((value as Record<string, unknown> | undefined | null)?.[name], next, type && typeWithin(type, name))
-    },
-  }) as Ref<T>
+export const refTo = <T>(value: T, path = '', type?: AnyType): Ref<T> => refAt<T>(value, { step: path, join: start, type })
+
+const refAt = <T>(value: unknown, whence: Whence): Ref<T> => new Proxy(new Target(value, whence), INTO) as unknown as Ref<T>
+
+const INTO: ProxyHandler<Target> = {
+  get(target, key) {
+    if (key === TARGET) return target
+    const step = String(key)
+    return refAt((target.value as Record<string, unknown> | undefined | null)?.[step], { above: target, step, join: inward })
+  },
 }
+
 function typeWithin({ shape }: AnyType, name: string): AnyType | undefined {
   if (shape.kind === 'message') return Object.hasOwn(shape.fields, name) ? shape.fields[name]![1] : undefined
   return shape.kind === 'list' ? shape.item : undefined
 }
-const EMPTY = Object.freeze({})
 const INDEX = /^\d+$/
 
 /** Points at one entry of a map, written `path[key]`. */
 export function entry<T>(ref: Ref<Record<string, T>>, key: string): Ref<T> {
-  const { path, value } = targetOf(ref)
-  return refTo(Object.hasOwn(value ?? {}, key) ? (value as Record<string, T>)[key]! : undefined, `${path}[${key}]`) as Ref<T>
+  const above = targetOf(ref)
+  return refAt(Object.hasOwn(above.value ?? {}, key) ? (above.value as Record<string, T>)[key]! : undefined, {
+    above,
+    step: key,
+    join: entered,
+  })
 }
 
 /** The same place with another value to report, for errors about something derived from what is there. */
-export const withValue = <T>(ref: Ref<any>, value: T): Ref<T> => refTo(value, targetOf(ref).path)
+export const withValue = <T>(ref: Ref<any>, value: T): Ref<T> => refAt(value, { above: targetOf(ref), step: '', join: unmoved })
 
 export const pathOf = (ref: Ref<any>): string => targetOf(ref).path
 export const targetValue = <T>(ref: Ref<T>): T | undefined => targetOf(ref).value as T | undefined
@@ -86,7 +136,19 @@ export const internal = (ref: Ref<any>, detail: string): FieldError => about('In
 /** One invalid error for each message of a text rule such as those in `lib/names.ts`. */
 export function* invalidEach(ref: Ref<any>, details: readonly string[]): Iterable<FieldError> {
   for (const detail of details) yield invalid(ref, detail)
+  if (isSliceOver()) yield PAUSE
 }
+
+/** No error: where rules may stop to let other requests have a turn. Those who look at what rules yield pass it on and do not count it. */
+export const PAUSE: FieldError = Object.freeze({ reason: 'InternalError', field: '', message: '' })
+
+/** A place to stop, for rules that can go on for long without finding anything. */
+export function* pause(): Iterable<FieldError> {
+  if (isSliceOver()) yield PAUSE
+}
+
+/** What rules find, all at once, for other rules that depend on it. */
+export const errorsOf = (rules: Iterable<FieldError>): FieldError[] => atOnce(() => [...rules])
 
 const targetOf = (ref: Ref<any>): Target => (ref as { [TARGET]: Target })[TARGET]
 const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError => ({
@@ -119,15 +181,30 @@ function show(value: unknown): string {
 /** How much is said about what is wrong with one object, in characters. A hostile one can be wrong in more ways than there is room to tell. */
 const MOST_SAID = 1 << 20
 
-/** What is wrong, in order, as far as there is room to tell it; rules that come after that are not asked. */
-export function gatherErrors(...sources: readonly (() => Iterable<FieldError> | undefined)[]): FieldError[] {
+/** What rules are asked for, when it is their turn. */
+export type Source = () => Iterable<FieldError> | undefined
+
+/**
+ * What is wrong, in order, as far as there is room to tell it; rules that come after that are not asked. A promise only where
+ * rules take so long that others have a turn in between.
+ */
+export const gatherErrors = (...sources: readonly Source[]): FieldError[] | Promise<FieldError[]> => inSlices(gathering(sources))
+
+/** The same as work that can be stopped. */
+export function* gathering(sources: readonly Source[]): Generator<FieldError, FieldError[]> {
   const errors: FieldError[] = []
   let length = 0
-  for (const source of sources)
+  for (const source of sources) {
     for (const error of source() ?? []) {
+      if (error === PAUSE) {
+        yield PAUSE
+        continue
+      }
       errors.push(error)
       length += error.field.length + error.message.length
       if (length > MOST_SAID) return errors
     }
+    yield* pause()
+  }
   return errors
 }

@@ -1,6 +1,6 @@
 /** Rules on the expressions of schemas: they compile, give what they should, and are cheap enough for as many values as there can be. */
-import { type FieldError, forbidden, internal, invalid, pathOf, type Ref, refTo, withValue } from '../../schema/refs.ts'
-import { type CompiledRule, compileRules, mostValuesOf } from '../../structural/compile-rules.ts'
+import { type FieldError, forbidden, internal, invalid, pathOf, pause, type Ref, refTo, withValue } from '../../schema/refs.ts'
+import { type AgeOf, type CompiledRule, compiledRules, mostValuesOf } from '../../structural/compile-rules.ts'
 import { costMessage, type ExpressionScope, MAX_EXPRESSION_COST, MAX_SCHEMA_COST, timesAtMost } from './expression-scope.ts'
 import { internalRule } from './internal-form.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
@@ -20,15 +20,15 @@ export function* validateExpressions(schema: Schema, at: Ref<Schema>, looking: L
   const typed = scope.typed()
   if (!typed) return yield internal(there, NO_TYPE)
   const { rules, messages } = strict.stored
-  const compiled = compileRules(schema, {
-    ...typed,
-    ageOf: (kind, text) => ((kind === 'rule' ? rules : messages).has(text) ? 'stored' : 'new'),
-  })
   const values = scope.cardinality ?? mostValuesOf(typed.type)
-  for (const [i, rule] of compiled.entries()) {
+  const ageOf: AgeOf = (kind, text) => ((kind === 'rule' ? rules : messages).has(text) ? 'stored' : 'new')
+  let i = 0
+  for (const rule of compiledRules(schema, { ...typed, ageOf })) {
     yield* validateCondition(rule, there[i]!, { ...looking, values })
     yield* validateMessage(rule, there[i]!, looking)
     yield* validateOldSelf(rule, there[i]!, looking)
+    yield* pause()
+    i++
   }
 }
 

@@ -3,7 +3,18 @@ import { cidrContains, isValidCIDRForLegacyField, parseInterfaceAddress, warning
 import { isValidPortName, isValidPortNum } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { type FieldError, forbidden, invalid, invalidEach, pathOf, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
+import {
+  errorsOf,
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidEach,
+  pathOf,
+  type Ref,
+  refTo,
+  required,
+  unsupported,
+} from '../../schema/refs.ts'
 import { atomic, int32, intOrString, message, type Static, string } from '../../schema/types.ts'
 import { formatLabelSelector, LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
 
@@ -60,14 +71,16 @@ export const NetworkPolicy = defineKind({
   },
   *validate({ spec }, { spec: at }, { old }) {
     const leniency: Leniency = {
-      allowInvalidValues: old !== undefined && [...validateLabelSelector(old.spec.podSelector, refTo(old.spec.podSelector))].length > 0,
-      blocks: old ? [...blocksOf(old.spec, refTo(old.spec))].flatMap(([{ cidr, except = [] }]) => [cidr, ...except]) : [],
+      allowInvalidValues:
+        old !== undefined && errorsOf(validateLabelSelector(old.spec.podSelector, refTo(old.spec.podSelector))).length > 0,
+      blocks: new Set(old ? textsOf(old.spec) : []),
     }
     yield* validateLabelSelector(spec.podSelector, at.podSelector, leniency)
     for (const [rules, peers, here] of directions(spec, at)) {
       for (const [i, rule] of rules.entries()) {
-        for (const [j, port] of (rule.ports ?? []).entries()) yield* validatePort(port, here[i]!.ports[j]!)
-        for (const [j, peer] of (rule[peers] ?? []).entries()) yield* validatePeer(peer, here[i]![peers][j]!, leniency)
+        const within = here[i]!
+        for (const [j, port] of (rule.ports ?? []).entries()) yield* validatePort(port, within.ports[j]!)
+        for (const [j, peer] of (rule[peers] ?? []).entries()) yield* validatePeer(peer, within[peers][j]!, leniency)
       }
     }
     yield* validatePolicyTypes(spec.policyTypes ?? [], at.policyTypes)
@@ -87,7 +100,7 @@ export const NetworkPolicy = defineKind({
 })
 
 /** What was stored before it was checked may stay. */
-type Leniency = { readonly allowInvalidValues: boolean; readonly blocks: readonly string[] }
+type Leniency = { readonly allowInvalidValues: boolean; readonly blocks: ReadonlySet<string> }
 
 type Rule = { ports?: Port[]; from?: Peer[]; to?: Peer[] }
 /** The rules of both directions, with the name each has for its peers. */
@@ -100,6 +113,13 @@ function* blocksOf(spec: Spec, at: Ref<Spec>): Iterable<[IPBlock, Ref<IPBlock>]>
   for (const [rules, peers, here] of directions(spec, at))
     for (const [i, rule] of rules.entries())
       for (const [j, { ipBlock }] of (rule[peers] ?? []).entries()) if (ipBlock) yield [ipBlock, here[i]![peers][j]!.ipBlock]
+}
+
+function* textsOf(spec: Spec): Iterable<string> {
+  for (const [{ cidr, except = [] }] of blocksOf(spec, refTo(spec))) {
+    yield cidr
+    yield* except
+  }
 }
 
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP']

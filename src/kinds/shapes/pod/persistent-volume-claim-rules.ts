@@ -9,6 +9,7 @@ import {
   forbidden,
   invalid,
   invalidEach,
+  PAUSE,
   type Ref,
   required,
   unsupported,
@@ -98,7 +99,7 @@ function* validateStorage({ resources }: PersistentVolumeClaimSpec, at: Ref<Pers
   if (storage === undefined) return yield required(place)
   let positive = true
   for (const error of validatePositiveQuantity(storage, place)) {
-    positive = false
+    if (error !== PAUSE) positive = false
     yield error
   }
   if (positive) yield* validateResourceQuantity('storage', storage, place)

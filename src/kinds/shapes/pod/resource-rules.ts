@@ -9,6 +9,7 @@ import {
   invalid,
   invalidEach,
   notFoundValue,
+  PAUSE,
   type Ref,
   required,
   unsupported,
@@ -98,7 +99,7 @@ export function* validateContainerResourceName(name: string, at: Ref<any>): Iter
 export function* validatePodResourceName(name: string, at: Ref<any>): Iterable<FieldError> {
   let named = true
   for (const error of validateResourceName(name, at)) {
-    named = false
+    if (error !== PAUSE) named = false
     yield error
   }
   if (named && !isPodLevelResource(name)) yield unsupported(withValue(at, name), 'cpu', HUGE_PAGES_PREFIX, 'memory')

@@ -7,6 +7,7 @@ import {
   forbidden,
   invalid,
   invalidEach,
+  PAUSE,
   type Ref,
   required,
   tooLong,
@@ -67,7 +68,7 @@ export function* validateVolumes(
     const name = volume.name ?? ''
     let faults = 0
     for (const error of validateVolume(volume, place, { options, valid })) {
-      faults++
+      if (error !== PAUSE) faults++
       yield error
     }
     if (faults === 0) valid.set(name, volume)

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { inShortestSlices } from '../lib/turns.ts'
+import { check } from './check.ts'
+import { conform } from './conform.ts'
+import {
+  entry,
+  errorsOf,
+  gatherErrors,
+  gathering,
+  invalid,
+  invalidEach,
+  PAUSE,
+  pathOf,
+  type Ref,
+  refTo,
+  targetValue,
+  withValue,
+} from './refs.ts'
+import { atomic, bool, int32, message, string } from './types.ts'
+
+test('the path of a ref is put together from the steps that led to it', () => {
+  const step = fc.oneof(fc.nat({ max: 30 }), fc.constantFrom('spec', 'a', 'toString', '__proto__', 'constructor'))
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 8 }), fc.constantFrom('', 'spec'), (steps, start) => {
+      let ref: any = refTo({}, start)
+      let path = start
+      for (const each of steps) {
+        ref = ref[each]
+        path = typeof each === 'number' ? `${path}[${each}]` : path === '' ? each : `${path}.${each}`
+      }
+      assert.equal(pathOf(ref), path)
+    }),
+  )
+})
+
+test('a ref knows what is there, by entries of maps and with another value too', () => {
+  const at = refTo({ labels: { a: 'b' } as Record<string, string>, list: [{ n: 1 }] }, 'x')
+  assert.equal(targetValue(at.list[0]!.n), 1)
+  assert.equal(targetValue(entry(at.labels, 'a')), 'b')
+  assert.equal(targetValue(entry(at.labels, 'toString')), undefined)
+  assert.equal(pathOf(entry(at.labels, 'a.b/c')), 'x.labels[a.b/c]')
+  const other = withValue(at.list, 7)
+  assert.deepEqual([pathOf(other), targetValue(other)], ['x.list', 7])
+})
+
+test('absent numbers and booleans are shown as zero where their type says so, through lists as well', () => {
+  const type = message('T', { list: [1, atomic(message('I', { n: [1, int32], b: [2, bool], o: [3, int32.optional()] }))] })
+  const at = refTo<any>({ list: [{}] }, '', type).list[0]
+  assert.equal(invalid(at.n, 'no').message, 'Invalid value: 0: no')
+  assert.equal(invalid(at.b, 'no').message, 'Invalid value: false: no')
+  assert.equal(invalid(at.o, 'no').message, 'Invalid value: "": no')
+  assert.equal(invalid(withValue(at.n, undefined), 'no').message, 'Invalid value: "": no')
+})
+
+const items = (count: number) => Array.from({ length: count }, (_, i) => (i % 10 === 3 ? '' : 'x'))
+function* rules(list: readonly string[], at: Ref<string[]>) {
+  for (const [i, item] of list.entries()) yield* invalidEach(at[i]!, item === '' ? ['must not be empty'] : [])
+}
+
+test('rules that stop wherever they can find the same, and nobody is told of the stops', async () => {
+  const list = items(100)
+  const expected = errorsOf(rules(list, refTo(list, 'l')))
+  assert.equal(expected.length, 10)
+  const sources = [() => rules(list, refTo(list, 'l')), () => undefined, () => rules(list, refTo(list, 'm'))]
+  const found = inShortestSlices(gathering(sources))
+  assert.deepEqual(found, await gatherErrors(...sources))
+  assert.deepEqual(found.slice(0, 10), expected)
+  assert.equal(found.includes(PAUSE), false)
+})
+
+test('rules that others depend on are gone through at once', () => {
+  const list = items(20)
+  let inner: unknown
+  const outer = function* () {
+    inner = errorsOf(rules(list, refTo(list, 'l')))
+    yield* []
+  }
+  inShortestSlices(gathering([outer]))
+  assert.deepEqual(inner, errorsOf(rules(list, refTo(list, 'l'))))
+})
+
+test('what types declare is checked in the shortest slices as well', () => {
+  const type = message('T', { list: [1, atomic(message('I', { name: [1, string.required()] }))] })
+  const value = { list: [{ name: 'a' }, { name: '' }, {}] }
+  const found = inShortestSlices(gathering([() => check(type, value, refTo(value))]))
+  assert.deepEqual(
+    found.map(({ field }) => field),
+    ['list[1].name', 'list[2].name'],
+  )
+})
+
+test('of unknown fields the first hundred are told, as by Kubernetes', () => {
+  const type = message('T', { list: [1, atomic(message('I', { name: [1, string] }))] })
+  const { problems, value } = conform(type, { list: Array.from({ length: 500 }, () => ({ nope: 1, name: 'a' })) })
+  assert.equal(problems.length, 100)
+  assert.equal(problems[99], 'unknown field "list[99].nope"')
+  assert.equal(value.list.length, 500)
+})
