@@ -5,7 +5,7 @@ import { isQualifiedName } from '../lib/names.ts'
 import type { Rule } from '../schema/kind.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { validateObject } from '../structural/custom-object.ts'
+import { objectErrors } from '../structural/custom-object.ts'
 import type { VersionSchema } from './form.ts'
 import { checkObserved, checkWanted } from './scale.ts'
 
@@ -14,7 +14,7 @@ type Ruled = { readonly schema: VersionSchema; readonly scale: DefinitionSubreso
 /** Rules on a whole object. */
 export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
   return (object, _, { old }) =>
-    validateObject(schema.structural, contentOf(object), {
+    objectErrors(schema.structural, contentOf(object), {
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkWanted(scale, object), ...checkObserved(scale, object)] : [],
     })
@@ -23,7 +23,7 @@ export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
 /** Rules on an object of which the status was written. */
 export function statusRules({ schema, scale }: Ruled): Rule<AnyObject> {
   return (object, _, { old }) =>
-    validateObject(schema.structural, contentOf(object), {
+    objectErrors(schema.structural, contentOf(object), {
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkObserved(scale, object)] : [],
       subresource: 'status',
@@ -34,7 +34,8 @@ const KNOWN_FINALIZERS = [ORPHAN_FINALIZER, FOREGROUND_FINALIZER, 'kubernetes']
 
 /** Finalizers without a domain may be somebody else's, too. */
 export function* finalizerWarnings({ metadata: { finalizers = [] } }: AnyObject, old: AnyObject | undefined): Iterable<string> {
-  const added = new Set(finalizers.filter(name => !old?.metadata.finalizers?.includes(name)))
+  const known = new Set(old?.metadata.finalizers)
+  const added = new Set(finalizers.filter(name => !known.has(name)))
   for (const name of [...added].sort()) {
     const about = `metadata.finalizers: ${JSON.stringify(name)}: `
     for (const fault of isQualifiedName(name)) yield about + fault

@@ -1,7 +1,8 @@
 /** The rules of a whole schema (`x-kubernetes-validations`), compiled at first use and run on written objects. */
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { atOnce } from '../lib/turns.ts'
 import type { FieldError } from '../schema/refs.ts'
-import { type CompiledRule, compileRules } from './compile-rules.ts'
+import { type CompiledRule, compiledRules } from './compile-rules.ts'
 import { Correlation, itemsByKey, keyOf } from './correlation.ts'
 import { withEnvelope } from './envelope.ts'
 import { childOf, entryOf } from './place.ts'
@@ -17,14 +18,22 @@ export type RuleFindings = {
 
 const NOTHING: RuleFindings = { errors: [], warnings: [] }
 
-/** What the rules of a schema find wrong with a whole object, and on an update with its change. */
-export function validateRules(structural: Structural, object: JsonObject, old?: JsonObject, correlation?: Correlation): RuleFindings {
+/**
+ * What the rules of a schema find wrong with a whole object, and on an update with its change. It stops where it may: there can be
+ * very many rules, and they are compiled when they are first run.
+ */
+export function* judgingByRules(
+  structural: Structural,
+  object: JsonObject,
+  old?: JsonObject,
+  correlation?: Correlation,
+): Generator<FieldError, RuleFindings> {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
   if (node === undefined) return NOTHING
   const runner = new RuleRunner()
   const whole = correlation ?? (old && new Correlation(structural, object, old))
   try {
-    visit(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
+    yield* visit(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
   } catch (error) {
     if (!(error instanceof RulesEnded)) throw error
   }
@@ -40,7 +49,7 @@ export function ruleJudge(): (structural: Structural, value: Json, stand: { read
     if (node === undefined) return []
     const known = runner.errors.length
     try {
-      visit(node, value, { path, old, correlation: undefined, above: undefined }, runner)
+      atOnce(() => finish(visit(node, value, { path, old, correlation: undefined, above: undefined }, runner)))
     } catch (error) {
       if (!(error instanceof RulesEnded)) throw error
       ended = true
@@ -49,10 +58,17 @@ export function ruleJudge(): (structural: Structural, value: Json, stand: { read
   }
 }
 
+function finish<R>(work: Iterator<unknown, R>): R {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done) return value
+  }
+}
+
 /** The rules at a place and below it; undefined where there are none. */
 type RuleNode = {
   readonly schema: Structural
-  readonly rules: readonly CompiledRule[]
+  readonly rules: Iterable<CompiledRule> | undefined
   readonly allOf: readonly RuleNode[]
   readonly items: RuleNode | undefined
   readonly values: RuleNode | undefined
@@ -79,7 +95,7 @@ type Spot = { readonly schema: Structural; readonly type: RuleType; readonly roo
 function nodeOf(stated: Structural, spot: Spot): RuleNode | undefined {
   const { schema, type, root, whole } = spot
   const described = stated === schema ? schema.source : { ...schema.source, 'x-kubernetes-validations': stated.rules }
-  const rules = stated.rules.length > 0 ? compileRules(described, { type, root }) : []
+  const rules = stated.rules.length > 0 ? remembered(compiledRules(described, { type, root })) : undefined
   const allOf = stated.limits.allOf.flatMap(part => nodeOf(part, spot) ?? [])
   const items = partOf(stated.items, schema.items, type.element, root)
   const values = partOf(schemaOf(stated.additional), schemaOf(schema.additional), type.element, root)
@@ -88,8 +104,26 @@ function nodeOf(stated: Structural, spot: Spot): RuleNode | undefined {
     const node = memberOf(name, part, spot)
     if (node) members.set(name, node)
   }
-  if (rules.length === 0 && allOf.length === 0 && !items && !values && members.size === 0) return undefined
+  if (!rules && allOf.length === 0 && !items && !values && members.size === 0) return undefined
   return { schema: whole ? withEnvelope(schema) : schema, rules, allOf, items, values, members }
+}
+
+/** What is gone through again and again, made when it is first come to. */
+function remembered<T>(source: Iterable<T>): Iterable<T> {
+  const known: T[] = []
+  const rest = source[Symbol.iterator]()
+  return {
+    *[Symbol.iterator]() {
+      for (let i = 0; ; i++) {
+        if (i === known.length) {
+          const next = rest.next()
+          if (next.done) return
+          known.push(next.value)
+        }
+        yield known[i]!
+      }
+    },
+  }
 }
 
 const schemaOf = (additional: Structural['additional']) => (typeof additional === 'object' ? additional : undefined)
@@ -117,35 +151,35 @@ function memberOf(name: string, stated: Structural, { schema, type, root }: Spot
 /** Restricting schemas are not counted among what has rules, so they are looked into. */
 const mayHaveRules = (stated: Structural): boolean => stated.has.rules || stated.has.nestedRules
 
-function visit(node: RuleNode, value: Json, stand: Stand, runner: RuleRunner): void {
+function* visit(node: RuleNode, value: Json, stand: Stand, runner: RuleRunner): Generator<FieldError, void> {
   if (value === null) return
-  runner.run(node.rules, node.schema, value, stand)
+  if (node.rules) yield* runner.run(node.rules, node.schema, value, stand)
   // What restricting schemas find is not forgiven, as their keywords are not.
-  for (const part of node.allOf) visit(part, value, { ...stand, correlation: undefined }, runner)
-  if (Array.isArray(value)) visitItems(node, value, stand, runner)
-  else if (isObject(value)) visitMembers(node, value, stand, runner)
+  for (const part of node.allOf) yield* visit(part, value, { ...stand, correlation: undefined }, runner)
+  if (Array.isArray(value)) yield* visitItems(node, value, stand, runner)
+  else if (isObject(value)) yield* visitMembers(node, value, stand, runner)
 }
 
-function visitItems({ schema, items }: RuleNode, list: readonly Json[], stand: Stand, runner: RuleRunner): void {
+function* visitItems({ schema, items }: RuleNode, list: readonly Json[], stand: Stand, runner: RuleRunner): Generator<FieldError, void> {
   if (!items) return
   const before = schema.list === 'map' && Array.isArray(stand.old) ? itemsByKey(schema, stand.old) : undefined
   for (const [i, item] of list.entries()) {
     const key = before && keyOf(schema, item)
     const old = key === undefined ? undefined : before!.get(key)
-    visit(items, item, below(stand, entryOf(stand.path, i), old, stand.correlation?.index(i)), runner)
+    yield* visit(items, item, below(stand, entryOf(stand.path, i), old, stand.correlation?.index(i)), runner)
   }
 }
 
-function visitMembers({ values, members }: RuleNode, object: JsonObject, stand: Stand, runner: RuleRunner): void {
+function* visitMembers({ values, members }: RuleNode, object: JsonObject, stand: Stand, runner: RuleRunner): Generator<FieldError, void> {
   const old = isObject(stand.old) ? stand.old : {}
   const go = (node: RuleNode, name: string, path: string) =>
     visit(node, object[name]!, memberStand(stand, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
   const names = Object.keys(object)
-  if (values) for (const name of names) go(values, name, entryOf(stand.path, name))
+  if (values) for (const name of names) yield* go(values, name, entryOf(stand.path, name))
   if (members.size > 0)
     for (const name of names) {
       const node = members.get(name)
-      if (node) go(node, name, childOf(stand.path, name))
+      if (node) yield* go(node, name, childOf(stand.path, name))
     }
 }
 

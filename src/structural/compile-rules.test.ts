@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { compileRules, mostValuesOf } from './compile-rules.ts'
+import { compiledRules, compileRules, mostValuesOf } from './compile-rules.ts'
 import { ruleTypeOf } from './rule-types.ts'
 import { compileSchema, type JsonSchema, type ValidationRule } from './schema.ts'
 
@@ -129,4 +129,28 @@ test('what a schema says too little about is not there for rules', () => {
     'x',
   )
   assert.deepEqual([...(type?.fields?.keys() ?? [])], ['ok'])
+})
+
+test('rules that are written alike are compiled once, and told apart by what they may use', () => {
+  const [a, b, c] = compiled(
+    { type: 'integer' },
+    { rule: 'self > 1' },
+    { rule: 'self > 1', message: 'm' },
+    { rule: 'self > 1', optionalOldSelf: true },
+  )
+  assert.equal(a?.condition, b?.condition)
+  assert.notEqual(a?.condition, c?.condition)
+})
+
+test('each rule is compiled when it is asked for', () => {
+  const asked: string[] = []
+  const schema: JsonSchema = { type: 'integer', 'x-kubernetes-validations': [{ rule: 'self > 1' }, { rule: 'self > 2' }] }
+  const type = ruleTypeOf(compileSchema(schema), 'selfType')!
+  const ageOf = (_: string, text: string) => {
+    asked.push(text)
+    return 'new' as const
+  }
+  const [first] = compiledRules(schema, { type, ageOf })
+  assert.equal(first?.rule.rule, 'self > 1')
+  assert.deepEqual(asked, ['self > 1'])
 })

@@ -34,13 +34,15 @@ export type AgeOf = (kind: 'rule' | 'messageExpression', text: string) => Expres
 
 const STORED: AgeOf = () => 'stored'
 
+export type RulesOf = { readonly type: RuleType; readonly root?: RuleType; readonly ageOf?: AgeOf }
+
 /** Compiles the rules of one schema for values of a type; `root` is a type that has it as a part, whose names it uses. */
-export function compileRules(
-  schema: JsonSchema,
-  { type, root = type, ageOf = STORED }: { type: RuleType; root?: RuleType; ageOf?: AgeOf },
-): CompiledRule[] {
+export const compileRules = (schema: JsonSchema, about: RulesOf): CompiledRule[] => [...compiledRules(schema, about)]
+
+/** The same, each rule when it is asked for: there can be very many. */
+export function* compiledRules(schema: JsonSchema, { type, root = type, ageOf = STORED }: RulesOf): Iterable<CompiledRule> {
   const workshop = new Workshop(type, root)
-  return (schema['x-kubernetes-validations'] ?? []).map(rule => workshop.rule(schema, rule, ageOf))
+  for (const rule of schema['x-kubernetes-validations'] ?? []) yield workshop.rule(schema, rule, ageOf)
 }
 
 /** How often a value can be there at most when nothing but the size of a request limits it. */
@@ -53,6 +55,8 @@ class Workshop {
   readonly #types: Library
   readonly #estimator: CostEstimator
   readonly #envs = new Map<string, Env>()
+  /** Rules that are written alike are compiled once. */
+  readonly #known = new Map<string, CompiledExpression>()
 
   constructor(type: RuleType, root: RuleType) {
     this.#type = type
@@ -69,11 +73,18 @@ class Workshop {
   rule(schema: JsonSchema, rule: ValidationRule, ageOf: AgeOf): CompiledRule {
     if (rule.rule.trim() === '') return { rule, condition: undefined, message: undefined, fieldPath: '' }
     const optional = rule.optionalOldSelf === true
-    const condition = this.#expression(rule.rule, this.#env(ageOf('rule', rule.rule), optional), CONDITION)
+    const condition = this.#compiled(rule.rule, { age: ageOf('rule', rule.rule), optional }, CONDITION)
     const text = 'problem' in condition ? undefined : rule.messageExpression
-    const message = text ? this.#expression(text, this.#env(ageOf('messageExpression', text), optional), MESSAGE) : undefined
+    const message = text ? this.#compiled(text, { age: ageOf('messageExpression', text), optional }, MESSAGE) : undefined
     const found = rule.fieldPath ? fieldAt(rule.fieldPath, schema) : undefined
     return { rule, condition, message, fieldPath: found === undefined || 'fault' in found ? '' : found.path }
+  }
+
+  #compiled(text: string, { age, optional }: { age: ExpressionAge; optional: boolean }, wanted: Wanted): CompiledExpression {
+    const key = `${wanted.kind} ${age} ${optional} ${text}`
+    let known = this.#known.get(key)
+    if (known === undefined) this.#known.set(key, (known = this.#expression(text, this.#env(age, optional), wanted)))
+    return known
   }
 
   #expression(text: string, env: Env, { kind, prefix, otherType }: Wanted): CompiledExpression {

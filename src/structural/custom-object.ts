@@ -1,7 +1,7 @@
 /** What a custom object goes through: its form when it is decoded or read, its defaults, and all that is asked of it when written. */
 import type { JsonObject } from '../lib/json-value.ts'
-import { type FieldError, refTo } from '../schema/refs.ts'
-import { validateRules } from './cel-rules.ts'
+import { errorsOf, type FieldError, pause, refTo } from '../schema/refs.ts'
+import { judgingByRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
 import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { NIL_PATH } from './failure.ts'
@@ -35,11 +35,15 @@ export type ObjectChecks = {
 }
 
 /** All that is wrong with a written custom object, in the order in which Kubernetes tells it. Its own metadata is left to the caller. */
-export function validateObject(
+export const validateObject = (structural: Structural, object: JsonObject, checks: ObjectChecks = {}): FieldError[] =>
+  errorsOf(objectErrors(structural, object, checks))
+
+/** The same, stopping where it may. */
+export function* objectErrors(
   structural: Structural,
   object: JsonObject,
   { old, also = [], warn, subresource }: ObjectChecks = {},
-): FieldError[] {
+): Iterable<FieldError> {
   const correlation = old && new Correlation(structural, object, old)
   const root = refTo<JsonObject>(object)
   const isStatus = subresource === 'status'
@@ -49,11 +53,13 @@ export function validateObject(
     ...(isStatus ? [] : validateEmbedded(structural, object, root)),
     ...validateLists(structural, object, root, old),
   ]
-  if (!structural.has.rules) return errors
-  if (errors.some(error => BLOCKING.has(error.reason))) return [...errors, RULES_BLOCKED]
-  const found = validateRules(structural, object, old, correlation)
+  yield* errors
+  if (!structural.has.rules) return
+  if (errors.some(error => BLOCKING.has(error.reason))) return yield RULES_BLOCKED
+  yield* pause()
+  const found = yield* judgingByRules(structural, object, old, correlation)
   if (warn) for (const warning of found.warnings) warn(warning)
-  return [...errors, ...found.errors]
+  yield* found.errors
 }
 
 function statusErrors(structural: Structural, object: JsonObject, correlation: Correlation | undefined): FieldError[] {

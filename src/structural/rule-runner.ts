@@ -4,7 +4,7 @@ import { type Bindings, CelCancellation, type Program } from '../cel/program.ts'
 import { CelFault, CelOptional, type CelValue, optionalNone } from '../cel/values.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
-import type { FieldError, FieldReason } from '../schema/refs.ts'
+import { type FieldError, type FieldReason, pause } from '../schema/refs.ts'
 import type { CompiledRule } from './compile-rules.ts'
 import type { Correlation } from './correlation.ts'
 import { MAX_LENGTH, NIL_PATH, showValue } from './failure.ts'
@@ -36,9 +36,15 @@ export class RuleRunner {
   #budget = OBJECT_BUDGET
   #said = 0
 
-  /** Runs the rules of a schema on a value that is not null. Throws RulesEnded after the error that tells why. */
-  run(rules: readonly CompiledRule[], schema: Structural, value: Json, stand: Stand): void {
-    if (rules.length === 0) return
+  /** Once there is no room for more, no more rules are run either. */
+  #tell(error: FieldError): void {
+    if (this.#said > MAX_LENGTH) throw new RulesEnded()
+    this.#said += error.field.length + error.message.length
+    this.errors.push(error)
+  }
+
+  /** Runs the rules of a schema on a value that is not null, stopping where it may. Throws RulesEnded after the error that tells why. */
+  *run(rules: Iterable<CompiledRule>, schema: Structural, value: Json, stand: Stand): Iterable<FieldError> {
     const type = schema.source.type ?? ''
     const fail = (why: string) => this.#tell(invalid(stand.path, goQuote(type), why))
     if (this.#budget <= 0) {
@@ -49,6 +55,7 @@ export class RuleRunner {
     const bindings = (optional: boolean): Bindings =>
       bindingsOf(shape.read(value), stand.old === null ? undefined : shape.read(stand.old), optional)
     for (const compiled of rules) {
+      yield* pause()
       const { rule, condition } = compiled
       if (condition === undefined) continue
       if ('problem' in condition) {
@@ -63,13 +70,6 @@ export class RuleRunner {
       if (outcome instanceof CelFault) this.#failed(outcome, rule, fail)
       else this.#broken(compiled, schema, value, stand, bindings(false))
     }
-  }
-
-  /** Once there is no room for more, no more rules are run either. */
-  #tell(error: FieldError): void {
-    if (this.#said > MAX_LENGTH) throw new RulesEnded()
-    this.#said += error.field.length + error.message.length
-    this.errors.push(error)
   }
 
   #evaluate(program: Program, bindings: Bindings, fail: (why: string) => void): CelValue {
