@@ -3,6 +3,7 @@ import { admit } from '../admission/plugin.ts'
 import { type Version, withRevision } from '../cache/version.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../lib/time.ts'
+import { nextTurn } from '../lib/turns.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -15,6 +16,7 @@ import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { servedJson, storedResource, toServed } from './forms.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
+import { isLong } from './pace.ts'
 import { storedForm } from './stored-form.ts'
 import { next } from './strategy.ts'
 
@@ -53,6 +55,8 @@ async function attemptRemoval(deps: Deps, removal: Removal, version: Version): P
   if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, removal, version)
   const stored = decodeStored(resource, version)
   checkPreconditions(resource, stored, options)
+  const long = isLong(ctx, version.json.byteLength)
+  if (long) await nextTurn()
   const about = {
     operation: 'DELETE',
     resource,
@@ -68,6 +72,7 @@ async function attemptRemoval(deps: Deps, removal: Removal, version: Version): P
   const plan = planDeletion(resource, stored, { options, ctx })
   if (plan.step === 'wait')
     return { form: 'object', code: codeOf(options), resource, json: await servedJson(resource, version.json), warnings: [] }
+  if (long) await nextTurn()
   if (plan.step === 'mark') return mark(deps, removal, { version, marked: plan.object })
   return erase(deps, removal, { version, stored })
 }

@@ -47,7 +47,7 @@ test('a ref knows what is there, by entries of maps and with another value too',
 
 test('absent numbers and booleans are shown as zero where their type says so, through lists as well', () => {
   const type = message('T', { list: [1, atomic(message('I', { n: [1, int32], b: [2, bool], o: [3, int32.optional()] }))] })
-  const at = (refTo({ list: [{}] }, '', type) as any).list[0]
+  const at = refTo<{ list: { n?: number; b?: boolean; o?: number }[] }>({ list: [{}] }, '', type).list[0]!
   assert.equal(invalid(at.n, 'no').message, 'Invalid value: 0: no')
   assert.equal(invalid(at.b, 'no').message, 'Invalid value: false: no')
   assert.equal(invalid(at.o, 'no').message, 'Invalid value: "": no')

@@ -1,5 +1,5 @@
 /** What a custom object goes through: its form when it is decoded or read, its defaults, and all that is asked of it when written. */
-import type { JsonObject } from '../lib/json-value.ts'
+import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { errorsOf, type FieldError, pause, refTo } from '../schema/refs.ts'
 import { judgingByRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
@@ -7,7 +7,7 @@ import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded
 import { NIL_PATH } from './failure.ts'
 import { validateLists } from './list-types.ts'
 import { dropNulls, prune } from './prune.ts'
-import type { Structural } from './schema.ts'
+import { memberSchema, type Structural } from './schema.ts'
 import { validateValue } from './validate.ts'
 
 /**
@@ -47,6 +47,7 @@ export function* objectErrors(
   const correlation = old && new Correlation(structural, object, old)
   const root = refTo<JsonObject>(object)
   const isStatus = subresource === 'status'
+  yield* preparePatterns(structural, object)
   const errors = [
     ...(isStatus ? statusErrors(structural, object, correlation) : validateValue(structural, object, root, correlation)),
     ...also,
@@ -60,6 +61,19 @@ export function* objectErrors(
   const found = yield* judgingByRules(structural, object, old, correlation)
   if (warn) for (const warning of found.warnings) warn(warning)
   yield* found.errors
+}
+
+/** Compiles the patterns that values are about to meet: each takes long, and there can be one for every field. */
+function* preparePatterns(schema: Structural, value: Json): Iterable<FieldError> {
+  if (typeof value === 'string') {
+    if (schema.limits.pattern?.prepare()) yield* pause()
+  } else if (Array.isArray(value)) {
+    if (schema.items) for (const item of value) yield* preparePatterns(schema.items, item)
+  } else if (isObject(value))
+    for (const key of Object.keys(value)) {
+      const member = memberSchema(schema, key)
+      if (member) yield* preparePatterns(member, value[key]!)
+    }
 }
 
 function statusErrors(structural: Structural, object: JsonObject, correlation: Correlation | undefined): FieldError[] {

@@ -21,7 +21,7 @@ import type { ExpressionRule, Schema } from './json-schema.ts'
 import { hasTopology, validateMapListKeys, validateTopology } from './list-rules.ts'
 import { eachSchema } from './schema-walk.ts'
 import type { Strictness } from './strictness.ts'
-import { structuralFault, validateStructural } from './structural-rules.ts'
+import { structuralErrors, structuralFault } from './structural-rules.ts'
 
 /** Rules on the schema of a version, or of all of them. */
 export function* validateRootSchema(
@@ -32,7 +32,7 @@ export function* validateRootSchema(
   const errors: FieldError[] = []
   if (hasStatus) append(errors, validateWithStatus(schema, at))
   if (schema.nullable) errors.push(forbidden(at.nullable, 'nullable cannot be true at the root'))
-  const { problems, fault, scope } = structure(schema, at, strict)
+  const { problems, fault, scope } = yield* structure(schema, at, strict)
   append(errors, problems)
   const found: Found = { schema: [], expressions: [] }
   yield* validateSchema(
@@ -49,12 +49,14 @@ export function* validateRootSchema(
   if (scope) yield* validateTotalCost(scope, at)
 }
 
+type Outline = { readonly problems: FieldError[]; readonly fault?: string; readonly scope?: ExpressionScope }
+
 /** Whether the schema is structural and its defaults are valid: expressions are looked at only then. */
-function structure(schema: Schema, at: Ref<Schema>, strict: Strictness) {
+function* structure(schema: Schema, at: Ref<Schema>, strict: Strictness): Generator<FieldError, Outline> {
   if (!strict.structural) return { problems: [] }
   const fault = structuralFault(schema)
   if (fault !== undefined) return { problems: [], fault }
-  const problems = validateStructural(schema, at)
+  const problems = yield* structuralErrors(schema, at)
   if (problems.length === 0) append(problems, validateDefaults(schema, at, strict.prunedDefaults))
   return problems.length > 0 || !hasRules(schema) ? { problems } : { problems, scope: rootScope(schema) }
 }

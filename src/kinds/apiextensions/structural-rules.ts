@@ -2,10 +2,12 @@
  * What makes a schema structural: outside of allOf, anyOf, oneOf and not it says of every value what it is, and inside of these it
  * only restricts what is described outside. Only then do pruning and defaults know what they are doing.
  */
+
 import { compareText } from '../../lib/go-text.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { linearRegex } from '../../lib/linear-regex.ts'
-import { entry, type FieldError, forbidden, invalid, pathOf, type Ref, refTo, required } from '../../schema/refs.ts'
+import { atOnce } from '../../lib/turns.ts'
+import { entry, type FieldError, forbidden, invalid, PAUSE, pathOf, pause, type Ref, refTo, required } from '../../schema/refs.ts'
 import type { Schema } from './json-schema.ts'
 import { itemSchema } from './schema-walk.ts'
 
@@ -48,7 +50,18 @@ export function isStructural(schema: Schema): boolean {
 
 /** What keeps a schema from being structural, in the order of the texts. The schema must be one without `structuralFault`. */
 export function validateStructural(schema: Schema, at: Ref<Schema>): FieldError[] {
-  const errors = [...validateInvariants(schema, at, 'root'), ...validateCompleteness(schema, schema, pathOf(at), pathOf(at))]
+  const { done, value } = atOnce(() => structuralErrors(schema, at).next())
+  if (!done) throw new Error('the rules stopped though nobody asked them to')
+  return value
+}
+
+/** The same as work that can be stopped: patterns take long to compile. */
+export function* structuralErrors(schema: Schema, at: Ref<Schema>): Generator<FieldError, FieldError[]> {
+  const errors: FieldError[] = []
+  for (const error of validateInvariants(schema, at, 'root'))
+    if (error === PAUSE) yield PAUSE
+    else errors.push(error)
+  for (const error of validateCompleteness(schema, schema, pathOf(at), pathOf(at))) errors.push(error)
   return errors.sort((a, b) => compareText(`${a.field}: ${a.message}`, `${b.field}: ${b.message}`))
 }
 
@@ -140,6 +153,7 @@ function* validateRestrictions(schema: Schema, at: Ref<Schema>, { first, firstOf
   if (not) yield* validateNested(not, at.not)
   const fault = pattern === '' ? undefined : patternFault(pattern)
   if (fault !== undefined) yield invalid(at.pattern, `must be a valid regular expression, but isn't: ${fault}`)
+  yield* pause()
 }
 
 function patternFault(pattern: string): string | undefined {
