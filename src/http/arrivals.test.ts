@@ -52,3 +52,23 @@ test('who asks and takes back without end is not remembered', () => {
   for (let i = 0; i < 1000; i++) arrivals.come({ isGone: () => true, begin: () => assert.fail() })
   assert.ok(arrivals.waiting <= 10)
 })
+
+test('those that pass as soon as they begin are begun one after the other, not inside each other', () => {
+  const arrivals = new Arrivals({ atOnce: 1, most: 100_000 })
+  const begun: number[] = []
+  let inside = 0
+  let first = () => {}
+  arrivals.come({ isGone: () => false, begin: passed => (first = passed) })
+  for (let i = 0; i < 50_000; i++) {
+    const begin = (passed: () => void) => {
+      assert.equal(inside++, 0)
+      begun.push(i)
+      passed()
+      inside--
+    }
+    arrivals.come({ isGone: () => false, begin })
+  }
+  first()
+  assert.deepEqual(begun, [...Array(50_000).keys()])
+  assert.equal(arrivals.waiting, 0)
+})

@@ -241,6 +241,23 @@ test('a long answer keeps its seat until it is sent or its client is gone, a fai
   assert.equal((await second).status, 200)
 })
 
+test('what waits for nothing is answered at once, and what fails at once is answered too, also after a wait for its turn', async () => {
+  const { api } = testApi()
+  let fails = false
+  const handle = (): Result => {
+    if (fails) throw new TypeError('broken')
+    return { form: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
+  }
+  using fairness = new Fairness({ reads: 1, writes: 1 })
+  const serve = createServe({ ...api, registry: { handle }, fairness })
+  assert.ok(!(serve(testRequest(`${PATH}/a`)) instanceof Promise))
+  fails = true
+  const answers = await Promise.all(Array.from({ length: 40 }, () => serve(testRequest(`${PATH}/a`))))
+  assert.ok(answers.every(({ status }) => status === 500))
+  fails = false
+  assert.equal((await serve(testRequest(`${PATH}/a`))).status, 200)
+})
+
 test('a connection whose client does not read gets no more answers made, and others do', async () => {
   const items = Array.from({ length: 100 }, () => secretJson('a', { x: 'y'.repeat(1000) }))
   let made = 0
