@@ -383,25 +383,6 @@ test('the watch of one object may be narrowed down, but not to another', async t
   assert.equal(await events('fieldSelector=x'), "invalid selector: 'x'; can't understand 'x'")
 })
 
-test('a watch without time ends at once, one of any length is watched', async t => {
-  const { send, close } = await history()
-  t.after(close)
-  for (const seconds of ['-1', '-9223372036854775808']) {
-    const sink = new Recorder()
-    const { body } = await send(`GET widgets?watch=true&resourceVersion=7&timeoutSeconds=${seconds}`)
-    body.open(sink)
-    while (!sink.ended) await new Promise(resolve => setImmediate(resolve))
-    assert.deepEqual([seen(sink), sink.ended.error], ['', undefined])
-  }
-  for (const seconds of ['0', '1', '2147483648', '9223372036854775807']) {
-    const sink = new Recorder()
-    const { body } = await send(`GET widgets?watch=true&resourceVersion=6&timeoutSeconds=${seconds}`)
-    body.open(sink)
-    assert.deepEqual([seen(sink), sink.ended], ['~b7', undefined])
-    body.close()
-  }
-})
-
 test('tokens belong to one resource and namespace, and changed ones to none', async t => {
   const { send, token, close } = await history()
   t.after(close)
