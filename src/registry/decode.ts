@@ -39,8 +39,12 @@ export async function prepareYaml(bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** A YAML body; throws YamlError. */
-export const readYaml = (bytes: Uint8Array): ParsedYaml => read.get(bytes)?.() ?? yaml().parseYaml(bytes)
+/** A YAML body; throws YamlError. Whoever reads it again, in a second attempt, gets another value than the first. */
+export function readYaml(bytes: Uint8Array): ParsedYaml {
+  const prepared = read.get(bytes)
+  read.delete(bytes)
+  return prepared?.() ?? yaml().parseYaml(bytes)
+}
 
 /** The YAML reader, once `loadYaml` has been waited for. */
 export function yaml(): Yaml {
