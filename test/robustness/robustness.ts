@@ -1,4 +1,7 @@
 /** The whole test: stretches of work and disturbance one after another on one server, each checked when it is over. */
+import { writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { ProcessOptions, Scope } from '../kit.ts'
 import { check } from './check.ts'
 import { runEpoch, Subject } from './epoch.ts'
@@ -29,7 +32,7 @@ export async function robustness(scope: Scope, { ms, seed, log, command }: Robus
     log(`${summary(history)}; ${subject.stops} stops and ${subject.kills} kills so far`)
     if (failures.length + violations.length > 0)
       return [
-        `${failures.length} failures and ${violations.length} broken promises with --seed ${seed}`,
+        `${failures.length} failures and ${violations.length} broken promises with --seed ${seed}; all that happened is in ${keep(history, seed)}`,
         ...failures.slice(0, MOST_SHOWN).map(failure => `✗ ${failure}`),
         ...violations.slice(0, MOST_SHOWN).map(violation => describe(history, violation)),
         '',
@@ -37,4 +40,11 @@ export async function robustness(scope: Scope, { ms, seed, log, command }: Robus
     base = end
   }
   return undefined
+}
+
+/** Chance does not come again with its seed: what the server did is in the record alone. */
+function keep(history: History, seed: number): string {
+  const file = join(tmpdir(), `keelson-robustness-${seed}.json`)
+  writeFileSync(file, JSON.stringify(history))
+  return file
 }
