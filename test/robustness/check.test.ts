@@ -287,3 +287,15 @@ test('a violation is shown with the few lines of history around it', () => {
   assert.match(text, /c create configmaps\/east\/b = b4 .* → 4/)
   assert.ok(text.split('\n').length < 30)
 })
+
+test('what a reader sees of the time before the record is not taken for what was there when it began', () => {
+  const again = object(A, 11, 'a11', { uid: 'another' })
+  const acts = [
+    page(9, [a5], { ...at(10, { start: 101, end: 102 }), exactly: 9 }),
+    page(10, [], { ...at(10, { start: 103, end: 104 }) }),
+    put(again),
+    watch(10, [event('ADDED', again)]),
+  ]
+  assert.deepEqual(check({ base: { revision: 10, objects: [] }, windowMs: 100, acts }), [])
+  assert.deepEqual(check({ base: { revision: 10, objects: [a5] }, windowMs: 100, acts }).length > 0, true)
+})

@@ -56,7 +56,7 @@ export class Timeline {
       if (act.form === 'sweep') this.sweeps.push(act)
     }
     for (const act of history.acts) this.#learn(act)
-    this.#arrange()
+    this.#arrange(history.base)
     for (const resource of new Set([
       ...this.#ordered.keys(),
       ...history.acts.flatMap(a => (a.form === 'watch' ? [a.selection.resource] : [])),
@@ -80,10 +80,6 @@ export class Timeline {
 
   keys(): Iterable<Key> {
     return this.#byKey.keys()
-  }
-
-  at(revision: Revision): Entry | undefined {
-    return this.#entries.get(revision)
   }
 
   /** Whether something unknown may have happened to a resource after one revision and up to another. */
@@ -188,9 +184,12 @@ export class Timeline {
     this.violations.push({ promise: 'one revision is one write', what, key: known.key, revision: known.revision, time })
   }
 
-  #arrange(): void {
+  #arrange(base: History['base']): void {
     for (const anchors of this.#anchors.values()) anchors.sort((a, b) => a.revision - b.revision)
-    for (const entry of [...this.#entries.values()].sort((a, b) => a.revision - b.revision)) {
+    // A reader may look back to before the base, at what was gone by then.
+    const there = new Set(base.objects.map(object => object.revision))
+    const entries = [...this.#entries.values()].filter(({ revision }) => revision > base.revision || there.has(revision))
+    for (const entry of entries.sort((a, b) => a.revision - b.revision)) {
       pushTo(this.#ordered, resourceOf(entry.key), entry)
       pushTo(this.#byKey, entry.key, entry)
     }
