@@ -2,7 +2,7 @@
 import type { Listing } from '../cache/resource-cache.ts'
 import type { Version } from '../cache/version.ts'
 import type { Resource } from '../schema/resource.ts'
-import { badRequest, expired, internalError } from '../schema/status-error.ts'
+import { badRequest, expired, internalError, type StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import type { Call, CallContext, ListMeta, Result } from './api.ts'
 import { LATEST, readToken, writeToken } from './continue-token.ts'
@@ -28,34 +28,37 @@ export async function listVersions(
   { options, selected, ctx }: { options: ListOptions; selected: Selected; ctx: CallContext },
 ): Promise<{ versions: readonly Version[]; meta: ListMeta }> {
   const { resource } = call
-  const snapshot = await snapshotOf(deps, call, { options, ctx })
+  const { exactly, after } = await snapshotOf(deps, call, { options, ctx })
+  // From here on nothing is waited for: what is newest and what is forgotten stays so until the list is made.
+  const cache = deps.caches.of(resource)
+  const newest = deps.caches.revision
+  if (exactly && exactly.revision < cache.oldest) throw exactly.forgotten()
+  const past = exactly && exactly.revision < newest ? exactly.revision : undefined
   // Version 0 asks for whatever is at hand, and that is the whole of it.
   const limit = options.resourceVersion === '0' ? undefined : options.limit
-  const listing: Listing = deps.caches.of(resource).list({
+  const listing: Listing = cache.list({
     selection: selected.selection,
-    ...(snapshot.at !== undefined && { at: snapshot.at }),
-    ...(snapshot.after !== undefined && { after: snapshot.after }),
+    ...(past !== undefined && { at: past }),
+    ...(after !== undefined && { after }),
     ...(limit !== undefined && { limit }),
   })
   refuseUnreadable(resource, listing.versions)
-  const revision = snapshot.at ?? deps.caches.revision
+  const revision = past ?? newest
   return { versions: listing.versions, meta: metaOf(deps, call, { listing, revision, selected }) }
 }
 
-/** Which snapshot to read (the latest when `at` is undefined) and where in it to begin. */
-type Snapshot = { readonly at?: Revision; readonly after?: string }
+/** Which snapshot to read (the latest unless one is named, with what to answer when that is forgotten) and where in it to begin. */
+type Snapshot = { readonly exactly?: { readonly revision: Revision; forgotten(): StatusError }; readonly after?: string }
 
 async function snapshotOf(deps: Deps, call: Call, { options, ctx }: { options: ListOptions; ctx: CallContext }): Promise<Snapshot> {
   if (options.continue !== '') return nextPage(deps, call, { options, ctx })
-  const { caches } = deps
   const asked = parseRevision(options.resourceVersion)
   if (asked === 0) return {}
   await reach(deps, asked, { options, ctx })
   // A page of a named version is a page of exactly that version, also when the request does not say so.
   const isExact = options.match === 'Exact' || (options.match === '' && options.limit !== undefined)
-  if (!isExact) return {}
-  if (asked < caches.of(call.resource).oldest) throw expired('The resourceVersion for the provided list is too old.')
-  return asked < caches.revision ? { at: asked } : {}
+  const forgotten = () => expired('The resourceVersion for the provided list is too old.')
+  return isExact ? { exactly: { revision: asked, forgotten } } : {}
 }
 
 async function nextPage(
@@ -63,16 +66,15 @@ async function nextPage(
   { resource, namespace }: Call,
   { options, ctx }: { options: ListOptions; ctx: CallContext },
 ): Promise<Snapshot> {
-  const { caches, tokenKey } = deps
+  const { tokenKey } = deps
   const scope = { resource, namespace }
   const { after, revision } = readToken(tokenKey, scope, options.continue)
   if (options.resourceVersion !== '' && options.resourceVersion !== '0')
     throw badRequest('specifying resource version is not allowed when using continue')
   if (revision === LATEST) return { after }
   await reach(deps, revision, { options, ctx })
-  if (revision < caches.of(resource).oldest)
-    throw expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
-  return { after, ...(revision < caches.revision && { at: revision }) }
+  const forgotten = () => expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
+  return { after, exactly: { revision, forgotten } }
 }
 
 /** Most lists need not wait: the signal, which is made when first asked for, is left alone then. */

@@ -126,6 +126,20 @@ const READS: readonly (readonly [query: string, answer: string])[] = [
   ['resourceVersion=abc', '400 BadRequest'],
 ]
 
+test('a list of exactly one version is of that version, at whatever moment the next is written', async t => {
+  const { send, close, caches } = await openBench([Widget])
+  t.after(close)
+  await send('POST widgets', { metadata: { name: 'a' }, spec: { color: 'red' } })
+  for (let turns = 0; turns < 40; turns++) {
+    const newest = caches.revision
+    const writing = send('PATCH widgets/a', { spec: { color: `color ${turns}` } })
+    for (let i = 0; i < turns; i++) await undefined
+    const listed = await send(`GET widgets?resourceVersion=${newest}&resourceVersionMatch=Exact`)
+    assert.equal(listed.body.metadata.resourceVersion, String(newest), `${turns} turns after the write began`)
+    await writing
+  }
+})
+
 test('reads answer every kind of version', async t => {
   const { send, close } = await history()
   t.after(close)
