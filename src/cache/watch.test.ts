@@ -62,6 +62,26 @@ test('a watch that was ended before it was opened ends when it is', () => {
   assert.deepEqual(sink.ended, { error: undefined })
 })
 
+test('a watch that wants bookmarks gets one before its time is over, if that is longer than a moment', async () => {
+  const { cache, newest, put } = writable()
+  put('a/x')
+  const openFor = (timeoutMs: number) => {
+    const sink = new Recorder()
+    const watch = new Watch(cache, { selection: ANY, from: newest(), initial: false, bookmarks: true, timeoutMs }, { newest, onEnd() {} })
+    watch.open(sink)
+    return { sink, watch }
+  }
+  const short = openFor(5)
+  const long = openFor(2005)
+  while (!short.sink.ended || long.sink.events.length === 0) await settled()
+  assert.deepEqual(short.sink.events, [])
+  assert.deepEqual(
+    long.sink.events.map(({ type, revision }) => [type, revision]),
+    [['BOOKMARK', newest()]],
+  )
+  long.watch.close()
+})
+
 test('a watch from a past revision replays what followed, then goes on live', async () => {
   const { put, open } = writable()
   put('a/x')

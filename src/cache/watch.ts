@@ -8,6 +8,7 @@
  */
 import { expired, internalError, type StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
+import { bookmarkOf } from './bookmark.ts'
 import type { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
 import type { Version } from './version.ts'
@@ -16,6 +17,8 @@ import { EventsOf, type Watcher } from './watchers.ts'
 
 /** A client further behind than this is not sent more until it has caught up. */
 const BACKLOG_LIMIT = 1 << 20
+/** How long before its end a watch tells how far it has got, as in Kubernetes. */
+const LAST_BOOKMARK_MS = 2000
 /** How many events go out before others get a turn. */
 const TURN = 512
 
@@ -65,13 +68,25 @@ export class Watch implements WatchStream, Watcher {
     if (this.#state !== 'new') return
     this.#sink = sink
     this.#state = this.#initial ? 'snapshot' : 'replay'
-    this.#timer = setTimeout(() => this.end(), this.#request.timeoutMs)
-    this.#timer.unref()
+    this.#startTimer()
     this.#go()
   }
 
   close(): void {
     this.#leave()
+  }
+
+  /** A watch that wants bookmarks gets one shortly before its time is over, to go on from. */
+  #startTimer(): void {
+    const { timeoutMs } = this.#request
+    const early = this.wantsBookmarks && timeoutMs > LAST_BOOKMARK_MS
+    const first = early ? () => this.#sayGoodbye() : () => this.end()
+    this.#timer = setTimeout(first, early ? timeoutMs - LAST_BOOKMARK_MS : timeoutMs).unref()
+  }
+
+  #sayGoodbye(): void {
+    this.bookmark(bookmarkOf(this.cache.resource, this.#newest()))
+    this.#timer = setTimeout(() => this.end(), LAST_BOOKMARK_MS).unref()
   }
 
   /** Ends the stream, cleanly or with an error the client sees. */
