@@ -25,6 +25,9 @@ export type CachesOptions = {
   readonly now?: () => number
 }
 
+type Decoded = { readonly value: Uint8Array; readonly object: AnyObject }
+type Waiter = { readonly revision: Revision; readonly resolve: () => void }
+
 /** Somebody who is told of all that happens, in order and as soon as it can be read. What it does there must be quick and must not fail. */
 export interface Observer {
   /** A version has become the newest of its key. `object` is what it says, when the writer is at hand. */
@@ -40,10 +43,13 @@ export class Caches implements AsyncDisposable {
   readonly #joining = new Map<string, Event[]>()
   readonly #watches = new Set<Watch>()
   readonly #observers = new Set<Observer>()
-  /** Objects of writes under way, by their bytes. No WeakMap: what is in one outlives every collection but the full ones. */
-  readonly #decoded = new Map<Uint8Array, AnyObject>()
+  /**
+   * Objects of writes under way, in the order in which their events come. No map: what has been in one outlives every
+   * collection but the full ones, see CONTRIBUTING.md.
+   */
+  readonly #decoded: Decoded[] = []
   readonly #stop = new AbortController()
-  readonly #waiters = new Set<{ readonly revision: Revision; readonly resolve: () => void }>()
+  #waiters: Waiter[] = []
   #revision: Revision
   #following: Promise<void> = Promise.resolve()
   #bookmarks: NodeJS.Timeout | undefined
@@ -125,9 +131,8 @@ export class Caches implements AsyncDisposable {
   reached(revision: Revision, signal?: AbortSignal): Promise<void> {
     if (this.#revision >= revision || this.#stop.signal.aborted) return Promise.resolve()
     return new Promise(resolve => {
-      const waiter = { revision, resolve }
-      this.#waiters.add(waiter)
-      signal?.addEventListener('abort', () => this.#waiters.delete(waiter) && resolve(), { once: true })
+      this.#waiters.push({ revision, resolve })
+      signal?.addEventListener('abort', () => this.#leave(resolve), { once: true })
     })
   }
 
@@ -137,13 +142,14 @@ export class Caches implements AsyncDisposable {
    */
   async write(key: string, change: Change, object?: AnyObject): Promise<Swap> {
     const { value } = change
-    if (value && object) this.#decoded.set(value, object)
+    const decoded = value && object && { value, object }
+    if (decoded) this.#decoded.push(decoded)
     try {
       const swapped = await this.#store.swap(key, change)
       if (swapped.ok) await this.reached(swapped.revision)
       return swapped
     } finally {
-      if (value) this.#decoded.delete(value)
+      if (decoded) this.#decoded.splice(this.#decoded.indexOf(decoded), 1)
     }
   }
 
@@ -176,8 +182,7 @@ export class Caches implements AsyncDisposable {
     this.#stop.abort()
     await this.#following
     // Nothing will be reached any more; whoever waits finds out from the store that it is closed.
-    for (const { resolve } of this.#waiters) resolve()
-    this.#waiters.clear()
+    for (const { resolve } of this.#waiters.splice(0)) resolve()
   }
 
   /** A cache of what the store holds of a resource, as of the moment from which on events are kept for it. */
@@ -226,13 +231,30 @@ export class Caches implements AsyncDisposable {
       this.#revision = event.revision
       const joining = this.#joining.get(prefix)
       const cache = this.#byPrefix.get(prefix)
-      const object = event.after && this.#decoded.get(event.after.value)
+      const object = event.after && this.#objectOf(event.after.value)
       const version = cache?.apply(event, object)
       if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, object)
       joining?.push(event)
     }
     this.#revision = revision
-    for (const waiter of this.#waiters) if (waiter.revision <= revision && this.#waiters.delete(waiter)) waiter.resolve()
+    if (this.#waiters.length > 0) this.#wake(revision)
+  }
+
+  #objectOf(value: Uint8Array): AnyObject | undefined {
+    for (const decoded of this.#decoded) if (decoded.value === value) return decoded.object
+    return undefined
+  }
+
+  #wake(revision: Revision): void {
+    const all = this.#waiters
+    this.#waiters = all.filter(waiter => waiter.revision > revision)
+    for (const waiter of all) if (waiter.revision <= revision) waiter.resolve()
+  }
+
+  /** Waits no longer. */
+  #leave(resolve: () => void): void {
+    this.#waiters = this.#waiters.filter(waiter => waiter.resolve !== resolve)
+    resolve()
   }
 
   #sendBookmarks(): void {

@@ -61,9 +61,10 @@ export function answerHttp2(
 ): Soon<void> {
   const request = new Http2Request(stream, headers, connection)
   // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
-  stream.on('aborted', () => stream.destroy())
-  stream.on('close', () => {
-    if (!stream.writableFinished) request.lifeline.cut(new Error('the client went away'))
+  stream.on('aborted', destroyItself)
+  // Node keeps streams for a while after they have closed; with `once` they do not keep the request.
+  stream.once('close', () => {
+    if (!stream.writableEnded) request.lifeline.cut(new Error('the client went away'))
   })
   return soon(connection.serve(request), answer => {
     request.passed()
@@ -71,6 +72,10 @@ export function answerHttp2(
     // What the client still sends is not wanted, and it is told so rather than left to fill the window.
     return soon(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
   })
+}
+
+function destroyItself(this: ServerHttp2Stream): void {
+  this.destroy()
 }
 
 function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): Soon<void> {

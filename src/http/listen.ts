@@ -201,7 +201,7 @@ export class Listener implements AsyncDisposable {
       session.on('timeout', () => (open === 0 ? session.close() : probe(session)))
       session.on('stream', (stream, headers, _flags, headerLines: readonly string[] = []) => {
         open++
-        stream.on('close', () => open--)
+        stream.once('close', () => open--)
         stream.on('error', ignore)
         arrivals.come({
           isGone: () => stream.destroyed || stream.closed,

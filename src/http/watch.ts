@@ -41,7 +41,9 @@ class WatchWriter implements WatchSink {
   readonly #stream: WatchStream
   readonly #form: WatchForm
   #outlet!: Outlet
-  #pending: Uint8Array[] = []
+  /** What leaves at the end of the turn: mostly one line. Nothing is kept between turns, see CONTRIBUTING.md on garbage. */
+  #line: Uint8Array | undefined
+  #more: Uint8Array[] | undefined
   #pendingBytes = 0
   #open = true
 
@@ -86,16 +88,21 @@ class WatchWriter implements WatchSink {
   }
 
   #queue(line: Uint8Array): void {
-    if (this.#pending.length === 0) process.nextTick(this.#flush)
-    this.#pending.push(line)
     this.#pendingBytes += line.byteLength
+    if (this.#line !== undefined) {
+      this.#more ??= []
+      this.#more.push(line)
+    } else {
+      this.#line = line
+      process.nextTick(this.#flush)
+    }
   }
 
   #flush = (): void => {
-    const lines = this.#pending
-    if (lines.length === 0) return
-    this.#outlet.write(lines.length === 1 ? lines[0]! : Buffer.concat(lines, this.#pendingBytes))
-    this.#pending = []
+    const line = this.#line
+    if (line === undefined) return
+    this.#outlet.write(this.#more ? Buffer.concat([line, ...this.#more], this.#pendingBytes) : line)
+    this.#line = this.#more = undefined
     this.#pendingBytes = 0
   }
 

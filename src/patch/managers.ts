@@ -75,15 +75,19 @@ export function readManagers(entries: readonly ManagedFieldsEntry[] | null | und
 
 /** Entries in the order the API keeps: appliers first, then by time, name, version and subresource. */
 export function writeManagers(managers: Managers): ManagedFieldsEntry[] {
-  return [...managers.values()].sort(compareManagers).map(({ name, operation, apiVersion, subresource, time, fields }) => ({
-    ...(name === '' ? {} : { manager: name }),
-    operation,
-    apiVersion,
-    ...(time === undefined ? {} : { time }),
-    fieldsType: 'FieldsV1',
-    fieldsV1: toFieldsV1(fields),
-    ...(subresource === '' ? {} : { subresource }),
-  }))
+  return [...managers.values()].sort(compareManagers).map(writeManager)
+}
+
+function writeManager({ name, operation, apiVersion, subresource, time, fields }: Manager): ManagedFieldsEntry {
+  const entry: { -readonly [K in keyof ManagedFieldsEntry]: ManagedFieldsEntry[K] } = {}
+  if (name !== '') entry.manager = name
+  entry.operation = operation
+  entry.apiVersion = apiVersion
+  if (time !== undefined) entry.time = time
+  entry.fieldsType = 'FieldsV1'
+  entry.fieldsV1 = toFieldsV1(fields)
+  if (subresource !== '') entry.subresource = subresource
+  return entry
 }
 
 function compareManagers(a: Manager, b: Manager): number {

@@ -65,7 +65,8 @@ export class EmbeddedStore implements Store, AsyncDisposable {
   readonly #commits: GroupCommit<Pending>
   readonly #feed: Feed
   readonly #expiry: Expiry
-  readonly #pending = new Map<string, Pending>()
+  /** The last write under way of each key; emptied when it is committed, for a map goes on keeping what has been in it. */
+  readonly #pending = new Map<string, { write: Pending | undefined }>()
   readonly #reads = new Set<Promise<unknown>>()
   /** Headers of records that nobody can read any more. */
   #garbage: Uint8Array[]
@@ -161,7 +162,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     this.#assertWritable()
     checkKey(key)
     const deadline = deadlineOf(ttlSeconds, this.#clock)
-    const pending = this.#pending.get(key)
+    const pending = this.#pending.get(key)?.write
     const committed = pending ? undefined : this.#history.latest(key)
     const current = pending ? pending.after : committed && this.#entry(key, committed)
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
@@ -176,7 +177,9 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     const after = value ? { key, value, created, modified } : undefined
     const write: Pending = { key, version, before: current, after, header, body, ...deferred<Swap>() }
     this.#assigned = modified
-    this.#pending.set(key, write)
+    const place = this.#pending.get(key)
+    if (place) place.write = write
+    else this.#pending.set(key, { write })
     this.#commits.add(write)
     return write.result
   }
@@ -187,7 +190,10 @@ export class EmbeddedStore implements Store, AsyncDisposable {
       const { key, version } = write
       this.#history.append(key, version)
       this.#expiry.written(key, version.modified, version.deadline)
-      if (this.#pending.get(key) === write) this.#pending.delete(key)
+      const place = this.#pending.get(key)
+      if (place?.write !== write) continue
+      place.write = undefined
+      this.#pending.delete(key)
     }
     const events = writes.map(({ key, before, after, version }) => ({ key, before, after, revision: version.modified }))
     this.#feed.publish({ revision: this.#history.newest, events })
