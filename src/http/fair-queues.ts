@@ -11,14 +11,14 @@ const BURST = 8
 const SLICE_MS = 0.5
 /**
  * While more than one user asks, a turn starts one request of whoever comes next, and after it only those of users who have
- * few waiting: who waits for each answer is not made to wait for the many of somebody else. Those many, the crowd, get a fifth
- * of the time at most: after turns of so many milliseconds that one of them was started in, they rest for four times as long. A server
+ * few waiting: who waits for each answer is not made to wait for the many of somebody else. Those many, the crowd, get an eighth
+ * of the time at most: after turns of so many milliseconds that one of them was started in, they rest for seven times as long. A server
  * that is busy to the last moment with a crowd would let everybody else wait behind what it has just begun.
  */
 const FEW = 4
 const SHARED_FOR_MS = 50
 const CROWD_MS = 0.25
-const REST = 4
+const REST = 7
 const CHECK_MS = 1000
 
 export type LaneLimits = {

@@ -128,7 +128,7 @@ test('while others ask, the many of one user rest between two of them, and nobod
   ask('quiet')
   await settle(lane)
   assert.deepEqual(order, ['flood', 'quiet'])
-  now += 4
+  now += 7
   while (order.length < 3) await sleep(1)
   assert.deepEqual(order, ['flood', 'quiet', 'flood'])
   // Nobody else asks any more, so there is nobody to rest for.
