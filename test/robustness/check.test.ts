@@ -297,5 +297,5 @@ test('what a reader sees of the time before the record is not taken for what was
     watch(10, [event('ADDED', again)]),
   ]
   assert.deepEqual(check({ base: { revision: 10, objects: [] }, windowMs: 100, acts }), [])
-  assert.deepEqual(check({ base: { revision: 10, objects: [a5] }, windowMs: 100, acts }).length > 0, true)
+  assert.ok(check({ base: { revision: 10, objects: [a5] }, windowMs: 100, acts }).length > 0)
 })
