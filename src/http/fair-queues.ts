@@ -20,6 +20,7 @@ const SHARED_FOR_MS = 50
 const CROWD_MS = 0.25
 const REST = 7
 const CHECK_MS = 1000
+const USERS_REMEMBERED = 1000
 
 export type LaneLimits = {
   /** Requests under way at once. */
@@ -225,7 +226,8 @@ export class Lane {
   leave(user: string): void {
     this.#seated--
     const left = this.#taken.get(user)! - 1
-    if (left > 0) this.#taken.set(user, left)
+    // Users come back: a map that they enter and leave all the time makes garbage, one of a thousand users does not matter.
+    if (left > 0 || this.#taken.size <= USERS_REMEMBERED) this.#taken.set(user, left)
     else this.#taken.delete(user)
     if (this.#waiting > 0) this.#owner.onWaiting()
   }

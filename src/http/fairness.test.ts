@@ -108,7 +108,7 @@ test('what arrives in one turn of the event loop is started a little at a time',
   queues[Symbol.dispose]()
 })
 
-test('while others ask, the many of one user rest between two of them, and nobody else waits for that', async () => {
+test('while others ask, the many of one user rest between two of them, and nobody else waits for that', { timeout: 30_000 }, async () => {
   let now = 1
   const queues = new FairQueues(QUEUES, () => now)
   const lane = queues.lane({ seats: 400, seatsPerUser: 300, waits: true })
