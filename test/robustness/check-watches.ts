@@ -169,6 +169,8 @@ function* checkExpiry({ timeline, history }: Context, session: Session, from: Re
     const entry = entries[firstAfter(entries, position)]
     if (entry && (!first || entry.revision < first.revision)) first = entry
   }
+  // What comes first after the position may be a deletion in the moment of a stop, of which only its writer was told, and not when.
+  if (first && first.revision > position + 1) return
   if (first) begun = first.begun
   if (session.end - begun >= history.windowMs) return
   const age = first ? `${Math.round(session.end - begun)} ms old` : 'yet to come'

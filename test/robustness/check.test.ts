@@ -199,6 +199,10 @@ test('an ended past is told only when it is old', () => {
   assert.deepEqual(promises(...WRITES, young), ['the past is kept for a while'])
   assert.deepEqual(promises(...WRITES, { ...young, end: 200 }), [])
   assert.deepEqual(promises(...WRITES, watch(7, [], { how: 'expired' })), ['the past is kept for a while'])
+  // Watches end, something unseen is deleted at 8, and after a while there are watches again.
+  const again = object(B, 9, 'b9', { uid: 'another' })
+  const unseen = [remove(B, 8, { outcome: { is: 'done', uid: `uid of ${B}` } }), watch(1, EVENTS), watch(8, [event('ADDED', again)])]
+  assert.deepEqual(promises(...WRITES, ...unseen, put(again), watch(7, [], { how: 'expired', end: 100 })), [])
 })
 
 test('lists that miss, mix or make up objects are found', () => {
