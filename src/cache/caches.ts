@@ -231,18 +231,13 @@ export class Caches implements AsyncDisposable {
       this.#revision = event.revision
       const joining = this.#joining.get(prefix)
       const cache = this.#byPrefix.get(prefix)
-      const object = event.after && this.#objectOf(event.after.value)
+      const object = event.after && this.#decoded.find(({ value }) => value === event.after!.value)?.object
       const version = cache?.apply(event, object)
       if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, object)
       joining?.push(event)
     }
     this.#revision = revision
     if (this.#waiters.length > 0) this.#wake(revision)
-  }
-
-  #objectOf(value: Uint8Array): AnyObject | undefined {
-    for (const decoded of this.#decoded) if (decoded.value === value) return decoded.object
-    return undefined
   }
 
   #wake(revision: Revision): void {

@@ -3,7 +3,7 @@ import { firstDifference } from './check-reads.ts'
 import type { Context } from './check-writes.ts'
 import { type Revision, type Seen, type Session, sameObject, type Violation, type WatchEvent } from './history.ts'
 import { matches, showSelection } from './selection.ts'
-import { type Entry, firstAfter, type Timeline, UNKNOWN } from './timeline.ts'
+import { type Entry, firstAfter, resourceOf, type Timeline, UNKNOWN } from './timeline.ts'
 
 export function* checkWatches(context: Context): Iterable<Violation> {
   for (const act of context.history.acts) if (act.form === 'watch') yield* checkSession(context, act)
@@ -162,16 +162,15 @@ function eventOf(timeline: Timeline, selection: Session['selection'], { key, rev
 function* checkExpiry({ timeline, history }: Context, session: Session, from: Revision): Iterable<Violation> {
   const position = lastRevision(session.events, from)
   if (!Number.isFinite(position)) return
-  let begun = Number.POSITIVE_INFINITY
   let first: Entry | undefined
-  for (const resource of new Set([...timeline.keys()].map(key => key.slice(0, key.indexOf('/'))))) {
+  for (const resource of new Set([...timeline.keys()].map(resourceOf))) {
     const entries = timeline.entries(resource)
     const entry = entries[firstAfter(entries, position)]
     if (entry && (!first || entry.revision < first.revision)) first = entry
   }
   // What comes first after the position may be a deletion in the moment of a stop, of which only its writer was told, and not when.
   if (first && first.revision > position + 1) return
-  if (first) begun = first.begun
+  const begun = first?.begun ?? Number.POSITIVE_INFINITY
   if (session.end - begun >= history.windowMs) return
   const age = first ? `${Math.round(session.end - begun)} ms old` : 'yet to come'
   yield violation(session, 'the past is kept for a while', `told that what follows ${position} is forgotten, but it is ${age}`, {
