@@ -1,5 +1,5 @@
 /** Who sends a request: authenticators tried in turn, then the anonymous user. */
-import type { Soon } from '../lib/soon.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { User } from '../schema/kind.ts'
 import type { ClientCertificate } from './certificate.ts'
 
@@ -19,7 +19,7 @@ export type Authentication =
   | { readonly outcome: 'invalid'; readonly reason: string }
 
 export interface Authenticator {
-  authenticate(credentials: Credentials, request: Cancellable): Soon<Authentication>
+  authenticate(credentials: Credentials, request: Cancellable): MaybePromise<Authentication>
 }
 
 const NONE: Authentication = { outcome: 'none' }
@@ -43,11 +43,11 @@ export class Authenticators implements Authenticator {
   }
 
   /** Not a promise when no kind has to wait: certificates and known tokens are decided at once. */
-  authenticate(credentials: Credentials, request: Cancellable): Soon<Authentication> {
+  authenticate(credentials: Credentials, request: Cancellable): MaybePromise<Authentication> {
     return this.#from(0, undefined, { credentials, request })
   }
 
-  #from(start: number, earlier: Authentication | undefined, asked: Asked): Soon<Authentication> {
+  #from(start: number, earlier: Authentication | undefined, asked: Asked): MaybePromise<Authentication> {
     let invalid = earlier
     for (let at = start; at < this.#chain.length; at++) {
       const found = this.#chain[at]!.authenticate(asked.credentials, asked.request)

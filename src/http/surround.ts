@@ -1,7 +1,7 @@
 /** What surrounds the answering of a request: tracing, recovery, deadlines. */
 import { DurationError, parseDuration } from '../lib/duration.ts'
 import { LIMITS } from '../lib/limits.ts'
-import { soon } from '../lib/soon.ts'
+import { whenDone } from '../lib/maybe-promise.ts'
 import { badRequest, timedOut } from '../schema/status-error.ts'
 import { errorResponse } from './error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
@@ -17,7 +17,7 @@ export const trace: Wrap =
   exchange => {
     const started = performance.now()
     const observed = metrics.begin(exchange.route)
-    return soon(next(exchange), response => {
+    return whenDone(next(exchange), response => {
       const ms = performance.now() - started
       observed.answered(response.status, sizeOf(response), ms / 1000)
       if (log.enabled('debug')) logRequest(log, exchange, response, ms)

@@ -1,7 +1,7 @@
 /** Fair shares: reads, writes and watches have seats of their own, and users take turns when there are not enough. */
 
 import { LIMITS } from '../../lib/limits.ts'
-import type { Soon } from '../../lib/soon.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { tooManyRequests } from '../../schema/status-error.ts'
 import { type Exchange, type Handler, isLongRunning } from '../exchange.ts'
 import type { Response, ResponseBody } from '../message.ts'
@@ -105,7 +105,7 @@ const wait = (next: Handler, exchange: Exchange, { lane, user }: { lane: Lane; u
  * Makes an answer. A small one is out of the way once it is made; a large one keeps its seat, and its room on the connection,
  * until the client has taken it.
  */
-function run(next: Handler, exchange: Exchange, leave: () => void): Soon<Response> {
+function run(next: Handler, exchange: Exchange, leave: () => void): MaybePromise<Response> {
   const { request } = exchange
   request.passed?.()
   const entered = request.room?.enter(() => request.isGone)
@@ -119,7 +119,7 @@ function run(next: Handler, exchange: Exchange, leave: () => void): Soon<Respons
   })
 }
 
-function runAt(place: Place | undefined, start: () => Soon<Response>, leave: () => void): Soon<Response> {
+function runAt(place: Place | undefined, start: () => MaybePromise<Response>, leave: () => void): MaybePromise<Response> {
   const done = () => {
     place?.leave()
     leave()
@@ -136,7 +136,7 @@ function runAt(place: Place | undefined, start: () => Soon<Response>, leave: () 
     done()
     return response
   }
-  let response: Soon<Response>
+  let response: MaybePromise<Response>
   try {
     response = start()
   } catch (error) {

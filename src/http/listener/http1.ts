@@ -1,11 +1,11 @@
 /** HTTP/1.1: Node's requests and responses as ours. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { LIMITS } from '../../lib/limits.ts'
-import { type Soon, soon } from '../../lib/soon.ts'
+import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from '../message.ts'
 import { abandon, collect, hasBody, pump } from './streams.ts'
 
-type Serve = (request: Request) => Soon<Response>
+type Serve = (request: Request) => MaybePromise<Response>
 
 export class Http1Request implements Request {
   readonly protocol = 'HTTP/1.1'
@@ -58,7 +58,11 @@ export class Http1Request implements Request {
 const EMPTY = new Uint8Array(0)
 
 /** Answers one request. `draining` asks clients to go elsewhere with their next one. */
-export function answerHttp1(message: IncomingMessage, response: ServerResponse, { peer, serve, draining, closed }: Answering): Soon<void> {
+export function answerHttp1(
+  message: IncomingMessage,
+  response: ServerResponse,
+  { peer, serve, draining, closed }: Answering,
+): MaybePromise<void> {
   const request = new Http1Request(message, peer)
   response.on('close', () => {
     if (!response.writableFinished) request.lifeline.cut(new Error('the client went away'))
@@ -67,7 +71,7 @@ export function answerHttp1(message: IncomingMessage, response: ServerResponse, 
   // A client that vanishes in the middle of its body is seen by whoever reads the body.
   if (hasBody(message.headers)) message.on('error', ignore)
   response.on('error', ignore)
-  return soon(serve(request), answer => {
+  return whenDone(serve(request), answer => {
     if (response.destroyed) return abandon(answer)
     if (answer.close || draining()) response.shouldKeepAlive = false
     return sendHttp1(answer, response, message)
@@ -79,7 +83,7 @@ type Answering = { readonly peer: Peer; readonly serve: Serve; readonly draining
 const ignore = () => {}
 
 /** Writes an answer. */
-export function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): Soon<void> {
+export function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): MaybePromise<void> {
   const { status, headers, body } = answer
   if (answer.taken) response.once('close', answer.taken)
   const fields: string[] = []

@@ -2,12 +2,12 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { constants } from 'node:http2'
 import { LIMITS } from '../../lib/limits.ts'
-import { type Soon, soon } from '../../lib/soon.ts'
+import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import type { Room } from '../flow-control/room.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from '../message.ts'
 import { abandon, collect, pump } from './streams.ts'
 
-type Serve = (request: Request) => Soon<Response>
+type Serve = (request: Request) => MaybePromise<Response>
 /** Where a stream comes from, and its headers as they were sent. */
 type Connection = { readonly peer: Peer; readonly room: Room; readonly headerLines: readonly string[]; readonly passed: () => void }
 
@@ -58,7 +58,7 @@ export function answerHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   connection: Connection & { readonly serve: Serve },
-): Soon<void> {
+): MaybePromise<void> {
   const request = new Http2Request(stream, headers, connection)
   // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
   stream.on('aborted', destroyItself)
@@ -66,11 +66,11 @@ export function answerHttp2(
   stream.once('close', () => {
     if (!stream.writableEnded) request.lifeline.cut(new Error('the client went away'))
   })
-  return soon(connection.serve(request), answer => {
+  return whenDone(connection.serve(request), answer => {
     request.passed()
     if (stream.destroyed || stream.closed) return abandon(answer)
     // What the client still sends is not wanted, and it is told so rather than left to fill the window.
-    return soon(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
+    return whenDone(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
   })
 }
 
@@ -78,7 +78,7 @@ function destroyItself(this: ServerHttp2Stream): void {
   this.destroy()
 }
 
-function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): Soon<void> {
+function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): MaybePromise<void> {
   const head: OutgoingHttpHeaders = { ':status': status }
   for (const name in headers) {
     const value = headers[name]!

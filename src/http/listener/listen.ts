@@ -5,7 +5,7 @@ import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Se
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { LIMITS } from '../../lib/limits.ts'
-import type { Soon } from '../../lib/soon.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { Arrivals } from '../flow-control/arrivals.ts'
 import { Room } from '../flow-control/room.ts'
 import type { Peer, Request, Response } from '../message.ts'
@@ -29,7 +29,7 @@ export type ListenOptions = {
   /** 0 picks a free one. */
   readonly port: number
   readonly tls: TlsMaterial
-  readonly serve: (request: Request) => Soon<Response>
+  readonly serve: (request: Request) => MaybePromise<Response>
   readonly log: Log
 }
 
@@ -213,7 +213,7 @@ export class Listener implements AsyncDisposable {
   }
 
   /** Serving never throws; what goes wrong here does so between the answer and the socket, which is cut off then. */
-  #attempt(outlet: { destroy(): unknown }, answer: () => Soon<void>): void {
+  #attempt(outlet: { destroy(): unknown }, answer: () => MaybePromise<void>): void {
     const failed = (error: unknown) => {
       this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')
       outlet.destroy()

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { LIMITS } from '../../lib/limits.ts'
-import type { Soon } from '../../lib/soon.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { type Outlet, type Peer, type Request, type RequestHeaders, type Response, type ResponseHeaders, textResponse } from '../message.ts'
 import { answerHttp1, Http1Request, sendHttp1 } from './http1.ts'
 import { abandon } from './streams.ts'
 import { closeFrame, FrameReader, frameOf, NORMAL, PONG } from './websocket-frames.ts'
 
-type Serve = (request: Request) => Soon<Response>
+type Serve = (request: Request) => MaybePromise<Response>
 export type Upgrade = { readonly message: IncomingMessage; readonly socket: Socket; readonly head: Buffer }
 
 /**
