@@ -1,6 +1,7 @@
 /** A kind, declared: its fields, rules, subresources, selectable fields and columns. One file a kind; the server derives the rest. */
 import type { NameCheck, NameRole } from '../lib/names.ts'
 import type { Access } from './access.ts'
+import type { Budget } from './budget.ts'
 import type { Claims } from './claims.ts'
 import type { CustomForm } from './custom-form.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
@@ -22,6 +23,8 @@ export type RequestContext = {
   readonly groupDomain: string
   /** Whether a feature gate is on. */
   readonly gate: (name: string) => boolean
+  /** The work that checking what was sent may cost. */
+  readonly budget: Budget
   /** A namespace as it is stored, for rules that ask about its labels. */
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
 }
@@ -35,8 +38,8 @@ export type KObject<S, St, F extends Fields = Record<never, never>> = Envelope &
   Message<F>
 
 export type Cell = string | number | bigint | boolean | null | undefined
-/** Beside the object, what a cell may need: the time, for ages, and of tables of lists all that is listed. */
-export type CellContext = { readonly now: Date; readonly list?: readonly AnyObject[] }
+/** Beside the object, what a cell may need: the time, for ages, the work that all cells of the table may cost, and of tables of lists all that is listed. */
+export type CellContext = { readonly now: Date; readonly budget: Budget; readonly list?: readonly AnyObject[] }
 /** A table column; `format` is the OpenAPI format, `name` for the column that names the object. */
 export type Column<O> = readonly [
   type: 'integer' | 'string' | 'date' | 'boolean' | 'number',

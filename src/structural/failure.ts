@@ -1,6 +1,7 @@
 /** What a schema finds wrong with a value, until it is known whether it counts, and then as the field error that clients see. */
 import { goFloat, goJson, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import type { FieldError, FieldReason } from '../schema/refs.ts'
 import { isFloat } from './number-text.ts'
 
@@ -29,18 +30,27 @@ export function bounded(errors: Iterable<FieldError>): FieldError[] {
   return some
 }
 
-/** What a schema said about a value: failures, and how much of it fitted, which tells the alternative that was meant. */
-export class Verdict {
+/** How many characters of text are one unit of work. */
+export const CHARS_PER_UNIT = 32
+
+/** What a schema found: failures, and how many of its checks passed, which tells the alternative that was meant. */
+export class ValidationResult {
   readonly failures: Failure[] = []
   fits = 0
+  readonly #budget: Budget
   #texts: Set<string> | undefined
   #length = 0
+
+  constructor(budget: Budget) {
+    this.#budget = budget
+  }
 
   get valid(): boolean {
     return this.failures.length === 0
   }
 
   add(failure: Failure): void {
+    this.#budget.charge(FAILURE_WORK + (failure.text.length + failure.message.length) / CHARS_PER_UNIT)
     if (this.#length > MAX_LENGTH) return
     this.#texts ??= new Set()
     if (this.#texts.has(failure.text)) return
@@ -49,11 +59,14 @@ export class Verdict {
     this.failures.push(failure)
   }
 
-  merge(other: Verdict): void {
+  merge(other: ValidationResult): void {
     for (const failure of other.failures) this.add(failure)
     this.fits += other.fits
   }
 }
+
+/** The units that a failure costs beside its text. */
+const FAILURE_WORK = 8
 
 /** A rule that the value of a field breaks. */
 export function broken(path: string, rule: string, value: Json | undefined): Failure {

@@ -1,6 +1,6 @@
 /** Adding lists without copying them. */
 
-import { makeEffort } from './effort.ts'
+import { countWork } from './work.ts'
 import { intOverflow } from './int64.ts'
 import { ArrayList, CelList, type CelValue, GatheredList } from './values.ts'
 
@@ -38,7 +38,7 @@ class JoinedList extends CelList {
 }
 
 function flatten(list: CelList): CelValue[] {
-  makeEffort(list.size >> 1)
+  countWork(list.size >> 1)
   const flat: CelValue[] = []
   const waiting = [list]
   for (let next = waiting.pop(); next; next = waiting.pop()) {

@@ -4,7 +4,7 @@ import type { Overload } from '../checker/library.ts'
 import type { CallExpr } from '../syntax/ast.ts'
 import { operators } from '../syntax/operators.ts'
 import { type Builtin, builtins, conversionNames, isIn, noOverloadFor } from './builtins.ts'
-import { makeEffort } from './effort.ts'
+import { countWork } from './work.ts'
 import type { Step } from './frame.ts'
 import { planLibraryCall } from './plan-library.ts'
 import { CelProgramError, constant, type Planned, type Planner } from './planner.ts'
@@ -76,7 +76,7 @@ function matchStep(text: Step, pattern: string, cost: ArgumentCost | undefined):
     if (value instanceof CelFault) return value
     frame.charge(cost ? cost(value, pattern) : 1)
     if (typeof value !== 'string') return noOverloadFor('matches', [value, pattern])
-    makeEffort(regex.stepsFor(value) / 8)
+    countWork(regex.stepsFor(value) / 8)
     return regex.test(value)
   }
 }

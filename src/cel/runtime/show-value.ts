@@ -2,7 +2,7 @@
 
 import { formatDuration } from '../../lib/duration.ts'
 import { formatDouble } from './conversions.ts'
-import { makeEffort } from './effort.ts'
+import { countWork } from './work.ts'
 import { formatTimestamp } from './times.ts'
 import {
   CelDouble,
@@ -20,7 +20,7 @@ import {
 
 /** The value as Go's `%v` prints it. */
 export function showValue(value: CelValue): string {
-  makeEffort()
+  countWork()
   if (value === null) return 'NULL_VALUE'
   if (typeof value !== 'object') return String(value)
   if (value instanceof CelUint) return String(value.value)
