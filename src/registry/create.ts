@@ -9,12 +9,12 @@ import { alreadyExists, badRequest } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
 import { isLong } from './pace.ts'
 import { writtenForm } from './stored-form.ts'
 import { prepareCreate, setDefaults, validateCreate, warningsOf } from './strategy.ts'
+import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './version-conversion.ts'
 
 const NAME_ATTEMPTS = 8
 /** Generated names are cut so that the whole still fits into a label. */
