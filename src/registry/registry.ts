@@ -1,5 +1,5 @@
 /** All verbs behind one call. */
-import type { Soon } from '../lib/soon.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { methodNotAllowed, notImplemented } from '../schema/status-error.ts'
 import { act } from './action.ts'
 import type { Call, CallContext, Registry, Result } from './api.ts'
@@ -18,7 +18,7 @@ import { Turns } from './turns.ts'
 import { accept, tellAll, tellOne } from './unstored.ts'
 import { watch } from './watch.ts'
 
-type Handler = (deps: Deps, call: Call, ctx: CallContext) => Soon<Result>
+type Handler = (deps: Deps, call: Call, ctx: CallContext) => MaybePromise<Result>
 type Handlers = Partial<Record<Call['verb'], Handler>>
 
 const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, patch, delete: remove, deletecollection: removeCollection }
