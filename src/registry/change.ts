@@ -59,8 +59,7 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
   return deps.ledger.run<Result>(claiming, async () => {
     const target = targetOf(ruled, subresource)
     const prepared = prepare(target, next, old, ctx)
-    const checking = validateUpdate(target, prepared, old, ctx)
-    if (checking) await checking
+    validateUpdate(target, prepared, old, ctx)
     await admit(deps.plugins, 'validate', { object: isRuledHere ? prepared : await toServed(resource, prepared), ...about })
     if (long) await nextTurn()
     const object = home === ruled ? prepared : await toStored(resource, prepared, ctx)

@@ -73,8 +73,7 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
     const result = await deps.ledger.run<Result>(claiming, async () => {
       prepareCreate(ruled, next, ctx)
       if (isLong(ctx)) await nextTurn()
-      const checking = validateCreate(ruled, next, ctx)
-      if (checking) await checking
+      validateCreate(ruled, next, ctx)
       if (isLong(ctx)) await nextTurn()
       const warnings = [...creation.warnings, ...warningsOf(ruled, next, undefined, ctx)]
       if (isLong(ctx)) await nextTurn()
