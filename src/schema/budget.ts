@@ -23,6 +23,11 @@ export class Budget {
     if (this.#left < 0) throw tooLarge('Request entity is too large: checking it takes more work than one request may cost')
   }
 
+  /** The units that are left; below zero once a charge was refused. */
+  get left(): number {
+    return this.#left
+  }
+
   /** Whether a charge was refused. */
   get isSpent(): boolean {
     return this.#left < 0
