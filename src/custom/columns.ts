@@ -39,7 +39,7 @@ function columnOf({ name, type, format, description, priority, jsonPath }: Colum
   return [name, [type as Type, get, doc, { ...(format && { format }), ...(priority && { priority }) }]]
 }
 
-/** Stands in cells for which the table's budget did not suffice. */
+/** Stands in the cells that are left once the budget of the table is spent. */
 const TOO_EXPENSIVE = '<too expensive>'
 
 /** A cell of a column's type; values of another type are not shown. */

@@ -1,4 +1,6 @@
 /** Drives a kind's declaration as the registry does, for tests of kinds. */
+
+import { Budget } from '../schema/budget.ts'
 import { check as checkType } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
@@ -18,6 +20,7 @@ export function contextWith({ gates = [], ...more }: Partial<RequestContext> & {
     user: { name: 'admin', groups: ['system:masters'] },
     now: NOW,
     groupDomain: 'k8s.io',
+    budget: new Budget(),
     gate: name => gates.includes(name),
     ...more,
   }
@@ -91,7 +94,7 @@ export function warnings(kind: Kind<any>, draft: Draft, { old, ctx = contextWith
 export function cells(kind: Kind<any>, draft: Draft): Record<string, Cell> {
   const object = withDefaults(kind, draft)
   const columns = Object.entries(kind.def.columns ?? {})
-  return Object.fromEntries(columns.map(([name, [, get]]) => [name, get(object, { now: NOW })]))
+  return Object.fromEntries(columns.map(([name, [, get]]) => [name, get(object, { now: NOW, budget: new Budget() })]))
 }
 
 function complete({ apiVersion, kind, namespaced }: Resource, { metadata, ...rest }: Draft) {

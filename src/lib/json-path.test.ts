@@ -172,8 +172,8 @@ test('a search counts every value that it looks at', () => {
     return units
   }
   const list = (length: number): Json => Array.from({ length }, (_, i) => ({ a: i, b: 'text' }))
-  for (const path of ['..a', '[*].a', '[?(@.a==1)].b', '..*..*', '[*].b.*'])
+  for (const path of ['..a', '[*].a', '[?(@.a==1)].b', '...*...*', '[*].b.*'])
     assert.ok(work(path, list(200)) > 15 * work(path, list(10)), path)
   assert.ok(work('.a.b', { a: { b: 1 } }) < 10)
-  assert.throws(() => findValues(parseJsonPath('{..*..*..*..*}'), pod, atMost(5000)), TooMuchWork)
+  assert.throws(() => findValues(parseJsonPath('{...*...*...*...*}'), pod, atMost(500)), TooMuchWork)
 })

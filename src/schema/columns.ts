@@ -16,13 +16,15 @@ export const age: Column<Envelope> = ['string', (o, ctx) => since(o.metadata.cre
 /** When the object was created, for kinds without columns of their own. */
 export const createdAt: Column<Envelope> = ['date', o => o.metadata.creationTimestamp, CREATED_DOC]
 
+type Clock = Pick<CellContext, 'now'>
+
 /** The time from a timestamp until now as people write it; `<unknown>` when there is none. */
-export function since(timestamp: string | undefined, { now }: CellContext): string {
+export function since(timestamp: string | undefined, { now }: Clock): string {
   return timestamp ? humanDuration(now.getTime() - millisecondsOf(parseTime(timestamp))) : '<unknown>'
 }
 
 /** The time from now until a timestamp; `<unknown>` when there is none. */
-export function until(timestamp: string | undefined, { now }: CellContext): string {
+export function until(timestamp: string | undefined, { now }: Clock): string {
   return timestamp ? humanDuration(millisecondsOf(parseTime(timestamp)) - now.getTime()) : '<unknown>'
 }
 

@@ -6,7 +6,7 @@ import { type CompiledRule, compiledRules } from './compile-rules.ts'
 import { Correlation, itemsByKey, keyOf } from './correlation.ts'
 import { withEnvelope } from './envelope.ts'
 import { childOf, entryOf } from './place.ts'
-import { RuleRunner, RulesEnded, type RuleContext } from './rule-runner.ts'
+import { type RuleContext, RuleRunner, RulesEnded } from './rule-runner.ts'
 import { escapeName, type RuleType, ruleTypeOf } from './rule-types.ts'
 import type { Structural } from './schema.ts'
 

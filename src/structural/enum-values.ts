@@ -2,7 +2,6 @@
 import { goJson, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
-import { CHARS_PER_UNIT } from './failure.ts'
 import { isInteger, truncated } from './number-text.ts'
 
 export class EnumValues {
@@ -22,7 +21,7 @@ export class EnumValues {
     if (value === null) return false
     this.#keys ??= new Set(this.#values.map(keyOf))
     const key = keyOf(value)
-    budget.charge(key.length / CHARS_PER_UNIT)
+    budget.charge(key.length)
     return this.#keys.has(key) || (typeof value === 'number' && !isInteger(value) && this.#keys.has(`${truncated(value)}`))
   }
 

@@ -30,9 +30,6 @@ export function bounded(errors: Iterable<FieldError>): FieldError[] {
   return some
 }
 
-/** How many characters of text are one unit of work. */
-export const CHARS_PER_UNIT = 32
-
 /** What a schema found: failures, and how many of its checks passed, which tells the alternative that was meant. */
 export class ValidationResult {
   readonly failures: Failure[] = []
@@ -50,8 +47,9 @@ export class ValidationResult {
   }
 
   add(failure: Failure): void {
-    this.#budget.charge(FAILURE_WORK + (failure.text.length + failure.message.length) / CHARS_PER_UNIT)
+    this.#budget.charge(FAILURE_WORK)
     if (this.#length > MAX_LENGTH) return
+    this.#budget.charge(failure.message.length)
     this.#texts ??= new Set()
     if (this.#texts.has(failure.text)) return
     this.#length += failure.message.length

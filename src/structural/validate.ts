@@ -6,7 +6,6 @@ import { type FieldError, pathOf, type Ref } from '../schema/refs.ts'
 import { Correlation } from './correlation.ts'
 import {
   broken,
-  CHARS_PER_UNIT,
   fieldErrorOf,
   missing,
   notAllowed,
@@ -224,7 +223,7 @@ function hasDuplicates(list: readonly Json[], budget: Budget): boolean {
   const seen = new Set<string>()
   for (const item of list) {
     const text = goJson(item)
-    budget.charge(1 + text.length / CHARS_PER_UNIT)
+    budget.charge(1 + text.length)
     seen.add(text)
   }
   return seen.size < list.length
@@ -237,8 +236,8 @@ function checkEnum({ limits }: Structural, value: Json, { path, out, budget }: C
 function checkObject(schema: Structural, object: JsonObject, at: Context): void {
   const { path, correlation, out, budget } = at
   const { minProperties, maxProperties, required } = schema.limits
-  const names = Object.keys(object)
-  budget.charge(names.length + required.length)
+  const names = looksAtKeys(schema) ? Object.keys(object) : NO_NAMES
+  budget.charge(names.length * KEY_WORK + required.length)
   if (minProperties !== undefined && names.length < minProperties)
     out.add(broken(path, `should have at least ${minProperties} properties`, names.length))
   if (maxProperties !== undefined && names.length > maxProperties)
@@ -264,6 +263,14 @@ function checkObject(schema: Structural, object: JsonObject, at: Context): void 
   for (const name of required) if (!Object.hasOwn(object, name)) out.add(missing(`${path}.${name}`))
   out.fits++
 }
+
+/** The units that a key of an object costs: listing the keys of a large one is slow. */
+const KEY_WORK = 4
+const NO_NAMES: readonly string[] = []
+
+/** Whether a schema needs to know which members an object has beside those that it requires; most alternatives do not. */
+const looksAtKeys = ({ properties, additional, limits }: Structural): boolean =>
+  properties.size > 0 || additional !== undefined || limits.minProperties !== undefined || limits.maxProperties !== undefined
 
 /** The version and kind of a whole object have no past: both versions of it are read as the same. */
 function member(correlation: Correlation | undefined, path: string, name: string): Correlation | undefined {

@@ -3,8 +3,8 @@
 import { engine } from '../../lib/linear-regex.ts'
 import type { Library } from '../checker/library.ts'
 import { intType, listType, stringType } from '../checker/types.ts'
-import { countWork } from '../runtime/work.ts'
 import { type CelInt, type CelValue, fault, listOf } from '../runtime/values.ts'
+import { countWork } from '../runtime/work.ts'
 import { actualSize, matchingCost } from './call-costs.ts'
 import { fn, member } from './declare.ts'
 

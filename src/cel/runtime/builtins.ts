@@ -3,12 +3,12 @@
 import { operators } from '../syntax/operators.ts'
 import { add, divide, modulo, multiply, negate, notFor, subtract } from './arithmetic.ts'
 import { type Convert, toBool, toBytes, toDouble, toDuration, toInt, toText, toTimestamp, toType, toUint } from './conversions.ts'
-import { countWork } from './work.ts'
 import { compareValues, listContains } from './equality.ts'
 import { optionalBuiltins } from './optional-builtins.ts'
 import { regexOf } from './regex-cache.ts'
 import { timeParts } from './time-functions.ts'
 import { CelFault, CelList, CelMap, type CelValue, fault, noSuchOverload, runtimeType, sizeOf } from './values.ts'
+import { countWork } from './work.ts'
 
 /** An implementation for each number of arguments that the function takes. */
 export interface Builtin {

@@ -1,7 +1,6 @@
 /** Which values are equal and how they are ordered; numbers of different types meet on the number line. */
 
 import { compareText } from '../../lib/go-text.ts'
-import { countWork } from './work.ts'
 import { order } from './int64.ts'
 import {
   CelDouble,
@@ -20,6 +19,7 @@ import {
   isInt,
   noSuchOverload,
 } from './values.ts'
+import { countWork } from './work.ts'
 
 /** Whether two values are equal. Values of different types are not, but a library's own may say that they cannot be compared. */
 export function equalValues(a: CelValue, b: CelValue): boolean | CelFault {

@@ -1,7 +1,7 @@
 /** What one evaluation holds: the values of its variables and the cost so far. */
 
-import { Interruption } from './work.ts'
 import type { CelValue, EvaluationContext } from './values.ts'
+import { Interruption } from './work.ts'
 
 /** A planned expression: gives its value, which may be a fault; throws only an Interruption. */
 export type Step = (frame: Frame) => CelValue

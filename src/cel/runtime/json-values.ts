@@ -5,9 +5,9 @@
 
 import { deepEqual, getOwn, isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
 import { type CelType, opaqueType } from '../checker/types.ts'
-import { currentEvaluation, countWork } from './work.ts'
 import { equalValues } from './equality.ts'
 import { type CelFault, CelList, CelMap, CelOpaque, type CelValue, noSuchOverload } from './values.ts'
+import { countWork, currentEvaluation } from './work.ts'
 
 /** How the JSON at some place is read. What does not fit is a fault, told as Kubernetes does. */
 export interface Shape {

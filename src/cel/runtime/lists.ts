@@ -1,8 +1,8 @@
 /** Adding lists without copying them. */
 
-import { countWork } from './work.ts'
 import { intOverflow } from './int64.ts'
 import { ArrayList, CelList, type CelValue, GatheredList } from './values.ts'
+import { countWork } from './work.ts'
 
 /** Up to this size a sum of lists is flattened when it is read; beyond, each read walks down to the part it is in. */
 const largestFlat = 1_000_000

@@ -2,7 +2,6 @@
 
 import { mapInsert } from '../checker/optional-declarations.ts'
 import type { Builtin } from './builtins.ts'
-import { countWork } from './work.ts'
 import { showValue } from './show-value.ts'
 import {
   CelDouble,
@@ -22,6 +21,7 @@ import {
   noSuchOverload,
   optionalNone,
 } from './values.ts'
+import { countWork } from './work.ts'
 
 const noneDereferenced = fault('optional.none() dereference')
 

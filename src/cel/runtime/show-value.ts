@@ -2,7 +2,6 @@
 
 import { formatDuration } from '../../lib/duration.ts'
 import { formatDouble } from './conversions.ts'
-import { countWork } from './work.ts'
 import { formatTimestamp } from './times.ts'
 import {
   CelDouble,
@@ -17,6 +16,7 @@ import {
   type CelValue,
   elementsOf,
 } from './values.ts'
+import { countWork } from './work.ts'
 
 /** The value as Go's `%v` prints it. */
 export function showValue(value: CelValue): string {

@@ -40,7 +40,9 @@ type Position = DefaultChecks & {
 const wholeObject = (value: Json): JsonObject => ({ apiVersion: 'validation/v1', kind: 'Validation', ...(value as JsonObject) })
 
 function* validateBelow(schema: Schema, compiled: Structural, at: Ref<Schema>, above: Position): Iterable<FieldError> {
-  const position: Position = compiled.embedded ? { ...above, inMetadata: undefined, root: { schema: compiled, around: wholeObject } } : above
+  const position: Position = compiled.embedded
+    ? { ...above, inMetadata: undefined, root: { schema: compiled, around: wholeObject } }
+    : above
   if (schema.default !== undefined) yield* validateDefault(schema.default, compiled, at.default as Ref<any>, position)
   const { schema: root, around } = position.root
   const item = itemSchema(schema)
@@ -61,7 +63,12 @@ function objectOf(name: string, value: Json): JsonObject {
   return object
 }
 
-function* validateDefault(value: Json, schema: Structural, at: Ref<any>, { pruned, budget, rules, inMetadata, root }: Position): Iterable<FieldError> {
+function* validateDefault(
+  value: Json,
+  schema: Structural,
+  at: Ref<any>,
+  { pruned, budget, rules, inMetadata, root }: Position,
+): Iterable<FieldError> {
   if (!inMetadata && pruned && !isPruned(schema, value)) yield invalid(at, 'must not have unknown fields')
   const faults = inMetadata ? metadataFaults(value, root, at) : embeddedFaults(schema, value, at)
   if (faults.length > 0) return yield* faults

@@ -140,7 +140,11 @@ function partsAt(parts: Parts, path: string, schema: string): PartsAt {
 
 type PartsContext = Checks & { readonly hasStatus: boolean; readonly name: string; readonly isShared?: boolean }
 
-function* validateParts(parts: Parts, at: PartsAt, { hasStatus, strict, budget, name, isShared = false }: PartsContext): Iterable<FieldError> {
+function* validateParts(
+  parts: Parts,
+  at: PartsAt,
+  { hasStatus, strict, budget, name, isShared = false }: PartsContext,
+): Iterable<FieldError> {
   const { schema, subresources, additionalPrinterColumns = [], selectableFields = [] } = parts
   const root = schema?.openAPIV3Schema
   if (root)
