@@ -4,7 +4,7 @@ import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, type TableOptions, tableOf } from '../codec/table.ts'
 import type { Json } from '../lib/json-value.ts'
-import { type Soon, soon } from '../lib/soon.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Result } from '../registry/api.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
@@ -15,11 +15,11 @@ import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
 
 /** The answer to a call in the form that was negotiated. */
-export function encode(result: Result, format: Format, now: Date): Soon<Response> {
+export function encode(result: Result, format: Format, now: Date): MaybePromise<Response> {
   const response = unwarned(result, format, now)
   const warnings = warningsOf(result)
   if (warnings.length === 0) return response
-  return soon(response, plain => ({ ...plain, headers: { ...plain.headers, warning: warningHeaders(warnings) } }))
+  return whenDone(response, plain => ({ ...plain, headers: { ...plain.headers, warning: warningHeaders(warnings) } }))
 }
 
 /** What the write was warned about, after what clients of the kind are always told. */
@@ -29,7 +29,7 @@ function warningsOf(result: Result): readonly string[] {
   return deprecated === undefined ? own : [deprecated, ...own]
 }
 
-function unwarned(result: Result, format: Format, now: Date): Soon<Response> {
+function unwarned(result: Result, format: Format, now: Date): MaybePromise<Response> {
   if (result.form === 'watch') return watchResponse(result.stream, format)
   checkShape(result, format.shape)
   if (result.form === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
@@ -45,9 +45,9 @@ function checkShape(result: Exclude<Result, { form: 'watch' }>, shape: Shape | u
     throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${result.resource.listKind})`)
 }
 
-function textResponse(result: Exclude<Result, { form: 'watch' }>, format: Format, now: Date): Soon<Response> {
+function textResponse(result: Exclude<Result, { form: 'watch' }>, format: Format, now: Date): MaybePromise<Response> {
   const status = result.form === 'list' ? 200 : result.code
-  return soon(writeAs(jsonOf(result, format.shape, now), format), bytes => bytesResponse(status, format.mediaType, bytes))
+  return whenDone(writeAs(jsonOf(result, format.shape, now), format), bytes => bytesResponse(status, format.mediaType, bytes))
 }
 
 /** The whole answer as JSON, in the shape that was asked for. */
@@ -70,7 +70,7 @@ function shapedList({ resource, items, meta }: Extract<Result, { form: 'list' }>
 const tableOptions = ({ apiVersion, includeObject }: Shape, now: Date): TableOptions => ({ apiVersion, includeObject, columns: true, now })
 const unshaped = (message: string) => new StatusError(406, 'NotAcceptable', message)
 
-function writeAs(json: Uint8Array, { mediaType, pretty }: Format): Soon<Uint8Array> {
+function writeAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<Uint8Array> {
   if (mediaType === 'application/yaml')
     return import('../codec/yaml.ts').then(({ stringifyYaml }) => Buffer.from(stringifyYaml(parseJson(json).value)))
   return pretty ? Buffer.from(stringifyPretty(parseJson(json).value)) : json

@@ -1,6 +1,6 @@
 /** One request on its way through the server, with what has been learned about it. */
 import { randomUUID } from 'node:crypto'
-import type { Soon } from '../lib/soon.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { User } from '../schema/kind.ts'
 import { header, type Request, type Response } from './message.ts'
@@ -18,7 +18,7 @@ export interface Exchange {
 }
 
 /** Throws when an answer cannot be made, at once or later. */
-export type Handler = (exchange: Exchange) => Soon<Response>
+export type Handler = (exchange: Exchange) => MaybePromise<Response>
 
 const LONGEST_ID = 64
 

@@ -4,7 +4,7 @@
  */
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
-import { type Soon, soon } from '../lib/soon.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
@@ -16,12 +16,12 @@ import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, openExchange } from './exchange.ts'
-import { type Fairness, takeTurns } from './fairness.ts'
+import { type Fairness, takeTurns } from './flow-control/fairness.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
-import type { Log } from './log.ts'
 import { header, type Request, type Response } from './message.ts'
-import type { Metrics } from './metrics.ts'
 import { negotiate } from './negotiate.ts'
+import type { Log } from './observability/log.ts'
+import type { Metrics } from './observability/metrics.ts'
 import type { Route } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
 
@@ -44,7 +44,7 @@ export interface Api {
 }
 
 /** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its turn. */
-export function createServe(api: Api): (request: Request) => Soon<Response> {
+export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
   const around = [trace, recover, identify, impersonate, takeTurns, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
@@ -59,7 +59,7 @@ const identify =
   exchange => {
     const { request } = exchange
     const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate }
-    return soon(authenticator.authenticate(credentials, request), found => {
+    return whenDone(authenticator.authenticate(credentials, request), found => {
       if (found.outcome !== 'user') throw unauthorized()
       exchange.user = found.user
       return next(exchange)
@@ -82,15 +82,15 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
   }
 }
 
-function answer(exchange: Exchange, api: Api): Soon<Response> {
+function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
   const asker = { user: exchange.user!, attributes: route.attributes, api }
   const decided = authorize(asker, request)
   const answered = decided ? decided.then(() => answerRoute(request, route, asker)) : answerRoute(request, route, asker)
-  return soon(answered, response => compress(request, response))
+  return whenDone(answered, response => compress(request, response))
 }
 
-function answerRoute(request: Request, route: Route, asker: Asker): Soon<Response> {
+function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise<Response> {
   switch (route.form) {
     case 'refused':
       throw route.error
@@ -113,13 +113,13 @@ function authorize({ user, attributes, api }: Asker, request: Request): void | P
   return decided instanceof Promise ? decided.then(settle) : settle(decided)
 }
 
-function handleCall(request: Request, call: Call, asker: Asker): Soon<Response> {
+function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Response> {
   const { registry, groupDomain, now } = asker.api
   const time = now()
   const negotiated = negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
-  return soon(isRead(call) ? undefined : decode(request, call), body =>
-    soon(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time)),
+  return whenDone(isRead(call) ? undefined : decode(request, call), body =>
+    whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time)),
   )
 }
 

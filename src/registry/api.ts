@@ -1,6 +1,6 @@
 /** What the registry takes and gives: the contract between HTTP above and cache and store below. */
 import type { WatchStream } from '../cache/watch-stream.ts'
-import type { Soon } from '../lib/soon.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { RequestContext, Verb } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
@@ -59,5 +59,5 @@ export type SuccessStatus = {
 /** All verbs in one call: http routes to it, tests and controllers call it without a socket. */
 export interface Registry {
   /** Not a promise for reads that wait for nothing; throws a StatusError, at once or later. */
-  handle(call: Call, ctx: CallContext): Soon<Result>
+  handle(call: Call, ctx: CallContext): MaybePromise<Result>
 }

@@ -14,11 +14,11 @@ import { untilDecided } from './attempts.ts'
 import { decodeStored } from './change.ts'
 import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { servedJson, storedResource, toServed } from './forms.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
 import { isLong } from './pace.ts'
 import { storedForm } from './stored-form.ts'
 import { next } from './strategy.ts'
+import { servedJson, storedResource, toServed } from './version-conversion.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })

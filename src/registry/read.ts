@@ -1,15 +1,15 @@
 /** Read: one object as it is stored, or one of its views. */
-import { type Soon, soon } from '../lib/soon.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { keyOf } from '../schema/resource.ts'
 import { notFound } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeStored } from './change.ts'
 import type { Deps } from './deps.ts'
-import { servedJson } from './forms.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
+import { servedJson } from './version-conversion.ts'
 
 /** Waits only for a revision that is still to come, and for whoever converts the object. */
-export function read({ caches }: Deps, call: Call, ctx: CallContext): Soon<Result> {
+export function read({ caches }: Deps, call: Call, ctx: CallContext): MaybePromise<Result> {
   const asked = parseRevision(call.query.get('resourceVersion') ?? '')
   if (asked <= caches.revision) return readNow(caches, call)
   return waitForRevision(caches, asked, { signal: ctx.signal }).then(failure => {
@@ -18,11 +18,11 @@ export function read({ caches }: Deps, call: Call, ctx: CallContext): Soon<Resul
   })
 }
 
-function readNow(caches: Deps['caches'], { resource, namespace, name }: Call): Soon<Result> {
+function readNow(caches: Deps['caches'], { resource, namespace, name }: Call): MaybePromise<Result> {
   const version = caches.of(resource).get(keyOf(resource, namespace, name))
   if (!version) throw notFound(resource, name)
   if (version.fault !== undefined) decodeStored(resource, version)
-  return soon(servedJson(resource, version.json), json => ({ form: 'object', code: 200, resource, json, warnings: NONE }))
+  return whenDone(servedJson(resource, version.json), json => ({ form: 'object', code: 200, resource, json, warnings: NONE }))
 }
 
 const NONE: readonly string[] = []

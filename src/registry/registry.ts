@@ -1,24 +1,24 @@
 /** All verbs behind one call. */
-import type { Soon } from '../lib/soon.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { methodNotAllowed, notImplemented } from '../schema/status-error.ts'
 import { act } from './action.ts'
+import { Ledger } from './allocations.ts'
 import type { Call, CallContext, Registry, Result } from './api.ts'
+import { Turns } from './contention.ts'
 import { create } from './create.ts'
 import { prepareYaml } from './decode.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
-import { Ledger } from './ledger.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
 import { read } from './read.ts'
 import { replace } from './replace.ts'
 import { patchScale, readScale, replaceScale } from './scale.ts'
-import { Turns } from './turns.ts'
 import { accept, tellAll, tellOne } from './unstored.ts'
 import { watch } from './watch.ts'
 
-type Handler = (deps: Deps, call: Call, ctx: CallContext) => Soon<Result>
+type Handler = (deps: Deps, call: Call, ctx: CallContext) => MaybePromise<Result>
 type Handlers = Partial<Record<Call['verb'], Handler>>
 
 const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, patch, delete: remove, deletecollection: removeCollection }

@@ -1,7 +1,7 @@
 /** What a server is told at start. */
 import { resolve } from 'node:path'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
-import type { Level } from '../http/log.ts'
+import type { Level } from '../http/observability/log.ts'
 import { parseCIDR } from '../lib/ip.ts'
 
 export type Config = {

@@ -5,16 +5,16 @@ import { dirname, join } from 'node:path'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
-import { documentEndpoints } from '../http/documents.ts'
+import { documentEndpoints } from '../http/documents/documents.ts'
+import { openIdEndpoints } from '../http/documents/openid.ts'
+import { versionEndpoint } from '../http/documents/version.ts'
 import { Endpoints } from '../http/endpoints.ts'
-import { Fairness } from '../http/fairness.ts'
-import { healthEndpoints } from '../http/health.ts'
-import { type Listener, listen } from '../http/listen.ts'
-import { createLog, type Log } from '../http/log.ts'
-import { Metrics, metricsEndpoint } from '../http/metrics.ts'
-import { openIdEndpoints } from '../http/openid.ts'
+import { Fairness } from '../http/flow-control/fairness.ts'
+import { type Listener, listen } from '../http/listener/listen.ts'
+import { healthEndpoints } from '../http/observability/health.ts'
+import { createLog, type Log } from '../http/observability/log.ts'
+import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
-import { versionEndpoint } from '../http/version.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { makeFolders } from '../lib/folders.ts'
 import type { Registry } from '../registry/api.ts'
@@ -122,7 +122,7 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   setMaxListeners(0, ending.signal)
   open.push(async () => ending.abort())
   const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
-  const identity = openIdentity(config, { files, reader, onLegacyUse: noteTokenUse(beside, config.groupDomain) })
+  const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(beside, config.groupDomain) })
   const network = await openServiceNetwork(config, beside)
   const authorization = openAuthorization(config, beside)
   const { authorizer } = authorization
