@@ -26,7 +26,12 @@ mustSucceed('node', ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-
 const folder = mkdtempSync(join(tmpdir(), 'keelson-not-run-'))
 const collected = join(folder, 'tests')
 const status = run('node', ['--import', 'tsx', '--test', '--test-concurrency=2', ...tests], { KEELSON_TESTS_NOT_RUN: collected })
-const notRun = existsSync(collected) ? readFileSync(collected, 'utf8').trim().split('\n').map(line => JSON.parse(line)) : []
+const notRun = existsSync(collected)
+  ? readFileSync(collected, 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+  : []
 rmSync(folder, { recursive: true })
 if (notRun.length > 0) console.error(`\n${notRunLine(notRun)}`)
 // Whoever tests for others must have everything; whoever works here is told.

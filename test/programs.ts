@@ -24,7 +24,12 @@ const PROGRAMS = {
   etcd: { variable: 'ETCD', commands: ['etcd'], hint: 'Debian: apt-get install etcd-server' },
   chromium: { variable: 'CHROMIUM', commands: ['chromium', 'chromium-browser', 'google-chrome'], hint: 'Debian: apt-get install chromium' },
   'node-18': { variable: 'NODE_18', commands: [], installed: 'node_modules/node-18/bin/node', hint: 'node scripts/install-programs.mjs' },
-  'node-20.0': { variable: 'NODE_20_0', commands: [], installed: 'node_modules/node-20.0/bin/node', hint: 'node scripts/install-programs.mjs' },
+  'node-20.0': {
+    variable: 'NODE_20_0',
+    commands: [],
+    installed: 'node_modules/node-20.0/bin/node',
+    hint: 'node scripts/install-programs.mjs',
+  },
   'node-26': { variable: 'NODE_26', commands: [], installed: 'node_modules/node-26/bin/node', hint: 'node scripts/install-programs.mjs' },
 } as const satisfies Record<string, Program>
 
@@ -34,7 +39,7 @@ const INSTALLED = join(dirname(fileURLToPath(import.meta.url)), 'programs', `${p
 
 /** Every program of a name, each once, the preferred one first. */
 export function programsNamed(name: ProgramName): string[] {
-  const { variable, commands, installed, hint: _ }: Program = PROGRAMS[name]
+  const { variable, commands, installed }: Program = PROGRAMS[name]
   const named = pathsIn(process.env[variable])
   const onPath = commands.flatMap(command => pathsIn(process.env['PATH']).map(folder => join(folder, command)))
   const fromNpm = installed === undefined ? [] : [join(INSTALLED, installed)]
