@@ -13,6 +13,8 @@ export type OwnService = {
   readonly catalog: Catalog
   readonly groupDomain: string
   readonly ranges: readonly string[]
+  /** Where others reach the server, if that was configured. */
+  readonly advertiseAddress: string | undefined
   /** Where the server listens. */
   readonly address: string
   readonly port: number
@@ -66,8 +68,9 @@ async function ensure(
     await client.patch(resource, NAMED, { metadata: { labels: metadata.labels }, ...wanted }, MERGE)
 }
 
-/** An address at which others can reach this machine: the one listened on, or else the first of its own of the services' family. */
-function advertised({ address, ranges }: OwnService): string | undefined {
+/** An address at which others can reach this machine: the configured one, the one listened on, or else the first of its own of the services' family. */
+function advertised({ advertiseAddress, address, ranges }: OwnService): string | undefined {
+  if (advertiseAddress !== undefined) return advertiseAddress
   const isReachable = (text: string) => {
     const ip = parseIPSloppy(text)
     return ip !== undefined && !isLoopback(ip) && !isUnspecified(ip) && !isLinkLocalUnicast(ip)

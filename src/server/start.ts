@@ -37,13 +37,14 @@ import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { type Identity, openIdentity } from './identity.ts'
+import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { startLifecycleControllers } from './lifecycle-controllers.ts'
 import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { startOwnObjects } from './own-objects.ts'
-import { kubeconfigText, loadPki, type Pki, writePrivateFile } from './pki.ts'
+import { loadPki, type Pki } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
-import { isEverywhere, keepTlsFresh, namesOf, tlsMaterial } from './tls.ts'
+import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -114,7 +115,7 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   })
   open.push(async () => compaction[Symbol.asyncDispose]())
 
-  const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now: now() })
+  const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now: now() })
   const reader = objectReader(catalog, caches)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
   const ending = new AbortController()
@@ -126,11 +127,12 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   const network = await openServiceNetwork(config, beside)
   const authorization = openAuthorization(config, beside)
   const { authorizer } = authorization
+  const warn = (message: string) => log.warn({}, message)
   const registry: Registry = createRegistry({
     store,
     caches,
     ledger: network.ledger,
-    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, ...authorization }),
+    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, warn, ...authorization }),
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
@@ -168,11 +170,11 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   ])
   startLifecycleControllers(config, beside)
   const { address, port } = listener.address
-  const url = `https://${reachable(address)}:${port}`
+  const url = `https://${reachableHost(address, config)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
   if (config.kubeconfig !== undefined) {
     makeFolders(dirname(config.kubeconfig))
-    await writePrivateFile(config.kubeconfig, kubeconfig)
+    await writeKubeconfig(config.kubeconfig, { server: url, ...credentials })
   }
 
   let closing: Promise<void> | undefined
@@ -248,16 +250,10 @@ async function openPort(
     () => listener.drain(0),
     async () => fairness[Symbol.dispose](),
   )
-  address = `${reachable(listener.address.address)}:${listener.address.port}`
+  address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
   const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log, clock })
   open.push(async () => stop())
   return listener
-}
-
-/** An address that clients on this machine can use, in the form of URLs. */
-function reachable(address: string): string {
-  if (isEverywhere(address)) return '127.0.0.1'
-  return address.includes(':') ? `[${address}]` : address
 }
 
 const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces' }
