@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { widgets } from '../../test/kits/cache/widgets.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { Caches } from './caches.ts'
-import { widgets } from './testing.ts'
 
 test('closing lets go of those who wait for a revision, and nobody waits after it', async () => {
   const store = new MemoryStore()

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { entryOf, Recorder, widgets } from '../../test/kits/cache/widgets.ts'
 import { defineKind } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { message } from '../schema/types.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Batch } from '../storage/store.ts'
 import { Caches } from './caches.ts'
-import { entryOf, Recorder, widgets } from './testing.ts'
 
 const ALL = { namespace: '', name: '' }
 const watching = { selection: ALL, initial: false, bookmarks: false, timeoutMs: 60_000 }

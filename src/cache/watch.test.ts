@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { drop, put, Recorder, widgets } from '../../test/kits/cache/widgets.ts'
 import { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
-import { drop, put, Recorder, widgets } from './testing.ts'
 import { Watch } from './watch.ts'
 
 const ANY: Selection = { namespace: '', name: '' }

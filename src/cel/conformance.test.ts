@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tests as suite } from '@bufbuild/cel-spec/testdata/conformance.js'
-import { type ConformanceTest, runConformanceTest } from './conformance-testing.ts'
-import { stringsLibrary } from './kubernetes/strings.ts'
+import { type ConformanceTest, runConformanceTest } from '../../test/kits/cel/conformance.ts'
+import { stringsLibrary } from './libraries/strings.ts'
 
 interface Suite {
   readonly name: string

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Recorder } from '../cache/testing.ts'
+import { Recorder } from '../../test/kits/cache/widgets.ts'
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { Post } from './https-post.ts'
 import { openCustomBench, type Scope, widget, widgetDefinition, widgets } from './testing.ts'

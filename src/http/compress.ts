@@ -1,7 +1,7 @@
 /** Large answers compressed for clients that accept it, off the event loop. */
 import { promisify } from 'node:util'
 import { createGzip, type Gzip, gzip } from 'node:zlib'
-import { LIMITS } from './limits.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Request, Response } from './message.ts'
 import { acceptsGzip } from './negotiate.ts'
 

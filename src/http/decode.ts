@@ -1,7 +1,8 @@
 /** The body of a call, read within its limit; the registry knows what it must be and decodes it. */
+
+import { LIMITS } from '../lib/limits.ts'
 import type { Body, Call } from '../registry/api.ts'
 import { tooLarge } from '../schema/status-error.ts'
-import { LIMITS } from './limits.ts'
 import { header, type Request } from './message.ts'
 import { bodyType } from './negotiate.ts'
 

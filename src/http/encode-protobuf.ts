@@ -5,13 +5,13 @@ import { protobufMetadataOf, protobufOf } from '../codec/protobuf-cache.ts'
 import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, envelopeAround, fieldHead, PROTOBUF, watchFrame } from '../codec/protobuf-envelope.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Result } from '../registry/api.ts'
 import type { Resource } from '../schema/resource.ts'
+import { ListMeta } from './documents/openapi-common.ts'
 import { protobufStatusOf } from './error.ts'
-import { LIMITS } from './limits.ts'
 import { bytesResponse, type Response } from './message.ts'
 import type { Shape } from './negotiate.ts'
-import { ListMeta } from './openapi-common.ts'
 
 /** The answer to a call as protobuf; `shape` is metadata alone, or the whole. */
 export async function protobufResponse(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undefined): Promise<Response> {

@@ -4,11 +4,11 @@ import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
+import { Status } from './documents/openapi-common.ts'
 import type { Exchange } from './exchange.ts'
-import type { Log } from './log.ts'
 import type { Response } from './message.ts'
 import { type MediaType, negotiateError } from './negotiate.ts'
-import { Status } from './openapi-common.ts'
+import type { Log } from './observability/log.ts'
 
 /** The `Status` object of a failure. */
 export function statusOf(error: StatusError): JsonObject {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { LIMITS } from './limits.ts'
+import { find, secretJson, testCatalog } from '../../test/kits/http/test-server.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { listBody, wholeList } from './list-body.ts'
 import type { ResponseBody } from './message.ts'
-import { find, secretJson, testCatalog } from './testing.ts'
 
 const secrets = find(testCatalog(), 'secrets')
 const meta = { resourceVersion: '9' }

@@ -1,7 +1,8 @@
 /** Lists made of stored bytes: nothing is decoded, and large ones need no more memory than a piece. */
+
+import { LIMITS } from '../lib/limits.ts'
 import type { ListMeta } from '../registry/api.ts'
 import type { Resource } from '../schema/resource.ts'
-import { LIMITS } from './limits.ts'
 import type { ResponseBody } from './message.ts'
 
 /** The JSON of a list of whole objects: small ones in one buffer, others piece by piece while they are sent. */

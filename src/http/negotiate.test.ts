@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { find, testCatalog, testRequest } from '../../test/kits/http/test-server.ts'
 import type { Call } from '../registry/api.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { message, raw, string } from '../schema/types.ts'
 import { parseAccept } from './accept.ts'
 import { acceptsGzip, bodyType, negotiate, negotiateError } from './negotiate.ts'
-import { find, testCatalog, testRequest } from './testing.ts'
 
 const secrets = find(testCatalog(), 'secrets')
 const callOf = (verb: Call['verb'], query = ''): Call => ({

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { testCatalog } from '../../test/kits/http/test-server.ts'
 import { route } from './route.ts'
-import { testCatalog } from './testing.ts'
 
 const catalog = testCatalog()
 

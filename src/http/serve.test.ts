@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import { find, type Handle, secretJson, testApi, testCatalog, testRequest } from '../../test/kits/http/test-server.ts'
 import type { Result } from '../registry/api.ts'
 import { StatusError, tooManyRequests } from '../schema/status-error.ts'
-import type { Log } from './log.ts'
 import type { Request, Response } from './message.ts'
-import { find, type Handle, secretJson, testApi, testCatalog, testRequest } from './testing.ts'
+import type { Log } from './observability/log.ts'
 
 const SECRET = '/api/v1/namespaces/default/secrets/a'
 const secrets = find(testCatalog(), 'secrets')

@@ -1,13 +1,13 @@
 /** What surrounds the answering of a request: tracing, recovery, deadlines. */
 import { DurationError, parseDuration } from '../lib/duration.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
 import { badRequest, timedOut } from '../schema/status-error.ts'
 import { errorResponse } from './error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
-import { LIMITS } from './limits.ts'
-import type { Log } from './log.ts'
 import type { Outlet, Response } from './message.ts'
-import type { Metrics } from './metrics.ts'
+import type { Log } from './observability/log.ts'
+import type { Metrics } from './observability/metrics.ts'
 
 type Wrap = (next: Handler, api: { readonly log: Log; readonly metrics: Metrics }) => Handler
 

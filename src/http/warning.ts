@@ -1,5 +1,5 @@
 /** Warnings for people, as headers that clients print. */
-import { LIMITS } from './limits.ts'
+import { LIMITS } from '../lib/limits.ts'
 
 /** One `Warning` header for each distinct text, their total size bounded. */
 export function warningHeaders(warnings: readonly string[]): string[] {

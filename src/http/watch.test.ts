@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import { test } from 'node:test'
+import { ask, authority, find, openHttp2, secretJson, testCatalog, testServer } from '../../test/kits/http/test-server.ts'
 import { type EventType, WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { expired } from '../schema/status-error.ts'
-import { ask, authority, find, openHttp2, secretJson, testCatalog, testServer } from './testing.ts'
 
 const secrets = find(testCatalog(), 'secrets')
 const eventOf = (type: EventType, name: string) => new WatchEvent(type, secrets, secretJson(name))

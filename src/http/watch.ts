@@ -5,13 +5,13 @@ import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF, PROTOBUF_STREAM, watchFrame } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, tableOf } from '../codec/table.ts'
 import type { JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { StatusError } from '../schema/status-error.ts'
 import { protobufFrame } from './encode-protobuf.ts'
 import { protobufStatusOf, statusOf } from './error.ts'
-import { LIMITS } from './limits.ts'
+import { BINARY, frameHead, TEXT } from './listener/websocket-frames.ts'
 import type { Outlet, Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
-import { BINARY, frameHead, TEXT } from './websocket-frames.ts'
 
 /** The answer to a watch. */
 export function watchResponse(stream: WatchStream, { mediaType, shape, messages }: Omit<Format, 'pretty'>): Response {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { Recorder } from '../cache/testing.ts'
+import { Recorder } from '../../test/kits/cache/widgets.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { defineKind } from '../schema/kind.ts'
 import { invalid } from '../schema/refs.ts'

@@ -1,7 +1,7 @@
 /** Every combination of resourceVersion, resourceVersionMatch, limit, continue and the parameters of watches, as a table. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Recorder, Widget } from '../cache/testing.ts'
+import { Recorder, Widget } from '../../test/kits/cache/widgets.ts'
 import { type Answer, type Bench, openBench } from './testing.ts'
 
 /**

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
-import type { Level } from '../http/log.ts'
+import type { Level } from '../http/observability/log.ts'
 import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
 
 export type Config = {

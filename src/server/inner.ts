@@ -1,6 +1,6 @@
 /** What the parts of the server that go on beside requests work with. */
 import type { Caches } from '../cache/caches.ts'
-import type { Log } from '../http/log.ts'
+import type { Log } from '../http/observability/log.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { LocalClient } from '../registry/local-client.ts'

@@ -1,8 +1,8 @@
 /** What the port is secured with: made once, and replaced while the server runs when certificates near their end or files change. */
 import { readFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
-import type { Listener, TlsMaterial } from '../http/listen.ts'
-import type { Log } from '../http/log.ts'
+import type { Listener, TlsMaterial } from '../http/listener/listen.ts'
+import type { Log } from '../http/observability/log.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, parseCIDR, parseIP } from '../lib/ip.ts'
 import type { Clock } from '../storage/clock.ts'
 import type { Config } from './config.ts'

@@ -1,7 +1,7 @@
 /** Runs the rules of one schema on one value, within a budget that all rules on an object share. */
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
-import { type Bindings, CelCancellation, type Program } from '../cel/program.ts'
-import { CelFault, CelOptional, type CelValue, optionalNone } from '../cel/values.ts'
+import { type Bindings, CelCancellation, type Program } from '../cel/runtime/program.ts'
+import { CelFault, CelOptional, type CelValue, optionalNone } from '../cel/runtime/values.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import { type FieldError, type FieldReason, pause } from '../schema/refs.ts'

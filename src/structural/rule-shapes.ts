@@ -1,5 +1,5 @@
 /** How rules read the JSON that a schema describes. */
-import type { Shape, ShapeField } from '../cel/json-values.ts'
+import type { Shape, ShapeField } from '../cel/runtime/json-values.ts'
 import {
   boolShape,
   bytesShape,
@@ -15,8 +15,8 @@ import {
   preservedShape,
   stringShape,
   timestampShape,
-} from '../cel/shapes.ts'
-import { fault } from '../cel/values.ts'
+} from '../cel/runtime/shapes.ts'
+import { fault } from '../cel/runtime/values.ts'
 import { withEnvelope } from './envelope.ts'
 import { escapeName, RESERVED } from './rule-types.ts'
 import type { Structural } from './schema.ts'

@@ -1,6 +1,17 @@
 /** What rules in CEL know of the values that a schema describes: their types, how large they can be, and how small. */
+
+import {
+  boolType,
+  bytesType,
+  doubleType,
+  durationType,
+  dynType,
+  intType,
+  objectType,
+  stringType,
+  timestampType,
+} from '../cel/checker/types.ts'
 import { type SizedType, sized, sizedList, sizedMap } from '../cel/kubernetes/sized-types.ts'
-import { boolType, bytesType, doubleType, durationType, dynType, intType, objectType, stringType, timestampType } from '../cel/types.ts'
 import { withEnvelope } from './envelope.ts'
 import type { Structural } from './schema.ts'
 

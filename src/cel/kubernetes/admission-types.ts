@@ -1,6 +1,6 @@
 /** The types of what expressions see of a request under admission. */
 
-import { boolType, dynType, intType, stringType, timestampType } from '../types.ts'
+import { boolType, dynType, intType, stringType, timestampType } from '../checker/types.ts'
 import { sized, sizedList, sizedMap, sizedObject } from './sized-types.ts'
 
 const text = sized(stringType)

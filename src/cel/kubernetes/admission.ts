@@ -1,11 +1,22 @@
 /** Expressions about requests under admission: of webhooks' conditions, and of policies with their variables. */
 
-import { type Env, extendEnv } from '../env.ts'
-import type { Library } from '../library.ts'
-import type { Program } from '../program.ts'
-import { boolType, type CelType, dynType, listType, mapType, nullType, objectType, sameType, stringType, typeString } from '../types.ts'
+import { type Env, extendEnv } from '../checker/env.ts'
+import type { Library } from '../checker/library.ts'
+import {
+  boolType,
+  type CelType,
+  dynType,
+  listType,
+  mapType,
+  nullType,
+  objectType,
+  sameType,
+  stringType,
+  typeString,
+} from '../checker/types.ts'
+import { authorizerType, resourceCheckType } from '../libraries/authorizer.ts'
+import type { Program } from '../runtime/program.ts'
 import { admissionRequestType, namespaceObjectType } from './admission-types.ts'
-import { authorizerType, resourceCheckType } from './authorizer.ts'
 import { baseEnv, type ExpressionAge } from './base-env.ts'
 import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, programOf } from './expression.ts'
 import { applyObjectType, jsonPatchType, patchTypesLibrary } from './patch-types.ts'

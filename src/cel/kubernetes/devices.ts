@@ -1,16 +1,16 @@
 /** Expressions that select devices or derive attributes of them. */
 
-import { estimateCost } from '../cost.ts'
-import { type Env, extendEnv } from '../env.ts'
-import { bindLibrary } from '../macros.ts'
-import type { Program } from '../program.ts'
-import { anyType, boolType, type CelType, dynType, intType, sameType, stringType, typeString } from '../types.ts'
+import { estimateCost } from '../checker/cost.ts'
+import { type Env, extendEnv } from '../checker/env.ts'
+import { anyType, boolType, type CelType, dynType, intType, sameType, stringType, typeString } from '../checker/types.ts'
+import { kubernetesEstimator } from '../libraries/call-estimates.ts'
+import { includesLibrary } from '../libraries/list-functions.ts'
+import { quantityType } from '../libraries/quantities.ts'
+import { semverType } from '../libraries/semvers.ts'
+import type { Program } from '../runtime/program.ts'
+import { bindLibrary } from '../syntax/macros.ts'
 import { baseEnv } from './base-env.ts'
-import { kubernetesEstimator } from './call-estimates.ts'
 import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, programOf } from './expression.ts'
-import { includesLibrary } from './list-functions.ts'
-import { quantityType } from './quantities.ts'
-import { semverType } from './semvers.ts'
 import { type SizedType, sized, sizedMap, sizedObject, sizedTypesLibrary, sizesOf } from './sized-types.ts'
 
 /** What expressions know of devices depends on features. */

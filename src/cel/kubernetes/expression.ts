@@ -1,15 +1,15 @@
 /** Compiles expressions the way all of Kubernetes does, and tells what is wrong with one as clients are told. */
 
-import type { CheckedAst } from '../ast.ts'
-import { check } from '../checker.ts'
-import type { Env } from '../env.ts'
-import { parse } from '../parser.ts'
-import { CelProgramError } from '../planner.ts'
-import { createProgram, type Program } from '../program.ts'
-import { regexOf } from '../regex-cache.ts'
-import { CelError } from '../source.ts'
-import { CelFault } from '../values.ts'
-import { descendants } from '../walk.ts'
+import { check } from '../checker/checker.ts'
+import type { Env } from '../checker/env.ts'
+import { CelProgramError } from '../runtime/planner.ts'
+import { createProgram, type Program } from '../runtime/program.ts'
+import { regexOf } from '../runtime/regex-cache.ts'
+import { CelFault } from '../runtime/values.ts'
+import type { CheckedAst } from '../syntax/ast.ts'
+import { parse } from '../syntax/parser.ts'
+import { CelError } from '../syntax/source.ts'
+import { descendants } from '../syntax/walk.ts'
 import { literalIssues } from './literal-checks.ts'
 
 /** What is wrong with an expression; what only shows when its program is made is told as an internal error. */

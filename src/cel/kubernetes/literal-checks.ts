@@ -1,13 +1,13 @@
 /** What Kubernetes asks of a checked expression beside its types: literals that make sense and lists and maps of one type. */
 
-import type { CheckedAst, Expr } from '../ast.ts'
-import { toDuration, toTimestamp } from '../conversions.ts'
-import { regexOf } from '../regex-cache.ts'
-import type { CelIssue } from '../source.ts'
-import { type CelType, formatType, unwrapOptional } from '../types.ts'
-import { CelFault, type CelValue, intOf } from '../values.ts'
-import { descendants } from '../walk.ts'
-import { formatCallIssues } from './format-check.ts'
+import { type CelType, formatType, unwrapOptional } from '../checker/types.ts'
+import { formatCallIssues } from '../libraries/format-check.ts'
+import { toDuration, toTimestamp } from '../runtime/conversions.ts'
+import { regexOf } from '../runtime/regex-cache.ts'
+import { CelFault, type CelValue, intOf } from '../runtime/values.ts'
+import type { CheckedAst, Expr } from '../syntax/ast.ts'
+import type { CelIssue } from '../syntax/source.ts'
+import { descendants } from '../syntax/walk.ts'
 
 /** The issues of an expression whose types are fine. */
 export function literalIssues(ast: CheckedAst): CelIssue[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CelFault, type CelOptional, type CelValue } from '../values.ts'
+import { CelFault, type CelOptional, type CelValue } from '../runtime/values.ts'
 import { AdmissionCompiler } from './admission.ts'
 import { isProblem } from './expression.ts'
 import { type JsonPatchOperation, type PartialObject, typeNameProblems } from './patch-types.ts'

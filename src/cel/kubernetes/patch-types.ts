@@ -1,12 +1,12 @@
 /** What expressions of mutations are made of: `Object{…}`, `Object.spec{…}` and `JSONPatch{…}`, and jsonpatch.escapeKey. */
 
 import { goQuote } from '../../lib/go-text.ts'
-import { equalValues } from '../equality.ts'
-import type { Library } from '../library.ts'
-import { type CelType, dynType, objectType, stringType } from '../types.ts'
-import { type CelFault, CelList, CelMap, type CelValue, elementsOf, fault } from '../values.ts'
-import { traversal } from './call-costs.ts'
-import { fn, global } from './declare.ts'
+import type { Library } from '../checker/library.ts'
+import { type CelType, dynType, objectType, stringType } from '../checker/types.ts'
+import { traversal } from '../libraries/call-costs.ts'
+import { fn, global } from '../libraries/declare.ts'
+import { equalValues } from '../runtime/equality.ts'
+import { type CelFault, CelList, CelMap, type CelValue, elementsOf, fault } from '../runtime/values.ts'
 
 export const objectTypeName = 'Object'
 export const jsonPatchType = objectType('JSONPatch')

@@ -1,8 +1,8 @@
 /** Types with fields whose sizes are limited: what environments declare of their variables, and what cost estimates go by. */
 
-import { type CostNode, type Range, UNLIMITED } from '../estimate.ts'
-import type { Library } from '../library.ts'
-import { type CelType, listType, mapType, objectType } from '../types.ts'
+import { type CostNode, type Range, UNLIMITED } from '../checker/estimate.ts'
+import type { Library } from '../checker/library.ts'
+import { type CelType, listType, mapType, objectType } from '../checker/types.ts'
 
 export interface SizedType {
   readonly type: CelType

@@ -1,0 +1,130 @@
+/** Makes programs of checked expressions: plans once, evaluates many times. */
+
+import type { Env } from '../checker/env.ts'
+import type { CelType } from '../checker/types.ts'
+import type { CheckedAst, Expr } from '../syntax/ast.ts'
+import { operators } from '../syntax/operators.ts'
+import { freshEffort, Interruption, restoreEffort } from './effort.ts'
+import { Frame } from './frame.ts'
+import { planCall } from './plan-call.ts'
+import { planComprehension, planList, planMap, planStruct } from './plan-construction.ts'
+import { planConditional, planEquality, planLogic, planOr } from './plan-logic.ts'
+import { planIndex, planOptionalSelection, planSelect } from './plan-selection.ts'
+import { CelProgramError, constant, constantValue, type PlanNode, type Planned, Planner, type PlanOptions } from './planner.ts'
+import { CelFault, type CelValue, fault } from './values.ts'
+
+/** The values of variables by name; those that an expression does not use are not looked at. */
+export type Bindings = { readonly [name: string]: CelValue }
+
+export interface EvaluateOptions {
+  /** The most that the evaluation may cost; without it there is no limit. */
+  readonly budget?: number
+  /** Asked now and then in loops: true ends the evaluation. */
+  readonly expired?: () => boolean
+}
+
+/** That an evaluation was ended: it cost too much, or took too long. */
+export class CelCancellation extends CelFault {
+  readonly reason: 'budget' | 'time'
+  constructor({ reason, message }: Interruption) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** What an evaluation gives: a value, which is a CelFault if it failed and a CelCancellation if it was ended, and what it cost. */
+export interface Evaluation {
+  readonly value: CelValue
+  readonly cost: number
+}
+
+export interface Program {
+  /** The type of its value. */
+  readonly type: CelType
+  readonly ast: CheckedAst
+  evaluate(bindings: Bindings, options?: EvaluateOptions): Evaluation
+}
+
+const tooDeep = 'expression is nested too deeply'
+
+/** A program for a checked expression. Throws CelProgramError if there can be none, with the message of cel-go. */
+export function createProgram(env: Env, ast: CheckedAst, options: Partial<PlanOptions> = {}): Program {
+  const planner = new Planner(env, ast, { optimize: true, presenceTestHasCost: false, ...options }, planNode)
+  const { step } = planWhole(planner, ast.expr)
+  const { slots, globals } = planner
+  return {
+    type: ast.type,
+    ast,
+    evaluate(bindings, options) {
+      const values: (CelValue | undefined)[] = []
+      for (let i = 0; i < slots; i++) values.push(undefined)
+      for (let i = 0; i < globals.length; i++) values[globals[i]!.slot] = bindings[globals[i]!.name]
+      const frame = new Frame(values, options?.budget ?? Number.POSITIVE_INFINITY, options?.expired)
+      const before = freshEffort()
+      try {
+        const value = step(frame)
+        frame.settle()
+        return { value, cost: frame.cost }
+      } catch (error) {
+        return { value: faultOf(error), cost: frame.cost }
+      } finally {
+        restoreEffort(before)
+      }
+    },
+  }
+}
+
+function planWhole(planner: Planner, expr: Expr): Planned {
+  try {
+    return planner.plan(expr)
+  } catch (error) {
+    if (error instanceof RangeError) throw new CelProgramError(tooDeep)
+    throw error
+  }
+}
+
+/** Whatever else is thrown fails the evaluation alone, as for cel-go: texts and stacks that outgrow the engine, mistakes of a library. */
+function faultOf(error: unknown): CelFault {
+  if (error instanceof Interruption) return new CelCancellation(error)
+  return fault(`internal error: ${error instanceof Error ? error.message : error}`)
+}
+
+const planNode: PlanNode = (planner, expr, counted) => {
+  switch (expr.kind) {
+    case 'literal':
+      return constant(constantValue(expr.value))
+    case 'ident':
+      return planner.name(planner.resolvedName(expr) ?? expr.name, expr, counted)
+    case 'select':
+      return planSelect(planner, expr, counted)
+    case 'list':
+      return planList(planner, expr)
+    case 'map':
+      return planMap(planner, expr)
+    case 'struct':
+      return planStruct(planner, expr)
+    case 'comprehension':
+      return planComprehension(planner, expr)
+  }
+  if (expr.target && expr.args.length === 1 && (expr.function === 'or' || expr.function === 'orValue')) {
+    return planOr(planner, expr, expr.function === 'orValue')
+  }
+  switch (expr.function) {
+    case operators.and:
+      return planLogic(planner, expr, false)
+    case operators.or:
+      return planLogic(planner, expr, true)
+    case operators.conditional:
+      return planConditional(planner, expr)
+    case operators.equals:
+      return planEquality(planner, expr, true)
+    case operators.notEquals:
+      return planEquality(planner, expr, false)
+    case operators.index:
+      return planIndex(planner, expr, counted)
+    case operators.optIndex:
+    case operators.optSelect:
+      return planOptionalSelection(planner, expr, counted)
+  }
+  return planCall(planner, expr)
+}

@@ -1,0 +1,28 @@
+/** Compiled regular expressions, kept while they are used: expressions match the same few patterns again and again. */
+
+import { type LinearRegex, linearRegex } from '../../lib/linear-regex.ts'
+import { type CelFault, fault } from './values.ts'
+
+const most = 256
+const longestKept = 4096
+const kept = new Map<string, LinearRegex | CelFault>()
+
+/** The expression of a pattern, or a fault in Go's words. */
+export function regexOf(pattern: string): LinearRegex | CelFault {
+  const found = kept.get(pattern)
+  if (found) return found
+  const made = compiled(pattern)
+  if (pattern.length > longestKept) return made
+  // The first key is the one that was added first.
+  if (kept.size >= most) for (const oldest of kept.keys()) if (kept.delete(oldest)) break
+  kept.set(pattern, made)
+  return made
+}
+
+function compiled(pattern: string): LinearRegex | CelFault {
+  try {
+    return linearRegex(pattern)
+  } catch (error) {
+    return fault(error instanceof Error ? error.message : String(error))
+  }
+}

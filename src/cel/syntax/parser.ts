@@ -1,0 +1,401 @@
+/** Reads an expression into a syntax tree. What is well-formed is read here in one pass; errors of syntax are explained elsewhere. */
+
+import type { Env } from '../checker/env.ts'
+import type { Expr, FieldEntry, MapEntry, ParsedAst } from './ast.ts'
+import { AstBuilder } from './ast-builder.ts'
+import { T, type Token, type Tokens, tokenize } from './lexer.ts'
+import { binaryOperators, operators } from './operators.ts'
+import { CelError, codePoints, createSource, nowhere, type Source } from './source.ts'
+import { explainSyntax } from './syntax-errors.ts'
+
+/** The tree of an expression; throws a CelError with cel-go's text, and nothing else, when there is none. */
+export function parse(env: Env, text: string | Source): ParsedAst {
+  const source = typeof text === 'string' ? createSource(text) : text
+  const { maxSourceLength } = env.settings
+  // Code points are counted only when there may be too many.
+  const length = source.text.length > maxSourceLength ? codePoints(source.text, 0, source.text.length) : 0
+  if (length > maxSourceLength) {
+    throw limitError(source, `expression code point size exceeds limit: size: ${length}, limit ${maxSourceLength}`)
+  }
+  const scanned = tokenize(source.text)
+  const builder = new AstBuilder(env, source)
+  const expr = scanned.problems.length === 0 ? new Parser(builder, scanned).parse() : undefined
+  if (expr === undefined) throw new CelError(source, explainSyntax(env, source, scanned))
+  if (builder.issues.length > 0) throw new CelError(source, builder.issues)
+  return { expr, source, macroCalls: builder.macroCalls }
+}
+
+const limitError = (source: Source, message: string): CelError => new CelError(source, [{ location: nowhere, message }])
+
+/** Thrown inside the parser only: the text is no expression. */
+const notAnExpression = Symbol('not an expression')
+
+const relations = new Set<number>([T.less, T.lessEquals, T.greaterEquals, T.greater, T.equals, T.notEquals, T.in])
+const products = new Set<number>([T.star, T.slash, T.percent])
+const sums = new Set<number>([T.plus, T.minus])
+
+class Parser {
+  readonly #build: AstBuilder
+  readonly #text: string
+  readonly #tokens: readonly Token[]
+  readonly #maxDepth: number
+  #at = 0
+  #token: Token
+  // How deep the rules of the grammar that hold others are in themselves.
+  readonly #depths = { expr: 0, relation: 0, calc: 0 }
+  // The height of the node read last, counting those that cel-go counts.
+  #height = 0
+
+  constructor(build: AstBuilder, { tokens }: Tokens) {
+    this.#build = build
+    this.#text = build.source.text
+    this.#tokens = tokens
+    this.#token = tokens[0]!
+    this.#maxDepth = build.env.settings.maxDepth
+  }
+
+  /** The expression, or undefined when the text is none. */
+  parse(): Expr | undefined {
+    try {
+      const expr = this.#expr()
+      this.#expect(T.eof)
+      if (this.#height > this.#maxDepth) this.#build.fail(undefined, 'max recursion depth exceeded')
+      return expr
+    } catch (error) {
+      if (error === notAnExpression) return undefined
+      throw error
+    }
+  }
+
+  #expr(): Expr {
+    this.#enter('expr')
+    const condition = this.#logic(T.or)
+    if (this.#token.type !== T.question) {
+      this.#depths.expr--
+      return condition
+    }
+    let height = this.#height
+    const offset = this.#next().start
+    const id = this.#build.id()
+    const yes = this.#logic(T.or)
+    height = Math.max(height, this.#height)
+    this.#expect(T.colon)
+    const no = this.#expr()
+    this.#height = Math.max(height, this.#height) + 1
+    this.#depths.expr--
+    return this.#build.call(id, offset, operators.conditional, undefined, [condition, yes, no])
+  }
+
+  #logic(operator: number): Expr {
+    const operand = () => (operator === T.or ? this.#logic(T.and) : this.#relation())
+    const first = operand()
+    if (this.#token.type !== operator) return first
+    const terms = [first]
+    const ops: { id: number; offset: number }[] = []
+    let height = this.#height
+    while (this.#token.type === operator) {
+      const offset = this.#next().start
+      terms.push(operand())
+      ops.push({ id: this.#build.id(), offset })
+      height = Math.max(height, this.#height)
+    }
+    this.#height = height
+    return this.#build.logic(operator === T.or ? operators.or : operators.and, terms, ops)
+  }
+
+  #relation(): Expr {
+    this.#enter('relation')
+    const expr = this.#chain(relations, 'relation', () => this.#sum())
+    this.#depths.relation--
+    return expr
+  }
+
+  #sum(): Expr {
+    this.#enter('calc')
+    const expr = this.#chain(sums, 'calc', () => this.#chain(products, 'calc', () => this.#unary()))
+    this.#depths.calc--
+    return expr
+  }
+
+  // The right side of an operator is a rule of its own in the grammar, one deeper.
+  #chain(kinds: ReadonlySet<number>, rule: 'relation' | 'calc', operand: () => Expr): Expr {
+    let left = operand()
+    while (kinds.has(this.#token.type)) {
+      this.#enter(rule)
+      left = this.#binary(left, operand)
+      this.#depths[rule]--
+    }
+    return left
+  }
+
+  #binary(left: Expr, operand: () => Expr): Expr {
+    const height = this.#height
+    const token = this.#next()
+    const id = this.#build.id()
+    const right = operand()
+    this.#height = Math.max(height, this.#height) + 1
+    return this.#build.call(id, token.start, binaryOperators.get(this.#textOf(token))!, undefined, [left, right])
+  }
+
+  #unary(): Expr {
+    const { type, start } = this.#token
+    if (type !== T.not && type !== T.minus) return this.#member()
+    if (type === T.minus && this.#isNumber(this.#tokens[this.#at + 1])) return this.#member()
+    let count = 0
+    for (; this.#token.type === type; count++) this.#next()
+    if (count % 2 === 0) return this.#member()
+    const id = this.#build.id()
+    const operand = this.#member()
+    return this.#build.call(id, start, type === T.not ? operators.not : operators.negate, undefined, [operand])
+  }
+
+  #isNumber(token: Token | undefined): boolean {
+    return token?.type === T.int || token?.type === T.float
+  }
+
+  #member(): Expr {
+    let expr = this.#primary()
+    for (;;) {
+      if (this.#token.type === T.dot) expr = this.#selection(expr)
+      else if (this.#token.type === T.leftBracket) expr = this.#index(expr)
+      else return expr
+    }
+  }
+
+  #selection(operand: Expr): Expr {
+    const { start } = this.#next()
+    const height = this.#height
+    const optional = this.#accept(T.question)
+    const token = this.#next()
+    if (token.type !== T.identifier && token.type !== T.escapedIdentifier) throw notAnExpression
+    if (!optional && token.type === T.identifier && this.#token.type === T.leftParen) {
+      const open = this.#next().start
+      const id = this.#build.id()
+      const args = this.#expressions(T.rightParen)
+      this.#height = Math.max(height, this.#height) + 1
+      return this.#build.call(id, open, this.#textOf(token), operand, args)
+    }
+    this.#height = height + 1
+    const name = this.#fieldName(token)
+    if (!optional) return this.#build.select(start, operand, name)
+    if (!this.#build.env.optionalSyntax) return this.#build.fail(start, "unsupported syntax '.?'")
+    const field = this.#build.literal(token.start, { type: 'string', value: name })
+    return { kind: 'call', id: this.#build.id(), offset: start, target: undefined, function: operators.optSelect, args: [operand, field] }
+  }
+
+  #index(target: Expr): Expr {
+    const height = this.#height
+    const { start } = this.#next()
+    const id = this.#build.id()
+    const optional = this.#accept(T.question)
+    const index = this.#expr()
+    this.#expect(T.rightBracket)
+    this.#height = Math.max(height, this.#height) + 1
+    if (optional && !this.#build.env.optionalSyntax) return this.#build.fail(start, "unsupported syntax '[?'")
+    return this.#build.call(id, start, optional ? operators.optIndex : operators.index, undefined, [target, index])
+  }
+
+  #primary(): Expr {
+    const { type, start } = this.#token
+    switch (type) {
+      case T.dot:
+      case T.identifier:
+        return this.#named()
+      case T.leftParen: {
+        this.#next()
+        const inner = this.#expr()
+        this.#expect(T.rightParen)
+        return inner
+      }
+      case T.leftBracket:
+        return this.#list()
+      case T.leftBrace:
+        return this.#map()
+    }
+    return this.#literal(type, start)
+  }
+
+  #literal(type: number, start: number): Expr {
+    const token = this.#next()
+    this.#height = 0
+    const build = this.#build
+    switch (type) {
+      case T.minus: {
+        const digits = this.#next()
+        if (digits.type === T.int) return build.int(start, `-${this.#textOf(digits)}`)
+        if (digits.type === T.float) return build.double(start, `-${this.#textOf(digits)}`)
+        throw notAnExpression
+      }
+      case T.int:
+        return build.int(start, this.#textOf(token))
+      case T.uint:
+        return build.uint(start, this.#textOf(token))
+      case T.float:
+        return build.double(start, this.#textOf(token))
+      case T.string:
+        return build.string(start, this.#textOf(token))
+      case T.bytes:
+        return build.bytes(start, this.#textOf(token))
+      case T.true:
+      case T.false:
+        return build.literal(start, { type: 'bool', value: type === T.true })
+      case T.null:
+        return build.literal(start, { type: 'null' })
+    }
+    throw notAnExpression
+  }
+
+  // A name, a call of a function, or an object of a named type, which only what follows the whole name tells.
+  #named(): Expr {
+    const { start } = this.#token
+    this.#accept(T.dot)
+    if (this.#beginsObject()) return this.#object(start)
+    const token = this.#next()
+    if (token.type !== T.identifier) throw notAnExpression
+    const name = this.#textOf(token)
+    this.#height = 0
+    if (this.#token.type !== T.leftParen) return this.#build.ident(start, token.start, name)
+    const open = this.#next().start
+    const refused = this.#build.callable(start, name)
+    const id = this.#build.id()
+    const args = this.#expressions(T.rightParen)
+    return refused ?? this.#build.call(id, open, start === token.start ? name : `.${name}`, undefined, args)
+  }
+
+  #beginsObject(): boolean {
+    let at = this.#at
+    while (this.#tokens[at]!.type === T.identifier) {
+      const after = this.#tokens[at + 1]!.type
+      if (after === T.leftBrace) return true
+      if (after !== T.dot) return false
+      at += 2
+    }
+    return false
+  }
+
+  #object(start: number): Expr {
+    let name = this.#text[start] === '.' ? '.' : ''
+    while (this.#token.type !== T.leftBrace) name += this.#textOf(this.#next())
+    const open = this.#next().start
+    const id = this.#build.id()
+    const fields: FieldEntry[] = []
+    this.#elements(T.rightBrace, () => {
+      const { start: at } = this.#token
+      const optional = this.#accept(T.question)
+      const field = this.#next()
+      if (field.type !== T.identifier && field.type !== T.escapedIdentifier) throw notAnExpression
+      const offset = this.#expect(T.colon).start
+      const fieldId = this.#build.id()
+      const issues = this.#build.issues.length
+      const value = this.#expr()
+      if (optional) this.#requireOptionals(at, issues)
+      fields.push({ id: fieldId, offset, name: this.#fieldName(field), value, optional })
+    })
+    return this.#build.struct(id, open, name, fields)
+  }
+
+  #map(): Expr {
+    const { start } = this.#next()
+    const id = this.#build.id()
+    const entries: MapEntry[] = []
+    this.#elements(T.rightBrace, () => {
+      const entryId = this.#build.id()
+      const at = this.#token.start
+      const optional = this.#accept(T.question)
+      const issues = this.#build.issues.length
+      const key = this.#expr()
+      const height = this.#height
+      const offset = this.#expect(T.colon).start
+      const value = this.#expr()
+      this.#height = Math.max(height, this.#height)
+      if (optional) this.#requireOptionals(at, issues)
+      entries.push({ id: entryId, offset, key, value, optional })
+    })
+    return this.#build.map(id, start, entries)
+  }
+
+  #list(): Expr {
+    const { start } = this.#next()
+    const id = this.#build.id()
+    const elements: Expr[] = []
+    const optional: number[] = []
+    this.#elements(T.rightBracket, () => {
+      const at = this.#token.start
+      if (this.#accept(T.question)) {
+        if (this.#build.env.optionalSyntax) optional.push(elements.length)
+        else this.#build.fail(at, "unsupported syntax '?'")
+      }
+      elements.push(this.#expr())
+    })
+    return this.#build.list(id, start, elements, optional)
+  }
+
+  // Elements with commas between them and perhaps after the last; one comma alone is as good as none.
+  #elements(close: number, read: () => void): void {
+    let height = 0
+    while (this.#token.type !== close && this.#token.type !== T.comma) {
+      read()
+      height = Math.max(height, this.#height)
+      if (this.#token.type !== T.comma || this.#tokens[this.#at + 1]!.type === close) break
+      this.#next()
+      if (this.#token.type === T.comma) throw notAnExpression
+    }
+    this.#accept(T.comma)
+    this.#expect(close)
+    this.#height = height
+  }
+
+  #expressions(close: number): Expr[] {
+    const args: Expr[] = []
+    let height = 0
+    if (this.#token.type !== close) {
+      do {
+        args.push(this.#expr())
+        height = Math.max(height, this.#height)
+      } while (this.#accept(T.comma))
+    }
+    this.#expect(close)
+    this.#height = height
+    return args
+  }
+
+  // What is wrong inside an entry that cannot be is not told: that began after `issues`.
+  #requireOptionals(offset: number, issues: number): void {
+    if (this.#build.env.optionalSyntax) return
+    this.#build.issues.length = issues
+    this.#build.fail(offset, "unsupported syntax '?'")
+  }
+
+  #fieldName(token: Token): string {
+    return token.type === T.escapedIdentifier ? this.#text.slice(token.start + 1, token.end - 1) : this.#textOf(token)
+  }
+
+  #textOf(token: Token): string {
+    return this.#text.slice(token.start, token.end)
+  }
+
+  #next(): Token {
+    const token = this.#token
+    if (token.type === T.eof) throw notAnExpression
+    this.#token = this.#tokens[++this.#at]!
+    return token
+  }
+
+  #accept(type: number): boolean {
+    if (this.#token.type !== type) return false
+    this.#next()
+    return true
+  }
+
+  #expect(type: number): Token {
+    const token = this.#token
+    if (token.type !== type) throw notAnExpression
+    if (type !== T.eof) this.#next()
+    return token
+  }
+
+  #enter(rule: 'expr' | 'relation' | 'calc'): void {
+    if (++this.#depths[rule] <= this.#maxDepth) return
+    throw limitError(this.#build.source, `expression recursion limit exceeded: ${this.#maxDepth}`)
+  }
+}

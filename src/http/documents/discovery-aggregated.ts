@@ -1,0 +1,73 @@
+/** Aggregated discovery: every group, version, resource and subresource in one document, which clients since 1.26 ask for first. */
+import type { Catalog } from '../../registry/catalog.ts'
+import type { Resource, Subresource } from '../../schema/resource.ts'
+import { accepts, parseAccept } from '../accept.ts'
+import { advertisedVerbs, coreVersions, type ServedGroup, servedGroups } from './discovery-groups.ts'
+
+export type AggregatedVersion = 'v2' | 'v2beta1'
+
+/** The group is part of a media type that clients are built with, so it stays whatever the group domain is. */
+const GROUP = 'apidiscovery.k8s.io'
+const KIND = 'APIGroupDiscoveryList'
+
+export const aggregatedMediaType = (version: AggregatedVersion) => `application/json;g=${GROUP};v=${version};as=${KIND}`
+
+/** The aggregated form that an Accept header prefers, or undefined when it prefers the classic one. */
+export function aggregatedVersionOf(accept: string | undefined): AggregatedVersion | undefined {
+  for (const clause of parseAccept(accept ?? '')) {
+    if (!accepts(clause, 'application/json')) continue
+    const { params } = clause
+    if (!params.has('as')) return undefined
+    const version = params.get('v')
+    const known = params.get('as') === KIND && params.get('g') === GROUP && (version === 'v2' || version === 'v2beta1')
+    if (known) return version
+  }
+  return undefined
+}
+
+/** The aggregated document of the core group (`api`) or of all others (`apis`). */
+export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', version: AggregatedVersion): object {
+  const groups = root === 'apis' ? servedGroups(catalog) : [{ group: '', versions: coreVersions(catalog) }]
+  const items = groups.filter(({ versions }) => versions.length > 0).map(group => groupItem(catalog, group))
+  return { kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: {}, items }
+}
+
+function groupItem(catalog: Catalog, { group, versions }: ServedGroup): object {
+  return {
+    metadata: group === '' ? {} : { name: group },
+    versions: versions.map(version => ({
+      version,
+      resources: (catalog.resources(group, version) ?? []).map(resourceItem),
+      freshness: 'Current',
+    })),
+  }
+}
+
+function resourceItem(resource: Resource): object {
+  const { short, categories } = resource.def.names
+  return {
+    resource: resource.plural,
+    responseKind: { ...placeOf(resource), kind: resource.kind },
+    scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: resource.singular,
+    verbs: advertisedVerbs(resource),
+    ...(short?.length ? { shortNames: short } : {}),
+    ...(categories?.length ? { categories } : {}),
+    ...(resource.subresources.length ? { subresources: resource.subresources.map(sub => subresourceItem(resource, sub)) } : {}),
+  }
+}
+
+/** Empty group and version mean the ones the resource is listed under; custom kinds say them. */
+const placeOf = ({ group, version, def }: Resource) => (def.custom ? { group, version } : { group: '', version: '' })
+
+function subresourceItem(resource: Resource, { name, verbs, speaks }: Subresource): object {
+  const foreign = speaks && (speaks.group !== resource.group || speaks.version !== resource.version)
+  return {
+    subresource: name,
+    responseKind: {
+      ...(foreign ? { group: speaks.group, version: speaks.version } : placeOf(resource)),
+      kind: speaks?.kind ?? resource.kind,
+    },
+    verbs: [...verbs].sort(),
+  }
+}

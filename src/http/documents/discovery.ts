@@ -1,0 +1,152 @@
+/** Discovery: which groups, versions and resources are served, derived from the catalog and kept until it changes. */
+import { createHash } from 'node:crypto'
+import type { Catalog } from '../../registry/catalog.ts'
+import type { Resource, Subresource } from '../../schema/resource.ts'
+import { type AggregatedVersion, aggregatedDiscovery, aggregatedMediaType, aggregatedVersionOf } from './discovery-aggregated.ts'
+import { type ServedDocument, servedDocument } from './discovery-document.ts'
+import { advertisedVerbs, coreVersions, type GroupVersion, groupVersionText, isStored, servedGroups } from './discovery-groups.ts'
+
+export type DiscoveryOptions = {
+  /** The request's Accept header. */
+  readonly accept?: string | undefined
+  /** `HOST:PORT` that clients are told to use. */
+  readonly serverAddress: string
+}
+
+/**
+ * The discovery document at a path such as `/api`, `/apis/apps` or `/apis/apps/v1`, in JSON; undefined when nothing is there.
+ * `/api` and `/apis` give the aggregated form to clients that ask for it.
+ */
+export function discoveryDocument(catalog: Catalog, path: string, { accept, serverAddress }: DiscoveryOptions): ServedDocument | undefined {
+  const [root, ...rest] = path.replace(/^\/|\/$/g, '').split('/')
+  if ((root !== 'api' && root !== 'apis') || rest.length > (root === 'api' ? 1 : 2)) return undefined
+  const aggregated = rest.length === 0 ? aggregatedVersionOf(accept) : undefined
+  const documents = documentsOf(catalog, serverAddress)
+  const key = `${aggregated ?? ''} ${[root, ...rest].join('/')}`
+  let document = documents.get(key)
+  if (!document) {
+    document = aggregated ? aggregatedDocument(catalog, root, aggregated) : classicDocument(catalog, { root, rest, serverAddress })
+    // Only what exists is kept: paths are the client's choice and must not fill the memory.
+    if (document) documents.set(key, document)
+  }
+  return document
+}
+
+type Kept = { readonly version: number; readonly serverAddress: string; readonly documents: Map<string, ServedDocument> }
+const kept = new WeakMap<Catalog, Kept>()
+
+function documentsOf(catalog: Catalog, serverAddress: string): Map<string, ServedDocument> {
+  const now = kept.get(catalog)
+  if (now?.version === catalog.version && now.serverAddress === serverAddress) return now.documents
+  const documents = new Map<string, ServedDocument>()
+  kept.set(catalog, { version: catalog.version, serverAddress, documents })
+  return documents
+}
+
+function aggregatedDocument(catalog: Catalog, root: 'api' | 'apis', version: AggregatedVersion): ServedDocument {
+  return servedDocument(aggregatedDiscovery(catalog, root, version), {
+    contentType: aggregatedMediaType(version),
+    cacheControl: 'public',
+  })
+}
+
+function classicDocument(
+  catalog: Catalog,
+  at: { root: 'api' | 'apis'; rest: readonly string[]; serverAddress: string },
+): ServedDocument | undefined {
+  const value = classicValue(catalog, at)
+  return value && servedDocument(value, { contentType: 'application/json', cacheControl: 'no-cache, private' })
+}
+
+function classicValue(
+  catalog: Catalog,
+  { root, rest, serverAddress }: { root: 'api' | 'apis'; rest: readonly string[]; serverAddress: string },
+): object | undefined {
+  if (root === 'api') {
+    const [version] = rest
+    return version === undefined ? apiVersions(catalog, serverAddress) : apiResourceList(catalog, { group: '', version })
+  }
+  const [group, version] = rest
+  if (group === undefined) return apiGroupList(catalog)
+  if (group === '') return undefined
+  return version === undefined ? apiGroup(catalog, group) : apiResourceList(catalog, { group, version })
+}
+
+/** `/api`. Like the core group's other documents it names no apiVersion, which old clients expect. */
+function apiVersions(catalog: Catalog, serverAddress: string): object {
+  return {
+    kind: 'APIVersions',
+    versions: coreVersions(catalog),
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+  }
+}
+
+function apiGroupList(catalog: Catalog): object {
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups: servedGroups(catalog).map(({ group, versions }) => groupOf(group, versions)) }
+}
+
+function apiGroup(catalog: Catalog, group: string): object | undefined {
+  const versions = catalog.groups().get(group)
+  return versions && { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group, versions) }
+}
+
+function groupOf(group: string, versions: readonly string[]): object {
+  const served = versions.map(version => ({ groupVersion: groupVersionText({ group, version }), version }))
+  return { name: group, versions: served, preferredVersion: served[0] }
+}
+
+function apiResourceList(catalog: Catalog, groupVersion: GroupVersion): object | undefined {
+  const resources = catalog.resources(groupVersion.group, groupVersion.version)
+  if (!resources) return undefined
+  const entries = resources.flatMap(resource => [
+    resourceEntry(catalog, resource),
+    ...resource.subresources.map(sub => subresourceEntry(resource, sub)),
+  ])
+  return {
+    kind: 'APIResourceList',
+    ...(groupVersion.group === '' ? {} : { apiVersion: 'v1' }),
+    groupVersion: groupVersionText(groupVersion),
+    resources: entries.sort((a, b) => (a.name < b.name ? -1 : 1)),
+  }
+}
+
+function resourceEntry(catalog: Catalog, resource: Resource) {
+  const { short, categories } = resource.def.names
+  return {
+    name: resource.plural,
+    singularName: resource.singular,
+    namespaced: resource.namespaced,
+    kind: resource.kind,
+    verbs: advertisedVerbs(resource),
+    ...(short?.length ? { shortNames: short } : {}),
+    ...(categories?.length ? { categories } : {}),
+    ...(showsStorage(catalog, resource) ? { storageVersionHash: storageVersionHash(catalog, resource) } : {}),
+  }
+}
+
+function subresourceEntry(resource: Resource, { name, verbs, speaks }: Subresource) {
+  const foreign = speaks && (speaks.group !== resource.group || speaks.version !== resource.version)
+  return {
+    name: `${resource.plural}/${name}`,
+    singularName: '',
+    namespaced: resource.namespaced,
+    ...(foreign ? { group: speaks.group, version: speaks.version } : {}),
+    kind: speaks?.kind ?? resource.kind,
+    verbs: [...verbs].sort(),
+  }
+}
+
+/** Custom kinds tell of their storage only while the version that is stored is served. */
+const showsStorage = (catalog: Catalog, resource: Resource) =>
+  isStored(resource) &&
+  (!resource.def.custom || catalog.find(resource.group, resource.def.storedAs?.version ?? resource.version, resource.plural) !== undefined)
+
+/** Tells clients that two addresses show the same stored objects: eight bytes of the hash of where they are stored. */
+function storageVersionHash(catalog: Catalog, { group, plural, kind, def }: Resource): string {
+  const preferred = catalog
+    .groups()
+    .get(group)!
+    .find(version => catalog.find(group, version, plural))
+  const stored = { group, version: preferred, ...def.storedAs }
+  return createHash('sha256').update(`${stored.group}/${stored.version}/${kind}`).digest().subarray(0, 8).toString('base64')
+}

@@ -1,0 +1,52 @@
+/** Discovery and OpenAPI as paths of the server: documents with tags, answered with 304 to whoever has them already. */
+import type { Catalog } from '../../registry/catalog.ts'
+import { notAcceptable } from '../../schema/status-error.ts'
+import type { EndpointRule } from '../endpoints.ts'
+import { header, type Request, type Response } from '../message.ts'
+import { discoveryDocument } from './discovery.ts'
+import { isUnchanged, type ServedDocument } from './discovery-document.ts'
+import { openApiDocument } from './openapi.ts'
+
+export type DocumentsOptions = {
+  readonly catalog: Catalog
+  /** `HOST:PORT` that clients are told to use; known once the server listens. */
+  readonly serverAddress: () => string
+  readonly now: () => Date
+}
+
+/** The endpoints below `/api`, `/apis` and `/openapi` that describe what is served. */
+export function documentEndpoints({ catalog, serverAddress, now }: DocumentsOptions): EndpointRule[] {
+  const discovery: EndpointRule['answer'] = (request, { path }) => {
+    const accept = header(request.headers, 'accept')
+    const document = discoveryDocument(catalog, path, { accept, serverAddress: serverAddress() })
+    return document && documentResponse(request, document)
+  }
+  const openApi: EndpointRule['answer'] = (request, { path, query }) => {
+    const accept = header(request.headers, 'accept')
+    const answer = openApiDocument(catalog, path, { accept, hash: query.get('hash') ?? undefined, now: now() })
+    switch (answer?.form) {
+      case undefined:
+        return undefined
+      case 'document':
+        return documentResponse(request, answer.document)
+      case 'moved':
+        return { status: 301, headers: { location: answer.location }, body: NOTHING }
+      case 'not-acceptable':
+        throw notAcceptable(['application/json'])
+    }
+  }
+  return [
+    { path: '/api', below: true, strict: true, answer: discovery },
+    { path: '/apis', below: true, strict: true, answer: discovery },
+    { path: '/openapi/v2', answer: openApi },
+    { path: '/openapi/v3', below: true, answer: openApi },
+  ]
+}
+
+const NOTHING = new Uint8Array(0)
+
+function documentResponse(request: Request, document: ServedDocument): Response {
+  const headers = { ...document.headers, 'content-type': document.contentType }
+  if (isUnchanged(document, header(request.headers, 'if-none-match'))) return { status: 304, headers: document.headers, body: NOTHING }
+  return { status: 200, headers, body: document.body }
+}

@@ -1,0 +1,129 @@
+/** What goes into an OpenAPI document: the parts of the API, each with its paths and the definitions they need. */
+import { Scale } from '../../kinds/autoscaling/scale.ts'
+import type { JsonObject } from '../../lib/json-value.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import { DeleteOptionsType } from '../../schema/delete-options.ts'
+import { type Resource, resourceOf } from '../../schema/resource.ts'
+import type { AnyType } from '../../schema/types.ts'
+import { coreVersions, type GroupVersion, servedGroups } from './discovery-groups.ts'
+import * as common from './openapi-common.ts'
+import { APIMACHINERY, capitalize, definitionName, groupInWords, META, type Naming, packageOf } from './openapi-names.ts'
+import { type Operation, type PathItem, pathsOf, readOnlyPath, type Spoken, tagOf } from './openapi-operations.ts'
+import { Definitions, type Dialect } from './openapi-schemas.ts'
+
+/** A part of the API with a document of its own in OpenAPI 3; the key is its address below `/openapi/v3/`. */
+export type Part = { readonly key: string; readonly group?: string; readonly version?: string }
+
+type Read = Pick<Operation, 'operationId' | 'doc' | 'tag'> & { readonly type: AnyType }
+const GROUP = { doc: 'get information of a group', type: common.APIGroup }
+const ROOTS: Readonly<Record<string, Read>> = {
+  api: { operationId: 'getCoreAPIVersions', doc: 'get available API versions', tag: 'core', type: common.APIVersions },
+  apis: { operationId: 'getAPIVersions', doc: 'get available API versions', tag: 'apis', type: common.APIGroupList },
+}
+
+/** The parts that a catalog makes: roots, groups and group versions. */
+export function partsOf(catalog: Catalog): Part[] {
+  return [
+    { key: 'api' },
+    ...coreVersions(catalog).map(version => ({ key: `api/${version}`, group: '', version })),
+    { key: 'apis' },
+    ...servedGroups(catalog).flatMap(({ group, versions }) => [
+      { key: `apis/${group}`, group },
+      ...versions.map(version => ({ key: `apis/${group}/${version}`, group, version })),
+    ]),
+    { key: 'version' },
+  ]
+}
+
+/** Gathers paths and definitions part by part. */
+export class Contents {
+  readonly paths: PathItem[] = []
+  readonly definitions: Definitions
+  readonly #catalog: Catalog
+  readonly #groupVersions: readonly GroupVersion[]
+  readonly #scale = resourceOf(Scale, '').type
+
+  constructor(catalog: Catalog, { parts, naming, dialect }: { parts: readonly Part[]; naming: Naming; dialect: Dialect }) {
+    this.#catalog = catalog
+    this.definitions = new Definitions(dialect, naming)
+    this.#groupVersions = parts.flatMap(({ group, version }) => (group === undefined || version === undefined ? [] : [{ group, version }]))
+    for (const part of parts) this.#add(part)
+  }
+
+  #add({ key, group, version }: Part): void {
+    if (group !== undefined && version !== undefined) this.#addGroupVersion(key, { group, version })
+    else if (group !== undefined) this.#addRead(key, { ...GROUP, operationId: `get${groupInWords(group)}APIGroup`, tag: tagOf(group) })
+    else if (Object.hasOwn(ROOTS, key)) this.#addRead(key, ROOTS[key]!)
+    else this.#addVersion(key)
+  }
+
+  #addVersion(key: string): void {
+    const answer = this.definitions.object('io.k8s.apimachinery.pkg.version.Info', common.VersionInfo, { usedIn: APIMACHINERY })
+    this.paths.push(readOnlyPath(`/${key}/`, { operationId: 'getCodeVersion', doc: 'get the version of this server', tag: key, answer }))
+  }
+
+  #addRead(key: string, { type, ...draft }: Read): void {
+    this.paths.push(readOnlyPath(`/${key}/`, { ...draft, answer: this.#common(type, ['v1']) }))
+  }
+
+  #addGroupVersion(key: string, groupVersion: GroupVersion): void {
+    const { group, version } = groupVersion
+    const operationId = `get${groupInWords(group)}${capitalize(version)}APIResources`
+    this.#addRead(key, { operationId, doc: 'get available resources', tag: tagOf(group, version), type: common.APIResourceList })
+    const resources = this.#catalog.resources(group, version) ?? []
+    // Objects come before what they hold: their names are theirs.
+    const own = new Map(resources.map(resource => [resource, this.#own(resource)]))
+    for (const resource of resources) this.paths.push(...pathsOf(resource, this.#spokenBy(resource, own.get(resource)!)))
+  }
+
+  #own(resource: Resource): JsonObject {
+    const { group, version, kind, def } = resource
+    const name = definitionName(resource, kind)
+    const kinds = [{ group, version, kind }]
+    if (def.custom) return this.definitions.custom(name, def.custom, kinds)
+    return this.definitions.object(name, resource.type, { usedIn: { group, version }, kinds, doc: def.doc })
+  }
+
+  #listOf(resource: Resource, own: JsonObject): JsonObject {
+    const { group, version, listKind: kind, def } = resource
+    const name = definitionName(resource, kind)
+    const kinds = [{ group, version, kind }]
+    if (def.custom) return this.definitions.customList(name, own, { kinds, doc: `${kind} is a list of ${resource.kind}` })
+    return this.definitions.object(name, common.listOf(kind, resource.type), {
+      usedIn: { group, version },
+      kinds,
+      doc: `A list of ${resource.kind} objects.`,
+    })
+  }
+
+  #spokenBy(resource: Resource, own: JsonObject): Spoken {
+    return {
+      own,
+      list: resource.verbs.includes('list') ? this.#listOf(resource, own) : own,
+      status: this.#common(common.Status, ['v1']),
+      deleteOptions: this.#common(DeleteOptionsType, 'all'),
+      patch: this.#common(common.Patch),
+      watchEvent: this.#common(common.WatchEvent, 'all'),
+      bodyOf: name => this.#bodyOf(resource, name),
+    }
+  }
+
+  #bodyOf({ def, subresources }: Resource, name: string): JsonObject | undefined {
+    const speaks = subresources.find(sub => sub.name === name)?.speaks
+    const action = def.subresources?.actions
+    const input = action && Object.hasOwn(action, name) ? action[name]?.input : undefined
+    const type = input ? common.withEnvelope(input.kind, input.type) : name === 'scale' && def.subresources?.scale ? this.#scale : undefined
+    if (!speaks || !type) return undefined
+    return this.definitions.object(`${packageOf(speaks)}.${speaks.kind}`, type, { usedIn: speaks, kinds: [speaks] })
+  }
+
+  /** A message that all groups speak: as the core version's, or as every served version's, for clients that look it up by kind. */
+  #common(type: AnyType, versions: readonly string[] | 'all' = []): JsonObject {
+    const kind = type.shape.kind === 'message' ? type.shape.name : ''
+    const core = { group: '', version: 'v1' }
+    const others = this.#groupVersions.filter(({ group }) => group !== '')
+    const served = versions === 'all' ? [core, ...others] : versions.map(version => ({ group: '', version }))
+    const kinds = served.map(groupVersion => ({ ...groupVersion, kind }))
+    return this.definitions.object(`${META}.${kind}`, type, { usedIn: APIMACHINERY, ...(kinds.length ? { kinds } : {}) })
+  }
+}

@@ -1,0 +1,308 @@
+/** The paths and operations of a resource, in a form that both OpenAPI versions are written from. */
+import type { JsonObject } from '../../lib/json-value.ts'
+import type { Verb } from '../../schema/kind.ts'
+import type { Resource, Subresource } from '../../schema/resource.ts'
+import { capitalize, groupInWords } from './openapi-names.ts'
+import { DELETE, DELETE_COLLECTION, LIST, NAME, NAMESPACE, PATCH, type Parameter, PRETTY, WRITE } from './openapi-parameters.ts'
+import type { GroupVersionKind } from './openapi-schemas.ts'
+
+export type Method = 'get' | 'put' | 'post' | 'delete' | 'patch'
+export type Operation = {
+  readonly method: Method
+  readonly operationId: string
+  readonly doc: string
+  readonly tag: string
+  readonly parameters: readonly Parameter[]
+  readonly body?: { readonly schema: JsonObject; readonly media: readonly string[]; readonly required: boolean }
+  readonly codes: readonly (200 | 201 | 202)[]
+  /** What all successful answers carry. */
+  readonly answer: JsonObject
+  readonly media: readonly string[]
+  readonly action?: string
+  readonly kind?: GroupVersionKind
+}
+export type PathItem = { readonly path: string; readonly parameters: readonly Parameter[]; readonly operations: readonly Operation[] }
+
+/** References to the schemas that a resource's operations speak. */
+export type Spoken = {
+  readonly own: JsonObject
+  readonly list: JsonObject
+  readonly status: JsonObject
+  readonly deleteOptions: JsonObject
+  readonly patch: JsonObject
+  readonly watchEvent: JsonObject
+  /** The body of a subresource, where it is not the object. */
+  readonly bodyOf: (subresource: string) => JsonObject | undefined
+}
+
+export const MEDIA: readonly string[] = ['application/json', 'application/vnd.kubernetes.protobuf', 'application/yaml']
+const STREAMS: readonly string[] = [...MEDIA, 'application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch'].sort()
+const PATCHES: readonly string[] = [
+  'application/apply-patch+yaml',
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+]
+/** Custom kinds have no protobuf form and no strategy to merge by. */
+const CUSTOM_MEDIA: readonly string[] = ['application/json', 'application/yaml']
+const CUSTOM_STREAMS: readonly string[] = ['application/json', 'application/json;stream=watch', 'application/yaml']
+const CUSTOM_PATCHES: readonly string[] = PATCHES.slice(0, 3)
+const ANY = ['*/*']
+const TEXT: JsonObject = { type: 'string' }
+const METHODS: Readonly<Partial<Record<Verb, Method>>> = { get: 'get', update: 'put', patch: 'patch', create: 'post', delete: 'delete' }
+
+/** Every path of a resource, those of the old watch form included. */
+export function pathsOf(resource: Resource, spoken: Spoken): PathItem[] {
+  const base = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`
+  const scoped = resource.namespaced ? `/namespaces/{namespace}/${resource.plural}` : `/${resource.plural}`
+  const write = new Writer(resource, spoken)
+  const scope = resource.namespaced ? [NAMESPACE] : []
+  const items: PathItem[] = [
+    { path: base + scoped, parameters: [...scope, PRETTY], operations: write.collection() },
+    { path: `${base}${scoped}/{name}`, parameters: [NAME, ...scope, PRETTY], operations: write.item() },
+    ...resource.subresources.map(sub => ({
+      path: `${base}${scoped}/{name}/${sub.name}`,
+      parameters: [NAME, ...scope, PRETTY],
+      operations: write.subresource(sub),
+    })),
+  ]
+  if (resource.namespaced) items.push({ path: `${base}/${resource.plural}`, parameters: [PRETTY], operations: write.everywhere() })
+  // Custom kinds answer at the old paths of watches as well, and do not tell of them.
+  if (resource.verbs.includes('watch') && !resource.def.custom) {
+    const watch = `${base}/watch`
+    items.push({ path: watch + scoped, parameters: [...scope, PRETTY], operations: [write.watchList()] })
+    items.push({ path: `${watch}${scoped}/{name}`, parameters: [NAME, ...scope, PRETTY], operations: [write.watchOne()] })
+    if (resource.namespaced) {
+      items.push({ path: `${watch}/${resource.plural}`, parameters: [PRETTY], operations: [write.watchEverywhere()] })
+    }
+  }
+  return items.filter(({ operations }) => operations.length > 0)
+}
+
+/** A path that only answers, such as those of discovery. */
+export function readOnlyPath(
+  path: string,
+  { operationId, doc, tag, answer }: Pick<Operation, 'operationId' | 'doc' | 'tag' | 'answer'>,
+): PathItem {
+  return {
+    path,
+    parameters: [],
+    operations: [{ method: 'get', operationId, doc, tag, parameters: [], codes: [200], answer, media: MEDIA }],
+  }
+}
+
+/** `apps_v1`, `rbacAuthorization_v1`. */
+export function tagOf(group: string, version?: string): string {
+  const words = groupInWords(group)
+  const name = words.slice(0, 1).toLowerCase() + words.slice(1)
+  return version === undefined ? name : `${name}_${version}`
+}
+
+type Draft = Pick<Operation, 'method' | 'doc' | 'answer'> & Partial<Operation> & { readonly id: readonly [verb: string, ...rest: string[]] }
+
+class Writer {
+  readonly #resource: Resource
+  readonly #spoken: Spoken
+  readonly #scope: string
+  readonly #isCustom: boolean
+
+  constructor(resource: Resource, spoken: Spoken) {
+    this.#resource = resource
+    this.#spoken = spoken
+    this.#scope = resource.namespaced ? 'Namespaced' : ''
+    this.#isCustom = resource.def.custom !== undefined
+  }
+
+  collection(): Operation[] {
+    const { kind, verbs } = this.#resource
+    const found: Operation[] = []
+    if (verbs.includes('list')) found.push(this.#list(['list', this.#scope, kind]))
+    if (verbs.includes('create')) found.push(this.#create({ id: ['create', this.#scope, kind], doc: `create ${withArticle(kind)}` }))
+    if (verbs.includes('deletecollection')) {
+      found.push(
+        this.#operation({
+          id: ['delete', 'Collection', this.#scope, kind],
+          method: 'delete',
+          action: 'deletecollection',
+          doc: `delete collection of ${kind}`,
+          parameters: DELETE_COLLECTION,
+          body: { schema: this.#spoken.deleteOptions, media: ANY, required: false },
+          answer: this.#spoken.status,
+        }),
+      )
+    }
+    return found
+  }
+
+  item(): Operation[] {
+    const { kind, verbs, def } = this.#resource
+    const found = this.#readAndWrite(verbs, { words: kind, doc: `the specified ${kind}`, schema: this.#spoken.own })
+    if (verbs.includes('delete')) {
+      found.push(
+        this.#operation({
+          id: ['delete', this.#scope, kind],
+          method: 'delete',
+          action: 'delete',
+          doc: `delete ${withArticle(kind)}`,
+          parameters: DELETE,
+          body: { schema: this.#spoken.deleteOptions, media: ANY, required: false },
+          codes: [200, 202],
+          answer: def.deletion?.answers === 'object' ? this.#spoken.own : this.#spoken.status,
+        }),
+      )
+    }
+    return found
+  }
+
+  everywhere(): Operation[] {
+    return this.#resource.verbs.includes('list') ? [this.#list(['list', this.#resource.kind, 'ForAllNamespaces'])] : []
+  }
+
+  subresource(sub: Subresource): Operation[] {
+    const { kind, def } = this.#resource
+    const words = kind + capitalize(sub.name)
+    const spoken = sub.speaks ?? this.#kind()
+    if (def.subresources?.connect && Object.hasOwn(def.subresources.connect, sub.name)) return this.#connect(sub, words)
+    const schema = this.#spoken.bodyOf(sub.name) ?? this.#spoken.own
+    const found = this.#readAndWrite(sub.verbs, { words, doc: `${sub.name} of the specified ${kind}`, schema, kind: spoken })
+    if (sub.verbs.includes('create')) {
+      const action = def.subresources?.actions?.[sub.name]
+      const answer = action?.answers ? schema : action?.answer === 'object' ? this.#spoken.own : this.#spoken.status
+      found.push(
+        this.#create({
+          id: ['create', this.#scope, words],
+          doc: `create ${sub.name} of ${withArticle(kind)}`,
+          schema,
+          answer,
+          kind: spoken,
+        }),
+      )
+    }
+    return found
+  }
+
+  watchOne(): Operation {
+    const { kind } = this.#resource
+    return this.#watch(['watch', this.#scope, kind], 'watch', `watch changes to an object of kind ${kind}`)
+  }
+
+  watchList(): Operation {
+    return this.#watch(['watch', this.#scope, this.#resource.listKind], 'watchlist', `watch changes to a list of ${this.#resource.kind}`)
+  }
+
+  watchEverywhere(): Operation {
+    const { kind, listKind } = this.#resource
+    return this.#watch(['watch', listKind, 'ForAllNamespaces'], 'watchlist', `watch changes to a list of ${kind}`)
+  }
+
+  #readAndWrite(
+    verbs: readonly Verb[],
+    { words, doc, schema, kind = this.#kind() }: { words: string; doc: string; schema: JsonObject; kind?: GroupVersionKind },
+  ): Operation[] {
+    const found: Operation[] = []
+    const scope = this.#scope
+    if (verbs.includes('get')) {
+      found.push(this.#operation({ id: ['read', scope, words], method: 'get', action: 'get', doc: `read ${doc}`, answer: schema, kind }))
+    }
+    if (verbs.includes('update')) {
+      const body = { schema, media: ANY, required: true }
+      const more = { parameters: WRITE, body, codes: [200, 201] as const, answer: schema, kind }
+      found.push(this.#operation({ id: ['replace', scope, words], method: 'put', action: 'put', doc: `replace ${doc}`, ...more }))
+    }
+    if (verbs.includes('patch')) {
+      const body = { schema: this.#spoken.patch, media: this.#isCustom ? CUSTOM_PATCHES : PATCHES, required: true }
+      const more = { parameters: PATCH, body, codes: [200, 201] as const, answer: schema, kind }
+      found.push(
+        this.#operation({ id: ['patch', scope, words], method: 'patch', action: 'patch', doc: `partially update ${doc}`, ...more }),
+      )
+    }
+    return found
+  }
+
+  #create({
+    id,
+    doc,
+    schema = this.#spoken.own,
+    answer = schema,
+    kind = this.#kind(),
+  }: {
+    id: Draft['id']
+    doc: string
+    schema?: JsonObject
+    answer?: JsonObject
+    kind?: GroupVersionKind
+  }): Operation {
+    const body = { schema, media: ANY, required: true }
+    return this.#operation({ id, method: 'post', action: 'post', doc, parameters: WRITE, body, codes: [200, 201, 202], answer, kind })
+  }
+
+  #list(id: Draft['id']): Operation {
+    const doc = `list or watch objects of kind ${this.#resource.kind}`
+    return this.#operation({
+      id,
+      method: 'get',
+      action: 'list',
+      doc,
+      parameters: LIST,
+      answer: this.#spoken.list,
+      media: this.#isCustom ? CUSTOM_STREAMS : STREAMS,
+    })
+  }
+
+  #watch(id: Draft['id'], action: string, doc: string): Operation {
+    const old = `${doc}. deprecated: use the 'watch' parameter with a list operation instead`
+    return this.#operation({ id, method: 'get', action, doc: old, parameters: LIST, answer: this.#spoken.watchEvent, media: STREAMS })
+  }
+
+  /** Paths that stream to a node; one that speaks the object's own kind is an ordinary read of text. */
+  #connect({ name, verbs, speaks = this.#kind() }: Subresource, words: string): Operation[] {
+    const { kind } = this.#resource
+    if (speaks.kind === kind) {
+      const id = ['read', this.#scope, words] as const
+      return [
+        this.#operation({
+          id,
+          method: 'get',
+          action: 'get',
+          doc: `read ${name} of the specified ${kind}`,
+          answer: TEXT,
+          media: ['text/plain'],
+        }),
+      ]
+    }
+    return verbs.flatMap(verb => {
+      const method = METHODS[verb]
+      if (!method) return []
+      return this.#operation({
+        id: ['connect', capitalize(method), this.#scope, words],
+        method,
+        action: 'connect',
+        doc: `connect ${method.toUpperCase()} requests to ${name} of ${kind}`,
+        answer: TEXT,
+        media: ANY,
+        kind: speaks,
+      })
+    })
+  }
+
+  #operation({ id: [verb, ...rest], parameters = [], codes = [200], media, kind = this.#kind(), ...draft }: Draft): Operation {
+    const { group, version } = this.#resource
+    const operationId = [verb, groupInWords(group), capitalize(version), ...rest].join('')
+    return {
+      ...draft,
+      operationId,
+      tag: tagOf(group, version),
+      parameters,
+      codes,
+      media: media ?? (this.#isCustom ? CUSTOM_MEDIA : MEDIA),
+      kind,
+    }
+  }
+
+  #kind(): GroupVersionKind {
+    const { group, version, kind } = this.#resource
+    return { group, version, kind }
+  }
+}
+
+const withArticle = (kind: string) => `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`

@@ -1,0 +1,51 @@
+/** OpenAPI 2: one document for the whole API, which older clients read. */
+import { type JsonObject, setOwn } from '../../lib/json-value.ts'
+import type { Contents } from './openapi-contents.ts'
+import type { Operation } from './openapi-operations.ts'
+import type { Parameter } from './openapi-parameters.ts'
+import { DESCRIPTIONS } from './openapi-v3.ts'
+
+/** The document of all parts together. */
+export function openApiV2({ paths, definitions }: Contents): JsonObject {
+  const items: JsonObject = {}
+  for (const { path, parameters, operations } of paths) {
+    const item: JsonObject = {}
+    for (const operation of operations) item[operation.method] = operationV2(operation)
+    if (parameters.length) item['parameters'] = parameters.map(parameterV2)
+    setOwn(items, path, item)
+  }
+  return {
+    swagger: '2.0',
+    info: { title: 'Keelson', version: 'unversioned' },
+    paths: items,
+    definitions: definitions.all(),
+    securityDefinitions: {
+      BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
+    },
+    security: [{ BearerToken: [] }],
+  }
+}
+
+/** Old clients look for parameters such as `dryRun` in the operation itself, so none is referred to from elsewhere. */
+function operationV2({ operationId, doc, tag, parameters, body, codes, answer, media, action, kind }: Operation): JsonObject {
+  const responses: JsonObject = {}
+  for (const code of codes) responses[code] = { description: DESCRIPTIONS[code], schema: answer }
+  responses['401'] = { description: 'Unauthorized' }
+  const sent: JsonObject[] = body ? [{ name: 'body', in: 'body', ...(body.required ? { required: true } : {}), schema: body.schema }] : []
+  return {
+    description: doc,
+    consumes: [...(body?.media ?? ['*/*'])],
+    produces: [...media],
+    schemes: ['https'],
+    tags: [tag],
+    operationId,
+    parameters: [...sent, ...parameters.map(parameterV2)],
+    responses,
+    ...(action ? { 'x-kubernetes-action': action } : {}),
+    ...(kind ? { 'x-kubernetes-group-version-kind': { group: kind.group, version: kind.version, kind: kind.kind } } : {}),
+  }
+}
+
+function parameterV2({ name, in: place, type, doc }: Parameter): JsonObject {
+  return { type, description: doc, name, in: place, ...(place === 'path' ? { required: true } : {}) }
+}

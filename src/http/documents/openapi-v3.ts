@@ -1,0 +1,51 @@
+/** OpenAPI 3: one document for each part of the API. */
+import { type JsonObject, setOwn } from '../../lib/json-value.ts'
+import type { Contents } from './openapi-contents.ts'
+import type { Operation } from './openapi-operations.ts'
+import type { Parameter } from './openapi-parameters.ts'
+
+/** The document of one part. */
+export function openApiV3({ paths, definitions }: Contents): JsonObject {
+  const items: JsonObject = {}
+  for (const { path, parameters, operations } of paths) {
+    const item: JsonObject = {}
+    for (const operation of operations) item[operation.method] = operationV3(operation)
+    if (parameters.length) item['parameters'] = parameters.map(parameterV3)
+    setOwn(items, path, item)
+  }
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Keelson', version: 'unversioned' },
+    paths: items,
+    components: {
+      schemas: definitions.all(),
+      securitySchemes: { BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' } },
+    },
+  }
+}
+
+function operationV3({ operationId, doc, tag, parameters, body, codes, answer, media, action, kind }: Operation): JsonObject {
+  const responses: JsonObject = {}
+  for (const code of codes) responses[code] = { description: DESCRIPTIONS[code], content: contentOf(answer, media) }
+  responses['401'] = { description: 'Unauthorized' }
+  return {
+    tags: [tag],
+    description: doc,
+    operationId,
+    ...(parameters.length ? { parameters: parameters.map(parameterV3) } : {}),
+    ...(body ? { requestBody: { content: contentOf(body.schema, body.media), ...(body.required ? { required: true } : {}) } } : {}),
+    responses,
+    ...(action ? { 'x-kubernetes-action': action } : {}),
+    ...(kind ? { 'x-kubernetes-group-version-kind': { group: kind.group, version: kind.version, kind: kind.kind } } : {}),
+  }
+}
+
+export const DESCRIPTIONS = { 200: 'OK', 201: 'Created', 202: 'Accepted' } as const
+
+function contentOf(schema: JsonObject, media: readonly string[]): JsonObject {
+  return Object.fromEntries(media.map(type => [type, { schema }]))
+}
+
+function parameterV3({ name, in: place, type, doc }: Parameter): JsonObject {
+  return { name, in: place, description: doc, ...(place === 'path' ? { required: true } : {}), schema: { type } }
+}

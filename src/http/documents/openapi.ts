@@ -1,0 +1,159 @@
+/** OpenAPI documents of the catalog, made when first asked for and kept until the catalog changes. */
+import { stringifyJson } from '../../codec/json.ts'
+import type { JsonObject } from '../../lib/json-value.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import type { Resource } from '../../schema/resource.ts'
+import { accepts, parseAccept } from '../accept.ts'
+import { contentHash, quoted, type ServedDocument } from './discovery-document.ts'
+import { Contents, type Part, partsOf } from './openapi-contents.ts'
+import { type Naming, namingOf } from './openapi-names.ts'
+import { openApiV2Protobuf } from './openapi-protobuf.ts'
+import { V2, V3 } from './openapi-schemas.ts'
+import { openApiV2 } from './openapi-v2.ts'
+import { openApiV3 } from './openapi-v3.ts'
+
+export type OpenApiRequest = {
+  /** The request's Accept header. */
+  readonly accept?: string | undefined
+  /** The `hash` parameter, by which clients ask for exactly the content they were told of. */
+  readonly hash?: string | undefined
+  readonly now: Date
+}
+export type OpenApiAnswer =
+  | { readonly form: 'document'; readonly document: ServedDocument }
+  /** 301: the content has another hash by now. */
+  | { readonly form: 'moved'; readonly location: string }
+  /** 406 */
+  | { readonly form: 'not-acceptable' }
+
+const JSON_TYPE = 'application/json'
+const PROTOBUF_V2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+const PROTOBUF_V2_OLD = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+
+/** Answers a path below `/openapi`: `/openapi/v2`, `/openapi/v3` and the documents that the latter lists; undefined for others. */
+export function openApiDocument(catalog: Catalog, path: string, request: OpenApiRequest): OpenApiAnswer | undefined {
+  const documents = documentsOf(catalog)
+  if (path === '/openapi/v2') return v2Answer(documents, request)
+  if (path === '/openapi/v3' || path === '/openapi/v3/') return document(documents.index(), JSON_TYPE)
+  if (!path.startsWith('/openapi/v3/')) return undefined
+  const key = path.slice('/openapi/v3/'.length)
+  const content = documents.v3(key)
+  return content && v3Answer(key, content, request)
+}
+
+type Content = { readonly body: Buffer; readonly hash: string }
+
+function v2Answer(documents: Documents, { accept }: OpenApiRequest): OpenApiAnswer {
+  switch (chosen(accept, [JSON_TYPE, PROTOBUF_V2_OLD, PROTOBUF_V2])) {
+    case JSON_TYPE:
+      return document(documents.v2(), JSON_TYPE)
+    case undefined:
+      return { form: 'not-acceptable' }
+    default:
+      return document(documents.v2Protobuf(), PROTOBUF_V2)
+  }
+}
+
+function v3Answer(key: string, content: Content, { accept, hash, now }: OpenApiRequest): OpenApiAnswer {
+  if (!chosen(accept, [JSON_TYPE])) return { form: 'not-acceptable' }
+  if (!hash) return document(content, JSON_TYPE)
+  if (hash !== content.hash) return { form: 'moved', location: addressOf(key, content) }
+  const expires = new Date(now)
+  expires.setUTCFullYear(now.getUTCFullYear() + 1)
+  return document(content, JSON_TYPE, { 'cache-control': 'public, immutable', expires: expires.toUTCString() })
+}
+
+function document({ body, hash }: Content, contentType: string, headers: Record<string, string> = {}): OpenApiAnswer {
+  const etag = quoted(hash)
+  const kept = { 'cache-control': 'no-cache, private', ...headers }
+  return { form: 'document', document: { contentType, body, etag, headers: { etag, vary: 'Accept', ...kept } } }
+}
+
+/** The first of the offered media types that the client accepts, by the client's preference. */
+function chosen(accept: string | undefined, offered: readonly string[]): string | undefined {
+  for (const clause of parseAccept(accept?.trim() || '*/*')) {
+    const found = clause.q > 0 ? offered.find(mediaType => accepts(clause, mediaType)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const addressOf = (key: string, { hash }: Content) => `/openapi/v3/${key}?hash=${hash}`
+
+const kept = new WeakMap<Catalog, Documents>()
+
+function documentsOf(catalog: Catalog): Documents {
+  const now = kept.get(catalog)
+  if (now?.version === catalog.version) return now
+  const documents = new Documents(catalog, now)
+  kept.set(catalog, documents)
+  return documents
+}
+
+/** The documents of one version of a catalog. */
+class Documents {
+  readonly version: number
+  readonly #catalog: Catalog
+  readonly #naming: Naming
+  readonly #parts: ReadonlyMap<string, Part>
+  /** The resources that each part tells of. */
+  readonly #served: ReadonlyMap<string, readonly Resource[]>
+  readonly #v3 = new Map<string, Content>()
+  #v2Value: JsonObject | undefined
+  #v2: Content | undefined
+  #v2Protobuf: Content | undefined
+  #index: Content | undefined
+
+  /** What `former` has made of parts that are still the same is taken over: one kind more does not change all documents. */
+  constructor(catalog: Catalog, former: Documents | undefined) {
+    this.version = catalog.version
+    this.#catalog = catalog
+    this.#naming = namingOf(catalog)
+    this.#parts = new Map(partsOf(catalog).map(part => [part.key, part]))
+    this.#served = new Map([...this.#parts].map(([key, part]) => [key, servedIn(catalog, part)]))
+    if (!former) return
+    for (const [key, content] of former.#v3) if (isSame(this.#served.get(key), former.#served.get(key))) this.#v3.set(key, content)
+  }
+
+  v2(): Content {
+    return (this.#v2 ??= contentOf(Buffer.from(stringifyJson(this.#v2Document()))))
+  }
+
+  v2Protobuf(): Content {
+    return (this.#v2Protobuf ??= contentOf(openApiV2Protobuf(this.#v2Document())))
+  }
+
+  v3(key: string): Content | undefined {
+    const part = this.#parts.get(key)
+    const known = this.#v3.get(key)
+    if (!part || known) return known
+    const contents = new Contents(this.#catalog, { parts: [part], naming: this.#naming, dialect: V3 })
+    const content = contentOf(Buffer.from(stringifyJson(openApiV3(contents))))
+    this.#v3.set(key, content)
+    return content
+  }
+
+  index(): Content {
+    this.#index ??= contentOf(
+      Buffer.from(
+        JSON.stringify({
+          paths: Object.fromEntries([...this.#parts.keys()].map(key => [key, { serverRelativeURL: addressOf(key, this.v3(key)!) }])),
+        }),
+      ),
+    )
+    return this.#index
+  }
+
+  #v2Document(): JsonObject {
+    this.#v2Value ??= openApiV2(new Contents(this.#catalog, { parts: [...this.#parts.values()], naming: this.#naming, dialect: V2 }))
+    return this.#v2Value
+  }
+}
+
+const servedIn = (catalog: Catalog, { group, version }: Part): readonly Resource[] =>
+  group === undefined || version === undefined ? [] : (catalog.resources(group, version) ?? [])
+
+const isSame = (a: readonly Resource[] | undefined, b: readonly Resource[] | undefined) =>
+  a !== undefined && b !== undefined && a.length === b.length && a.every((resource, i) => resource === b[i])
+
+const contentOf = (body: Buffer): Content => ({ body, hash: contentHash(body) })

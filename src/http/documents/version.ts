@@ -1,0 +1,30 @@
+/** `/version`: which Kubernetes the server speaks, and which Keelson it is. */
+import type { EndpointRule } from '../endpoints.ts'
+import { bytesResponse } from '../message.ts'
+
+const MAJOR = '1'
+const MINOR = '37'
+
+/** What clients read as the server's version; they take the numbers for the API it speaks. */
+export function versionInfo(keelson: string): Readonly<Record<string, string>> {
+  return {
+    major: MAJOR,
+    minor: MINOR,
+    emulationMajor: MAJOR,
+    emulationMinor: MINOR,
+    minCompatibilityMajor: MAJOR,
+    minCompatibilityMinor: String(Number(MINOR) - 1),
+    gitVersion: `v${MAJOR}.${MINOR}.0+keelson-${keelson}`,
+    gitCommit: '',
+    gitTreeState: 'clean',
+    buildDate: '1970-01-01T00:00:00Z',
+    goVersion: `node${process.version.slice(1)}`,
+    compiler: 'v8',
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  }
+}
+
+export function versionEndpoint(keelson: string): EndpointRule {
+  const body = Buffer.from(JSON.stringify(versionInfo(keelson), null, 2))
+  return { path: '/version', strict: true, answer: () => bytesResponse(200, 'application/json', body) }
+}

@@ -1,0 +1,139 @@
+/** HTTP/1.1: Node's requests and responses as ours. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { LIMITS } from '../../lib/limits.ts'
+import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
+import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from '../message.ts'
+import { abandon, collect, hasBody, pump } from './streams.ts'
+
+type Serve = (request: Request) => MaybePromise<Response>
+
+export class Http1Request implements Request {
+  readonly protocol = 'HTTP/1.1'
+  readonly peer: Peer
+  readonly upgrade: Request['upgrade']
+  readonly lifeline = new Lifeline()
+  readonly #message: IncomingMessage
+  readonly #headers: RequestHeaders
+
+  constructor(message: IncomingMessage, peer: Peer, more?: { upgrade: 'websocket'; headers: RequestHeaders }) {
+    this.#message = message
+    this.peer = peer
+    this.upgrade = more?.upgrade
+    this.#headers = more?.headers ?? message.headers
+  }
+
+  get method(): string {
+    return this.#message.method ?? 'GET'
+  }
+
+  get target(): string {
+    return this.#message.url ?? '/'
+  }
+
+  get headers(): RequestHeaders {
+    return this.#headers
+  }
+
+  get headerLines(): readonly string[] {
+    return this.#message.rawHeaders
+  }
+
+  get signal(): AbortSignal {
+    return this.lifeline.signal
+  }
+
+  get isGone(): boolean {
+    return this.lifeline.isCut
+  }
+
+  cancel(reason: Error): void {
+    this.lifeline.cut(reason)
+  }
+
+  async readBody(limit: number): Promise<Uint8Array | undefined> {
+    return hasBody(this.#message.headers) ? collect(this.#message, limit) : EMPTY
+  }
+}
+
+const EMPTY = new Uint8Array(0)
+
+/** Answers one request. `draining` asks clients to go elsewhere with their next one. */
+export function answerHttp1(
+  message: IncomingMessage,
+  response: ServerResponse,
+  { peer, serve, draining, closed }: Answering,
+): MaybePromise<void> {
+  const request = new Http1Request(message, peer)
+  response.on('close', () => {
+    if (!response.writableFinished) request.lifeline.cut(new Error('the client went away'))
+    closed?.()
+  })
+  // A client that vanishes in the middle of its body is seen by whoever reads the body.
+  if (hasBody(message.headers)) message.on('error', ignore)
+  response.on('error', ignore)
+  return whenDone(serve(request), answer => {
+    if (response.destroyed) return abandon(answer)
+    if (answer.close || draining()) response.shouldKeepAlive = false
+    return sendHttp1(answer, response, message)
+  })
+}
+
+type Answering = { readonly peer: Peer; readonly serve: Serve; readonly draining: () => boolean; readonly closed?: () => void }
+
+const ignore = () => {}
+
+/** Writes an answer. */
+export function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): MaybePromise<void> {
+  const { status, headers, body } = answer
+  if (answer.taken) response.once('close', answer.taken)
+  const fields: string[] = []
+  for (const name in headers) {
+    const value = headers[name]!
+    if (typeof value === 'string') fields.push(name, value)
+    else for (const one of value) fields.push(name, one)
+  }
+  if (body instanceof Uint8Array) {
+    if (!('content-length' in headers) && status !== 204 && status !== 304) fields.push('content-length', String(body.byteLength))
+    if (body.byteLength > LIMITS.smallBytes) guardAgainstStall(response)
+    response.writeHead(status, fields)
+    if (!response.shouldKeepAlive && !message.complete) return linger(response, body, message)
+    response.end(body)
+  } else if (body.form === 'pieces') {
+    if (body.length !== undefined) fields.push('content-length', String(body.length))
+    guardAgainstStall(response)
+    response.writeHead(status, fields)
+    return pump(body.pieces, response)
+  } else {
+    response.writeHead(status, fields)
+    response.flushHeaders()
+    body.start(response as unknown as Outlet)
+  }
+}
+
+/**
+ * A connection closed on a client that is still sending takes the answer with it. The whole answer goes out, and what still
+ * comes is thrown away for a moment before the end.
+ */
+async function linger(response: ServerResponse, body: Uint8Array, message: IncomingMessage): Promise<void> {
+  response.write(body)
+  message.resume()
+  await new Promise<void>(resolve => {
+    const timer = setTimeout(resolve, LIMITS.lingerMs)
+    message.once('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+  response.end()
+}
+
+function guardAgainstStall(response: ServerResponse): void {
+  const { socket } = response
+  if (socket === null) return
+  const drop = () => socket.destroy()
+  socket.setTimeout(LIMITS.stallMs, drop)
+  response.once('close', () => {
+    socket.setTimeout(0)
+    socket.off('timeout', drop)
+  })
+}

@@ -1,0 +1,120 @@
+/** HTTP/2: Node's streams as our requests and responses. */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import { constants } from 'node:http2'
+import { LIMITS } from '../../lib/limits.ts'
+import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
+import type { Room } from '../flow-control/room.ts'
+import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from '../message.ts'
+import { abandon, collect, pump } from './streams.ts'
+
+type Serve = (request: Request) => MaybePromise<Response>
+/** Where a stream comes from, and its headers as they were sent. */
+type Connection = { readonly peer: Peer; readonly room: Room; readonly headerLines: readonly string[]; readonly passed: () => void }
+
+class Http2Request implements Request {
+  readonly protocol = 'HTTP/2.0'
+  readonly method: string
+  readonly target: string
+  readonly headers: RequestHeaders
+  readonly headerLines: readonly string[]
+  readonly peer: Peer
+  readonly room: Room
+  readonly passed: () => void
+  readonly lifeline = new Lifeline()
+  readonly #stream: ServerHttp2Stream
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, room, headerLines, passed }: Connection) {
+    this.method = headers[':method'] ?? 'GET'
+    this.target = headers[':path'] ?? ''
+    this.headers = headers as RequestHeaders
+    this.headerLines = headerLines
+    this.peer = peer
+    this.room = room
+    this.passed = passed
+    this.#stream = stream
+  }
+
+  get signal(): AbortSignal {
+    return this.lifeline.signal
+  }
+
+  get isGone(): boolean {
+    return this.lifeline.isCut
+  }
+
+  cancel(reason: Error): void {
+    this.lifeline.cut(reason)
+  }
+
+  async readBody(limit: number): Promise<Uint8Array | undefined> {
+    return this.#stream.endAfterHeaders ? EMPTY : collect(this.#stream, limit)
+  }
+}
+
+const EMPTY = new Uint8Array(0)
+
+/** Answers one stream, whose errors are somebody else's. */
+export function answerHttp2(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  connection: Connection & { readonly serve: Serve },
+): MaybePromise<void> {
+  const request = new Http2Request(stream, headers, connection)
+  // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
+  stream.on('aborted', destroyItself)
+  // Node keeps streams for a while after they have closed; with `once` they do not keep the request.
+  stream.once('close', () => {
+    if (!stream.writableEnded) request.lifeline.cut(new Error('the client went away'))
+  })
+  return whenDone(connection.serve(request), answer => {
+    request.passed()
+    if (stream.destroyed || stream.closed) return abandon(answer)
+    // What the client still sends is not wanted, and it is told so rather than left to fill the window.
+    return whenDone(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
+  })
+}
+
+function destroyItself(this: ServerHttp2Stream): void {
+  this.destroy()
+}
+
+function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): MaybePromise<void> {
+  const head: OutgoingHttpHeaders = { ':status': status }
+  for (const name in headers) {
+    const value = headers[name]!
+    head[name] = typeof value === 'string' ? value : [...value]
+  }
+  if (taken) stream.once('close', taken)
+  if (body instanceof Uint8Array) {
+    if (status !== 204 && status !== 304) head['content-length'] ??= body.byteLength
+    if (body.byteLength > LIMITS.smallBytes) guardAgainstStall(stream)
+    const bare = body.byteLength === 0 || isHead
+    stream.respond(head, { endStream: bare })
+    if (!bare) stream.end(body)
+  } else if (body.form === 'pieces') {
+    if (body.length !== undefined) head['content-length'] = body.length
+    guardAgainstStall(stream)
+    stream.respond(head)
+    return pump(body.pieces, stream)
+  } else {
+    stream.respond(head)
+    body.start(stream as unknown as Outlet)
+  }
+}
+
+function guardAgainstStall(stream: ServerHttp2Stream): void {
+  stream.setTimeout(LIMITS.stallMs, () => stream.close(constants.NGHTTP2_CANCEL))
+}
+
+/** Ends a stream and, once it is out, its connection: the client is unknown or does not keep to limits. */
+function finish(stream: ServerHttp2Stream): void {
+  const { session } = stream
+  const leave = () => {
+    if (!stream.closed) stream.close(constants.NGHTTP2_NO_ERROR)
+    // A stream with something unread never ends, nor does its session.
+    stream.resume()
+    if (session !== undefined && !session.closed) session.close()
+  }
+  if (stream.writableFinished) leave()
+  else stream.once('finish', leave)
+}

@@ -1,0 +1,265 @@
+/** One TLS port for HTTP/1.1 and HTTP/2: who connects, within which limits, and how it closes. */
+import { constants as crypto } from 'node:crypto'
+import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage } from 'node:http'
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import { LIMITS } from '../../lib/limits.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import { Arrivals } from '../flow-control/arrivals.ts'
+import { Room } from '../flow-control/room.ts'
+import type { Peer, Request, Response } from '../message.ts'
+import type { Log } from '../observability/log.ts'
+import { answerHttp1 } from './http1.ts'
+import { answerHttp2 } from './http2.ts'
+import { peerOf } from './peer.ts'
+import { answerUpgrade } from './websocket.ts'
+
+/** What a server shows and what it trusts; PEM. */
+export type TlsMaterial = {
+  readonly key: string
+  /** The server's certificate, followed by intermediates. */
+  readonly cert: string
+  /** Authorities whose client certificates are believed. */
+  readonly clientCa: string
+}
+
+export type ListenOptions = {
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  readonly tls: TlsMaterial
+  readonly serve: (request: Request) => MaybePromise<Response>
+  readonly log: Log
+}
+
+/** Opens the port; resolves when connections are accepted. */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const listener = new Listener(options)
+  await listener.open(options.host, options.port)
+  return listener
+}
+
+export class Listener implements AsyncDisposable {
+  readonly #tls: TlsServer
+  readonly #http1: Http1Server
+  readonly #http2: Http2Server
+  readonly #sockets = new Set<TLSSocket>()
+  readonly #http1Connections = new Map<object, Http1Connection>()
+  readonly #sessions = new Map<ServerHttp2Session, Peer>()
+  readonly #log: Log
+  #draining = false
+  #opening: Peer | undefined
+
+  constructor({ tls, serve, log }: ListenOptions) {
+    this.#log = log
+    this.#http1 = this.#createHttp1(serve)
+    this.#http2 = this.#createHttp2(serve)
+    this.#tls = createTlsServer({
+      ...contextOf(tls),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: LIMITS.handshakeMs,
+    })
+    this.#tls.maxConnections = LIMITS.connections
+    this.#tls.on('secureConnection', socket => this.#accept(socket))
+    this.#tls.on('tlsClientError', (error, socket) => {
+      log.debug({ source: socket.remoteAddress, error: error.message }, 'TLS handshake failed')
+      socket.destroy()
+    })
+  }
+
+  open(host: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#tls.once('error', reject)
+      this.#tls.listen({ host, port }, () => {
+        this.#tls.off('error', reject)
+        this.#tls.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
+        resolve()
+      })
+    })
+  }
+
+  /** The address that was bound, the port included. */
+  get address(): AddressInfo {
+    return this.#tls.address() as AddressInfo
+  }
+
+  /** New handshakes see the new certificates; open connections stay. */
+  reload(tls: TlsMaterial): void {
+    this.#tls.setSecureContext(contextOf(tls))
+  }
+
+  /** Asks clients that came with a certificate to come again, so that nobody stays in by an authority that is gone. Requests under way finish. */
+  renewCertified(): void {
+    for (const connection of this.#http1Connections.values()) {
+      if (connection.peer.certificate === undefined) continue
+      connection.isLeaving = true
+      if (connection.active === 0) connection.socket.end()
+    }
+    for (const [session, { certificate }] of this.#sessions) if (certificate !== undefined) session.close()
+  }
+
+  /** Accepts no more connections, lets requests in flight finish, then closes; what is left after the grace is cut off. */
+  async drain(graceMs: number): Promise<void> {
+    this.#draining = true
+    const closed = new Promise<void>(resolve => void this.#tls.close(() => resolve()))
+    for (const { socket, active } of this.#http1Connections.values()) if (active === 0) socket.end()
+    for (const session of this.#sessions.keys()) session.close()
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy()
+    }, graceMs)
+    await closed
+    clearTimeout(timer)
+    // Never listening itself, it has only its timers to stop.
+    this.#http1.close(() => {})
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain(0)
+  }
+
+  #accept(socket: TLSSocket): void {
+    socket.setKeepAlive(true, LIMITS.keepAliveMs)
+    socket.setNoDelay(true)
+    socket.on('error', () => socket.destroy())
+    if (this.#draining) return void socket.destroy()
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+    const peer = peerOf(socket)
+    if (socket.alpnProtocol === 'h2') {
+      // The session that comes of this connection is announced before emit returns.
+      this.#opening = peer
+      this.#http2.emit('connection', socket)
+    } else {
+      this.#http1Connections.set(socket, { socket, peer, active: 0, isLeaving: false })
+      socket.on('close', () => this.#http1Connections.delete(socket))
+      this.#http1.emit('connection', socket)
+    }
+  }
+
+  #createHttp1(serve: ListenOptions['serve']): Http1Server {
+    const server = createHttp1Server({
+      maxHeaderSize: LIMITS.headerBytes,
+      headersTimeout: LIMITS.headersMs,
+      requestTimeout: LIMITS.requestMs,
+      keepAliveTimeout: LIMITS.idleMs,
+      connectionsCheckingInterval: LIMITS.headersMs / 3,
+      noDelay: true,
+    })
+    // Node leaves out what is beyond this. One more than may be sent shows that there was more.
+    server.maxHeadersCount = LIMITS.headerPairs + 1
+    server.on('request', (message, response) => {
+      const connection = this.#http1Connections.get(message.socket)
+      if (connection === undefined) return void message.socket.destroy()
+      if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
+      connection.active++
+      const draining = () => this.#draining || connection.isLeaving
+      const closed = () => {
+        connection.active--
+        if (draining() && connection.active === 0) connection.socket.end()
+      }
+      this.#attempt(message.socket, () => answerHttp1(message, response, { peer: connection.peer, serve, draining, closed }))
+    })
+    server.on('upgrade', (message, socket, head) => {
+      const connection = this.#http1Connections.get(socket)
+      // Another protocol cannot begin before the answers to earlier requests are out.
+      if (connection === undefined || connection.active > 0) return void socket.destroy()
+      if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
+      connection.active++
+      this.#attempt(socket, () => answerUpgrade({ message, socket: connection.socket, head }, { peer: connection.peer, serve }))
+    })
+    // Its timeouts start when it listens. It never does, since connections are handed to it.
+    server.emit('listening')
+    return server
+  }
+
+  #createHttp2(serve: ListenOptions['serve']): Http2Server {
+    const server = createHttp2Server({
+      maxSessionMemory: LIMITS.sessionMemoryMB,
+      maxSessionRejectedStreams: LIMITS.refusedStreams,
+      maxHeaderListPairs: LIMITS.headerPairs,
+      settings: {
+        maxConcurrentStreams: LIMITS.streamsPerConnection,
+        initialWindowSize: LIMITS.streamWindowBytes,
+        maxHeaderListSize: LIMITS.headerBytes,
+        enablePush: false,
+      },
+    })
+    server.on('session', session => {
+      const peer = this.#opening ?? UNKNOWN
+      this.#opening = undefined
+      this.#sessions.set(session, peer)
+      session.setLocalWindowSize(LIMITS.connectionWindowBytes)
+      session.on('error', () => session.destroy())
+      const room = new Room(LIMITS.unreadBytes, LIMITS.smallBytes)
+      session.on('close', () => this.#sessions.delete(session))
+      const arrivals = new Arrivals({ atOnce: LIMITS.waitingPerConnection, most: 2 * LIMITS.streamsPerConnection })
+      let open = 0
+      session.setTimeout(LIMITS.idleMs)
+      session.on('timeout', () => (open === 0 ? session.close() : probe(session)))
+      session.on('stream', (stream, headers, _flags, headerLines: readonly string[] = []) => {
+        open++
+        stream.once('close', () => open--)
+        stream.on('error', ignore)
+        arrivals.come({
+          isGone: () => stream.destroyed || stream.closed,
+          begin: passed => this.#attempt(stream, () => answerHttp2(stream, headers, { peer, room, headerLines, passed, serve })),
+        })
+      })
+    })
+    return server
+  }
+
+  /** Serving never throws; what goes wrong here does so between the answer and the socket, which is cut off then. */
+  #attempt(outlet: { destroy(): unknown }, answer: () => MaybePromise<void>): void {
+    const failed = (error: unknown) => {
+      this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')
+      outlet.destroy()
+    }
+    try {
+      const answered = answer()
+      if (answered instanceof Promise) answered.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+}
+
+type Http1Connection = { readonly socket: TLSSocket; readonly peer: Peer; active: number; isLeaving: boolean }
+
+/** A stream that fails closes as well, which is what matters. */
+const ignore = () => {}
+
+const UNKNOWN: Peer = { address: '', certificate: undefined }
+
+/**
+ * TLS 1.2 or newer. Sessions are not resumed: a resumed one would be trusted for what its first handshake proved, whatever
+ * has happened to the client's authority since, and a handshake on these curves costs little.
+ */
+function contextOf({ key, cert, clientCa }: TlsMaterial) {
+  return {
+    key,
+    cert,
+    ca: clientCa,
+    minVersion: 'TLSv1.2' as const,
+    secureOptions: crypto.SSL_OP_NO_TICKET | crypto.SSL_OP_NO_RENEGOTIATION,
+  }
+}
+
+/** Headers that are left out could be those that take rights away, such as a proxy adds: such a request is not answered at all. */
+const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage) => rawHeaders.length > 2 * LIMITS.headerPairs
+
+function refuseHeaders(socket: TLSSocket): void {
+  socket.end('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  setTimeout(() => socket.destroy(), LIMITS.lingerMs).unref()
+}
+
+/** Asks a silent client whether it is still there. */
+function probe(session: ServerHttp2Session): void {
+  const timer = setTimeout(() => session.destroy(), LIMITS.pingMs)
+  if (session.ping(() => clearTimeout(timer))) return
+  clearTimeout(timer)
+  session.destroy()
+}

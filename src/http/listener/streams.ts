@@ -1,0 +1,78 @@
+/** Bodies in and out of Node's streams, within limits and at the pace of the other side. */
+import type { Readable } from 'node:stream'
+import { badRequest } from '../../schema/status-error.ts'
+import type { Outlet, RequestHeaders, Response } from '../message.ts'
+
+/** Whether HTTP/1.1 headers announce a body. */
+export const hasBody = (headers: RequestHeaders) => headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+
+/** All that a stream brings; undefined once it is more than the limit, and then the rest is left unread. */
+export function collect(stream: Readable, limit: number): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = () => {
+      stream.off('data', take).off('end', done).off('close', broken).off('error', broken)
+    }
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      settle()
+      stream.pause()
+      resolve(undefined)
+    }
+    const done = () => {
+      settle()
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+    }
+    const broken = () => {
+      settle()
+      reject(badRequest('unexpected EOF'))
+    }
+    if (stream.destroyed && !stream.readableEnded) return broken()
+    stream.on('data', take).on('end', done).on('close', broken).on('error', broken)
+  })
+}
+
+/** Writes pieces as fast as the client takes them; stops quietly when it goes away. */
+export async function pump(
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  outlet: Outlet | NodeJS.WritableStream,
+): Promise<void> {
+  const out = outlet as Outlet
+  let open = true
+  let resume = () => {}
+  out.once('close', () => {
+    open = false
+    resume()
+  })
+  try {
+    for await (const piece of pieces) {
+      if (!open) return
+      // Until it is taken, not merely until there is room: the next piece may use the same memory.
+      await new Promise<void>(resolve => {
+        resume = resolve
+        out.write(piece, resolve)
+      })
+    }
+    if (open) out.end()
+  } catch {
+    // The head is out already: a broken answer can only be cut off.
+    out.destroy()
+  }
+}
+
+/** An answer that nobody will read still has to let go of what it holds. */
+export function abandon({ body, taken }: Response): void {
+  taken?.()
+  if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(GONE)
+}
+
+const GONE: Outlet = {
+  write: () => false,
+  end: () => {},
+  destroy: () => {},
+  writableLength: 0,
+  writableNeedDrain: false,
+  once: (event, listener) => event === 'close' && listener(),
+}

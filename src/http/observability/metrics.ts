@@ -1,0 +1,220 @@
+/** Request metrics under kube-apiserver's stable names: counted in plain numbers, written out when scraped. */
+import type { Call } from '../../registry/api.ts'
+import type { Resource } from '../../schema/resource.ts'
+import type { EndpointRule } from '../endpoints.ts'
+import { bytesResponse } from '../message.ts'
+import type { Route } from '../route.ts'
+import { exposition, Histogram, type Labels } from './exposition.ts'
+import { processMetrics } from './process-metrics.ts'
+
+/** Seconds. */
+const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
+/** Bytes. */
+const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
+
+/** How many objects of each resource there are. */
+export type ObjectCounts = () => Iterable<readonly [resource: Resource, objects: number]>
+
+/** Everything counted for one combination of labels. */
+class Series {
+  readonly labels: Labels
+  readonly dryRun: string
+  readonly codes = new Map<number, number>()
+  readonly durations = new Histogram(DURATIONS)
+  readonly sizes = new Histogram(SIZES)
+  readonly isWatch: boolean
+  readonly kind: 'readOnly' | 'mutating'
+  open = 0
+
+  constructor(labels: Labels, dryRun: string) {
+    this.labels = labels
+    this.dryRun = dryRun
+    this.isWatch = labels['verb'] === 'WATCH'
+    this.kind = READS.has(labels['verb'] ?? '') ? 'readOnly' : 'mutating'
+  }
+}
+
+type Inflight = { mutating: number; readOnly: number }
+
+/** What one request tells of itself. Watches stay for long and are counted apart. */
+export class Observed {
+  readonly #series: Series
+  readonly #inflight: Inflight
+
+  constructor(series: Series, inflight: Inflight) {
+    this.#series = series
+    this.#inflight = inflight
+    if (!series.isWatch) inflight[series.kind]++
+  }
+
+  answered(status: number, bytes: number, seconds: number): void {
+    const { codes, durations, sizes, isWatch, kind } = this.#series
+    codes.set(status, (codes.get(status) ?? 0) + 1)
+    if (isWatch) return
+    this.#inflight[kind]--
+    durations.observe(seconds)
+    if (kind === 'readOnly') sizes.observe(bytes)
+  }
+
+  /** A watch began to flow, and ended. */
+  opened(): void {
+    this.#series.open++
+  }
+
+  closed(): void {
+    this.#series.open--
+  }
+}
+
+export class Metrics {
+  // Label values come from what is served, never from what clients send, so there is an end to them.
+  readonly #series = new Map<string, Map<string, Series>>()
+  /** The same by resource: a custom kind is another one after each change of its definition, and counted on under its name. */
+  readonly #byResource = new WeakMap<Resource, Map<string, Series>>()
+  readonly #inflight: Inflight = { mutating: 0, readOnly: 0 }
+  readonly #paths: ReadonlySet<string>
+  readonly #objects: ObjectCounts
+  readonly #waiting: () => Readonly<Inflight>
+
+  constructor(options: { paths: Iterable<string>; objects: ObjectCounts; waiting?: () => Readonly<Inflight> }) {
+    this.#paths = new Set(options.paths)
+    this.#objects = options.objects
+    this.#waiting = options.waiting ?? (() => ({ mutating: 0, readOnly: 0 }))
+  }
+
+  begin(route: Route): Observed {
+    return new Observed(route.form === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
+  }
+
+  /** All of it in the text form of Prometheus. */
+  scrape(): string {
+    const all = [...this.#series.values()].flatMap(bySub => [...bySub.values()])
+    const objects = [...this.#objects()]
+    const waiting = this.#waiting()
+    const kinds = ['mutating', 'readOnly'] as const
+    return exposition([
+      {
+        name: 'apiserver_request_total',
+        type: 'counter',
+        help: 'Requests answered, by what was asked and the code of the answer.',
+        samples: all.flatMap(s => [...s.codes].map(([code, n]) => [{ code: String(code), ...s.labels, dry_run: s.dryRun }, n] as const)),
+      },
+      {
+        name: 'apiserver_request_duration_seconds',
+        type: 'histogram',
+        help: 'Time from a request to its answer.',
+        samples: all.filter(s => s.durations.count > 0).map(s => [{ ...s.labels, dry_run: s.dryRun }, s.durations] as const),
+      },
+      {
+        name: 'apiserver_response_sizes',
+        type: 'histogram',
+        help: 'Bytes of answers to reads.',
+        samples: all.filter(s => s.sizes.count > 0).map(s => [s.labels, s.sizes] as const),
+      },
+      {
+        name: 'apiserver_longrunning_requests',
+        type: 'gauge',
+        help: 'Watches that are open now.',
+        samples: all.filter(s => s.isWatch).map(s => [s.labels, s.open] as const),
+      },
+      {
+        name: 'apiserver_current_inflight_requests',
+        type: 'gauge',
+        help: 'Requests being answered now.',
+        samples: kinds.map(kind => [{ request_kind: kind }, Math.max(0, this.#inflight[kind] - waiting[kind])] as const),
+      },
+      {
+        name: 'apiserver_current_inqueue_requests',
+        type: 'gauge',
+        help: 'Requests that wait for their turn.',
+        samples: kinds.map(kind => [{ request_kind: kind }, waiting[kind]] as const),
+      },
+      {
+        name: 'apiserver_storage_objects',
+        type: 'gauge',
+        help: 'Stored objects of each resource.',
+        samples: objects.map(([r, n]) => [{ resource: r.qualified }, n] as const),
+      },
+      {
+        name: 'apiserver_resource_objects',
+        type: 'gauge',
+        help: 'Stored objects of each resource, by group.',
+        samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
+      },
+      ...processMetrics(),
+    ])
+  }
+
+  #ofCall({ verb, resource, namespace, name, subresource, query }: Call): Series {
+    const scope = name !== '' || verb === 'create' ? 'resource' : namespace !== '' ? 'namespace' : 'cluster'
+    const dryRun = query.has('dryRun') ? 'All' : ''
+    const keyed = this.#ofResource(resource)
+    const key = subresource === '' && dryRun === '' ? PLAIN[scope][verb] : `${verb} ${scope} ${subresource} ${dryRun}`
+    const known = keyed.get(key)
+    if (known !== undefined) return known
+    const { group, version, plural } = resource
+    const labels = { verb: VERBS[verb], group, version, resource: plural, subresource, scope, component: 'apiserver' }
+    const series = new Series(labels, dryRun)
+    keyed.set(key, series)
+    return series
+  }
+
+  /** Paths that nobody serves share one series, whatever clients make up. */
+  #ofPath({ attributes, form }: Route): Series {
+    const path = form === 'path' && this.#paths.has(attributes.path) ? attributes.path : 'other'
+    const verb = METHODS.get(attributes.verb) ?? 'OTHER'
+    const keyed = this.#owned(path)
+    let series = keyed.get(verb)
+    if (series === undefined) {
+      const labels = { verb, group: '', version: '', resource: '', subresource: path, scope: '', component: 'apiserver' }
+      keyed.set(verb, (series = new Series(labels, '')))
+    }
+    return series
+  }
+
+  #ofResource(resource: Resource): Map<string, Series> {
+    let keyed = this.#byResource.get(resource)
+    if (keyed === undefined) {
+      keyed = this.#owned(`${resource.group}/${resource.version}/${resource.plural}`)
+      this.#byResource.set(resource, keyed)
+    }
+    return keyed
+  }
+
+  #owned(owner: string): Map<string, Series> {
+    let keyed = this.#series.get(owner)
+    if (keyed === undefined) this.#series.set(owner, (keyed = new Map()))
+    return keyed
+  }
+}
+
+/** `/metrics`. */
+export function metricsEndpoint(metrics: () => Metrics): EndpointRule {
+  return {
+    path: '/metrics',
+    answer: () => bytesResponse(200, 'text/plain; version=0.0.4; charset=utf-8', Buffer.from(metrics().scrape())),
+  }
+}
+
+const VERBS: Readonly<Record<Call['verb'], string>> = {
+  create: 'POST',
+  delete: 'DELETE',
+  deletecollection: 'DELETECOLLECTION',
+  get: 'GET',
+  list: 'LIST',
+  patch: 'PATCH',
+  update: 'PUT',
+  watch: 'WATCH',
+}
+/** Keys of what most requests are, so that none is put together for them. */
+const plainKeys = (scope: string) =>
+  Object.fromEntries(Object.keys(VERBS).map(verb => [verb, `${verb} ${scope}`])) as Readonly<Record<Call['verb'], string>>
+const PLAIN = { resource: plainKeys('resource'), namespace: plainKeys('namespace'), cluster: plainKeys('cluster') }
+const READS = new Set(['GET', 'LIST', 'WATCH', 'HEAD', 'OPTIONS'])
+/** Verbs of requests that reached no resource: methods, or what their paths would have meant. */
+const METHODS = new Map(
+  ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'].map(m => [m, m.toUpperCase()]).concat(Object.entries(VERBS)) as [
+    string,
+    string,
+  ][],
+)

@@ -1,0 +1,64 @@
+/** What one client may take: every limit, in one place. */
+
+const SECOND = 1000
+const KIB = 1024
+const MIB = 1024 * KIB
+
+export const LIMITS = {
+  /** Bytes of a request body; the reference's default. */
+  bodyBytes: 3 * MIB,
+  /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
+  headerBytes: 64 * KIB,
+  headerPairs: 200,
+  /** Streams at once on one HTTP/2 connection, as the reference allows; what a client asks for beyond waits there, or takes another connection. */
+  streamsPerConnection: 100,
+  /** Streams beyond that which a connection may have refused. Node still counts those that have just ended, so that who keeps to the limit can pass it. */
+  refusedStreams: 100_000,
+  /** Requests of one HTTP/2 connection that wait for their turn; further ones are not looked at before. */
+  waitingPerConnection: 16,
+  connections: 16_384,
+  /** From connect to the end of the TLS handshake. */
+  handshakeMs: 10 * SECOND,
+  /** From the first byte of an HTTP/1.1 request to the end of its headers, and to the end of its body. */
+  headersMs: 30 * SECOND,
+  requestMs: 120 * SECOND,
+  /** A connection without a request in flight is closed after this. */
+  idleMs: 120 * SECOND,
+  /** A silent HTTP/2 connection with open streams is pinged after `idleMs`, and dropped without an answer after this. */
+  pingMs: 15 * SECOND,
+  /** Silence after which the kernel probes a connection. */
+  keepAliveMs: 30 * SECOND,
+  /** A client that takes nothing of a large answer for this long is dropped. */
+  stallMs: 60 * SECOND,
+  /** How long what a refused client still sends is thrown away before the connection closes. */
+  lingerMs: 1 * SECOND,
+  /** Answers up to this size are left to the socket's buffers without a stall timer. */
+  smallBytes: 64 * KIB,
+  /** Requests other than watches are answered within this. */
+  deadlineMs: 60 * SECOND,
+  /** Watches open at once, and of one user. */
+  watches: 16_384,
+  watchesPerUser: 8_192,
+  /** Requests that wait for their turn, of reads and of writes each; of one user; and how long. */
+  waiting: 8_192,
+  waitingPerUser: 1_024,
+  waitMs: 15 * SECOND,
+  /** Answers larger than this are compressed for clients that accept it. */
+  gzipBytes: 128 * KIB,
+  /** Lists up to the first size are sent as a buffer of their own, larger ones in pieces up to the second; those that are encoded anew are whole for longer. */
+  listWholeBytes: 16 * KIB,
+  listPieceBytes: 256 * KIB,
+  wholeListBytes: 4 * MIB,
+  /** Received data that the server is willing to hold unread, per stream and per connection. */
+  streamWindowBytes: 256 * KIB,
+  connectionWindowBytes: 4 * MIB,
+  /** Bytes of answers that the client of an HTTP/2 connection has not read; past it, no more are made for it. */
+  unreadBytes: 16 * MIB,
+  /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts: all streams' small answers and more. */
+  sessionMemoryMB: 128,
+  /** Bytes of a message that a client sends over WebSocket, where nothing is expected of it. */
+  webSocketMessageBytes: 64 * KIB,
+  /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
+  warningRunes: 4096,
+  warningCutRunes: 256,
+} as const
