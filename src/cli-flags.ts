@@ -273,7 +273,7 @@ export function readFlags(args: readonly string[]): Config {
     if (!flag) throw new ConfigError(`unknown argument ${args[i]}${suggest(name)}; see keelson serve --help`)
     const next = args[i + 1]
     // What looks like the next flag is the next flag; a value that begins so is written after `=`.
-    const isNextValue = flag.isSwitch ? next !== undefined && readsAsBool(next) : next !== undefined && !next.startsWith('--')
+    const isNextValue = next !== undefined && !next.startsWith('--')
     if (inline === undefined && isNextValue) i++
     const value = inline ?? (isNextValue ? next : flag.isSwitch ? 'true' : undefined)
     if (value === undefined) throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
@@ -309,12 +309,10 @@ function readPortRange(text: string): Config['serviceNodePortRange'] {
   if (from === '') throw new ConfigError(`--service-node-port-range takes two ports such as 30000-32767, not "${text}"`)
   return { from: Number(from), to: Number(to) }
 }
-const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'TRUE', 'true', 'True'])
-const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False'])
-const readsAsBool = (text: string) => TRUE.has(text) || FALSE.has(text)
 function readBool(flag: string, text: string): boolean {
-  if (!readsAsBool(text)) throw new ConfigError(`--${flag} takes true or false, not "${text}"`)
-  return TRUE.has(text)
+  if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true
+  if (['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text)) return false
+  throw new ConfigError(`--${flag} takes true or false, not "${text}"`)
 }
 function readDuration(flag: string, text: string): number {
   try {

@@ -1,6 +1,7 @@
 /** What a server is told at start. */
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
 import type { Level } from '../http/observability/log.ts'
 import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
@@ -136,6 +137,12 @@ export const DEFAULTS: Config = {
 export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
 const LONGEST_TIMER_MS = 24 * 24 * 3600_000
+
+/** The settings that differ from the default. None of them is a secret: those are in files, of which only the names are here. */
+export function changedSettings(config: Config): Partial<Config> {
+  const isChanged = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, DEFAULTS[name as keyof Config])
+  return Object.fromEntries(Object.entries(config).filter(isChanged))
+}
 
 /** Checks settings against each other; throws ConfigError. */
 export function checkConfig(config: Config): Config {

@@ -70,12 +70,11 @@ async function ensure(
 
 /** An address at which others can reach this machine: the configured one, the one listened on, or else the first of its own of the services' family. */
 function advertised({ advertiseAddress, address, ranges }: OwnService): string | undefined {
-  if (advertiseAddress !== undefined) return advertiseAddress
   const isReachable = (text: string) => {
     const ip = parseIPSloppy(text)
     return ip !== undefined && !isLoopback(ip) && !isUnspecified(ip) && !isLinkLocalUnicast(ip)
   }
-  if (isReachable(address)) return address
+  for (const given of [advertiseAddress, address]) if (given !== undefined && isReachable(given)) return given
   const family = `IPv${parseCIDR(ranges[0]!)!.network.family}`
   const own = Object.values(networkInterfaces()).flatMap(all => all ?? [])
   return own.find(({ internal, family: has, address: ip }) => !internal && has === family && isReachable(ip))?.address

@@ -32,7 +32,7 @@ import { VERSION } from '../version.ts'
 import { noteTokenUse, startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { openAuthorization } from './authorization.ts'
-import { type Config, ConfigError, checkConfig } from './config.ts'
+import { type Config, ConfigError, changedSettings, checkConfig } from './config.ts'
 import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
@@ -56,8 +56,8 @@ export interface Server extends AsyncDisposable {
   readonly credentials: { readonly ca: string; readonly cert: string; readonly key: string }
   /** Resolves with the reason when the server can no longer work. */
   readonly failed: Promise<unknown>
-  /** Turns readiness off, ends watches, lets requests finish, closes the store. */
-  close(): Promise<void>
+  /** Turns readiness off, ends watches, lets requests finish, closes the store. The log has the reason. */
+  close(reason?: string): Promise<void>
 }
 
 export type StartParts = {
@@ -95,7 +95,19 @@ type Assembly = {
 }
 
 async function assemble(config: Config, { gate, log, kinds, clock, open, closeAll }: Assembly): Promise<Server> {
+  const began = performance.now()
   const now = () => new Date(clock.now())
+  log.info(
+    {
+      version: VERSION,
+      node: process.version,
+      pid: process.pid,
+      address: `${config.host}:${config.port}`,
+      data: config.store === 'memory' ? 'in memory' : config.dataDir,
+      settings: changedSettings(config),
+    },
+    'starting',
+  )
   const files = readOwnFiles(config)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const store = await openStore(config)
@@ -178,14 +190,17 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   }
 
   let closing: Promise<void> | undefined
-  const close = () =>
+  const close = (reason = 'asked to') =>
     (closing ??= (async () => {
+      log.info({ reason }, 'shutting down')
       ending.abort()
       caches.endWatches()
       await listener.drain(config.drainMs)
       await closeAll()
+      log.info({}, 'stopped')
     })())
-  return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: close }
+  log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
+  return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: () => close() }
 }
 
 async function openStore(config: Config): Promise<Store> {
