@@ -2,6 +2,7 @@
 import type { Plugin } from '../admission/plugin.ts'
 import { Caches } from '../cache/caches.ts'
 import type { HistoryLimits } from '../cache/resource-cache.ts'
+import { parseObject } from '../codec/stored-bytes.ts'
 import type { Access } from '../schema/access.ts'
 import type { Kind, ServerPart } from '../schema/kind.ts'
 import { type Resource, resourcesOf } from '../schema/resource.ts'
@@ -11,7 +12,6 @@ import type { Store } from '../storage/store.ts'
 import type { Call, Registry, Result } from './api.ts'
 import type { Ledger } from './ledger.ts'
 import { createRegistry } from './registry.ts'
-import { readStored } from './stored-form.ts'
 
 export const NOW = new Date('2026-07-01T12:00:00Z')
 
@@ -135,11 +135,11 @@ function readCall(request: string, resources: readonly Resource[], namespace: st
 function answerOf(result: Result): Answer {
   switch (result.form) {
     case 'object':
-      return { code: result.code, body: readStored(result.json).value, warnings: result.warnings }
+      return { code: result.code, body: parseObject(result.json), warnings: result.warnings }
     case 'status':
       return { code: result.code, body: result.status, warnings: result.warnings }
     case 'list':
-      return { code: 200, body: { items: result.items.map(item => readStored(item).value), metadata: result.meta }, warnings: [] }
+      return { code: 200, body: { items: result.items.map(item => parseObject(item)), metadata: result.meta }, warnings: [] }
     case 'watch':
       return { code: 200, body: result.stream, warnings: [] }
   }
