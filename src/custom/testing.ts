@@ -1,4 +1,6 @@
 /** A registry with custom kinds over a store in memory, spoken to by method and path, without a socket. */
+
+import { type Answer, NOW } from '../../test/kits/registry.ts'
 import { Caches } from '../cache/caches.ts'
 import { parseObject } from '../codec/stored-bytes.ts'
 import { route } from '../http/route.ts'
@@ -7,7 +9,6 @@ import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { LocalClient } from '../registry/local-client.ts'
 import { createRegistry } from '../registry/registry.ts'
-import { type Answer, NOW } from '../registry/testing.ts'
 import type { Kind } from '../schema/kind.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'

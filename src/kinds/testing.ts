@@ -1,12 +1,11 @@
 /** Drives a kind's declaration as the registry does, for tests of kinds. */
-import { inShortestSlices } from '../lib/turns.ts'
 import { check as checkType } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
 import type { Cell, Kind, RequestContext, View } from '../schema/kind.ts'
 import { validateObjectMeta } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { gathering, refTo } from '../schema/refs.ts'
+import { gatherErrors, refTo } from '../schema/refs.ts'
 import { type Resource, resourceOf } from '../schema/resource.ts'
 import type { MessageShape } from '../schema/types.ts'
 
@@ -116,18 +115,15 @@ function errorsOf(
 ): string[] {
   const at = refTo(object, '', type)
   const fields = Object.entries((type.shape as MessageShape).fields).filter(([name]) => only === undefined || name === only)
-  // Rules that stop wherever they can must find the same.
-  const errors = inShortestSlices(
-    gathering([
-      () => validateObjectMeta(object.metadata, at.metadata, resource),
-      () => (old ? transition?.(object, old, at, ctx) : []),
-      ...fields.map(
-        ([name, [, field]]) =>
-          () =>
-            checkType(field, object[name], at[name]!, old && { value: old[name] }),
-      ),
-      () => validate?.(object, at, old ? { ...ctx, old } : ctx),
-    ]),
+  const errors = gatherErrors(
+    () => validateObjectMeta(object.metadata, at.metadata, resource),
+    () => (old ? transition?.(object, old, at, ctx) : []),
+    ...fields.map(
+      ([name, [, field]]) =>
+        () =>
+          checkType(field, object[name], at[name]!, old && { value: old[name] }),
+    ),
+    () => validate?.(object, at, old ? { ...ctx, old } : ctx),
   )
   return errors.map(({ field, message }) => `${field}: ${message}`)
 }

@@ -12,9 +12,9 @@ import { badRequest, conflict, internalError, invalidObject, MODIFIED } from '..
 import type { Call, CallContext, Result } from './api.ts'
 import { untilDecided } from './attempts.ts'
 import type { Deps } from './deps.ts'
-import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { isLong } from './pace.ts'
 import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
+import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './version-conversion.ts'
 
 /** What a change wants the object to be, given what it is. */
 export type Wanted = { readonly object: AnyObject; readonly warnings: readonly string[] }
@@ -59,8 +59,7 @@ async function attemptChange(deps: Deps, wish: Change, version: ObjectRevision):
   return deps.ledger.run<Result>(claiming, async () => {
     const target = targetOf(ruled, subresource)
     const prepared = prepare(target, next, old, ctx)
-    const checking = validateUpdate(target, prepared, old, ctx)
-    if (checking) await checking
+    validateUpdate(target, prepared, old, ctx)
     await admit(deps.plugins, 'validate', { object: isRuledHere ? prepared : await toServed(resource, prepared), ...about })
     if (long) await nextTurn()
     const object = home === ruled ? prepared : await toStored(resource, prepared, ctx)

@@ -9,11 +9,11 @@ import { alreadyExists, badRequest } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
 import { isLong } from './pace.ts'
 import { prepareCreate, setDefaults, validateCreate, warningsOf } from './strategy.ts'
+import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './version-conversion.ts'
 
 const NAME_ATTEMPTS = 8
 /** Generated names are cut so that the whole still fits into a label. */
@@ -72,8 +72,7 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
     const result = await deps.ledger.run<Result>(claiming, async () => {
       prepareCreate(ruled, next, ctx)
       if (isLong(ctx)) await nextTurn()
-      const checking = validateCreate(ruled, next, ctx)
-      if (checking) await checking
+      validateCreate(ruled, next, ctx)
       if (isLong(ctx)) await nextTurn()
       const warnings = [...creation.warnings, ...warningsOf(ruled, next, undefined, ctx)]
       if (isLong(ctx)) await nextTurn()

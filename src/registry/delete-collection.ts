@@ -5,10 +5,10 @@ import { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readOptions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
-import { servedList } from './forms.ts'
 import { listObjects } from './list.ts'
 import { type DeleteOptions, type ListOptions, listOptions, refuse } from './options.ts'
 import { selectionOf } from './selection.ts'
+import { servedList } from './version-conversion.ts'
 
 /** Deletions under way at once: enough to share commits, few enough not to crowd out others. */
 const WORKERS = 32

@@ -13,12 +13,12 @@ import { conflict, invalidObject } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { untilDecided } from './attempts.ts'
 import { decodeStored } from './change.ts'
-import { type Expected, decodeObject } from './decode.ts'
+import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { servedJson, storedResource, toServed } from './forms.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
 import { isLong } from './pace.ts'
 import { next } from './strategy.ts'
+import { servedJson, storedResource, toServed } from './version-conversion.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })

@@ -8,10 +8,10 @@ import type { Revision } from '../storage/store.ts'
 import type { Call, CallContext, ListMeta, Result } from './api.ts'
 import { LATEST, readToken, writeToken } from './continue-token.ts'
 import type { Deps } from './deps.ts'
-import { servedList } from './forms.ts'
 import { type ListOptions, listOptions } from './options.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import { type Selected, selectionOf } from './selection.ts'
+import { servedList } from './version-conversion.ts'
 
 export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const options = listOptions(call.query, ctx)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { Recorder } from '../../test/kits/cache/widgets.ts'
+import { type Bench, NOW, openBench } from '../../test/kits/registry.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { defineKind } from '../schema/kind.ts'
 import { invalid } from '../schema/refs.ts'
 import { int32, mapOf, message, raw, string } from '../schema/types.ts'
-import { type Bench, NOW, openBench } from './testing.ts'
 
 const Widget = defineKind({
   group: 'test.example',

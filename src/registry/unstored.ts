@@ -38,7 +38,7 @@ async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result>
   const about = { operation: 'CREATE', resource, subresource: '', namespace, name: metadata.name ?? '', old: undefined, ctx } as const
   const admitted = { ...about, object, dryRun: options.dryRun }
   await admit(deps.plugins, 'mutate', admitted)
-  const errors = await gatherErrors(() => resource.def.validate?.(object, refTo(object), ctx))
+  const errors = gatherErrors(() => resource.def.validate?.(object, refTo(object), ctx))
   // Of questions, clients are told the group alone.
   if (errors.length > 0) throw invalidObject({ group: resource.group, kind: '' }, '', errors)
   await admit(deps.plugins, 'validate', admitted)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Recorder, Widget } from '../../test/kits/cache/widgets.ts'
-import { type Answer, type Bench, openBench } from './testing.ts'
+import { type Answer, type Bench, openBench } from '../../test/kits/registry.ts'
 
 /**
  * Four objects are written at 2 to 5, then `a` and `b` are changed at 6 and 7. The window of the past is two writes long, so

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openBench } from '../../registry/testing.ts'
+import { openBench } from '../../../test/kits/registry.ts'
 import { cells, check, created, warnings } from '../testing.ts'
 import { PodTemplate } from './podtemplate.ts'
 

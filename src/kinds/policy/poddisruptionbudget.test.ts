@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openBench } from '../../registry/testing.ts'
+import { openBench } from '../../../test/kits/registry.ts'
 import { cells, check, checkView, created } from '../testing.ts'
 import { PodDisruptionBudget } from './poddisruptionbudget.ts'
 

@@ -9,7 +9,6 @@ import {
   forbidden,
   invalid,
   invalidEach,
-  PAUSE,
   type Ref,
   required,
   unsupported,
@@ -99,7 +98,7 @@ function* validateStorage({ resources }: PersistentVolumeClaimSpec, at: Ref<Pers
   if (storage === undefined) return yield required(place)
   let positive = true
   for (const error of validatePositiveQuantity(storage, place)) {
-    if (error !== PAUSE) positive = false
+    positive = false
     yield error
   }
   if (positive) yield* validateResourceQuantity('storage', storage, place)

@@ -9,7 +9,6 @@ import {
   invalid,
   invalidEach,
   notFoundValue,
-  PAUSE,
   type Ref,
   required,
   unsupported,
@@ -99,7 +98,7 @@ export function* validateContainerResourceName(name: string, at: Ref<any>): Iter
 export function* validatePodResourceName(name: string, at: Ref<any>): Iterable<FieldError> {
   let named = true
   for (const error of validateResourceName(name, at)) {
-    if (error !== PAUSE) named = false
+    named = false
     yield error
   }
   if (named && !isPodLevelResource(name)) yield unsupported(withValue(at, name), 'cpu', HUGE_PAGES_PREFIX, 'memory')

@@ -7,7 +7,6 @@ import {
   forbidden,
   invalid,
   invalidEach,
-  PAUSE,
   type Ref,
   required,
   tooLong,
@@ -68,7 +67,7 @@ export function* validateVolumes(
     const name = volume.name ?? ''
     let faults = 0
     for (const error of validateVolume(volume, place, { options, valid })) {
-      if (error !== PAUSE) faults++
+      faults++
       yield error
     }
     if (faults === 0) valid.set(name, volume)

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type Bench, openBench } from '../../test/kits/registry.ts'
 import { defineKind } from '../schema/kind.ts'
 import { internalError } from '../schema/status-error.ts'
 import { message, string } from '../schema/types.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Swap } from '../storage/store.ts'
-import { type Holder, Ledger, type Stock } from './ledger.ts'
-import { type Bench, openBench } from './testing.ts'
+import { type Holder, Ledger, type Stock } from './allocations.ts'
 
 const Guest = defineKind({
   group: 'theatre.k8s.io',

@@ -1,13 +1,13 @@
 // Types, objects and field sets that fast-check makes up, for the properties of patches.
 import * as fc from 'fast-check'
-import { copyObject, deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
-import { conform } from '../schema/conform.ts'
-import { ObjectMeta } from '../schema/object-meta.ts'
-import { type AnyType, atomic, bool, int32, int64, keyed, mapOf, message, raw, set, string } from '../schema/types.ts'
-import { type FieldSet, FieldSetBuilder } from './field-set.ts'
-import { withManagedFields } from './managers.ts'
-import { fieldElement, keyElement, valueElement } from './path-element.ts'
-import { type ListStructure, type Member, type Structure, structureOf } from './structure.ts'
+import { copyObject, deepEqual, isObject, type Json, type JsonObject, setOwn } from '../../src/lib/json-value.ts'
+import { type FieldSet, FieldSetBuilder } from '../../src/patch/field-set.ts'
+import { withManagedFields } from '../../src/patch/managers.ts'
+import { fieldElement, keyElement, valueElement } from '../../src/patch/path-element.ts'
+import { type ListStructure, type Member, type Structure, structureOf } from '../../src/patch/structure.ts'
+import { conform } from '../../src/schema/conform.ts'
+import { ObjectMeta } from '../../src/schema/object-meta.ts'
+import { type AnyType, atomic, bool, int32, int64, keyed, mapOf, message, raw, set, string } from '../../src/schema/types.ts'
 
 /** How often properties are tried; more with `KEELSON_RUNS`. */
 export const RUNS = { numRuns: Number(process.env['KEELSON_RUNS'] ?? 300) }

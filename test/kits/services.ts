@@ -1,13 +1,14 @@
 /** A registry of services with stocks to take from, for tests. */
-import { Service } from '../kinds/core/service.ts'
-import { IPAddress } from '../kinds/networking/ipaddress.ts'
-import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
-import { LocalClient } from '../registry/local-client.ts'
-import { type Answer, type Bench, NOW, openBench } from '../registry/testing.ts'
-import type { Store } from '../storage/store.ts'
-import type { Random } from './address-block.ts'
-import { Allocation } from './allocation.ts'
-import type { PortRange } from './node-ports.ts'
+
+import type { Random } from '../../src/allocation/address-block.ts'
+import { Allocation } from '../../src/allocation/allocation.ts'
+import type { PortRange } from '../../src/allocation/node-ports.ts'
+import { Service } from '../../src/kinds/core/service.ts'
+import { IPAddress } from '../../src/kinds/networking/ipaddress.ts'
+import { ServiceCIDR } from '../../src/kinds/networking/servicecidr.ts'
+import { LocalClient } from '../../src/registry/local-client.ts'
+import type { Store } from '../../src/storage/store.ts'
+import { type Answer, type Bench, NOW, openBench } from './registry.ts'
 
 export type ServiceBench = Bench & {
   readonly allocation: Allocation

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { type Bench, openBench } from '../../test/kits/registry.ts'
 import { defineKind, type ObjectOf } from '../schema/kind.ts'
 import { invalid } from '../schema/refs.ts'
 import { atomic, int32, message, string } from '../schema/types.ts'
-import { type Bench, openBench } from './testing.ts'
 
 const Boat = defineKind({
   group: 'harbour',

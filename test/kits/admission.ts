@@ -1,11 +1,12 @@
 /** Drives plugins as the registry does, for tests of plugins. */
-import { contextWith, type Draft, withDefaults } from '../kinds/testing.ts'
-import type { Kind } from '../schema/kind.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
-import { resourceOf } from '../schema/resource.ts'
-import { StatusError } from '../schema/status-error.ts'
-import type { Attributes, Plugin } from './plugin.ts'
-import type { Reader } from './reader.ts'
+
+import type { Attributes, Plugin } from '../../src/admission/plugin.ts'
+import type { Reader } from '../../src/admission/reader.ts'
+import { contextWith, type Draft, withDefaults } from '../../src/kinds/testing.ts'
+import type { Kind } from '../../src/schema/kind.ts'
+import type { AnyObject } from '../../src/schema/object-meta.ts'
+import { resourceOf } from '../../src/schema/resource.ts'
+import { StatusError } from '../../src/schema/status-error.ts'
 
 /** A reader of these objects, by the plural of their kind. */
 export function readerOf(objects: Readonly<Record<string, readonly AnyObject[]>>): Reader {
