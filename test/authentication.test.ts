@@ -1,6 +1,6 @@
 // Who sends a request, over real connections: tokens of service accounts and of an OpenID provider, reviews, and acting as others.
 import assert from 'node:assert/strict'
-import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync, sign, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -294,7 +294,17 @@ test('authorities of clients are read again when their file changes', patient, a
   assert.equal(json.status.userInfo.username, 'jane')
   assert.equal((await post(server, WHO, {}, kept)).status, 401)
   assert.equal((await post(server, WHO, {}, joe)).status, 401)
-  assert.equal((await post(server, WHO, {})).json.status.userInfo.username, 'admin')
+  assert.equal((await post(server, WHO, {})).json.status.userInfo.username, 'kubernetes-admin')
+})
+
+test('the certificate of the generated kubeconfig is kubernetes-admin, without a uid and with its credential id', patient, async t => {
+  const server = await startProcess(t)
+  const sha256 = createHash('sha256').update(new X509Certificate(server.credentials.cert).raw).digest('hex')
+  assert.deepEqual((await post(server, WHO, {})).json.status.userInfo, {
+    username: 'kubernetes-admin',
+    groups: ['system:masters', 'system:authenticated'],
+    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${sha256}`] },
+  })
 })
 
 /** An OpenID provider with one key. */

@@ -239,23 +239,28 @@ test('reviews of others need to be allowed, and are true', patient, async t => {
   assert.deepEqual((await arrange(server, 'POST', local, inNowhere)).status, { allowed: false })
 })
 
-test('other modes allow everything, or nothing but to the admin; unknown ones are refused', patient, async t => {
-  const open = await startServer(t, '--authorization-mode', 'AlwaysAllow')
-  assert.equal(await statusOf(open, CONFIG_MAPS, jane), 200)
-  assert.equal(await statusOf(open, CONFIG_MAPS, anonymous), 200)
-  const escalating = { metadata: { name: 'x' }, rules: [rule('*', '*')] }
-  assert.equal(await statusOf(open, `${RBAC}/clusterroles`, { ...jane, method: 'POST', body: escalating }), 201)
-  const closed = await startServer(t, '--authorization-mode=AlwaysDeny')
-  assert.equal(await statusOf(closed, '/api', jane), 403)
-  assert.match((await ask(closed, '/api', jane)).json.message, /cannot get path "\/api": alwaysdeny: Everything is forbidden\.$/)
-  assert.equal(await statusOf(closed, '/api', {}), 200)
-  const unknown = await keelson('serve', '--authorization-mode', 'RBAC,Whim')
-  assert.equal(unknown.code, 1)
-  assert.match(
-    unknown.stderr,
-    /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, Node, AlwaysAllow, AlwaysDeny/,
-  )
-})
+test(
+  'AlwaysAllow allows everything to authenticated users, AlwaysDeny nothing but to the admin; unknown modes are rejected',
+  patient,
+  async t => {
+    const open = await startServer(t, '--authorization-mode', 'AlwaysAllow')
+    assert.equal(await statusOf(open, CONFIG_MAPS, jane), 200)
+    for (const path of [CONFIG_MAPS, '/api', '/livez']) assert.equal(await statusOf(open, path, anonymous), 401)
+    assert.match(open.stderr(), /"AnonymousAuth is not allowed with the AlwaysAllow authorizer\. Resetting AnonymousAuth to false\./)
+    const escalating = { metadata: { name: 'x' }, rules: [rule('*', '*')] }
+    assert.equal(await statusOf(open, `${RBAC}/clusterroles`, { ...jane, method: 'POST', body: escalating }), 201)
+    const closed = await startServer(t, '--authorization-mode=AlwaysDeny')
+    assert.equal(await statusOf(closed, '/api', jane), 403)
+    assert.match((await ask(closed, '/api', jane)).json.message, /cannot get path "\/api": alwaysdeny: Everything is forbidden\.$/)
+    assert.equal(await statusOf(closed, '/api', {}), 200)
+    const unknown = await keelson('serve', '--authorization-mode', 'RBAC,Whim')
+    assert.equal(unknown.code, 1)
+    assert.match(
+      unknown.stderr,
+      /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, Node, AlwaysAllow, AlwaysDeny/,
+    )
+  },
+)
 
 test('roles of the server come back at the next start, and what was added to them stays', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')

@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { accountGroups, accountUser, readAccountUser } from '../lib/service-account-name.ts'
 import type { User } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import { CREDENTIAL_ID } from './authenticator.ts'
 
 /** Looks objects of the core group up; the namespace is empty for those of the cluster. */
 export type FindCore = (plural: string, namespace: string, name: string) => AnyObject | undefined
@@ -60,7 +61,7 @@ export function accountOf(claims: JsonObject): User {
   const jti = text(claims['jti'])
   const extra: Record<string, readonly string[]> = {
     ...(pod?.name && pod.uid && { [`${EXTRA}pod-name`]: [pod.name], [`${EXTRA}pod-uid`]: [pod.uid] }),
-    ...(jti && { [`${EXTRA}credential-id`]: [`JTI=${jti}`] }),
+    ...(jti && { [CREDENTIAL_ID]: [`JTI=${jti}`] }),
     ...(node?.name && { [`${EXTRA}node-name`]: [node.name], ...(node.uid && { [`${EXTRA}node-uid`]: [node.uid] }) }),
   }
   return {

@@ -1,15 +1,15 @@
-/** Who sends a request: authenticators tried in turn, then the anonymous user. */
+/** Who sends a request: authenticators asked one after the other, then the anonymous user. */
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { User } from '../schema/kind.ts'
 import type { ClientCertificate } from './certificate.ts'
 
-/** All that a request can prove itself with. */
+/** The credentials of a request. */
 export type Credentials = {
   readonly authorization: string | undefined
   readonly certificate: ClientCertificate | undefined
 }
 
-/** What may be given up while it is waited for. Its signal is made when asked for: most requests never need one. */
+/** A request that may be cancelled while it waits. Its signal is created on first use: most requests never need one. */
 export type Cancellable = { readonly signal: AbortSignal }
 
 export type Authentication =
@@ -24,17 +24,21 @@ export interface Authenticator {
 
 const NONE: Authentication = { outcome: 'none' }
 const AUTHENTICATED = 'system:authenticated'
+const UNAUTHENTICATED = 'system:unauthenticated'
 
-export const ANONYMOUS: User = Object.freeze({ name: 'system:anonymous', groups: Object.freeze(['system:unauthenticated']) })
+/** The extra attribute of a user that tells which credential was used. */
+export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id'
+
+export const ANONYMOUS: User = Object.freeze({ name: 'system:anonymous', groups: Object.freeze([UNAUTHENTICATED]) })
 
 /**
- * The first authenticator that knows the user decides; bad credentials fail only when no other kind is good. Without any
- * credentials the request is anonymous, where that is allowed.
+ * The first authenticator that identifies a user decides; invalid credentials fail a request only if no other authenticator
+ * accepts it. A request without credentials is anonymous, where that is allowed.
  */
 export class Authenticators implements Authenticator {
   readonly #chain: readonly Authenticator[]
   readonly #anonymous: Authentication
-  // Users come out of their sources as few, long-lived objects; the copy with the group added is made once for each.
+  // Authenticators return few, long-lived User objects; the copy with the group added is made once for each.
   readonly #known = new WeakMap<User, Authentication>()
 
   constructor(chain: readonly Authenticator[], options: { anonymous: boolean }) {
@@ -42,7 +46,7 @@ export class Authenticators implements Authenticator {
     this.#anonymous = options.anonymous ? { outcome: 'user', user: ANONYMOUS } : NONE
   }
 
-  /** Not a promise when no kind has to wait: certificates and known tokens are decided at once. */
+  /** Synchronous unless an authenticator has to wait: certificates and known tokens are decided at once. */
   authenticate(credentials: Credentials, request: Cancellable): MaybePromise<Authentication> {
     return this.#from(0, undefined, { credentials, request })
   }
@@ -71,6 +75,8 @@ export class Authenticators implements Authenticator {
 
 type Asked = { readonly credentials: Credentials; readonly request: Cancellable }
 
-/** A user that is known is in the group of all that are. */
+/** Adds the group of all authenticated users, unless the user is anonymous or says in its groups whether it is authenticated. */
 export const authenticatedUser = (user: User): User =>
-  user.groups.includes(AUTHENTICATED) ? user : { ...user, groups: [...user.groups, AUTHENTICATED] }
+  user.name === ANONYMOUS.name || user.groups.includes(AUTHENTICATED) || user.groups.includes(UNAUTHENTICATED)
+    ? user
+    : { ...user, groups: [...user.groups, AUTHENTICATED] }

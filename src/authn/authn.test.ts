@@ -7,36 +7,53 @@ import { BearerAuthenticator, bearerToken, TokenChain } from './token.ts'
 import { parseTokenFile, TokenFile } from './token-file.ts'
 
 const request = new AbortController()
-const certificate: ClientCertificate = { trusted: true, commonName: 'jane', organizations: ['devs'], notBefore: 1000, notAfter: 2000 }
+const certificate: ClientCertificate = {
+  trusted: true,
+  commonName: 'jane',
+  organizations: ['devs'],
+  uids: [],
+  sha256: 'ab12',
+  notBefore: 1000,
+  notAfter: 2000,
+}
+const extra = { 'authentication.kubernetes.io/credential-id': ['X509SHA256=ab12'] }
 const ask = (authenticator: Authenticator, more: { certificate?: ClientCertificate; authorization?: string }) =>
   authenticator.authenticate({ certificate: undefined, authorization: undefined, ...more }, request)
 const tokens = (text: string) =>
   new BearerAuthenticator(new TokenChain([new TokenFile(parseTokenFile(text, 'tokens.csv'), ['api'])]), ['api'])
 
-test('a certificate is a user while it holds', async () => {
+test('a client certificate identifies a user while it is valid', async () => {
   let now = 1500
   const authenticator = new CertificateAuthenticator(() => now)
-  assert.deepEqual(await ask(authenticator, { certificate }), { outcome: 'user', user: { name: 'jane', groups: ['devs'] } })
+  assert.deepEqual(await ask(authenticator, { certificate }), { outcome: 'user', user: { name: 'jane', groups: ['devs'], extra } })
   now = 2001
   assert.equal((await ask(authenticator, { certificate })).outcome, 'invalid')
   now = 999
   assert.equal((await ask(authenticator, { certificate })).outcome, 'invalid')
 })
 
-test('a certificate nobody vouches for, or without a name, is no user', async () => {
+test('a client certificate carries at most one uid, which is not empty', async () => {
+  const authenticator = new CertificateAuthenticator(() => 1500)
+  const withUids = (...uids: string[]) => ask(authenticator, { certificate: { ...certificate, uids } })
+  assert.deepEqual(await withUids('u-1'), { outcome: 'user', user: { name: 'jane', groups: ['devs'], uid: 'u-1', extra } })
+  assert.deepEqual(await withUids(''), { outcome: 'invalid', reason: 'UID cannot be an empty string' })
+  assert.deepEqual(await withUids('a', 'b'), { outcome: 'invalid', reason: 'expected 1 UID, but found multiple: [a b]' })
+})
+
+test('a client certificate that is not trusted, or without a common name, identifies nobody', async () => {
   const authenticator = new CertificateAuthenticator(() => 1500)
   assert.equal((await ask(authenticator, { certificate: { ...certificate, trusted: false } })).outcome, 'invalid')
   assert.equal((await ask(authenticator, { certificate: { ...certificate, commonName: '' } })).outcome, 'none')
   assert.equal((await ask(authenticator, {})).outcome, 'none')
 })
 
-test('bearer tokens are read as the reference reads them', () => {
+test('bearer tokens are read from the Authorization header as kube-apiserver does', () => {
   assert.equal(bearerToken('Bearer abc'), 'abc')
   assert.equal(bearerToken('bearer abc more'), 'abc')
   for (const none of [undefined, '', 'Bearer', 'Bearer ', 'Basic abc', 'abc']) assert.equal(bearerToken(none), undefined)
 })
 
-test('a token file names users, uids and groups', async () => {
+test('a token file lists users, uids and groups', async () => {
   const file = tokens('# people\nt1,jane,u1,"devs,ops"\r\n\n t2,bob,u2\n"t""3",eve,,\n')
   const userOf = async (token: string) => {
     const found = await ask(file, { authorization: `Bearer ${token}` })
@@ -49,7 +66,7 @@ test('a token file names users, uids and groups', async () => {
   assert.equal(await userOf('__proto__'), 'invalid')
 })
 
-test('a malformed token file is refused by line, without its tokens', () => {
+test('errors in a token file name the line and never show a token', () => {
   const cases: [string, RegExp][] = [
     ['good,jane,u1\nsecret,bob\n', /^tokens\.csv:2: a token needs at least 3 columns \(token, user name, user uid\), found 2$/],
     [',jane,u1\n', /^tokens\.csv:1: the token is empty$/],
@@ -66,7 +83,7 @@ test('a malformed token file is refused by line, without its tokens', () => {
     )
 })
 
-test('the first to know the user decides, and every known user is authenticated', async () => {
+test('the first authenticator that identifies a user decides, and adds system:authenticated', async () => {
   const chain = new Authenticators([new CertificateAuthenticator(() => 1500), tokens('t1,bob,u1\n')], { anonymous: true })
   const nameOf = async (more: Parameters<typeof ask>[1]) => {
     const found = await ask(chain, more)
@@ -80,13 +97,18 @@ test('the first to know the user decides, and every known user is authenticated'
   assert.equal(await nameOf({ certificate: { ...certificate, trusted: false } }), 'invalid')
 })
 
-test('without anonymous access no credentials are no user', async () => {
+test('without anonymous access a request without credentials has no user', async () => {
   assert.equal((await ask(new Authenticators([], { anonymous: false }), {})).outcome, 'none')
 })
 
-test('nobody can claim to be authenticated twice', async () => {
-  const user: User = { name: 'x', groups: ['system:authenticated'] }
-  const chain = new Authenticators([{ authenticate: () => ({ outcome: 'user', user }) }], { anonymous: true })
-  const found = await ask(chain, {})
-  assert.deepEqual(found.outcome === 'user' && found.user.groups, ['system:authenticated'])
+test('system:authenticated is not added twice, nor to users that are anonymous or unauthenticated', async () => {
+  const users: User[] = [
+    { name: 'x', groups: ['system:authenticated'] },
+    { name: 'x', groups: ['system:unauthenticated'] },
+    { name: 'system:anonymous', groups: [] },
+  ]
+  for (const user of users) {
+    const chain = new Authenticators([{ authenticate: () => ({ outcome: 'user', user }) }], { anonymous: true })
+    assert.deepEqual(await ask(chain, {}), { outcome: 'user', user })
+  }
 })

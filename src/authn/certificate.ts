@@ -1,20 +1,24 @@
-/** Users by client certificate: the common name is the user, organisations are groups, and the subject may carry a uid. */
+/** Users by client certificate: the common name is the user, organizations are groups, and the subject may carry a uid. */
+import { goPrint } from '../lib/go-text.ts'
 import type { User } from '../schema/kind.ts'
-import type { Authentication, Authenticator, Credentials } from './authenticator.ts'
+import { type Authentication, type Authenticator, CREDENTIAL_ID, type Credentials } from './authenticator.ts'
 
-/** What a connection knows of its client's certificate. */
+/** The client certificate of a connection. */
 export type ClientCertificate = {
-  /** Whether the client certificate authority vouched for it in the handshake. */
+  /** Whether it was verified against the client certificate authorities in the handshake. */
   readonly trusted: boolean
   readonly commonName: string
   readonly organizations: readonly string[]
-  readonly uid?: string
-  /** Milliseconds since the epoch between which it holds. */
+  /** Every uid attribute of the subject; more than one is an error. */
+  readonly uids: readonly string[]
+  /** SHA-256 of its DER bytes, in lower-case hex. */
+  readonly sha256: string
+  /** Start and end of its validity, in milliseconds since the epoch. */
   readonly notBefore: number
   readonly notAfter: number
 }
 
-/** Connections outlive certificates, so the dates are checked at every request. */
+/** Connections can outlast certificates, so the dates are checked at every request. */
 export class CertificateAuthenticator implements Authenticator {
   readonly #now: () => number
   readonly #users = new WeakMap<ClientCertificate, User>()
@@ -30,9 +34,18 @@ export class CertificateAuthenticator implements Authenticator {
     if (now < certificate.notBefore || now > certificate.notAfter)
       return { outcome: 'invalid', reason: 'client certificate has expired or is not yet valid' }
     if (certificate.commonName === '') return { outcome: 'none' }
-    const { commonName: name, organizations: groups, uid } = certificate
+    const [uid, ...more] = certificate.uids
+    if (more.length > 0) return { outcome: 'invalid', reason: `expected 1 UID, but found multiple: ${goPrint([...certificate.uids])}` }
+    if (uid === '') return { outcome: 'invalid', reason: 'UID cannot be an empty string' }
     let user = this.#users.get(certificate)
-    if (user === undefined) this.#users.set(certificate, (user = { name, groups, ...(uid !== undefined && { uid }) }))
+    if (user === undefined) this.#users.set(certificate, (user = userOf(certificate, uid)))
     return { outcome: 'user', user }
   }
 }
+
+const userOf = ({ commonName: name, organizations: groups, sha256 }: ClientCertificate, uid: string | undefined): User => ({
+  name,
+  groups,
+  ...(uid !== undefined && { uid }),
+  extra: { [CREDENTIAL_ID]: [`X509SHA256=${sha256}`] },
+})

@@ -4,6 +4,7 @@ import { goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/kind.ts'
+import { CREDENTIAL_ID } from './authenticator.ts'
 import { readUnverified, type UnverifiedToken } from './json-web-token.ts'
 import { type Fetch, ProviderError, RemoteKeys } from './remote-keys.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
@@ -159,7 +160,7 @@ function userOf(claims: JsonObject, settings: OidcSettings): User {
     if (found !== value) throw new TokenError(`required claim ${claim} value does not match. Got = ${found}, want = ${value}`)
   }
   const jti = claims['jti']
-  const extra = typeof jti === 'string' && jti !== '' ? { 'authentication.kubernetes.io/credential-id': [`JTI=${jti}`] } : undefined
+  const extra = typeof jti === 'string' && jti !== '' ? { [CREDENTIAL_ID]: [`JTI=${jti}`] } : undefined
   return { name, groups, ...(extra && { extra }) }
 }
 

@@ -1,4 +1,4 @@
-/** Who is who: every way in which a request can say who sends it, and the tokens that this server signs itself. */
+/** Authentication: every configured authenticator, and the tokens that this server signs itself. */
 import { createPrivateKey, randomUUID } from 'node:crypto'
 import type { Reader } from '../admission/reader.ts'
 import { AccountTokens } from '../authn/account-tokens.ts'
@@ -8,6 +8,7 @@ import { OidcAuthenticator, type OidcSettings } from '../authn/oidc.ts'
 import { BearerAuthenticator, TokenChain } from '../authn/token.ts'
 import { TokenFile } from '../authn/token-file.ts'
 import { signingKey, type VerificationKey } from '../authn/verification-keys.ts'
+import type { Log } from '../http/observability/log.ts'
 import type { Access, TokenFinding } from '../schema/access.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { type Config, DEFAULT_ISSUER } from './config.ts'
@@ -30,12 +31,13 @@ export type Identity = {
 export type IdentityParts = {
   readonly files: OwnFiles
   readonly reader: Reader
-  /** Told of the secret whose token was used, at every use. */
+  readonly log: Log
+  /** Called with the secret whose token was used, at every use. */
   readonly onLegacyUse: (secret: AnyObject) => void
 }
 
 /** Composes what the config names. */
-export function openIdentity(config: Config, { files, reader, onLegacyUse }: IdentityParts): Identity {
+export function openIdentity(config: Config, { files, reader, log, onLegacyUse }: IdentityParts): Identity {
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
   const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir) : undefined
@@ -59,7 +61,7 @@ export function openIdentity(config: Config, { files, reader, onLegacyUse }: Ide
   ])
   const chain = [new CertificateAuthenticator(Date.now), new BearerAuthenticator(tokens, audiences)]
   return {
-    authenticator: new Authenticators(chain, { anonymous: config.anonymousAuth }),
+    authenticator: new Authenticators(chain, { anonymous: isAnonymousAllowed(config, log) }),
     accounts,
     issuer: issuers[0]!,
     keys,
@@ -75,6 +77,15 @@ export function openIdentity(config: Config, { files, reader, onLegacyUse }: Ide
     },
   }
 }
+
+/** With AlwaysAllow anybody who can reach the port could do everything, so anonymous requests are refused then. */
+function isAnonymousAllowed({ anonymousAuth, authorizationMode }: Config, log: Log): boolean {
+  if (!anonymousAuth || !authorizationMode.includes('AlwaysAllow')) return anonymousAuth
+  log.warn({}, ANONYMOUS_RESET)
+  return false
+}
+const ANONYMOUS_RESET =
+  'AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer'
 
 function oidcSettings({ oidc }: Config): OidcSettings | undefined {
   const { issuerUrl: issuer, clientId, usernameClaim, usernamePrefix = '', groupsClaim = '', groupsPrefix = '' } = oidc

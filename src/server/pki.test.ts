@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { issueClient } from '../lib/x509.ts'
 import { loadPki, renewalTime, writePrivateFile } from './pki.ts'
 
 const DAY = 24 * 3_600_000
@@ -47,6 +48,17 @@ test('a new name makes a new server certificate and nothing else', () =>
     const second = await load({ directory, names: ['other.local'], now })
     assert.deepEqual([second.authority, second.admin], [first.authority, first.admin])
     assert.notDeepEqual(second.server, first.server)
+  }))
+
+test('a kept admin certificate with another subject is replaced', () =>
+  inFolder(async directory => {
+    const first = await load({ directory, names: [], now })
+    const validity = { notBefore: now, notAfter: after(365) }
+    const former = issueClient(first.authority, { commonName: 'admin', organizations: ['system:masters'], uid: 'u-admin' }, validity)
+    writeFileSync(join(directory, 'pki', 'admin.pem'), former.cert + former.key)
+    const second = await load({ directory, names: [], now })
+    assert.deepEqual([second.authority, second.server], [first.authority, first.server])
+    assert.equal(new X509Certificate(second.admin.cert).subject, 'O=system:masters\nCN=kubernetes-admin')
   }))
 
 test('certificates are renewed well before they end, the authority too', () =>

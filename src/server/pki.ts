@@ -32,6 +32,9 @@ const RENEW_AT = 1 / 3
 const SKEW_MS = 3_600_000
 /** What clients inside a cluster call the server. */
 const CLUSTER_NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local']
+/** Earlier versions issued other subjects; a kept certificate with one of those is replaced, and remains valid until it ends. */
+const ADMIN = { commonName: 'kubernetes-admin', organizations: ['system:masters'] }
+const ADMIN_SUBJECT = 'O=system:masters\nCN=kubernetes-admin'
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
 
 /** Loads what is there and still good, and makes the rest. Called again later, it renews what is about to end. */
@@ -53,8 +56,10 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
     pair => isOurs(pair) && covers(pair, wanted),
     () => issueServer(authority, 'keelson', { names: wanted, ...leafValidity(now, authority) }),
   )
-  const admin = keep('admin', isOurs, () =>
-    issueClient(authority, { commonName: 'admin', organizations: ['system:masters'], uid: 'u-admin' }, leafValidity(now, authority)),
+  const admin = keep(
+    'admin',
+    pair => isOurs(pair) && new X509Certificate(pair.cert).subject === ADMIN_SUBJECT,
+    () => issueClient(authority, ADMIN, leafValidity(now, authority)),
   )
   return { authority, server, admin, saved: Promise.all(saves) }
 }

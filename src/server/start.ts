@@ -135,7 +135,7 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   setMaxListeners(0, ending.signal)
   open.push(async () => ending.abort())
   const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
-  const identity = openIdentity(config, { files, reader, onLegacyUse: noteTokenUse(beside, config.groupDomain) })
+  const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(beside, config.groupDomain) })
   const network = await openServiceNetwork(config, beside)
   const authorization = openAuthorization(config, beside)
   const { authorizer } = authorization

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent } from 'node:https'
 import { test } from 'node:test'
@@ -27,7 +28,12 @@ const secrets = find(testCatalog(), 'secrets')
 const objectOf = (json: Uint8Array, warnings: string[] = []): Result => ({ form: 'object', code: 200, resource: secrets, json, warnings })
 const whoami: Handle = (_, ctx) => objectOf(Buffer.from(JSON.stringify(ctx.user)))
 const userOf = (body: Buffer) => JSON.parse(body.toString())
-const ADMIN = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+const ADMIN = {
+  name: 'admin',
+  groups: ['system:masters', 'system:authenticated'],
+  extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${sha256(new X509Certificate(clientPair.cert).raw)}`] },
+}
 const later = () => ({ notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) })
 
 /** Bytes on a bare TLS connection, answered by everything that comes back until it closes. */

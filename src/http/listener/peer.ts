@@ -13,12 +13,12 @@ function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
   const sent = socket.getPeerCertificate()
   if (!sent || sent.subject === undefined) return undefined
   const names = sent.subject as unknown as Readonly<Record<string, string | string[] | undefined>>
-  const [uid] = [names[USER_UID] ?? []].flat()
   return {
     trusted: socket.authorized,
     commonName: [names['CN'] ?? ''].flat().at(-1) ?? '',
     organizations: [names['O'] ?? []].flat(),
-    ...(uid !== undefined && { uid }),
+    uids: [names[USER_UID] ?? []].flat(),
+    sha256: sent.fingerprint256.replaceAll(':', '').toLowerCase(),
     notBefore: Date.parse(sent.valid_from),
     notAfter: Date.parse(sent.valid_to),
   }
