@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { admitted } from '../../test/kits/admission.ts'
 import { Pod } from '../kinds/core/pod.ts'
 import { defaultTolerationSeconds } from './default-toleration-seconds.ts'
-import { admitted } from './testing.ts'
 
 const given = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })
 const tolerationsOf = (tolerations?: object[]) =>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { admitted, readerOf } from '../../test/kits/admission.ts'
 import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
-import { admitted, readerOf } from './testing.ts'
 
 const growing = { kind: '', apiVersion: '', metadata: { name: 'growing' }, allowVolumeExpansion: true }
 const fixed = { kind: '', apiVersion: '', metadata: { name: 'fixed' } }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openBench } from '../../test/kits/registry.ts'
 import { ClusterRole } from '../kinds/rbac/clusterrole.ts'
 import { ClusterRoleBinding } from '../kinds/rbac/clusterrolebinding.ts'
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import { Role } from '../kinds/rbac/role.ts'
 import { RoleBinding } from '../kinds/rbac/rolebinding.ts'
-import { openBench } from '../registry/testing.ts'
 import type { RoleRef } from './permission.ts'
 import { roleEscalation } from './role-escalation.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { admitted, readerOf } from '../../test/kits/admission.ts'
 import { Pod } from '../kinds/core/pod.ts'
 import { runtimeClass } from './runtime-class.ts'
-import { admitted, readerOf } from './testing.ts'
 
 const sandbox = (more: object) => ({
   kind: 'RuntimeClass',

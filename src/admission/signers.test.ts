@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
+import { openBench } from '../../test/kits/registry.ts'
 import { CertificateSigningRequest } from '../kinds/certificates/certificatesigningrequest.ts'
 import { ClusterTrustBundle } from '../kinds/certificates/clustertrustbundle.ts'
 import { certificateRequest } from '../lib/der-testing.ts'
 import { issueAuthority } from '../lib/x509.ts'
-import { openBench } from '../registry/testing.ts'
 import { certificateSubjectRestriction } from './certificate-subject-restriction.ts'
 import { certificateApproval, certificateSigning, clusterTrustBundleAttest } from './signers.ts'
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { admitted } from '../../test/kits/admission.ts'
 import { ConfigMap } from '../kinds/core/configmap.ts'
 import { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import { VolumeAttributesClass } from '../kinds/storage/volumeattributesclass.ts'
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
-import { admitted } from './testing.ts'
 
 const plugin = storageObjectInUseProtection('k8s.io')
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { admitted } from '../../test/kits/admission.ts'
 import { Node } from '../kinds/core/node.ts'
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
-import { admitted } from './testing.ts'
 
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
 

@@ -7,7 +7,7 @@
  * cache follows it: whoever decides that a block is free either sees the record, or the record's writer sees the deletion.
  */
 import { formatIP, parseIPSloppy } from '../lib/ip.ts'
-import type { Holder, Stock } from '../registry/ledger.ts'
+import type { Holder, Stock } from '../registry/allocations.ts'
 import type { LocalClient } from '../registry/local-client.ts'
 import type { Taken } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'

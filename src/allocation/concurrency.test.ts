@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { openServiceBench, type ServiceBench } from '../../test/kits/services.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
-import { openServiceBench, type ServiceBench } from './testing.ts'
 
 const PORTS = '/allocation/nodeports/'
 const dual = ['10.0.0.0/24', 'fd00::/112']

@@ -3,7 +3,7 @@
  * compare-and-swap with the uid of its holder: right over several servers, and after a crash at any moment. What this server
  * knows to be taken only steers its choice; the store has the last word.
  */
-import type { Holder, Stock } from '../registry/ledger.ts'
+import type { Holder, Stock } from '../registry/allocations.ts'
 import type { Taken } from '../schema/claims.ts'
 import type { Entry, Store } from '../storage/store.ts'
 import type { Random } from './address-block.ts'

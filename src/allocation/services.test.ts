@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openServiceBench, type ServiceBench } from './testing.ts'
+import { openServiceBench, type ServiceBench } from '../../test/kits/services.ts'
 
 const using = async (bench: ServiceBench, run: (bench: ServiceBench) => Promise<void>) => {
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { NOW } from '../registry/testing.ts'
+import { NOW } from '../../test/kits/registry.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { printerColumns } from './columns.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { NOW } from '../registry/testing.ts'
+import { NOW } from '../../test/kits/registry.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { conditionOf, definitions, isEstablished, openCustomBench, widget, widgetDefinition, widgets } from './testing.ts'
 

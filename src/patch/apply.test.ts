@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { kindOf, objectsOf, RUNS, stored, types } from '../../test/kits/patch.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { type AnyType, atomic, int32, keyed, mapOf, message, set, string } from '../schema/types.ts'
@@ -11,7 +12,6 @@ import { fromFieldsV1 } from './fields-v1.ts'
 import { keepTimesIfUnchanged, managedFieldsOf, withManagedFields } from './managers.ts'
 import { trackUpdate } from './ownership.ts'
 import { structureOf } from './structure.ts'
-import { kindOf, objectsOf, RUNS, stored, types } from './testing.ts'
 import { presenceOf } from './typed-sets.ts'
 
 const Port = message('Port', { port: [1, int32.always()], protocol: [2, string.default('TCP')], name: [3, string] })

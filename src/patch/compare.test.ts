@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { kindOf, objectsOf, RUNS, Thing, types } from '../../test/kits/patch.ts'
 import type { Json } from '../lib/json-value.ts'
 import { compare } from './compare.ts'
 import { difference, type FieldSet, fieldSet, isEmptySet, pathsOf, pathText, union } from './field-set.ts'
 import { emptyValueOf, structureOf } from './structure.ts'
-import { kindOf, objectsOf, RUNS, Thing, types } from './testing.ts'
 import { presenceOf } from './typed-sets.ts'
 
 const texts = (found: FieldSet) => pathsOf(found).map(pathText)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { fieldSets, RUNS } from '../../test/kits/patch.ts'
 import {
   difference,
   EMPTY_SET,
@@ -17,7 +18,6 @@ import {
   sharing,
   union,
 } from './field-set.ts'
-import { fieldSets, RUNS } from './testing.ts'
 
 const names = (set: FieldSet) => pathsOf(set).map(pathText)
 const same = (a: FieldSet, b: FieldSet) => assert.deepEqual(names(a), names(b))

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { fieldSets, RUNS } from '../../test/kits/patch.ts'
 import { stringifyJson } from '../codec/json.ts'
 import type { Json } from '../lib/json-value.ts'
 import { equalSets, type FieldSet, pathsOf, pathText } from './field-set.ts'
 import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
-import { fieldSets, RUNS } from './testing.ts'
 
 const read = (fields: Json): FieldSet => {
   const parsed = fromFieldsV1(fields)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { withDefaults } from '../../test/kits/kinds/kinds.ts'
+import { kindOf, objectsOf, RUNS, stored, types } from '../../test/kits/patch.ts'
 import { DaemonSet } from '../kinds/apps/daemonset.ts'
-import { withDefaults } from '../kinds/testing.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { resourceOf } from '../schema/resource.ts'
@@ -12,7 +13,6 @@ import { difference, fieldSetOfNames, intersection, isEmptySet, union } from './
 import { fromFieldsV1 } from './fields-v1.ts'
 import { withManagedFields } from './managers.ts'
 import { MAX_UPDATE_MANAGERS, trackUpdate, UNOWNED_FIELDS } from './ownership.ts'
-import { kindOf, objectsOf, RUNS, stored, types } from './testing.ts'
 
 const Thing = message('Thing', {
   kind: [0, string],

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { kindOf, objectsOf, RUNS, strategicDiff, types } from '../../test/kits/patch.ts'
 import { deepEqual, type Json, type JsonObject } from '../lib/json-value.ts'
 import { atomic, int32, int64, keyed, mapOf, message, raw, set, string } from '../schema/types.ts'
 import { strategicMerge } from './strategic-merge.ts'
 import { structureOf } from './structure.ts'
-import { kindOf, objectsOf, RUNS, strategicDiff, types } from './testing.ts'
 
 const Env = message('Env', { name: [1, string.always()], value: [2, string] })
 const Container = message('Container', {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Thing } from '../../test/kits/patch.ts'
 import type { Json } from '../lib/json-value.ts'
-import { Thing } from './testing.ts'
 import { typedErrors, typedErrorText } from './typed-errors.ts'
 
 test('a configuration that does not fit says where and why', () => {

@@ -1,6 +1,6 @@
 /** Create: decode → default → mutate → own → claim → prepare → validate → admit → store. */
 import { admit } from '../admission/plugin.ts'
-import { withoutRevision, withRevision } from '../cache/version.ts'
+import { encodeWrite, withoutRevision, withRevision } from '../codec/stored-bytes.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import { nextTurn } from '../lib/turns.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -9,12 +9,11 @@ import { alreadyExists, badRequest } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './forms.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
 import { isLong } from './pace.ts'
-import { writtenForm } from './stored-form.ts'
 import { prepareCreate, setDefaults, validateCreate, warningsOf } from './strategy.ts'
+import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './version-conversion.ts'
 
 const NAME_ATTEMPTS = 8
 /** Generated names are cut so that the whole still fits into a label. */
@@ -73,8 +72,7 @@ export async function createObject(deps: Deps, creation: Creation, object: AnyOb
     const result = await deps.ledger.run<Result>(claiming, async () => {
       prepareCreate(ruled, next, ctx)
       if (isLong(ctx)) await nextTurn()
-      const checking = validateCreate(ruled, next, ctx)
-      if (checking) await checking
+      validateCreate(ruled, next, ctx)
       if (isLong(ctx)) await nextTurn()
       const warnings = [...creation.warnings, ...warningsOf(ruled, next, undefined, ctx)]
       if (isLong(ctx)) await nextTurn()
@@ -98,7 +96,7 @@ async function storeNew(
   { resource, object, dryRun }: { resource: Resource; object: AnyObject; dryRun: boolean },
 ): Promise<Uint8Array | undefined> {
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
-  const value = writtenForm(object)
+  const value = encodeWrite(object)
   if (dryRun) return caches.of(resource).get(key) ? undefined : withoutRevision(value)
   resource.def.custom?.beforeCreate?.(object.metadata.name!)
   const { ttlSeconds } = resource.def

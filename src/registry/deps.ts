@@ -5,8 +5,8 @@ import type { Access } from '../schema/access.ts'
 import type { ServerPart } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
-import type { Ledger } from './ledger.ts'
-import type { Turns } from './turns.ts'
+import type { Ledger } from './allocations.ts'
+import type { Turns } from './contention.ts'
 
 export type Deps = {
   readonly store: Store

@@ -1,10 +1,10 @@
 /** What becomes of a number that is not written as an integer, in each way to send one. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { openBench } from '../../test/kits/registry.ts'
 import { defineKind } from '../schema/kind.ts'
 import { int32, message, quantity } from '../schema/types.ts'
 import { loadYaml } from './decode.ts'
-import { openBench } from './testing.ts'
 
 const Crate = defineKind({
   group: 'harbour',

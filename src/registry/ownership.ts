@@ -7,8 +7,8 @@ import { trackUpdate, type Write } from '../patch/ownership.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Call, CallContext } from './api.ts'
-import { conversions } from './forms.ts'
 import type { WriteOptions } from './options.ts'
+import { conversions } from './version-conversion.ts'
 
 type About = { readonly options: WriteOptions; readonly ctx: CallContext }
 

@@ -5,8 +5,8 @@ import { notFound } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeStored } from './change.ts'
 import type { Deps } from './deps.ts'
-import { servedJson } from './forms.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
+import { servedJson } from './version-conversion.ts'
 
 /** Waits only for a revision that is still to come, and for whoever converts the object. */
 export function read({ caches }: Deps, call: Call, ctx: CallContext): MaybePromise<Result> {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { Recorder } from '../../test/kits/cache/widgets.ts'
+import { type Bench, NOW, openBench } from '../../test/kits/registry.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { defineKind } from '../schema/kind.ts'
 import { invalid } from '../schema/refs.ts'
 import { int32, mapOf, message, raw, string } from '../schema/types.ts'
-import { type Bench, NOW, openBench } from './testing.ts'
 
 const Widget = defineKind({
   group: 'test.example',
@@ -328,7 +328,7 @@ test('pages are one snapshot, count what follows, and their tokens open no other
 })
 
 test('a token of a forgotten snapshot is answered 410 with one that goes on from the latest state', async t => {
-  const { send } = await bench(t, { history: { bytes: Number.POSITIVE_INFINITY, versions: 2, ageMs: Number.POSITIVE_INFINITY } })
+  const { send } = await bench(t, { history: { bytes: Number.POSITIVE_INFINITY, entries: 2, ageMs: Number.POSITIVE_INFINITY } })
   for (const name of ['a', 'b', 'c']) await send('POST widgets', named(name))
   const first = await send('GET widgets?limit=1')
   for (let i = 0; i < 4; i++) await send('PATCH widgets/c', { spec: { size: i + 1 } })

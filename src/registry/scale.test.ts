@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { openBench } from '../../test/kits/registry.ts'
 import { defineKind } from '../schema/kind.ts'
 import { int32, message } from '../schema/types.ts'
-import { openBench } from './testing.ts'
 
 const Herd = defineKind({
   group: 'test.example',

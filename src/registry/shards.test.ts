@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { Recorder, Widget } from '../../test/kits/cache/widgets.ts'
-import { type Bench, openBench } from './testing.ts'
+import { type Bench, openBench } from '../../test/kits/registry.ts'
 
 async function bench(t: TestContext, gates: readonly string[] = ['ShardedListAndWatch']): Promise<Bench> {
   const opened = await openBench([Widget], { gates })

@@ -61,35 +61,35 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   return object
 }
 
-/** Everything wrong with an object to be created, thrown as one answer. A promise only for an object that takes long. */
-export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void | Promise<void> {
+/** Everything wrong with an object to be created, thrown as one answer. */
+export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void {
   const at = refTo(object, '', resource.type)
-  const found = gatherErrors(
+  const errors = gatherErrors(
     () => metaErrors(resource, object, at),
     () => bodyErrors(resource, object, at, undefined),
     () => resource.def.validate?.(object, at, ctx),
   )
-  return found instanceof Promise ? found.then(errors => refuse(resource, object, errors)) : refuse(resource, object, found)
+  refuse(resource, object, errors)
 }
 
-/** Everything wrong with a change, thrown as one answer. A promise only for an object that takes long. */
+/** Everything wrong with a change, thrown as one answer. */
 export function validateUpdate(
   { resource, view, subresource, isAction }: Target,
   object: AnyObject,
   old: AnyObject,
   ctx: RequestContext,
-): void | Promise<void> {
+): void {
   if (isAction) return
   const at = refTo(object, '', resource.type)
   const rules = view ?? resource.def
   const transition = rules.transition as TransitionRule<AnyObject> | undefined
-  const found = gatherErrors(
+  const errors = gatherErrors(
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     () => transition?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, view?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
   )
-  return found instanceof Promise ? found.then(errors => refuse(resource, object, errors)) : refuse(resource, object, found)
+  refuse(resource, object, errors)
 }
 
 /** More warnings than any answer has room for. */

@@ -4,10 +4,10 @@ import type { WatchStream } from '../cache/watch-stream.ts'
 import type { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
-import { servedStream } from './forms.ts'
 import { listOptions } from './options.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
+import { servedStream } from './version-conversion.ts'
 
 /** Without a timeout of its own a watch lasts between half an hour and an hour, so that clients spread over time. */
 const SHORTEST_MS = 1800_000

@@ -1,6 +1,6 @@
 /** The rules that types declare: required, limits, enums, formats, immutability. Reports everything that is wrong, in field order. */
 import { deepEqual } from '../lib/json-value.ts'
-import { type FieldError, invalid, invalidEach, pause, type Ref, required, tooFew, tooLong, tooMany, unsupported } from './refs.ts'
+import { type FieldError, invalid, invalidEach, type Ref, required, tooFew, tooLong, tooMany, unsupported } from './refs.ts'
 import type { AnyType, Rules } from './types.ts'
 
 /** What was stored, on updates: a field that was not there before has an undefined value. */
@@ -15,11 +15,7 @@ export function* check(type: AnyType, value: any, at: Ref<any>, before?: Before)
   if (flags.immutable && before && !deepEqual(before.value ?? null, value ?? null)) yield invalid(at, 'field is immutable')
   if (value === undefined || value === null) return
   const into = at as Record<string | number, Ref<any>>
-  if (shape.kind === 'list' && hasRules(shape.item))
-    for (let i = 0; i < value.length; i++) {
-      yield* check(shape.item, value[i], into[i]!)
-      yield* pause()
-    }
+  if (shape.kind === 'list' && hasRules(shape.item)) for (let i = 0; i < value.length; i++) yield* check(shape.item, value[i], into[i]!)
   if (shape.kind === 'message')
     for (const [name, [, field]] of Object.entries(shape.fields))
       if (hasRules(field)) yield* check(field, value[name], into[name]!, before && { value: before.value?.[name] })

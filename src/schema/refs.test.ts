@@ -1,23 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { inShortestSlices } from '../lib/turns.ts'
 import { check } from './check.ts'
 import { conform } from './conform.ts'
-import {
-  entry,
-  errorsOf,
-  gatherErrors,
-  gathering,
-  invalid,
-  invalidEach,
-  PAUSE,
-  pathOf,
-  type Ref,
-  refTo,
-  targetValue,
-  withValue,
-} from './refs.ts'
+import { entry, type FieldError, gatherErrors, invalid, pathOf, type Ref, refTo, required, targetValue, withValue } from './refs.ts'
 import { atomic, bool, int32, message, string } from './types.ts'
 
 test('the path of a ref is put together from the steps that led to it', () => {
@@ -54,41 +40,34 @@ test('absent numbers and booleans are shown as zero where their type says so, th
   assert.equal(invalid(withValue(at.n, undefined), 'no').message, 'Invalid value: "": no')
 })
 
-const items = (count: number) => Array.from({ length: count }, (_, i) => (i % 10 === 3 ? '' : 'x'))
-function* rules(list: readonly string[], at: Ref<string[]>) {
-  for (const [i, item] of list.entries()) yield* invalidEach(at[i]!, item === '' ? ['must not be empty'] : [])
-}
-
-test('rules that stop wherever they can find the same, and nobody is told of the stops', async () => {
-  const list = items(100)
-  const expected = errorsOf(rules(list, refTo(list, 'l')))
-  assert.equal(expected.length, 10)
-  const sources = [() => rules(list, refTo(list, 'l')), () => undefined, () => rules(list, refTo(list, 'm'))]
-  const found = inShortestSlices(gathering(sources))
-  assert.deepEqual(found, await gatherErrors(...sources))
-  assert.deepEqual(found.slice(0, 10), expected)
-  assert.equal(found.includes(PAUSE), false)
-})
-
-test('rules that others depend on are gone through at once', () => {
-  const list = items(20)
-  let inner: unknown
-  const outer = function* () {
-    inner = errorsOf(rules(list, refTo(list, 'l')))
-    yield* []
+test('errors are gathered in order up to a bound, and rules past it are not run', () => {
+  const list = Array.from({ length: 100_000 }, () => '')
+  let ran = 0
+  function* rules(at: Ref<string[]>) {
+    for (const [i] of list.entries()) {
+      ran++
+      yield required(at[i]!)
+    }
   }
-  inShortestSlices(gathering([outer]))
-  assert.deepEqual(inner, errorsOf(rules(list, refTo(list, 'l'))))
+  const errors = gatherErrors(
+    () => [invalid(refTo('x', 'first'), 'no')],
+    () => undefined,
+    () => rules(refTo(list, 'l')),
+    () => assert.fail('there is no room for more'),
+  )
+  assert.deepEqual(errors.slice(0, 3).map(pathOfError), ['first', 'l[0]', 'l[1]'])
+  assert.ok(errors.length < 10_000)
+  assert.equal(ran, errors.length - 1)
+  const long = gatherErrors(() => [1, 2, 3, 4].map(() => invalid(refTo('x'.repeat(1 << 20), 'l'), 'no')))
+  assert.equal(long.length, 1)
 })
 
-test('what types declare is checked in the shortest slices as well', () => {
+const pathOfError = ({ field }: FieldError) => field
+
+test('what types declare is checked for every item of a list', () => {
   const type = message('T', { list: [1, atomic(message('I', { name: [1, string.required()] }))] })
   const value = { list: [{ name: 'a' }, { name: '' }, {}] }
-  const found = inShortestSlices(gathering([() => check(type, value, refTo(value))]))
-  assert.deepEqual(
-    found.map(({ field }) => field),
-    ['list[1].name', 'list[2].name'],
-  )
+  assert.deepEqual([...check(type, value, refTo(value))].map(pathOfError), ['list[1].name', 'list[2].name'])
 })
 
 test('of unknown fields the first hundred are told, as by Kubernetes', () => {

@@ -1,7 +1,6 @@
 /** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
 
 import { goQuote } from '../lib/go-text.ts'
-import { atOnce, inSlices, isSliceOver } from '../lib/turns.ts'
 import type { AnyType } from './types.ts'
 
 const TARGET = Symbol('target')
@@ -136,19 +135,13 @@ export const internal = (ref: Ref<any>, detail: string): FieldError => about('In
 /** One invalid error for each message of a text rule such as those in `lib/names.ts`. */
 export function* invalidEach(ref: Ref<any>, details: readonly string[]): Iterable<FieldError> {
   for (const detail of details) yield invalid(ref, detail)
-  if (isSliceOver()) yield PAUSE
 }
 
-/** No error: where rules may stop to let other requests have a turn. Those who look at what rules yield pass it on and do not count it. */
-export const PAUSE: FieldError = Object.freeze({ reason: 'InternalError', field: '', message: '' })
-
-/** A place to stop, for rules that can go on for long without finding anything. */
-export function* pause(): Iterable<FieldError> {
-  if (isSliceOver()) yield PAUSE
+/** Whether rules find anything. */
+export function hasErrors(errors: Iterable<FieldError>): boolean {
+  for (const _ of errors) return true
+  return false
 }
-
-/** What rules find, all at once, for other rules that depend on it. */
-export const errorsOf = (rules: Iterable<FieldError>): FieldError[] => atOnce(() => [...rules])
 
 const targetOf = (ref: Ref<any>): Target => (ref as { [TARGET]: Target })[TARGET]
 const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError => ({
@@ -178,33 +171,22 @@ function show(value: unknown): string {
   return text.replace(HTML, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** How much is said about what is wrong with one object, in characters. A hostile one can be wrong in more ways than there is room to tell. */
-const MOST_SAID = 1 << 20
+/** Bounds on what is reported about one object: a hostile one can be wrong in more ways than anyone reads. */
+const MAX_ERRORS = 4096
+const MAX_TEXT = 1 << 20
 
-/** What rules are asked for, when it is their turn. */
-export type Source = () => Iterable<FieldError> | undefined
+/** Rules, run only if those before them have left room for more errors. */
+export type ErrorSource = () => Iterable<FieldError> | undefined
 
-/**
- * What is wrong, in order, as far as there is room to tell it; rules that come after that are not asked. A promise only where
- * rules take so long that others have a turn in between.
- */
-export const gatherErrors = (...sources: readonly Source[]): FieldError[] | Promise<FieldError[]> => inSlices(gathering(sources))
-
-/** The same as work that can be stopped. */
-export function* gathering(sources: readonly Source[]): Generator<FieldError, FieldError[]> {
+/** The errors of all sources, in order, up to the bounds. */
+export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
   const errors: FieldError[] = []
   let length = 0
-  for (const source of sources) {
+  for (const source of sources)
     for (const error of source() ?? []) {
-      if (error === PAUSE) {
-        yield PAUSE
-        continue
-      }
       errors.push(error)
       length += error.field.length + error.message.length
-      if (length > MOST_SAID) return errors
+      if (errors.length === MAX_ERRORS || length > MAX_TEXT) return errors
     }
-    yield* pause()
-  }
   return errors
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NOW, openBench } from '../../test/kits/registry.ts'
 import { clusterPolicy, namespacePolicy } from '../authz/bootstrap/policy.ts'
 import { ClusterRole } from '../kinds/rbac/clusterrole.ts'
 import { ClusterRoleBinding } from '../kinds/rbac/clusterrolebinding.ts'
@@ -7,7 +8,6 @@ import { Role } from '../kinds/rbac/role.ts'
 import { RoleBinding } from '../kinds/rbac/rolebinding.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { LocalClient } from '../registry/local-client.ts'
-import { NOW, openBench } from '../registry/testing.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import { type Ensuring, ensureClusterRoles, ensureNamespaceRoles, MANAGER } from './roles.ts'
 
@@ -43,7 +43,7 @@ test('what a fresh server has is what plain creates would have stored, byte for 
       .toString()
       .replace(/"(uid|resourceVersion)":"[^"]+"/g, '"$1":""')
   for (const resource of resourcesOf(KINDS, 'k8s.io')) {
-    const all = (bench: typeof plain) => [...bench.caches.of(resource).list({ selection: { namespace: '', name: '' } }).versions]
+    const all = (bench: typeof plain) => [...bench.caches.of(resource).list({ selection: { namespace: '', name: '' } }).objects]
     const stored = all(plain)
     for (const [i, { json }] of all(seeded).entries()) assert.equal(textOf(json), textOf(stored[i]!.json))
   }

@@ -1,7 +1,7 @@
 /** What services need of their server: stocks of addresses and ports, the range they are from, and a service of its own. */
 import { Allocation } from '../allocation/allocation.ts'
 import { startServiceCIDRController } from '../controllers/servicecidr/controller.ts'
-import type { Ledger } from '../registry/ledger.ts'
+import type { Ledger } from '../registry/allocations.ts'
 import type { LocalClient } from '../registry/local-client.ts'
 import { bootstrap, ensureRange, reportRange } from './bootstrap.ts'
 import { type Config, runsController } from './config.ts'

@@ -1,6 +1,5 @@
 /** The rules of a whole schema (`x-kubernetes-validations`), compiled at first use and run on written objects. */
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { atOnce } from '../lib/turns.ts'
 import type { FieldError } from '../schema/refs.ts'
 import { type CompiledRule, compiledRules } from './compile-rules.ts'
 import { Correlation, itemsByKey, keyOf } from './correlation.ts'
@@ -19,21 +18,16 @@ export type RuleFindings = {
 const NOTHING: RuleFindings = { errors: [], warnings: [] }
 
 /**
- * What the rules of a schema find wrong with a whole object, and on an update with its change. It stops where it may: there can be
- * very many rules, and they are compiled when they are first run.
+ * What the rules of a schema find wrong with a whole object, and on an update with its change.
+ * Rules are compiled when they are first run.
  */
-export function* judgingByRules(
-  structural: Structural,
-  object: JsonObject,
-  old?: JsonObject,
-  correlation?: Correlation,
-): Generator<FieldError, RuleFindings> {
+export function judgeByRules(structural: Structural, object: JsonObject, old?: JsonObject, correlation?: Correlation): RuleFindings {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
   if (node === undefined) return NOTHING
   const runner = new RuleRunner()
   const whole = correlation ?? (old && new Correlation(structural, object, old))
   try {
-    yield* visit(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
+    visit(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
   } catch (error) {
     if (!(error instanceof RulesEnded)) throw error
   }
@@ -49,19 +43,12 @@ export function ruleJudge(): (structural: Structural, value: Json, stand: { read
     if (node === undefined) return []
     const known = runner.errors.length
     try {
-      atOnce(() => finish(visit(node, value, { path, old, correlation: undefined, above: undefined }, runner)))
+      visit(node, value, { path, old, correlation: undefined, above: undefined }, runner)
     } catch (error) {
       if (!(error instanceof RulesEnded)) throw error
       ended = true
     }
     return runner.errors.slice(known)
-  }
-}
-
-function finish<R>(work: Iterator<unknown, R>): R {
-  for (;;) {
-    const { done, value } = work.next()
-    if (done) return value
   }
 }
 
@@ -151,35 +138,35 @@ function memberOf(name: string, stated: Structural, { schema, type, root }: Spot
 /** Restricting schemas are not counted among what has rules, so they are looked into. */
 const mayHaveRules = (stated: Structural): boolean => stated.has.rules || stated.has.nestedRules
 
-function* visit(node: RuleNode, value: Json, stand: Stand, runner: RuleRunner): Generator<FieldError, void> {
+function visit(node: RuleNode, value: Json, stand: Stand, runner: RuleRunner): void {
   if (value === null) return
-  if (node.rules) yield* runner.run(node.rules, node.schema, value, stand)
+  if (node.rules) runner.run(node.rules, node.schema, value, stand)
   // What restricting schemas find is not forgiven, as their keywords are not.
-  for (const part of node.allOf) yield* visit(part, value, { ...stand, correlation: undefined }, runner)
-  if (Array.isArray(value)) yield* visitItems(node, value, stand, runner)
-  else if (isObject(value)) yield* visitMembers(node, value, stand, runner)
+  for (const part of node.allOf) visit(part, value, { ...stand, correlation: undefined }, runner)
+  if (Array.isArray(value)) visitItems(node, value, stand, runner)
+  else if (isObject(value)) visitMembers(node, value, stand, runner)
 }
 
-function* visitItems({ schema, items }: RuleNode, list: readonly Json[], stand: Stand, runner: RuleRunner): Generator<FieldError, void> {
+function visitItems({ schema, items }: RuleNode, list: readonly Json[], stand: Stand, runner: RuleRunner): void {
   if (!items) return
   const before = schema.list === 'map' && Array.isArray(stand.old) ? itemsByKey(schema, stand.old) : undefined
   for (const [i, item] of list.entries()) {
     const key = before && keyOf(schema, item)
     const old = key === undefined ? undefined : before!.get(key)
-    yield* visit(items, item, below(stand, entryOf(stand.path, i), old, stand.correlation?.index(i)), runner)
+    visit(items, item, below(stand, entryOf(stand.path, i), old, stand.correlation?.index(i)), runner)
   }
 }
 
-function* visitMembers({ values, members }: RuleNode, object: JsonObject, stand: Stand, runner: RuleRunner): Generator<FieldError, void> {
+function visitMembers({ values, members }: RuleNode, object: JsonObject, stand: Stand, runner: RuleRunner): void {
   const old = isObject(stand.old) ? stand.old : {}
   const go = (node: RuleNode, name: string, path: string) =>
     visit(node, object[name]!, memberStand(stand, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
   const names = Object.keys(object)
-  if (values) for (const name of names) yield* go(values, name, entryOf(stand.path, name))
+  if (values) for (const name of names) go(values, name, entryOf(stand.path, name))
   if (members.size > 0)
     for (const name of names) {
       const node = members.get(name)
-      if (node) yield* go(node, name, childOf(stand.path, name))
+      if (node) go(node, name, childOf(stand.path, name))
     }
 }
 

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { JsonObject } from '../lib/json-value.ts'
-import { inShortestSlices } from '../lib/turns.ts'
 import { ConformError } from '../schema/conform.ts'
 import type { FieldError } from '../schema/refs.ts'
-import { gathering } from '../schema/refs.ts'
-import { conformObject, objectErrors, validateObject } from './custom-object.ts'
+import { conformObject, validateObject } from './custom-object.ts'
 import { coerceEmbedded } from './embedded.ts'
 import { compileSchema, type JsonSchema } from './schema.ts'
 
@@ -98,22 +96,4 @@ test('a write of the status is judged by the schema of the status', () => {
   ])
   const old = { spec: 1, status: { n: 9 } }
   assert.deepEqual(validateObject(structural, { spec: 1, status: { n: 9 } }, { old, subresource: 'status' }), [])
-})
-
-test('an object is judged in the shortest slices as at once, patterns and rules included', () => {
-  const text = { type: 'string', pattern: '^[a-z]+$' }
-  const structural = compileSchema({
-    type: 'object',
-    properties: {
-      spec: {
-        type: 'object',
-        properties: { a: text, list: { type: 'array', items: { ...text, 'x-kubernetes-validations': [{ rule: 'self != "no"' }] } } },
-        additionalProperties: text,
-      },
-    },
-  } as JsonSchema)
-  for (const spec of [{ a: 'x', list: ['y', 'no'] }, { a: '1', list: ['2', 'no'], other: '3' }, {}, { list: 'x' }]) {
-    const object = { apiVersion: 'x.example/v1', kind: 'X', metadata: { name: 'n' }, spec }
-    assert.deepEqual(inShortestSlices(gathering([() => objectErrors(structural, object)])), validateObject(structural, object))
-  }
 })

@@ -1,13 +1,13 @@
 /** What a custom object goes through: its form when it is decoded or read, its defaults, and all that is asked of it when written. */
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { errorsOf, type FieldError, pause, refTo } from '../schema/refs.ts'
-import { judgingByRules } from './cel-rules.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import { type FieldError, refTo } from '../schema/refs.ts'
+import { judgeByRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
 import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { NIL_PATH } from './failure.ts'
 import { validateLists } from './list-types.ts'
 import { dropNulls, prune } from './prune.ts'
-import { memberSchema, type Structural } from './schema.ts'
+import type { Structural } from './schema.ts'
 import { validateValue } from './validate.ts'
 
 /**
@@ -35,10 +35,11 @@ export type ObjectChecks = {
 }
 
 /** All that is wrong with a written custom object, in the order in which Kubernetes tells it. Its own metadata is left to the caller. */
-export const validateObject = (structural: Structural, object: JsonObject, checks: ObjectChecks = {}): FieldError[] =>
-  errorsOf(objectErrors(structural, object, checks))
+export const validateObject = (structural: Structural, object: JsonObject, checks: ObjectChecks = {}): FieldError[] => [
+  ...objectErrors(structural, object, checks),
+]
 
-/** The same, stopping where it may. */
+/** The same, rule by rule. */
 export function* objectErrors(
   structural: Structural,
   object: JsonObject,
@@ -47,7 +48,6 @@ export function* objectErrors(
   const correlation = old && new Correlation(structural, object, old)
   const root = refTo<JsonObject>(object)
   const isStatus = subresource === 'status'
-  yield* preparePatterns(structural, object)
   const errors = [
     ...(isStatus ? statusErrors(structural, object, correlation) : validateValue(structural, object, root, correlation)),
     ...also,
@@ -57,23 +57,9 @@ export function* objectErrors(
   yield* errors
   if (!structural.has.rules) return
   if (errors.some(error => BLOCKING.has(error.reason))) return yield RULES_BLOCKED
-  yield* pause()
-  const found = yield* judgingByRules(structural, object, old, correlation)
+  const found = judgeByRules(structural, object, old, correlation)
   if (warn) for (const warning of found.warnings) warn(warning)
   yield* found.errors
-}
-
-/** Compiles the patterns that values are about to meet: each takes long, and there can be one for every field. */
-function* preparePatterns(schema: Structural, value: Json): Iterable<FieldError> {
-  if (typeof value === 'string') {
-    if (schema.limits.pattern?.prepare()) yield* pause()
-  } else if (Array.isArray(value)) {
-    if (schema.items) for (const item of value) yield* preparePatterns(schema.items, item)
-  } else if (isObject(value))
-    for (const key of Object.keys(value)) {
-      const member = memberSchema(schema, key)
-      if (member) yield* preparePatterns(member, value[key]!)
-    }
 }
 
 function statusErrors(structural: Structural, object: JsonObject, correlation: Correlation | undefined): FieldError[] {

@@ -3,7 +3,6 @@
 import { compareText, goJson, goQuote } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { isDNS1035Label, nameIsPathSegment } from '../lib/names.ts'
-import { atOnce } from '../lib/turns.ts'
 import { ConformError, conform } from '../schema/conform.ts'
 import { validateObjectMeta } from '../schema/meta-rules.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
@@ -97,7 +96,7 @@ const refusal = (path: string, value: Json, why: string) =>
 
 /** What is wrong with the envelopes of the objects within a value; the same is asked of them on creates and updates. */
 export function validateEmbedded(structural: Structural, value: Json, at: Ref<any>): FieldError[] {
-  return structural.has.embedded ? atOnce(() => bounded(envelopeFaults(structural, value, pathOf(at)))) : []
+  return structural.has.embedded ? bounded(envelopeFaults(structural, value, pathOf(at))) : []
 }
 
 function* envelopeFaults(schema: Structural | undefined, value: Json, path: string): Generator<FieldError> {

@@ -5,8 +5,6 @@ export type Pattern = {
   readonly source: string
   /** Whether the text matches; what is wrong with the pattern itself where it is none. */
   matches(text: string): boolean | { readonly fault: string }
-  /** Compiles it, unless that was done before; whether it had to be. */
-  prepare(): boolean
   /** How many steps that may take. */
   stepsFor(text: string): number
 }
@@ -19,11 +17,6 @@ export function patternOf(source: string): Pattern {
     matches(text) {
       compiled ??= compile(source)
       return 'fault' in compiled ? compiled : compiled.test(text)
-    },
-    prepare() {
-      const isNew = compiled === undefined
-      compiled ??= compile(source)
-      return isNew
     },
     stepsFor(text) {
       compiled ??= compile(source)

@@ -4,7 +4,7 @@ import { type Bindings, CelCancellation, type Program } from '../cel/runtime/pro
 import { CelFault, CelOptional, type CelValue, optionalNone } from '../cel/runtime/values.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
-import { type FieldError, type FieldReason, pause } from '../schema/refs.ts'
+import type { FieldError, FieldReason } from '../schema/refs.ts'
 import type { CompiledRule } from './compile-rules.ts'
 import type { Correlation } from './correlation.ts'
 import { MAX_LENGTH, NIL_PATH, showValue } from './failure.ts'
@@ -43,8 +43,8 @@ export class RuleRunner {
     this.errors.push(error)
   }
 
-  /** Runs the rules of a schema on a value that is not null, stopping where it may. Throws RulesEnded after the error that tells why. */
-  *run(rules: Iterable<CompiledRule>, schema: Structural, value: Json, stand: Stand): Iterable<FieldError> {
+  /** Runs the rules of a schema on a value that is not null. Throws RulesEnded after the error that tells why. */
+  run(rules: Iterable<CompiledRule>, schema: Structural, value: Json, stand: Stand): void {
     const type = schema.source.type ?? ''
     const fail = (why: string) => this.#tell(invalid(stand.path, goQuote(type), why))
     if (this.#budget <= 0) {
@@ -55,7 +55,6 @@ export class RuleRunner {
     const bindings = (optional: boolean): Bindings =>
       bindingsOf(shape.read(value), stand.old === null ? undefined : shape.read(stand.old), optional)
     for (const compiled of rules) {
-      yield* pause()
       const { rule, condition } = compiled
       if (condition === undefined) continue
       if ('problem' in condition) {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { type Bench, openBench } from '../../../test/kits/registry.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { LocalClient } from '../../registry/local-client.ts'
-import { type Bench, openBench } from '../../registry/testing.ts'
 import { type Resource, resourcesOf } from '../../schema/resource.ts'
 import { type GarbageCollector, type GarbageCollectorParts, startGarbageCollector } from './controller.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openServiceBench, type ServiceBench } from '../../allocation/testing.ts'
+import { openServiceBench, type ServiceBench } from '../../../test/kits/services.ts'
 import { IPAddress } from '../../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
 import { resourceOf } from '../../schema/resource.ts'

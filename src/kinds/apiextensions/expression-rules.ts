@@ -1,5 +1,5 @@
 /** Rules on the expressions of schemas: they compile, give what they should, and are cheap enough for as many values as there can be. */
-import { type FieldError, forbidden, internal, invalid, pathOf, pause, type Ref, refTo, withValue } from '../../schema/refs.ts'
+import { type FieldError, forbidden, internal, invalid, pathOf, type Ref, refTo, withValue } from '../../schema/refs.ts'
 import { type AgeOf, type CompiledRule, compiledRules, mostValuesOf } from '../../structural/compile-rules.ts'
 import { costMessage, type ExpressionScope, MAX_EXPRESSION_COST, MAX_SCHEMA_COST, timesAtMost } from './expression-scope.ts'
 import { internalRule } from './internal-form.ts'
@@ -27,7 +27,6 @@ export function* validateExpressions(schema: Schema, at: Ref<Schema>, looking: L
     yield* validateCondition(rule, there[i]!, { ...looking, values })
     yield* validateMessage(rule, there[i]!, looking)
     yield* validateOldSelf(rule, there[i]!, looking)
-    yield* pause()
     i++
   }
 }

@@ -1,17 +1,5 @@
 /** Rules on the schemas of custom kinds: what may be said in them, at the top, in metadata and elsewhere. */
-import {
-  entry,
-  type FieldError,
-  forbidden,
-  invalid,
-  PAUSE,
-  pathOf,
-  pause,
-  type Ref,
-  required,
-  unsupported,
-  withValue,
-} from '../../schema/refs.ts'
+import { entry, type FieldError, forbidden, invalid, pathOf, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { faultOfPath } from '../../structural/field-path.ts'
 import { validateDefaults } from './default-rules.ts'
 import { validateExpressions, validateTotalCost } from './expression-rules.ts'
@@ -21,7 +9,7 @@ import type { ExpressionRule, Schema } from './json-schema.ts'
 import { hasTopology, validateMapListKeys, validateTopology } from './list-rules.ts'
 import { eachSchema } from './schema-walk.ts'
 import type { Strictness } from './strictness.ts'
-import { structuralErrors, structuralFault } from './structural-rules.ts'
+import { structuralFault, validateStructural } from './structural-rules.ts'
 
 /** Rules on the schema of a version, or of all of them. */
 export function* validateRootSchema(
@@ -32,15 +20,10 @@ export function* validateRootSchema(
   const errors: FieldError[] = []
   if (hasStatus) append(errors, validateWithStatus(schema, at))
   if (schema.nullable) errors.push(forbidden(at.nullable, 'nullable cannot be true at the root'))
-  const { problems, fault, scope } = yield* structure(schema, at, strict)
+  const { problems, fault, scope } = structure(schema, at, strict)
   append(errors, problems)
   const found: Found = { schema: [], expressions: [] }
-  yield* validateSchema(
-    schema,
-    at,
-    { strict, scope, isRoot: true, forbidsDefaults: undefined, inMetadata: false, uncorrelated: undefined },
-    found,
-  )
+  validateSchema(schema, at, { strict, scope, isRoot: true, forbidsDefaults: undefined, inMetadata: false, uncorrelated: undefined }, found)
   append(errors, found.schema)
   append(errors, found.expressions)
   // What keeps a schema from being read has usually been told in other words by now.
@@ -52,11 +35,11 @@ export function* validateRootSchema(
 type Outline = { readonly problems: FieldError[]; readonly fault?: string; readonly scope?: ExpressionScope }
 
 /** Whether the schema is structural and its defaults are valid: expressions are looked at only then. */
-function* structure(schema: Schema, at: Ref<Schema>, strict: Strictness): Generator<FieldError, Outline> {
+function structure(schema: Schema, at: Ref<Schema>, strict: Strictness): Outline {
   if (!strict.structural) return { problems: [] }
   const fault = structuralFault(schema)
   if (fault !== undefined) return { problems: [], fault }
-  const problems = yield* structuralErrors(schema, at)
+  const problems = validateStructural(schema, at)
   if (problems.length === 0) append(problems, validateDefaults(schema, at, strict.prunedDefaults))
   return problems.length > 0 || !hasRules(schema) ? { problems } : { problems, scope: rootScope(schema) }
 }
@@ -124,13 +107,13 @@ type Place = {
 /** What is wrong with a schema, and what is wrong with the expressions in it. */
 type Found = { readonly schema: FieldError[]; readonly expressions: FieldError[] }
 
-/** Adds to what was found elsewhere, and stops where it may. */
-function* validateSchema(schema: Schema, at: Ref<Schema>, place: Place, found: Found): Iterable<FieldError> {
+/** Adds to what was found elsewhere. */
+function validateSchema(schema: Schema, at: Ref<Schema>, place: Place, found: Found): void {
   const { strict, scope, uncorrelated } = place
   const before = found.schema.length
   append(found.schema, validateKeywords(schema, at, place))
   if (PARTS.some(name => schema[name] !== undefined))
-    for (const [part, there, inside] of partsOf(schema, at, place)) yield* validateSchema(part, there, inside, found)
+    for (const [part, there, inside] of partsOf(schema, at, place)) validateSchema(part, there, inside, found)
   if (hasTopology(schema)) append(found.schema, validateTopology(schema, at, strict))
   if (strict.mapListKeys && schema['x-kubernetes-list-type']) append(found.schema, validateMapListKeys(schema, at))
   const rules = schema['x-kubernetes-validations'] ?? []
@@ -139,16 +122,12 @@ function* validateSchema(schema: Schema, at: Ref<Schema>, place: Place, found: F
     append(found.schema, validateRule(rule, at['x-kubernetes-validations'][i]!, isReadable ? schema : undefined))
   // An expression about something that is wrong itself would only be told what its author cannot change in it.
   const isSound = found.schema.length === before
-  if (rules.length > 0 && isSound && scope)
-    for (const error of validateExpressions(schema, at, { scope, strict, uncorrelated }))
-      if (error === PAUSE) yield PAUSE
-      else found.expressions.push(error)
-  yield* pause()
+  if (rules.length > 0 && isSound && scope) append(found.expressions, validateExpressions(schema, at, { scope, strict, uncorrelated }))
 }
 
 /** There may be more errors than a call may have arguments. */
 function append(errors: FieldError[], more: Iterable<FieldError>): void {
-  for (const error of more) if (error !== PAUSE) errors.push(error)
+  for (const error of more) errors.push(error)
 }
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']

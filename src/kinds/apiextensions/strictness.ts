@@ -1,6 +1,6 @@
 /** How strictly a definition is looked at: what a stored one already does wrong, its next version may do as well. */
 import { deepEqual } from '../../lib/json-value.ts'
-import { errorsOf, type Ref, refTo } from '../../schema/refs.ts'
+import { hasErrors, type Ref, refTo } from '../../schema/refs.ts'
 import { isAcceptedReviewVersion, validateCABundle } from './conversion-rules.ts'
 import { hasUnprunedDefaults } from './default-rules.ts'
 import type { Spec, Status, Validation } from './definition-shapes.ts'
@@ -83,11 +83,11 @@ export const isConditionTrue = ({ conditions }: Status, type: string): boolean =
 
 const TYPES: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object'])
 
-const hasUnfitKeys = (schema: Schema) => errorsOf(validateMapListKeys(schema, refTo(schema) as Ref<Schema>)).length > 0
+const hasUnfitKeys = (schema: Schema) => hasErrors(validateMapListKeys(schema, refTo(schema) as Ref<Schema>))
 
 function isReadable({ conversion }: Spec): boolean {
   const caBundle = conversion?.webhook?.clientConfig?.caBundle ?? ''
-  return caBundle === '' || errorsOf(validateCABundle(caBundle, refTo(caBundle))).length === 0
+  return caBundle === '' || !hasErrors(validateCABundle(caBundle, refTo(caBundle)))
 }
 
 function expressionsOf(spec: Spec): StoredExpressions {

@@ -6,8 +6,7 @@
 import { compareText } from '../../lib/go-text.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { linearRegex } from '../../lib/linear-regex.ts'
-import { atOnce } from '../../lib/turns.ts'
-import { entry, type FieldError, forbidden, invalid, PAUSE, pathOf, pause, type Ref, refTo, required } from '../../schema/refs.ts'
+import { entry, type FieldError, forbidden, gatherErrors, invalid, pathOf, type Ref, refTo, required } from '../../schema/refs.ts'
 import type { Schema } from './json-schema.ts'
 import { itemSchema } from './schema-walk.ts'
 
@@ -48,21 +47,16 @@ export function isStructural(schema: Schema): boolean {
   return structuralFault(schema) === undefined && validateStructural(schema, refTo(schema) as Ref<Schema>).length === 0
 }
 
-/** What keeps a schema from being structural, in the order of the texts. The schema must be one without `structuralFault`. */
+/** What keeps a schema from being structural, sorted by text. The schema must be one without `structuralFault`. */
 export function validateStructural(schema: Schema, at: Ref<Schema>): FieldError[] {
-  const { done, value } = atOnce(() => structuralErrors(schema, at).next())
-  if (!done) throw new Error('the rules stopped though nobody asked them to')
-  return value
-}
-
-/** The same as work that can be stopped: patterns take long to compile. */
-export function* structuralErrors(schema: Schema, at: Ref<Schema>): Generator<FieldError, FieldError[]> {
-  const errors: FieldError[] = []
-  for (const error of validateInvariants(schema, at, 'root'))
-    if (error === PAUSE) yield PAUSE
-    else errors.push(error)
-  for (const error of validateCompleteness(schema, schema, pathOf(at), pathOf(at))) errors.push(error)
-  return errors.sort((a, b) => compareText(`${a.field}: ${a.message}`, `${b.field}: ${b.message}`))
+  const errors = gatherErrors(
+    () => validateInvariants(schema, at),
+    () => validateCompleteness(schema, at),
+  )
+  return errors
+    .map(error => ({ error, text: `${error.field}: ${error.message}` }))
+    .sort((a, b) => compareText(a.text, b.text))
+    .map(({ error }) => error)
 }
 
 /** Where a schema stands: at the top, as items of a list, or as a member. */
@@ -74,17 +68,47 @@ const NO_TYPE: Readonly<Record<Level, string>> = {
   field: 'must not be empty for specified object fields',
 }
 
-function* validateInvariants(schema: Schema, at: Ref<Schema>, level: Level): Iterable<FieldError> {
-  const { type = '', properties = {}, additionalProperties } = schema
+/** A schema that describes values at some level, or only restricts what others describe. */
+type Part = { readonly schema: Schema; readonly at: Ref<Schema>; readonly level: Level | 'restriction'; readonly skips: Skips }
+
+/** Rules on every schema by itself. Schemas nest deeper than calls may, and errors are sorted later: the order of the walk is free. */
+function* validateInvariants(root: Schema, at: Ref<Schema>): Iterable<FieldError> {
+  const open: Part[] = [described(root, at, 'root')]
+  for (let part = open.pop(); part; part = open.pop()) {
+    for (const inner of partsOf(part)) open.push(inner)
+    yield* part.level === 'restriction' ? validateRestriction(part.schema, part.at) : validateDescribed(part.schema, part.at, part.level)
+  }
+}
+
+const described = (schema: Schema, at: Ref<Schema>, level: Level): Part => ({
+  schema,
+  at,
+  level,
+  skips: { first: isIntOrString(schema), firstOfAll: isIntOrString(schema.allOf?.[0]) },
+})
+const restriction = (schema: Schema, at: Ref<Schema>, skips: Skips = {}): Part => ({ schema, at, level: 'restriction', skips })
+
+function* partsOf({ schema, at, level, skips }: Part): Iterable<Part> {
+  const { properties = {}, additionalProperties, anyOf = [], allOf = [], oneOf = [], not } = schema
   const items = itemSchema(schema)
-  if (type === 'array' && !items) yield required(at.items, 'must be specified')
-  if (items) yield* validateInvariants(items, at.items as Ref<Schema>, 'item')
-  for (const [name, member] of Object.entries(properties)) yield* validateInvariants(member, entry(at.properties, name), 'field')
-  if (additionalProperties !== undefined && level === 'root') yield forbidden(at.additionalProperties, 'must not be used at the root')
-  if (typeof additionalProperties === 'object')
-    yield* validateInvariants(additionalProperties, at.additionalProperties as Ref<Schema>, 'field')
+  const inside = (part: Schema, there: Ref<Schema>, as: Level) =>
+    level === 'restriction' ? restriction(part, there) : described(part, there, as)
+  if (items) yield inside(items, at.items as Ref<Schema>, 'item')
+  for (const [name, member] of Object.entries(properties)) yield inside(member, entry(at.properties, name), 'field')
+  if (typeof additionalProperties === 'object' && level !== 'restriction')
+    yield described(additionalProperties, at.additionalProperties as Ref<Schema>, 'field')
+  if (!skips.first) for (const [i, part] of anyOf.entries()) yield restriction(part, at.anyOf[i]!)
+  for (const [i, part] of allOf.entries()) yield restriction(part, at.allOf[i]!, { first: i === 0 && skips.firstOfAll === true })
+  for (const [i, part] of oneOf.entries()) yield restriction(part, at.oneOf[i]!)
+  if (not) yield restriction(not, at.not)
+}
+
+function* validateDescribed(schema: Schema, at: Ref<Schema>, level: Level): Iterable<FieldError> {
+  if (schema.type === 'array' && !itemSchema(schema)) yield required(at.items, 'must be specified')
+  if (schema.additionalProperties !== undefined && level === 'root')
+    yield forbidden(at.additionalProperties, 'must not be used at the root')
   if (schema['x-kubernetes-int-or-string']) yield* validateExtensions(schema, at)
-  yield* validateRestrictions(schema, at, { first: isIntOrString(schema), firstOfAll: isIntOrString(schema.allOf?.[0]) })
+  yield* validatePattern(schema, at)
   yield* validateType(schema, at, level)
   if (level === 'root' || schema['x-kubernetes-embedded-resource']) yield* validateEnvelope(schema, at, level)
 }
@@ -142,18 +166,12 @@ function isIntOrString(schema: Schema | undefined): boolean {
 
 const isJust = (schema: Schema, type: string) => schema.type === type && Object.keys(schema).length === 1
 
+/** `first` leaves out the anyOf of a schema, `firstOfAll` that of its first allOf. */
 type Skips = { readonly first?: boolean; readonly firstOfAll?: boolean }
 
-/** Rules on what only restricts values: `first` leaves out the anyOf, `firstOfAll` that of the first allOf. */
-function* validateRestrictions(schema: Schema, at: Ref<Schema>, { first, firstOfAll }: Skips = {}): Iterable<FieldError> {
-  const { anyOf = [], allOf = [], oneOf = [], not, pattern = '' } = schema
-  if (!first) for (const [i, part] of anyOf.entries()) yield* validateNested(part, at.anyOf[i]!)
-  for (const [i, part] of allOf.entries()) yield* validateNested(part, at.allOf[i]!, { first: i === 0 && firstOfAll === true })
-  for (const [i, part] of oneOf.entries()) yield* validateNested(part, at.oneOf[i]!)
-  if (not) yield* validateNested(not, at.not)
+function* validatePattern({ pattern = '' }: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const fault = pattern === '' ? undefined : patternFault(pattern)
   if (fault !== undefined) yield invalid(at.pattern, `must be a valid regular expression, but isn't: ${fault}`)
-  yield* pause()
 }
 
 function patternFault(pattern: string): string | undefined {
@@ -180,12 +198,9 @@ const NOT_NESTED = [
   ['x-kubernetes-validations', 'empty'],
 ] as const
 
-function* validateNested(schema: Schema, at: Ref<Schema>, skips: Skips = {}): Iterable<FieldError> {
+function* validateRestriction(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const { properties = {}, additionalProperties, type } = schema
-  const items = itemSchema(schema)
-  yield* validateRestrictions(schema, at, skips)
-  if (items) yield* validateNested(items, at.items as Ref<Schema>)
-  for (const [name, member] of Object.entries(properties)) yield* validateNested(member, entry(at.properties, name))
+  yield* validatePattern(schema, at)
   if (type) yield forbidden(at.type, 'must be empty to be structural')
   // Saying that there are no further members restricts nothing that is described.
   if (additionalProperties !== undefined && additionalProperties !== false)
@@ -194,26 +209,35 @@ function* validateNested(schema: Schema, at: Ref<Schema>, skips: Skips = {}): It
   if (Object.hasOwn(properties, 'metadata')) yield forbidden(entry(at.properties, 'metadata'), 'must not be specified in a nested context')
 }
 
-/** Everything that is restricted must be described: `restricting` says where, beside the schema that describes it. */
-function* validateCompleteness(restricting: Schema, described: Schema | undefined, at: string, from: string): Iterable<FieldError> {
-  if (!described) return yield required(refTo(undefined, at), `because it is defined in ${from}`)
-  const { not, allOf = [], anyOf = [], oneOf = [] } = restricting
-  if (not) yield* validateParts(not, described, at, `${from}.not`)
-  for (const [name, parts] of Object.entries({ allOf, anyOf, oneOf }))
-    for (const [i, part] of parts.entries()) yield* validateParts(part, described, at, `${from}.${name}[${i}]`)
-}
+/** A schema that restricts, and the one that describes the same values; with the field paths of both. */
+type Pair = { readonly restricting: Schema; readonly described: Schema | undefined; readonly at: Ref<Schema>; readonly from: Ref<Schema> }
 
-function* validateParts(restricting: Schema, described: Schema, at: string, from: string): Iterable<FieldError> {
-  yield* validateCompleteness(restricting, described, at, from)
-  const items = itemSchema(restricting)
-  if (items) yield* validatePart(items, itemSchema(described), `${at}.items`, `${from}.items`)
-  for (const [name, member] of Object.entries(restricting.properties ?? {})) {
-    const into = `properties[${name}]`
-    yield* validatePart(member, getOwn(described.properties ?? {}, name), `${at}.${into}`, `${from}.${into}`)
+/** Everything that is restricted must be described. */
+function* validateCompleteness(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
+  const open: Pair[] = [...restrictionsOf({ restricting: schema, described: schema, at, from: at })]
+  for (let pair = open.pop(); pair; pair = open.pop()) {
+    const { restricting, described, at, from } = pair
+    if (!described) {
+      yield required(at, `because it is defined in ${pathOf(from)}`)
+      continue
+    }
+    const items = itemSchema(restricting)
+    if (items)
+      open.push({ restricting: items, described: itemSchema(described), at: at.items as Ref<Schema>, from: from.items as Ref<Schema> })
+    for (const [name, member] of Object.entries(restricting.properties ?? {}))
+      open.push({
+        restricting: member,
+        described: getOwn(described.properties ?? {}, name),
+        at: entry(at.properties, name),
+        from: entry(from.properties, name),
+      })
+    for (const restriction of restrictionsOf(pair)) open.push(restriction)
   }
 }
 
-function validatePart(restricting: Schema, described: Schema | undefined, at: string, from: string): Iterable<FieldError> {
-  if (!described) return [required(refTo(undefined, at), `because it is defined in ${from}`)]
-  return validateParts(restricting, described, at, from)
+/** The schemas that restrict the same values as this one. */
+function* restrictionsOf({ restricting: { not, ...of }, described, at, from }: Pair): Iterable<Pair> {
+  if (not) yield { restricting: not, described, at, from: from.not }
+  for (const name of ['allOf', 'anyOf', 'oneOf'] as const)
+    for (const [i, part] of (of[name] ?? []).entries()) yield { restricting: part, described, at, from: from[name][i]! }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openBench } from '../../registry/testing.ts'
+import { openBench } from '../../../test/kits/registry.ts'
 import type { Access, TokenClaims } from '../../schema/access.ts'
 import { Node } from '../core/node.ts'
 import { Pod } from '../core/pod.ts'

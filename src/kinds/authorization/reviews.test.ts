@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openBench } from '../../registry/testing.ts'
+import { openBench } from '../../../test/kits/registry.ts'
 import type { Access, Attributes, Decision } from '../../schema/access.ts'
 import type { User } from '../../schema/kind.ts'
 import { LocalSubjectAccessReview } from './localsubjectaccessreview.ts'

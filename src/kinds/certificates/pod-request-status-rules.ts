@@ -4,18 +4,7 @@ import { DerError } from '../../lib/der-reader.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { pemBlocks } from '../../lib/pem.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
-import {
-  errorsOf,
-  type FieldError,
-  invalid,
-  invalidUnshown,
-  type Ref,
-  refTo,
-  required,
-  tooLong,
-  unsupported,
-  withValue,
-} from '../../schema/refs.ts'
+import { type FieldError, invalid, invalidUnshown, type Ref, refTo, required, tooLong, unsupported, withValue } from '../../schema/refs.ts'
 import { type Condition, validateConditions } from '../shapes/meta.ts'
 import { readStub } from './pod-request-rules.ts'
 import type { PodCertificateRequestSpec, PodCertificateRequestStatus } from './podcertificaterequest.ts'
@@ -42,7 +31,7 @@ export function* validatePodRequestStatus(
   at: Ref<PodCertificateRequestStatus>,
   { old, spec, now }: PodRequestChange,
 ): Iterable<FieldError> {
-  const wrong = [...errorsOf(validateEnds(status.conditions ?? [])), ...errorsOf(validateConditions(status.conditions, at.conditions))]
+  const wrong = [...validateEnds(status.conditions ?? []), ...validateConditions(status.conditions, at.conditions)]
   if (wrong.length > 0) return yield* wrong
   const unchanged = deepEqual(status, old)
   if (endOf(old)) {
@@ -99,7 +88,7 @@ function* validateIssue(
   if (leaf.label !== 'CERTIFICATE') yield [invalid(chain, 'issued certificate chain must consist entirely of CERTIFICATE PEM blocks')]
   const certificate = certificateIn(leaf.bytes)
   if (!certificate) return yield [invalid(chain, 'leaf certificate does not parse as valid X.509')]
-  const names = errorsOf(validateNames(certificate, at.certificateChain))
+  const names = [...validateNames(certificate, at.certificateChain)]
   const wanted = readStub(spec.stubPKCS10Request)?.publicKeyInfo
   if (!wanted?.equals(certificate.publicKeyInfo))
     yield [...names, invalid(chain, 'leaf certificate was not issued to the requested public key')]

@@ -1,9 +1,9 @@
 /** Rules on what controllers report of claims. */
 import { isQualifiedName } from '../../lib/names.ts'
-import { entry, errorsOf, type FieldError, invalidEach, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
-import { validateBasicAmount } from '../shapes/persistent-volume-rules.ts'
-import { isNativeResource, validateResourceQuantity } from '../shapes/pod/resource-rules.ts'
-import { validateHealthConditions, validateReasons } from '../shapes/pod/volume-health-rules.ts'
+import { entry, type FieldError, invalidEach, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
+import { validateBasicAmount } from '../shapes/persistent-volume/volume-rules.ts'
+import { isNativeResource, validateResourceQuantity } from '../shapes/pod/resources/resource-rules.ts'
+import { validateHealthConditions, validateReasons } from '../shapes/pod/status/volume-health-rules.ts'
 import type { Claim } from './claim-change-rules.ts'
 
 const RESIZES = [
@@ -31,12 +31,12 @@ export function* validateClaimStatus({ spec, status }: Claim, { status: at }: Re
 
 function* validateAllocated(amounts: Record<string, string>, at: Ref<Record<string, string>>): Iterable<FieldError> {
   for (const [name, amount] of Object.entries(amounts)) {
-    const misnamed = errorsOf(validateResourceKey(name, withValue(at, name)))
+    const misnamed = [...validateResourceKey(name, withValue(at, name))]
     if (misnamed.length > 0) {
       yield* misnamed
       continue
     }
-    const negative = errorsOf(validateBasicAmount(amount, entry(at, name)))
+    const negative = [...validateBasicAmount(amount, entry(at, name))]
     yield* negative.length > 0 ? negative : validateResourceQuantity('storage', amount, entry(at, name))
   }
 }

@@ -2,12 +2,12 @@
 import { getOwn } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type RequestContext } from '../../schema/kind.ts'
-import { errorsOf, refTo } from '../../schema/refs.ts'
+import { hasErrors, refTo } from '../../schema/refs.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
-import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume-claim.ts'
-import { PersistentVolumeClaimStatus } from '../shapes/persistent-volume-claim-status.ts'
-import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/pod/persistent-volume-claim-rules.ts'
-import { warnAboutClaim } from '../shapes/pod/volume-warnings.ts'
+import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim.ts'
+import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
+import { PersistentVolumeClaimStatus } from '../shapes/persistent-volume/claim-status.ts'
+import { warnAboutClaim } from '../shapes/pod/volumes/volume-warnings.ts'
 import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
 import { validateClaimChange } from './claim-change-rules.ts'
 import { validateClaimStatus } from './claim-status-rules.ts'
@@ -64,7 +64,7 @@ function forgivenIn(old: PersistentVolumeClaimSpec | undefined): ClaimOptions {
 }
 
 const hasInvalidSelector = ({ selector }: PersistentVolumeClaimSpec): boolean =>
-  selector !== undefined && errorsOf(validateLabelSelector(selector, refTo(selector))).length > 0
+  selector !== undefined && hasErrors(validateLabelSelector(selector, refTo(selector)))
 
 /** Claims name what fills them twice: in a field that knows few kinds, and in one that knows all. Either is made from the other. */
 function settleSources(

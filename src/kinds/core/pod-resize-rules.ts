@@ -2,18 +2,18 @@
 
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import type { RequestContext } from '../../schema/kind.ts'
-import { type FieldError, forbidden, invalid, PAUSE, type Ref, withValue } from '../../schema/refs.ts'
+import { type FieldError, forbidden, invalid, type Ref, withValue } from '../../schema/refs.ts'
+import { meansTheSame } from '../shapes/compare.ts'
+import { nowhere, RESOURCE_REQUIREMENTS_FORM, shownAs } from '../shapes/error-values.ts'
 import { annotationOf, MIRROR_ANNOTATION } from '../shapes/pod/annotation-rules.ts'
-import { coverageFault } from '../shapes/pod/claim-coverage-rules.ts'
-import { Container } from '../shapes/pod/container.ts'
-import { isSidecar } from '../shapes/pod/containers.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
-import { nowhere, RESOURCE_REQUIREMENTS_FORM, shownAs } from '../shapes/pod/error-shape-rules.ts'
-import type { PodOptions } from '../shapes/pod/options-rules.ts'
-import { qosClassOf } from '../shapes/pod/qos.ts'
-import { ResourceRequirements } from '../shapes/pod/resources.ts'
+import { Container } from '../shapes/pod/containers/container.ts'
+import { isSidecar } from '../shapes/pod/containers/containers.ts'
+import type { PodOptions } from '../shapes/pod/options.ts'
+import { coverageFault } from '../shapes/pod/resources/claim-coverage-rules.ts'
+import { qosClassOf } from '../shapes/pod/resources/qos.ts'
+import { ResourceRequirements } from '../shapes/pod/resources/resources.ts'
 import { PodSpec } from '../shapes/pod/spec.ts'
-import { Volume } from '../shapes/pod/volumes.ts'
+import { Volume } from '../shapes/pod/volumes/volumes.ts'
 import type { PodObject } from './pod-preparation.ts'
 import { optionsOfPod, validateContent } from './pod-rules.ts'
 
@@ -30,7 +30,7 @@ export function* validatePodResize(
   if (old.spec.os?.name === 'windows') return yield forbidden(nowhere, 'windows pods cannot be resized')
   let faults = 0
   for (const error of validateResizable(pod, at, { old, options: optionsOfPod(pod, ctx), gate: ctx.gate })) {
-    if (error !== PAUSE) faults++
+    faults++
     yield error
   }
   if (faults > 0) return
@@ -63,7 +63,7 @@ function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options, 
   }
   let ordered = true
   for (const error of validateOrder(pod.spec, old.spec, at.spec)) {
-    if (error !== PAUSE) ordered = false
+    ordered = false
     yield error
   }
   if (!ordered) return

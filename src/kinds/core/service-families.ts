@@ -1,7 +1,7 @@
 /** Which address families a Service gets: what it asks for, what its addresses say, what the server has. */
 import { parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { errorsOf, type FieldError, invalid, type Ref, withValue } from '../../schema/refs.ts'
+import { type FieldError, invalid, type Ref, withValue } from '../../schema/refs.ts'
 import { validateClusterIPs } from './service-rules.ts'
 import { hasAddresses, isHeadless, type ServiceSpec } from './service-shapes.ts'
 
@@ -19,7 +19,7 @@ export function* settleFamilies(
 ): Iterable<FieldError> {
   if (spec.type === 'ExternalName' || isSettled(spec, old)) return
   spec.ipFamilyPolicy ??= old?.ipFamilyPolicy ?? (isOpen(spec) ? 'RequireDualStack' : 'SingleStack')
-  const malformed = errorsOf(validateClusterIPs(spec, at, old))
+  const malformed = [...validateClusterIPs(spec, at, old)]
   if (malformed.length > 0) return yield* malformed
   const contradictions = [...checkPolicy(spec, old, at), ...inferFamilies(spec, at, families)]
   if (contradictions.length > 0) return yield* contradictions
@@ -29,7 +29,7 @@ export function* settleFamilies(
     addFamilies(spec, families, isDual)
     return
   }
-  const lacking = errorsOf(checkFamilies(spec, at, families))
+  const lacking = [...checkFamilies(spec, at, families)]
   if (lacking.length > 0) return yield* lacking
   addFamilies(spec, families, isDual && families.length === 2)
 }

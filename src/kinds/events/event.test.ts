@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Bench, openBench } from '../../registry/testing.ts'
+import { type Bench, openBench } from '../../../test/kits/registry.ts'
 import { Event as CoreEvent } from '../core/event.ts'
 import { Event } from './event.ts'
 

@@ -4,9 +4,9 @@ import { isValidPortName, isValidPortNum } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import {
-  errorsOf,
   type FieldError,
   forbidden,
+  hasErrors,
   invalid,
   invalidEach,
   pathOf,
@@ -71,8 +71,7 @@ export const NetworkPolicy = defineKind({
   },
   *validate({ spec }, { spec: at }, { old }) {
     const leniency: Leniency = {
-      allowInvalidValues:
-        old !== undefined && errorsOf(validateLabelSelector(old.spec.podSelector, refTo(old.spec.podSelector))).length > 0,
+      allowInvalidValues: old !== undefined && hasErrors(validateLabelSelector(old.spec.podSelector, refTo(old.spec.podSelector))),
       blocks: new Set(old ? textsOf(old.spec) : []),
     }
     yield* validateLabelSelector(spec.podSelector, at.podSelector, leniency)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Bench, openBench } from '../../registry/testing.ts'
+import { type Bench, openBench } from '../../../test/kits/registry.ts'
 import { Pod } from '../core/pod.ts'
 import { PodDisruptionBudget } from './poddisruptionbudget.ts'
 

@@ -2,10 +2,10 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { errorsOf, type FieldError, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
+import { type FieldError, hasErrors, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, int64, intOrString, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
 import { Condition, isEmptySelector, LabelSelector, validateConditions, validateLabelSelector } from '../shapes/meta.ts'
-import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { validateNonNegative } from '../shapes/text-rules.ts'
 import { validateAmount, validateAtMostWhole } from '../shapes/workload.ts'
 
 const PodDisruptionBudgetSpec = message('PodDisruptionBudgetSpec', {
@@ -80,7 +80,7 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, old: Spec | undefined): Iterab
     yield* validateAmount(amount, at[field])
     yield* validateAtMostWhole(amount, at[field])
   }
-  const allowInvalidValues = old?.selector !== undefined && errorsOf(validateLabelSelector(old.selector, refTo(old.selector))).length > 0
+  const allowInvalidValues = old?.selector !== undefined && hasErrors(validateLabelSelector(old.selector, refTo(old.selector)))
   yield* validateLabelSelector(selector, at.selector, { allowInvalidValues })
   if (policy !== undefined && policy !== 'AlwaysAllow' && policy !== 'IfHealthyBudget')
     yield unsupported(at.unhealthyPodEvictionPolicy, 'AlwaysAllow', 'IfHealthyBudget')

@@ -1,7 +1,7 @@
 /** ClusterRole permits what its rules say in the whole cluster, or in a namespace when bound there. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { errorsOf, type FieldError, invalid, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
+import { type FieldError, hasErrors, invalid, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { atomic, message, type Static } from '../../schema/types.ts'
 import { LabelSelector, labelTermsOf, validateLabelSelector } from '../shapes/meta.ts'
 import { PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
@@ -43,9 +43,7 @@ function* validateAggregation(
 ): Iterable<FieldError> {
   if (selectors.length === 0)
     yield required(at.clusterRoleSelectors, 'at least one clusterRoleSelector required if aggregationRule is non-nil')
-  const allowInvalidValues = (old?.clusterRoleSelectors ?? []).some(
-    selector => errorsOf(validateLabelSelector(selector, refTo(selector))).length > 0,
-  )
+  const allowInvalidValues = (old?.clusterRoleSelectors ?? []).some(selector => hasErrors(validateLabelSelector(selector, refTo(selector))))
   for (const [i, selector] of selectors.entries()) {
     const here = at.clusterRoleSelectors[i]!
     yield* validateLabelSelector(selector, here, { allowInvalidValues })

@@ -10,8 +10,8 @@ import {
   quantitySign,
 } from '../../lib/quantity.ts'
 import type { RequestContext } from '../../schema/kind.ts'
-import { errorsOf, type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
-import { under } from '../shapes/pod/error-shape-rules.ts'
+import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
+import { under } from '../shapes/error-values.ts'
 import { validateCodedList } from './findings.ts'
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity } from './slice-shapes.ts'
 
@@ -73,7 +73,7 @@ function* validateRange(policy: CapacityRequestPolicy, at: Ref<CapacityRequestPo
   const parts = { default: preset, min, max, step }
   const isFractional = gate('DRAFractionalCapacityRange') && Object.values(parts).some(part => part && hasFraction(part))
   if (isFractional) {
-    const unsafe = errorsOf(unsafeParts(parts, here, milliFault))
+    const unsafe = [...unsafeParts(parts, here, milliFault)]
     if (unsafe.length > 0) return yield* unsafe
   }
   if (!step) return
@@ -81,7 +81,7 @@ function* validateRange(policy: CapacityRequestPolicy, at: Ref<CapacityRequestPo
   const first = addQuantity(min, step)
   if (compareQuantity(first, capacity) > 0)
     yield invalid(here.step, `one step ${first.text} is larger than capacity value: ${capacity.text}`)
-  const unsafe = isFractional ? [] : errorsOf(unsafeParts(parts, here, integerFault))
+  const unsafe = isFractional ? [] : [...unsafeParts(parts, here, integerFault)]
   if (unsafe.length > 0) return yield* unsafe
   const amount = isFractional ? milliValue : integerValue
   for (const value of [preset, ...(max ? [max] : [])])

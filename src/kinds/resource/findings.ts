@@ -2,14 +2,14 @@
  * The order of what is found wrong. Kubernetes has some rules of this group in code and others on its types, and answers with
  * those on types last, in words of their own. A rule here says which it is; `inOrder` puts them into the order clients see.
  */
-import { duplicate, type FieldError, PAUSE, type Ref, tooMany, withValue } from '../../schema/refs.ts'
+import { duplicate, type FieldError, type Ref, tooMany, withValue } from '../../schema/refs.ts'
 
 /** A field error that may belong after all others. */
 export type Finding = FieldError & { readonly late?: true }
 
 /** Marks errors of rules that Kubernetes has on its types. */
 export function* late(errors: Iterable<FieldError>): Iterable<Finding> {
-  for (const error of errors) yield error === PAUSE ? PAUSE : { ...error, late: true }
+  for (const error of errors) yield { ...error, late: true }
 }
 
 /** What remains where Kubernetes stops checking in code but goes on checking types. */
@@ -26,10 +26,6 @@ export function* all(...parts: readonly Iterable<Finding>[]): Iterable<Finding> 
 export function* inOrder(findings: Iterable<Finding>): Iterable<FieldError> {
   const last: FieldError[] = []
   for (const finding of findings) {
-    if (finding === PAUSE) {
-      yield PAUSE
-      continue
-    }
     const { late: isLate, ...error } = finding
     if (isLate) last.push(error)
     else yield error

@@ -9,7 +9,7 @@ import {
   isQualifiedName,
   maxLengthMessage,
 } from '../../lib/names.ts'
-import { errorsOf, type FieldError, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
+import { type FieldError, hasErrors, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 import { type Finding, late } from './findings.ts'
 
 const MAX_DRIVER_LENGTH = 63
@@ -75,7 +75,7 @@ export function* validateFullyQualifiedName(name: string, at: Ref<string>): Iter
 }
 
 /** Whether a name could be that of an attribute with its domain. */
-export const isFullyQualifiedName = (name: string, at: Ref<string>): boolean => errorsOf(fullyQualifiedNameErrors(name, at)).length === 0
+export const isFullyQualifiedName = (name: string, at: Ref<string>): boolean => !hasErrors(fullyQualifiedNameErrors(name, at))
 
 function* fullyQualifiedNameErrors(name: string, at: Ref<string>): Iterable<FieldError> {
   const [domain = '', identifier, ...more] = name.split('/')

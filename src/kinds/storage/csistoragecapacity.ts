@@ -2,11 +2,11 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { errorsOf, invalid, invalidEach, refTo } from '../../schema/refs.ts'
+import { hasErrors, invalid, invalidEach, refTo } from '../../schema/refs.ts'
 import { quantity, string } from '../../schema/types.ts'
 import { LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/node-labels.ts'
-import { validateNonNegativeQuantity } from '../shapes/pod/resource-rules.ts'
+import { validateNonNegativeQuantity } from '../shapes/pod/resources/resource-rules.ts'
+import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
 
 export const CSIStorageCapacity = defineKind({
   group: 'storage.{group_domain}',
@@ -26,7 +26,7 @@ export const CSIStorageCapacity = defineKind({
   *validate(o, at, { old }) {
     const { nodeTopology, storageClassName, capacity } = o
     const before = old?.nodeTopology
-    const allowInvalidValues = before !== undefined && errorsOf(validateLabelSelector(before, refTo(before))).length > 0
+    const allowInvalidValues = before !== undefined && hasErrors(validateLabelSelector(before, refTo(before)))
     yield* validateLabelSelector(nodeTopology, at.nodeTopology, { allowInvalidValues })
     yield* invalidEach(at.storageClassName, nameIsDNSSubdomain(storageClassName))
     if (capacity !== undefined) yield* validateNonNegativeQuantity(capacity, at.capacity)

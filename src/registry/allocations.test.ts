@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Bench, openBench } from '../../test/kits/registry.ts'
+import { defineKind } from '../schema/kind.ts'
+import { internalError } from '../schema/status-error.ts'
+import { message, string } from '../schema/types.ts'
+import { MemoryStore } from '../storage/memory.ts'
+import type { Swap } from '../storage/store.ts'
+import { type Holder, Ledger, type Stock } from './allocations.ts'
+
+const Guest = defineKind({
+  group: 'theatre.k8s.io',
+  version: 'v1',
+  kind: 'Guest',
+  scope: 'Namespaced',
+  names: { plural: 'guests' },
+  spec: message('GuestSpec', { seat: [1, string, 'Where the guest sits.'], mood: [2, string, 'How the guest is.'] }),
+  claims: {
+    held: ({ spec: { seat } }) => (seat ? [{ stock: 'seats', item: seat }] : []),
+    async take({ spec }, old, stocks) {
+      if (spec.seat !== undefined && spec.seat === old?.spec.seat) return
+      if (spec.mood === 'standing') return
+      const taken = await stocks.take('seats', spec.seat)
+      if (!taken.ok) throw internalError(taken.why)
+      spec.seat = taken.item
+    },
+  },
+  *validate({ spec }) {
+    if (spec.mood === 'angry') yield { reason: 'FieldValueInvalid', field: 'spec.mood', message: 'Invalid value' }
+  },
+  subresources: { status: {} },
+})
+
+class Seats implements Stock {
+  readonly taken = new Map<string, string>()
+
+  async take({ uid }: Holder, item: string | undefined) {
+    const seat = item ?? ['a', 'b', 'c'].find(free => !this.taken.has(free))
+    if (seat === undefined || this.taken.has(seat)) return { ok: false, why: 'taken', isFull: item === undefined } as const
+    this.taken.set(seat, uid)
+    return { ok: true, item: seat } as const
+  }
+  preview(item: string | undefined) {
+    return { ok: true, item: item ?? 'some' } as const
+  }
+  async release({ uid }: Holder, item: string) {
+    if (this.taken.get(item) === uid) this.taken.delete(item)
+  }
+  async repair() {}
+}
+
+/** A store that loses its connection in the middle of a write. */
+class LosingStore extends MemoryStore {
+  loses = false
+
+  override async swap(...change: Parameters<MemoryStore['swap']>): Promise<Swap> {
+    const swap = await super.swap(...change)
+    if (this.loses) throw new Error('connection lost')
+    return swap
+  }
+}
+
+async function open(): Promise<Bench & { seats: Seats; store: LosingStore }> {
+  const [seats, store] = [new Seats(), new LosingStore()]
+  const bench = await openBench([Guest], { store, ledger: async () => new Ledger(new Map([['seats', seats]])) })
+  return { ...bench, seats, store }
+}
+const guest = (name: string, spec: object = {}) => ({ metadata: { name }, spec })
+
+test('what is taken is kept with the object and given back when it goes', async () => {
+  const { send, seats, close } = await open()
+  assert.equal((await send('POST guests', guest('x'))).body.spec.seat, 'a')
+  assert.deepEqual([...seats.taken.keys()], ['a'])
+  assert.equal((await send('PATCH guests/x', { spec: { seat: 'b' } })).code, 200)
+  assert.deepEqual([...seats.taken.keys()], ['b'])
+  await send('PATCH guests/x', { spec: { seat: null, mood: 'standing' } })
+  assert.deepEqual([...seats.taken.keys()], [])
+  await send('POST guests', guest('y'))
+  await send('DELETE guests')
+  assert.deepEqual([...seats.taken.keys()], [])
+  await close()
+})
+
+test('a write that is refused, loses or is only tried keeps nothing', async () => {
+  const { send, seats, close } = await open()
+  assert.equal((await send('POST guests', guest('x', { mood: 'angry' }))).code, 422)
+  assert.equal((await send('POST guests?dryRun=All', guest('x'))).body.spec.seat, 'some')
+  assert.deepEqual([...seats.taken.keys()], [])
+  await send('POST guests', guest('x', { seat: 'a' }))
+  assert.equal((await send('POST guests', guest('x'))).body.reason, 'AlreadyExists')
+  assert.equal((await send('POST guests', guest('y', { seat: 'a' }))).code, 500)
+  assert.deepEqual([...seats.taken.keys()], ['a'])
+  const moves = ['b', 'c'].map(seat => send('PATCH guests/x', { spec: { seat } }))
+  assert.deepEqual(
+    (await Promise.all(moves)).map(({ code }) => code),
+    [200, 200],
+  )
+  const { seat } = (await send('GET guests/x')).body.spec
+  assert.deepEqual([...seats.taken.keys()], [seat])
+  await close()
+})
+
+test('when nobody knows whether the object was stored, what it may hold stays taken', async () => {
+  const { send, seats, store, close } = await open()
+  store.loses = true
+  await assert.rejects(send('POST guests', guest('x')), /connection lost/)
+  store.loses = false
+  assert.equal((await send('GET guests/x')).body.spec.seat, 'a')
+  assert.deepEqual([...seats.taken.keys()], ['a'])
+  await close()
+})
