@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { contextWith, withDefaults } from '../../test/kits/kinds/kinds.ts'
 import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
-import { contextWith, withDefaults } from '../kinds/testing.ts'
 import type { User } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'

@@ -1,5 +1,6 @@
 /** Messages of another kind sent to an object, such as a Binding to a pod. */
 import { admit } from '../admission/plugin.ts'
+import { encodeObject } from '../codec/stored-bytes.ts'
 import { type Action, type Asked, type Consent, defineKind } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
 import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
@@ -12,7 +13,6 @@ import { checkPreconditions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { type DeleteBody, deleteOptions, type WriteOptions, writeOptions } from './options.ts'
 import { ownChanged, ownCreated } from './ownership.ts'
-import { sentForm } from './stored-form.ts'
 import { setDefaults } from './strategy.ts'
 
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
@@ -63,8 +63,8 @@ async function obtainConsent(
   if (!version) throw notFound(call.resource, call.name)
   if (!deps.caches.has(resource)) return
   const object = decodeStored(call.resource, version)
-  const { versions } = deps.caches.of(resource).list({ selection: { namespace: call.namespace, name: '' } })
-  const others = versions.filter(v => v.fault === undefined).map(v => decodeStored(resource, v))
+  const { objects } = deps.caches.of(resource).list({ selection: { namespace: call.namespace, name: '' } })
+  const others = objects.filter(v => v.fault === undefined).map(v => decodeStored(resource, v))
   const asked = consent.asks(object, input, others)
   if (!asked) return
   const about: Call = { ...call, verb: 'update', resource, name: asked.metadata.name!, subresource: consent.subresource }
@@ -103,7 +103,7 @@ async function answer(deps: Deps, { call, ctx, options }: Acting, { action, mess
   action.complete?.(object, input, asked)
   await admit(deps.plugins, 'validate', { ...about, object: input })
   const { answer, warnings: more = [] } = await action.answers!(object, input, asked)
-  return { form: 'object', code: 201, resource: message, json: sentForm(answer), warnings: [...warnings, ...more] }
+  return { form: 'object', code: 201, resource: message, json: encodeObject(answer), warnings: [...warnings, ...more] }
 }
 
 /** What may be known to those who answer questions. The signal is still made only when it is asked for. */

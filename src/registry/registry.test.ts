@@ -328,7 +328,7 @@ test('pages are one snapshot, count what follows, and their tokens open no other
 })
 
 test('a token of a forgotten snapshot is answered 410 with one that goes on from the latest state', async t => {
-  const { send } = await bench(t, { history: { bytes: Number.POSITIVE_INFINITY, versions: 2, ageMs: Number.POSITIVE_INFINITY } })
+  const { send } = await bench(t, { history: { bytes: Number.POSITIVE_INFINITY, entries: 2, ageMs: Number.POSITIVE_INFINITY } })
   for (const name of ['a', 'b', 'c']) await send('POST widgets', named(name))
   const first = await send('GET widgets?limit=1')
   for (let i = 0; i < 4; i++) await send('PATCH widgets/c', { spec: { size: i + 1 } })

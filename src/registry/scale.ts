@@ -1,4 +1,6 @@
 /** The scale subresource: an object's size, read and written as a Scale. */
+
+import { parseObject } from '../codec/stored-bytes.ts'
 import { Scale } from '../kinds/autoscaling/scale.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { applyConfiguration } from '../patch/apply.ts'
@@ -22,13 +24,12 @@ import { setManagers, writeOf } from './ownership.ts'
 import { APPLY_PATCH, CUSTOM_PATCH_TYPES, PATCH_TYPES, patchValue } from './patch.ts'
 import { conformPatched } from './patched.ts'
 import { read } from './read.ts'
-import { readStored } from './stored-form.ts'
 
 const SCALE = resourceOf(Scale, '')
 
 export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const result = await read(deps, call, ctx)
-  if (result.form === 'object' && viewOf(call).replicas(readStored(result.json).value as unknown as AnyObject) === undefined)
+  if (result.form === 'object' && viewOf(call).replicas(parseObject(result.json)) === undefined)
     throw internalError(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} does not exist`)
   return answer(call, result)
 }
@@ -145,7 +146,7 @@ function scaleOf(call: Call, object: AnyObject, unset = 0): Scale {
 /** The answer about an object, told as its Scale; owners are told with the object alone. */
 function answer(call: Call, result: Result): Result {
   if (result.form !== 'object') return result
-  const scale = scaleOf(call, readStored(result.json).value as unknown as AnyObject)
+  const scale = scaleOf(call, parseObject(result.json))
   delete scale.metadata.managedFields
   return { ...result, resource: SCALE, json: Buffer.from(JSON.stringify(scale)) }
 }

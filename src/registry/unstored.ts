@@ -1,5 +1,6 @@
 /** Kinds of which nothing is stored: their creates are questions or messages to other objects, their reads tell of the server itself. */
 import { admit } from '../admission/plugin.ts'
+import { encodeObject } from '../codec/stored-bytes.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { gatherErrors, refTo } from '../schema/refs.ts'
 import { assertSelectable, matchesFieldTerms, matchesLabelTerms } from '../schema/selectors.ts'
@@ -11,7 +12,6 @@ import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { listOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
-import { sentForm } from './stored-form.ts'
 import { setDefaults } from './strategy.ts'
 
 /** Creates of kinds that are not stored: questions are answered, messages are handed on. */
@@ -43,7 +43,7 @@ async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result>
   if (errors.length > 0) throw invalidObject({ group: resource.group, kind: '' }, '', errors)
   await admit(deps.plugins, 'validate', admitted)
   const answered = await resource.def.unstored!.answers!(object, asked)
-  return { form: 'object', code: 201, resource, json: sentForm(answered), warnings }
+  return { form: 'object', code: 201, resource, json: encodeObject(answered), warnings }
 }
 const SYSTEM = ['creationTimestamp', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const
 
@@ -68,7 +68,7 @@ export async function tellOne(deps: Deps, call: Call): Promise<Result> {
   const found = told(deps, call).find(({ metadata }) => metadata.name === name)
   // Clients know these under the name of one.
   if (!found) throw notFound({ ...resource, plural: resource.singular }, name)
-  return { form: 'object', code: 200, resource, json: sentForm(found), warnings: [] }
+  return { form: 'object', code: 200, resource, json: encodeObject(found), warnings: [] }
 }
 
 /** All objects that tell of the server. */
@@ -81,7 +81,7 @@ export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise
       matchesLabelTerms(labels, metadata.labels) &&
       matchesFieldTerms(fields, field => (field === 'metadata.name' ? (metadata.name ?? '') : '')),
   )
-  return { form: 'list', resource, items: items.map(item => sentForm(item)), meta: {} }
+  return { form: 'list', resource, items: items.map(item => encodeObject(item)), meta: {} }
 }
 
 function told({ parts }: Deps, { resource }: Call): readonly AnyObject[] {

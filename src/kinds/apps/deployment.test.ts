@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Deployment } from './deployment.ts'
 import { ReplicaSet } from './replicaset.ts'
 

@@ -5,7 +5,7 @@ import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
 import { type FieldTerms, parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-form.ts'
+import { internalForm } from '../shapes/internal-representation.ts'
 import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../shapes/meta.ts'
 
 const FieldSelectorRequirement = message('FieldSelectorRequirement', {

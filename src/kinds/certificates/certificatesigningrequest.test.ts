@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
+import { cells, check, checkView, contextWith, created, NOW, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { certificate, certificateRequest } from '../../lib/der-testing.ts'
 import { encodePem } from '../../lib/pem.ts'
-import { cells, check, checkView, contextWith, created, NOW, updated, withDefaults } from '../testing.ts'
 import { CertificateSigningRequest } from './certificatesigningrequest.ts'
 
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, updated, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Namespace } from './namespace.ts'
 
 test('a new namespace is active, labelled with its name and held by its content', () => {

@@ -8,9 +8,9 @@ import { badRequest, conflict, invalidObject } from '../../schema/status-error.t
 import { message, type Static } from '../../schema/types.ts'
 import { type Budget, budgetFor, grantDisruption } from '../policy/disruption.ts'
 import { PodDisruptionBudget } from '../policy/poddisruptionbudget.ts'
-import { setPodCondition } from '../shapes/pod/conditions.ts'
 import { dropInitContainerAnnotations } from '../shapes/pod/features.ts'
-import { ObjectReference } from '../shapes/pod/references.ts'
+import { setPodCondition } from '../shapes/pod/status/conditions.ts'
+import { ObjectReference } from '../shapes/references.ts'
 import type { PodObject } from './pod-preparation.ts'
 import { validateBinding } from './pod-rules.ts'
 

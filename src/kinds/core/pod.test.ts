@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cells, check, checkView, contextWith, created, type Draft, NOW, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { StatusError } from '../../schema/status-error.ts'
-import { cells, check, checkView, contextWith, created, type Draft, NOW, updated, withDefaults } from '../testing.ts'
 import { Pod } from './pod.ts'
 
 type PodObject = ObjectOf<typeof Pod>

@@ -1,7 +1,7 @@
 /** Pod is a group of containers that run together on one node. */
 import { defineKind } from '../../schema/kind.ts'
 import { PodSpec } from '../shapes/pod/spec.ts'
-import { PodStatus } from '../shapes/pod/status.ts'
+import { PodStatus } from '../shapes/pod/status/status.ts'
 import { warnAboutPod } from '../shapes/pod/warnings.ts'
 import { binding, eviction } from './pod-actions.ts'
 import { podColumns } from './pod-columns.ts'

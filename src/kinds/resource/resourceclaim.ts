@@ -2,7 +2,7 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
+import { meansTheSame } from '../shapes/compare.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { allocationFeatures, forgetReturnedDevices } from './allocation-features.ts'
 import { validateClaimStatus } from './allocation-rules.ts'

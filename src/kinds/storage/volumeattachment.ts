@@ -5,9 +5,9 @@ import { defineKind, type Rule } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 import { bool, int32, mapOf, message, type Static, string, time } from '../../schema/types.ts'
-import { PersistentVolumeSpec } from '../shapes/persistent-volume.ts'
-import { validateInlineVolumeSpec } from '../shapes/persistent-volume-rules.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
+import { meansTheSame } from '../shapes/compare.ts'
+import { PersistentVolumeSpec } from '../shapes/persistent-volume/volume.ts'
+import { validateInlineVolumeSpec } from '../shapes/persistent-volume/volume-rules.ts'
 import { bytesOf } from './parameter-rules.ts'
 
 const VolumeAttachmentSource = message('VolumeAttachmentSource', {
