@@ -2,8 +2,7 @@
  * Some errors show a value as Kubernetes holds it inside: fields under their Go names, everything absent written out.
  * The metadata of an object is shown as usual there, as are conditions.
  */
-import type { Json } from '../../lib/json-value.ts'
-import { setOwn } from '../../lib/json-value.ts'
+import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { AnyType } from '../../schema/types.ts'
 
 const GO_NAMES: Readonly<Record<string, string>> = { apiGroups: 'APIGroups', apiVersion: 'APIVersion', cel: 'CEL' }
