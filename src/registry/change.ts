@@ -92,7 +92,7 @@ export function checkIdentity({ resource, namespace, name }: Call, { metadata }:
 function settleVersion(resource: Resource, sent: AnyObject, stored: AnyObject): void {
   const { metadata } = sent
   if (!metadata.resourceVersion || metadata.resourceVersion === '0') {
-    if (resource.def.needsResourceVersion) {
+    if (resource.def.allowUnconditionalUpdate === false) {
       const at = refTo({ metadata: { resourceVersion: 0 } }).metadata.resourceVersion
       throw invalidObject({ group: resource.group, kind: resource.plural }, metadata.name ?? '', [
         invalid(at, 'must be specified for an update'),

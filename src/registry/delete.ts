@@ -205,7 +205,7 @@ async function erase(
     await ledger.release(storedResource(resource), stored)
     json = withRevision(encodeStored(stored), swapped.revision)
   }
-  if (resource.def.deletion?.answers === 'object')
+  if (resource.def.deletion?.returns === 'object')
     return { form: 'object', code: 200, resource, json: await servedJson(resource, json), warnings: [] }
   return { form: 'status', code: 200, status: deleted(resource, version.name, stored.metadata.uid), warnings: [] }
 }

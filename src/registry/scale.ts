@@ -9,11 +9,11 @@ import { trackUpdate } from '../patch/ownership.ts'
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from '../patch/scale-ownership.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
-import type { ScaleView } from '../schema/kind.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, internalError, invalidObject, MODIFIED, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
+import type { ScaleSubresource } from '../schema/subresources.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readConfiguration, refusedApply, strictProblems } from './apply.ts'
 import { change, checkIdentity } from './change.ts'
@@ -117,7 +117,7 @@ function checkScale(call: Call, scale: Scale, stored: AnyObject): void {
   if (resourceVersion && resourceVersion !== stored.metadata.resourceVersion) throw conflict(call.resource, call.name, MODIFIED)
 }
 
-const viewOf = ({ resource }: Call): ScaleView<AnyObject> => resource.def.subresources!.scale!
+const viewOf = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def.subresources!.scale!
 const pathOf = (call: Call) => viewOf(call).path ?? 'spec.replicas'
 const pathsOf = ({ resource }: Call): ReplicasPaths =>
   new Map(

@@ -75,8 +75,8 @@ export const HorizontalPodAutoscaler = defineKind({
     spec.behavior.scaleUp = { ...structuredClone(SCALE_UP), ...given(spec.behavior.scaleUp) }
     spec.behavior.scaleDown = { ...structuredClone(SCALE_DOWN), ...given(spec.behavior.scaleDown) }
   },
-  onCreate: (o, { gate }) => dropTolerance(o.spec, undefined, gate),
-  onUpdate: (o, old, { gate }) => dropTolerance(o.spec, old.spec, gate),
+  prepareForCreate: (o, { gate }) => dropTolerance(o.spec, undefined, gate),
+  prepareForUpdate: (o, old, { gate }) => dropTolerance(o.spec, old.spec, gate),
   validate: ({ spec }, { spec: at }, { old, gate }) => validateSpec(spec, at, { old: old?.spec, gate }),
 
   subresources: {

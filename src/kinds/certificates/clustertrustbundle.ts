@@ -23,7 +23,7 @@ export const ClusterTrustBundle = defineKind({
   doc: 'Certificates of authorities to trust.',
   spec: ClusterTrustBundleSpec.expected(),
   storedAs: { version: 'v1beta1' },
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
   // What names are valid depends on the signer, and is checked with it.
   name: () => [],
 

@@ -13,5 +13,5 @@ export const Binding = defineKind({
   fields: {
     target: [2, ObjectReference.orEmpty().always(), 'The node to bind to.'],
   },
-  unstored: { sentTo: { group: '', version: 'v1', plural: 'pods', action: 'binding' } },
+  virtual: { forwardsTo: { group: '', version: 'v1', plural: 'pods', subresource: 'binding' } },
 })

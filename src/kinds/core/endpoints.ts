@@ -46,7 +46,7 @@ export const Endpoints = defineKind({
   fields: {
     subsets: [2, atomic(EndpointSubset), 'Groups of addresses that have the same ports.'],
   },
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   *validate({ subsets = [] }, at, { old }) {
     // What is stored was once valid; it may stay.

@@ -34,7 +34,7 @@ export const LimitRange = defineKind({
   names: { plural: 'limitranges', short: ['limits'] },
   doc: 'What containers, pods and claims of a namespace may ask for.',
   spec: LimitRangeSpec,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   *validate({ spec: { limits } }, { spec: at }) {
     const seen = new Set<string>()

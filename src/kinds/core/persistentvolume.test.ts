@@ -163,7 +163,7 @@ test('a class of attributes can be changed, but not taken away', () => {
 })
 
 test('the time of the last phase follows the phase unless it is said', () => {
-  const status = PersistentVolume.def.subresources?.status?.onUpdate
+  const status = PersistentVolume.def.subresources?.status?.prepareForUpdate
   const move = (to: object, from: object) => {
     const [object, old] = [
       withDefaults(PersistentVolume, { ...volume(), status: to }),

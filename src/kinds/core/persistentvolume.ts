@@ -34,7 +34,7 @@ export const PersistentVolume = defineKind({
     spec.persistentVolumeReclaimPolicy ??= 'Retain'
     spec.volumeMode ??= 'Filesystem'
   },
-  onCreate({ status }, { now }) {
+  prepareForCreate({ status }, { now }) {
     status.lastPhaseTransitionTime = formatTime(instantOf(now.getTime()))
   },
   *validate({ metadata, spec }, at, { old, gate }) {
@@ -60,11 +60,11 @@ export const PersistentVolume = defineKind({
     for (const [source, advice, shown = source] of OUTDATED) if (spec[source]) yield `spec.${shown}: ${advice}`
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: {
     status: {
-      onUpdate({ status }, old, { now }) {
+      prepareForUpdate({ status }, old, { now }) {
         const { phase, lastPhaseTransitionTime: before } = old.status
         if (status.phase === phase) {
           if (before !== undefined) status.lastPhaseTransitionTime ??= before

@@ -1,6 +1,7 @@
 /** What the server does to a pod before it is checked and stored. */
 import { getOwn } from '../../lib/json-value.ts'
-import type { KObject, RequestContext } from '../../schema/kind.ts'
+import type { KObject } from '../../schema/kind.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import type { LabelSelector } from '../shapes/meta.ts'
 import type { Container } from '../shapes/pod/containers/container.ts'
 import { containersOf } from '../shapes/pod/containers/containers.ts'

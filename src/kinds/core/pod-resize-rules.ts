@@ -1,8 +1,8 @@
 /** Rules on changes of the resources of a running pod. */
 
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { meansTheSame } from '../shapes/compare.ts'
 import { nowhere, RESOURCE_REQUIREMENTS_FORM, shownAs } from '../shapes/error-values.ts'
 import { annotationOf, MIRROR_ANNOTATION } from '../shapes/pod/annotation-rules.ts'

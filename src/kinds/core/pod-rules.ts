@@ -1,8 +1,8 @@
 /** Rules on pods: new ones, changed ones, and those given containers to look inside. */
 
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { describeChange, meansTheSame } from '../shapes/compare.ts'
 import { nowhere } from '../shapes/error-values.ts'
 import {

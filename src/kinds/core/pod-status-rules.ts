@@ -1,8 +1,8 @@
 /** Rules on the status of pods: what is observed must fit the pod, and what is over stays over. */
 import { isValidIPForLegacyField, parseIPSloppy } from '../../lib/ip.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, internal, invalid, invalidEach, type Ref, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { IP_FORM, shownAs, under } from '../shapes/error-values.ts'
 import { validatePodAnnotations } from '../shapes/pod/annotation-rules.ts'
 import type { PodCondition, PodIP, PodStatus } from '../shapes/pod/status/status.ts'

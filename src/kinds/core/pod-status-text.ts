@@ -1,6 +1,6 @@
 /** How a pod is doing, in the few words that tables have room for. */
-import { since } from '../../schema/columns.ts'
-import type { CellContext } from '../../schema/kind.ts'
+
+import { type CellContext, since } from '../../schema/columns.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { isSidecar } from '../shapes/pod/containers/containers.ts'
 import type { PodSpec } from '../shapes/pod/spec.ts'

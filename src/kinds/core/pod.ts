@@ -24,8 +24,8 @@ export const Pod = defineKind({
   generation: true,
 
   defaults: fillPod,
-  onCreate: prepareNewPod,
-  onUpdate: prepareChangedPod,
+  prepareForCreate: prepareNewPod,
+  prepareForUpdate: prepareChangedPod,
   validate: validatePod,
   warn: (pod, old) => (old ? [] : warnAboutPod(pod)),
 
@@ -35,29 +35,29 @@ export const Pod = defineKind({
       const seconds = isOver ? 0 : (asked ?? Number(spec.terminationGracePeriodSeconds))
       return seconds < 0 ? 1 : seconds
     },
-    answers: 'object',
+    returns: 'object',
   },
 
   subresources: {
     status: {
-      unowned: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
-      onUpdate: prepareChangedStatus,
+      resetFields: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
+      prepareForUpdate: prepareChangedStatus,
       validate: validatePodStatusUpdate,
     },
-    views: {
+    updates: {
       ephemeralcontainers: {
-        take: (sent, stored) => {
+        merge: (sent, stored) => {
           const { ephemeralContainers: _, ...spec } = stored.spec
           const { ephemeralContainers } = sent.spec
           return { ...stored, spec: ephemeralContainers ? { ...spec, ephemeralContainers } : spec }
         },
         keepsMetadata: true,
-        onUpdate: prepareChangedPod,
+        prepareForUpdate: prepareChangedPod,
         validate: validatePodEphemeralContainersUpdate,
       },
-      resize: { take: takeResources, keepsMetadata: true, onUpdate: prepareResizedPod, validate: validatePodResize },
+      resize: { merge: takeResources, keepsMetadata: true, prepareForUpdate: prepareResizedPod, validate: validatePodResize },
     },
-    actions: { binding, eviction },
+    creates: { binding, eviction },
     connect: {
       attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'] },
       exec: { kind: 'PodExecOptions', verbs: ['create', 'get'] },

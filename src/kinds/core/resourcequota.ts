@@ -64,7 +64,7 @@ export const ResourceQuota = defineKind({
     if (!old) yield* warnAboutRequests(hard)
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: {
     status: {

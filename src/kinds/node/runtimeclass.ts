@@ -33,8 +33,8 @@ export const RuntimeClass = defineKind({
     overhead: [3, Overhead, 'What running pods this way costs.'],
     scheduling: [4, Scheduling, 'Which nodes can run pods this way.'],
   },
-  createOnUpdate: true,
-  needsResourceVersion: true,
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ handler, overhead, scheduling }, at, { old }) {
     if (overhead) yield* validateContainerResources({ limits: overhead.podFixed ?? {} }, limitsOf(overhead, at.overhead))

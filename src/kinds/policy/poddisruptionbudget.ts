@@ -36,10 +36,10 @@ export const PodDisruptionBudget = defineKind({
   spec: PodDisruptionBudgetSpec,
   status: PodDisruptionBudgetStatus,
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
-  onCreate: ({ spec }) => dropMarker(spec),
-  onUpdate({ spec }, old) {
+  prepareForCreate: ({ spec }) => dropMarker(spec),
+  prepareForUpdate({ spec }, old) {
     if (!deepEqual(spec.selector, old.spec.selector)) dropMarker(spec)
   },
   validate: ({ spec }, { spec: at }, { old }) => validateSpec(spec, at, old?.spec),

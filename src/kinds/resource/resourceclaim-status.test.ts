@@ -13,7 +13,7 @@ const write = (status: object, old: object = {}, { metadata = {}, ctx = withGate
   checkView(ResourceClaim, 'status', { spec, metadata, status }, { spec, metadata, status: old }, ctx)
 const kept = (status: object, old: object, ctx = withGates()) => {
   const [sent, stored] = [withDefaults(ResourceClaim, { spec, status }), withDefaults(ResourceClaim, { spec, status: old })]
-  ResourceClaim.def.subresources?.status?.onUpdate?.(sent, stored, ctx)
+  ResourceClaim.def.subresources?.status?.prepareForUpdate?.(sent, stored, ctx)
   return sent.status
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withGates, withLabels, withoutGates } from '../../../test/kits/kinds/devices.ts'
 import { cells, check, created } from '../../../test/kits/kinds/kinds.ts'
-import type { RequestContext } from '../../schema/kind.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { ResourceClaim } from './resourceclaim.ts'
 
 const derived = withGates('DRADerivedAttributes')

@@ -23,9 +23,9 @@ export const ResourceClaim = defineKind({
   spec: ResourceClaimSpec,
   status: ResourceClaimStatus,
 
-  onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
-  onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
-  *transition(o, old, at) {
+  prepareForCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
+  prepareForUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
+  *validateUpdate(o, old, at) {
     if (!meansTheSame(ResourceClaimSpec, o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
   *validate({ metadata, spec }, at, ctx) {
@@ -36,11 +36,11 @@ export const ResourceClaim = defineKind({
     yield* inOrder(validateClaimSpec(spec, at.spec, ctx))
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   subresources: {
     status: {
       keepsMetadata: true,
-      onUpdate(o, old, ctx) {
+      prepareForUpdate(o, old, ctx) {
         dropDisabled(allocationFeatures, o, old, ctx)
         forgetReturnedDevices(o, old)
       },
@@ -52,7 +52,7 @@ export const ResourceClaim = defineKind({
         const change = { old, named: requestNamesOf(spec.devices), isGoing: metadata.deletionTimestamp !== undefined }
         yield* inOrder(validateClaimStatus(status, at.status, change))
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 

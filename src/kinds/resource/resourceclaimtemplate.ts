@@ -28,8 +28,8 @@ export const ResourceClaimTemplate = defineKind({
   doc: 'What claims that are made for pods ask for.',
   spec: ResourceClaimTemplateSpec,
 
-  onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec.spec, undefined, ctx),
-  onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec.spec, old.spec.spec, ctx),
+  prepareForCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec.spec, undefined, ctx),
+  prepareForUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec.spec, old.spec.spec, ctx),
   *validate({ metadata, spec }, at, ctx) {
     const admin = adminRequestOf(spec.spec.devices.requests ?? [])
     if (admin && !ctx.old) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
@@ -44,6 +44,6 @@ export const ResourceClaimTemplate = defineKind({
     )
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   columns: { Age: age },
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withGates, withoutGates } from '../../../test/kits/kinds/devices.ts'
 import { cells, check, created, warnings } from '../../../test/kits/kinds/kinds.ts'
-import type { RequestContext } from '../../schema/kind.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { ResourceSlice } from './resourceslice.ts'
 
 const pool = { name: 'p', generation: 1, resourceSliceCount: 1 }

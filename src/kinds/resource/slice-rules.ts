@@ -2,8 +2,8 @@
 
 import { getOwn } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { entry, type FieldError, forbidden, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { internalForm } from '../shapes/internal-representation.ts'
 import { NodeSelector } from '../shapes/pod/scheduling/affinity.ts'
 import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector-rules.ts'

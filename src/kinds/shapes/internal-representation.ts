@@ -3,8 +3,7 @@
  * The metadata of an object is shown as usual there, as are conditions.
  */
 import { compareText } from '../../lib/go-text.ts'
-import type { Json } from '../../lib/json-value.ts'
-import { setOwn } from '../../lib/json-value.ts'
+import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { AnyType } from '../../schema/types.ts'
 
 const GO_NAMES: Readonly<Record<string, string>> = { apiGroups: 'APIGroups', apiVersion: 'APIVersion', cel: 'CEL' }

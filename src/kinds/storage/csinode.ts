@@ -69,19 +69,19 @@ export const CSINode = defineKind({
   doc: 'The storage drivers that run on a node.',
   spec: CSINodeSpec.always(),
   status: CSINodeStatus,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ spec }, { spec: at }, { old }) {
     yield* validateDrivers(spec.drivers ?? [], at.drivers)
     if (old) yield* validateKeptDrivers(spec, old.spec, at)
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: {
     status: {
       keepsMetadata: true,
-      onUpdate({ status }, old, { gate }) {
+      prepareForUpdate({ status }, old, { gate }) {
         if (!gate('CSIVolumeHealth') && !old.status.storageHealth?.length) delete status.storageHealth
       },
       *validate({ status }, { status: at }) {

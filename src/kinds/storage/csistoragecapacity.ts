@@ -21,7 +21,7 @@ export const CSIStorageCapacity = defineKind({
     capacity: [4, quantity.optional(), 'How much room there is.'],
     maximumVolumeSize: [5, quantity.optional(), 'The largest volume that can be made.'],
   },
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate(o, at, { old }) {
     const { nodeTopology, storageClassName, capacity } = o

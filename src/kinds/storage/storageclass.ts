@@ -69,7 +69,7 @@ export const StorageClass = defineKind({
       }
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   columns: {
     Name: [

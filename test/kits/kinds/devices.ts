@@ -1,5 +1,5 @@
 /** What tests of this group share: requests with the feature gates of a server that was told nothing. */
-import type { RequestContext } from '../../../src/schema/kind.ts'
+import type { RequestContext } from '../../../src/schema/request-context.ts'
 import { contextWith } from './kinds.ts'
 
 const GATES = [

@@ -1,12 +1,15 @@
 /** Drives a kind's declaration as the registry does, for tests of kinds. */
 import { check as checkType } from '../../../src/schema/check.ts'
+import type { Cell } from '../../../src/schema/columns.ts'
 import { conform } from '../../../src/schema/conform.ts'
 import { fillDefaults } from '../../../src/schema/defaults.ts'
-import type { Cell, Kind, RequestContext, View } from '../../../src/schema/kind.ts'
+import type { Kind } from '../../../src/schema/kind.ts'
 import { validateObjectMeta } from '../../../src/schema/meta-rules.ts'
 import type { AnyObject } from '../../../src/schema/object-meta.ts'
 import { gatherErrors, refTo } from '../../../src/schema/refs.ts'
+import type { RequestContext } from '../../../src/schema/request-context.ts'
 import { type Resource, resourceOf } from '../../../src/schema/resource.ts'
+import type { UpdateSubresource } from '../../../src/schema/subresources.ts'
 import type { MessageShape } from '../../../src/schema/types.ts'
 
 /** The moment at which tests happen. */
@@ -38,11 +41,11 @@ export function withDefaults(kind: Kind<any>, draft: Draft): any {
 /** The object as it would be stored by a create. */
 export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = contextWith()): any {
   const object = withDefaults(kind, draft)
-  if (kind.def.status && !kind.def.createsWithStatus) {
+  if (kind.def.status && !kind.def.keepsStatusOnCreate) {
     object.status = conform(kind.def.status, {}).value
     fillDefaults(kind.def.status, object.status)
   }
-  kind.def.onCreate?.(object, ctx)
+  kind.def.prepareForCreate?.(object, ctx)
   return object
 }
 
@@ -50,7 +53,7 @@ export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = con
 export function updated(kind: Kind<any>, draft: Draft, old: Draft, ctx: RequestContext = contextWith()): any {
   const [object, stored] = [withDefaults(kind, draft), withDefaults(kind, old)]
   if (kind.def.status) object.status = stored.status
-  kind.def.onUpdate?.(object, stored, ctx)
+  kind.def.prepareForUpdate?.(object, stored, ctx)
   return object
 }
 
@@ -68,16 +71,16 @@ export function check(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() 
 
 /** Everything that is wrong with a write through a subresource. */
 export function checkView(kind: Kind<any>, name: string, sent: Draft, old: Draft, ctx: RequestContext = contextWith()): string[] {
-  const { status, views = {} } = kind.def.subresources ?? {}
-  const view: View<any> | undefined = name === 'status' ? status : views[name]
+  const { status, updates = {} } = kind.def.subresources ?? {}
+  const view: UpdateSubresource<any> | undefined = name === 'status' ? status : updates[name]
   if (!view) throw new Error(`${kind.name} has no view ${name}`)
   const [object, stored] = [written(view, name, withDefaults(kind, sent), withDefaults(kind, old)), withDefaults(kind, old)]
-  view.onUpdate?.(object, stored, ctx)
-  const { validate = kind.def.validate, transition = kind.def.transition } = view
+  view.prepareForUpdate?.(object, stored, ctx)
+  const { validate = kind.def.validate, validateUpdate = kind.def.validateUpdate } = view
   return errorsOf(resourceOf(kind, 'k8s.io'), object, {
     old: stored,
     ctx,
-    rules: { validate, transition },
+    rules: { validate, validateUpdate },
     ...(view.validate && { only: name }),
   })
 }
@@ -98,12 +101,15 @@ function complete({ apiVersion, kind, namespaced }: Resource, { metadata, ...res
   return { apiVersion, kind, metadata: { name: 'x', ...(namespaced ? { namespace: 'default' } : {}), ...metadata }, ...rest }
 }
 
-function written(view: View<any>, name: string, sent: any, stored: any): any {
-  if (view.take) return view.take(sent, structuredClone(stored))
+function written(view: UpdateSubresource<any>, name: string, sent: any, stored: any): any {
+  if (view.merge) return view.merge(sent, structuredClone(stored))
   return { ...structuredClone(stored), [name]: sent[name] }
 }
 
-type Rules = { readonly validate?: Kind['def']['validate'] | undefined; readonly transition?: Kind['def']['transition'] | undefined }
+type Rules = {
+  readonly validate?: Kind['def']['validate'] | undefined
+  readonly validateUpdate?: Kind['def']['validateUpdate'] | undefined
+}
 
 type Situation = { readonly old?: AnyObject; readonly ctx: RequestContext; readonly rules: Rules; readonly only?: string }
 
@@ -111,13 +117,13 @@ type Situation = { readonly old?: AnyObject; readonly ctx: RequestContext; reado
 function errorsOf(
   { type, ...resource }: Resource,
   object: AnyObject,
-  { old, ctx, rules: { validate, transition }, only }: Situation,
+  { old, ctx, rules: { validate, validateUpdate }, only }: Situation,
 ): string[] {
   const at = refTo(object, '', type)
   const fields = Object.entries((type.shape as MessageShape).fields).filter(([name]) => only === undefined || name === only)
   const errors = gatherErrors(
     () => validateObjectMeta(object.metadata, at.metadata, resource),
-    () => (old ? transition?.(object, old, at, ctx) : []),
+    () => (old ? validateUpdate?.(object, old, at, ctx) : []),
     ...fields.map(
       ([name, [, field]]) =>
         () =>

@@ -1,15 +1,14 @@
 /** What stands in place of declared fields where a kind is defined while the server runs: its schema is data. */
 import type { Duplicate, Json, JsonObject } from '../lib/json-value.ts'
-import type { Conformed } from './conform.ts'
-import { conform } from './conform.ts'
-import type { Column } from './kind.ts'
+import type { Column } from './columns.ts'
+import { type Conformed, conform } from './conform.ts'
 import type { AnyObject } from './object-meta.ts'
 import type { AnyType } from './types.ts'
 
 /** A stored record as it is to be read today, and its bytes in that form. */
 export type Revived = { readonly object: AnyObject; readonly value: Uint8Array }
 
-export interface CustomForm {
+export interface CustomSchema {
   /** As much of the schema as the owners of fields have to know, with the envelope around it. */
   readonly type: AnyType
   /** Gives a sent value its form; what was left out is told as a problem. Throws a ConformError. The input is never changed. */
@@ -29,7 +28,7 @@ export interface CustomForm {
 }
 
 /** What a body is read as: declared fields, or a form of its own. */
-export type Conforming = { readonly type: AnyType; readonly def?: { readonly custom?: CustomForm } }
+export type Conforming = { readonly type: AnyType; readonly def?: { readonly custom?: CustomSchema } }
 
 /** Gives a whole object the form of its kind. */
 export function conformObject({ type, def }: Conforming, value: Json, duplicates: readonly Duplicate[] = []): Conformed {
