@@ -2,7 +2,7 @@
 import { goJson, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
-import { isInteger, truncated } from './number-text.ts'
+import { isInteger, truncated } from './integers.ts'
 
 export class EnumValues {
   readonly #values: readonly Json[]

@@ -17,7 +17,7 @@ import {
   wrongType,
 } from './failure.ts'
 import { hasFormat, isTextFormat } from './formats.ts'
-import { isInteger, isWhole } from './number-text.ts'
+import { isInteger, isWhole } from './integers.ts'
 import { checkNumber } from './numbers.ts'
 import type { Pattern } from './pattern.ts'
 import type { Structural } from './schema.ts'
