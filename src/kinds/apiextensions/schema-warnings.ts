@@ -1,5 +1,5 @@
 /** What is allowed in schemas of custom kinds and yet does not do what it seems to. */
-import { compareText } from '../../lib/go-text.ts'
+import { compareText, goQuote } from '../../lib/go-text.ts'
 import { isKnownFormat } from '../../structural/formats.ts'
 import type { Spec } from './definition-shapes.ts'
 import type { Schema } from './json-schema.ts'
@@ -9,7 +9,7 @@ import { eachSchema, itemSchema } from './schema-walk.ts'
 /** Warns about formats that nobody checks and sets that cannot be merged, unless the stored definition has them already. */
 export function* warnAboutSchemas(spec: Spec, old: Spec | undefined): Iterable<string> {
   const known = new Set(old ? unknownFormats(old) : [])
-  for (const format of unknownFormats(spec)) if (!known.has(format)) yield `unrecognized format ${JSON.stringify(format)}`
+  for (const format of unknownFormats(spec)) if (!known.has(format)) yield `unrecognized format ${goQuote(format)}`
   const unmerged = new Set(old ? unmergedSets(old) : [])
   for (const warning of unmergedSets(spec)) if (!unmerged.has(warning)) yield warning
 }

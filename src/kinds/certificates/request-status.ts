@@ -1,6 +1,8 @@
 /** The states of a request for a certificate: who may decide, who may issue, and what stays as it is. */
+
 import { readCertificates } from '../../lib/certificate.ts'
 import { DerError } from '../../lib/der-reader.ts'
+import { goQuote } from '../../lib/go-text.ts'
 import { pemBlocks } from '../../lib/pem.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { duplicate, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -103,7 +105,7 @@ function certificateProblem(base64: string | undefined): string | undefined {
   if (!base64) return undefined
   const { blocks } = pemBlocks(Buffer.from(base64, 'base64').toString('latin1'))
   for (const { label, headers, bytes } of blocks) {
-    if (label !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`
+    if (label !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(label)}`
     if (headers.size > 0) return 'no PEM block headers are permitted'
     try {
       if (readCertificates(bytes).length === 0) return 'found CERTIFICATE PEM block containing 0 certificates'

@@ -1,4 +1,5 @@
 /** ResourceSlice offers devices of a driver to claims. */
+import { goQuote } from '../../lib/go-text.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { stampTaint } from './device-taint.ts'
@@ -28,7 +29,7 @@ export const ResourceSlice = defineKind({
   },
   *warn({ spec: { driver } }) {
     if (driver !== driver.toLowerCase())
-      yield `spec.driver: driver names should be lowercase; ${JSON.stringify(driver)} contains uppercase characters`
+      yield `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`
   },
 
   deletion: { returns: 'object' },

@@ -1,4 +1,5 @@
 /** Advice on container ports that get in each other's way. */
+import { goQuote } from '../../../../lib/go-text.ts'
 import { pathOf, type Ref } from '../../../../schema/refs.ts'
 import type { Container, ContainerPort } from './container.ts'
 
@@ -37,7 +38,7 @@ function* warnAboutNames(ports: readonly PortAt[]): Iterable<string> {
     const other = seen.get(port.name)
     if (other === undefined) seen.set(port.name, path)
     else
-      yield `${path}: duplicate port name ${JSON.stringify(port.name)} with ${other}, services and probes that select ports by name will use ${other}`
+      yield `${path}: duplicate port name ${goQuote(port.name)} with ${other}, services and probes that select ports by name will use ${other}`
   }
 }
 
