@@ -71,12 +71,10 @@ const invalid = (text: string) => new DurationError(`time: invalid duration ${qu
 
 /** Go's time package quotes in a way of its own: bytes outside of printable ASCII as hex. */
 function quote(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that Go escapes.
-  const escaped = Buffer.from(text)
-    .toString('latin1')
-    .replace(/["\\\x00-\x1f\x80-\xff]/g, char => {
-      if (char === '"' || char === '\\') return `\\${char}`
-      return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`
-    })
+  const bytes = Buffer.from(text).toString('latin1')
+  const escaped = bytes.replace(/["\\]|[^ -~\x7f]/g, char => {
+    if (char === '"' || char === '\\') return `\\${char}`
+    return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
   return `"${escaped}"`
 }
