@@ -87,6 +87,20 @@ export function* validateFinalizers(finalizers: readonly string[] | null | undef
     yield invalid(at, `finalizer ${ORPHAN_FINALIZER} and ${FOREGROUND_FINALIZER} cannot be both set`)
 }
 
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(['kubernetes', ORPHAN_FINALIZER, FOREGROUND_FINALIZER])
+
+/** Whether a finalizer is one of Kubernetes' own or has a domain. */
+export const isStandardOrQualified = (finalizer: string): boolean => finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
+
+/** Finalizers are standard ones or have a domain. Holds for most kinds, beside what `validateObjectMeta` requires for all. */
+export function* validateFinalizerDomains(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
+  for (const [i, name] of (finalizers ?? []).entries()) yield* validateFinalizerDomain(name, at[i]!)
+}
+
+export function* validateFinalizerDomain(name: string, at: Ref<string>): Iterable<FieldError> {
+  if (!isStandardOrQualified(name)) yield invalid(at, 'name is neither a standard finalizer name nor is it fully qualified')
+}
+
 /** An object that is being deleted takes no further finalizers. */
 export function* validateNoNewFinalizers(
   finalizers: readonly string[] | null | undefined,

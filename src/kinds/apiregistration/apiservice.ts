@@ -36,6 +36,7 @@ export const APIService = defineKind({
   scope: 'Cluster',
   names: { plural: 'apiservices', categories: ['api-extensions'] },
   doc: 'Which server answers for a version of an API group.',
+  unqualifiedFinalizers: true,
   spec: APIServiceSpec,
   status: APIServiceStatus,
   name: nameIsPathSegment,
