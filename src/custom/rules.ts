@@ -1,5 +1,7 @@
 /** What is asked of custom objects beside the form of their schema: when they are written, and what their writers are warned of. */
+
 import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
+import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { isQualifiedName } from '../lib/names.ts'
 import { isStandardOrQualified } from '../schema/meta-rules.ts'
@@ -35,7 +37,7 @@ export function* finalizerWarnings({ metadata: { finalizers = [] } }: AnyObject,
   const known = new Set(old?.metadata.finalizers)
   const added = new Set(finalizers.filter(name => !known.has(name)))
   for (const name of [...added].sort()) {
-    const about = `metadata.finalizers: ${JSON.stringify(name)}: `
+    const about = `metadata.finalizers: ${goQuote(name)}: `
     for (const fault of isQualifiedName(name)) yield about + fault
     if (isStandardOrQualified(name)) continue
     const form = name.includes('.') ? 'a domain-qualified finalizer name including a path (/)' : 'a domain-qualified finalizer name'

@@ -1,6 +1,7 @@
 // JSON Patch (RFC 6902) with the extensions and messages of the library that kube-apiserver uses.
 
 import { MAX_DEPTH } from '../codec/json.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 
 /** How many operations a patch may hold; a longer one is answered with 413 by the caller. */
@@ -300,9 +301,9 @@ function indexWithin(index: number, length: number): number {
 
 /** An index as Go reads integers, or what is wrong with it. */
 function parseIndex(key: string): number | string {
-  if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`
+  if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${goQuote(key)}: invalid syntax`
   const index = Number(key)
-  return Number.isSafeInteger(index) ? index + 0 : `strconv.Atoi: parsing ${JSON.stringify(key)}: value out of range`
+  return Number.isSafeInteger(index) ? index + 0 : `strconv.Atoi: parsing ${goQuote(key)}: value out of range`
 }
 
 function isDeeperThan(value: Json, depth: number): boolean {

@@ -1,5 +1,5 @@
 /** The rules of metadata that hold for every kind: names, labels, annotations, owners, finalizers and field ownership. */
-import { isPrintable } from '../lib/go-text.ts'
+import { goQuote, isPrintable } from '../lib/go-text.ts'
 import { isQualifiedName, isValidLabelValue, nameIsDNSLabel } from '../lib/names.ts'
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported, withValue } from './refs.ts'
@@ -110,7 +110,7 @@ export function* validateNoNewFinalizers(
   const known = new Set(old)
   const extra = [...new Set(finalizers ?? [])].filter(name => !known.has(name)).sort()
   if (extra.length === 0) return
-  const list = `[]string{${extra.map(name => JSON.stringify(name)).join(', ')}}`
+  const list = `[]string{${extra.map(name => goQuote(name)).join(', ')}}`
   yield forbidden(at, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`)
 }
 

@@ -199,7 +199,8 @@ function checkList({ items, limits }: Structural, list: readonly Json[], { path,
   const { minItems, maxItems, uniqueItems } = limits
   if (minItems !== undefined && list.length < minItems) out.add(broken(path, `should have at least ${minItems} items`, list.length))
   if (maxItems !== undefined && list.length > maxItems) out.add(tooMany(path, 'items', { size: list.length, max: maxItems }))
-  if (uniqueItems && new Set(list.map(item => goJson(item))).size < list.length) out.add(broken(path, "shouldn't contain duplicates", undefined))
+  if (uniqueItems && new Set(list.map(item => goJson(item))).size < list.length)
+    out.add(broken(path, "shouldn't contain duplicates", undefined))
   out.fits += 2
 }
 
