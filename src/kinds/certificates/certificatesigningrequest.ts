@@ -3,6 +3,7 @@
 import { readCertificates } from '../../lib/certificate.ts'
 import { readCertificateRequest } from '../../lib/certificate-request.ts'
 import { DerError } from '../../lib/der-reader.ts'
+import { goQuote } from '../../lib/go-text.ts'
 import { setOwn } from '../../lib/json-value.ts'
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { decodePem, pemBlocks } from '../../lib/pem.ts'
@@ -111,7 +112,7 @@ function certificateProblem(base64: string | undefined): string | undefined {
   if (!base64) return undefined
   const { blocks } = pemBlocks(Buffer.from(base64, 'base64').toString('latin1'))
   for (const { label, headers, bytes } of blocks) {
-    if (label !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`
+    if (label !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(label)}`
     if (headers.size > 0) return 'no PEM block headers are permitted'
     try {
       if (readCertificates(bytes).length === 0) return 'found CERTIFICATE PEM block containing 0 certificates'
