@@ -6,9 +6,9 @@
  * just after it; the block is therefore looked at again once the record is in the cache. All writes have one order, and the
  * cache follows it: whoever decides that a block is free either sees the record, or the record's writer sees the deletion.
  */
-import type { Client, ResourceClient } from '../client/client.ts'
 import { formatIP, parseIPSloppy } from '../lib/ip.ts'
 import type { Holder, Stock } from '../registry/allocations.ts'
+import type { LocalClient } from '../registry/local-client.ts'
 import type { Taken } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -18,7 +18,7 @@ type Repairing = Parameters<Stock['repair']>[1]
 
 export type AddressParts = {
   readonly family: 'IPv4' | 'IPv6'
-  readonly client: Client
+  readonly client: () => LocalClient
   readonly blocks: Resource
   readonly records: Resource
   /** The kinds whose objects hold addresses. */
@@ -70,9 +70,9 @@ export class Addresses implements Stock {
     const record = this.#recordOf(item)
     if (!record || !isFor(record, holder)) return
     // A namesake that came after this holder may have got the same address since.
-    const now = this.#client.of(holder.resource).get(holder)
+    const now = this.#client.get(holder.resource, holder)
     if (now && now.metadata.uid !== holder.uid && holds(now, item, holder.resource)) return
-    await this.#stored.delete(record)
+    await this.#client.remove(this.#parts.records, record)
   }
 
   async repair(held: () => ReadonlyMap<string, Holder>, { before, spared }: Repairing): Promise<void> {
@@ -82,7 +82,7 @@ export class Addresses implements Stock {
       const holder = holders.get(ip)
       if ((holder && isFor(record, holder)) || spared(ip)) continue
       const isYoung = Date.parse(record.metadata.creationTimestamp ?? '') > before.getTime()
-      if (holder || !isYoung) await this.#stored.delete(record)
+      if (holder || !isYoung) await this.#client.remove(this.#parts.records, record)
     }
     for (const [ip, holder] of holders) {
       const record = records.get(ip)
@@ -96,24 +96,19 @@ export class Addresses implements Stock {
     if (`IPv${parseIPSloppy(item)?.family}` !== this.#parts.family) return
     const { group = '', resource: plural, namespace = '', name = '' } = record['spec']?.parentRef ?? {}
     const resource = this.#parts.holders.find(r => r.group === group && r.plural === plural)
-    const object = resource && this.#client.of(resource).get({ namespace, name })
+    const object = resource && this.#client.get(resource, { namespace, name })
     if (!resource || !object || !holds(object, item, resource)) return
     await this.#write({ resource, namespace, name, uid: object.metadata.uid! }, item)
   }
 
-  get #client(): Client {
-    return this.#parts.client
-  }
-
-  /** The records of this and other families, as the API has them. */
-  get #stored(): ResourceClient<AnyObject> {
-    return this.#client.of(this.#parts.records)
+  get #client(): LocalClient {
+    return this.#parts.client()
   }
 
   /** Blocks that give addresses now, each once, in the order of their names. */
   *#blocks(): Iterable<AddressBlock> {
     const seen = new Set<string>()
-    const usable = [...this.#client.of(this.#parts.blocks).list()].filter(isUsable)
+    const usable = [...this.#client.list(this.#parts.blocks)].filter(isUsable)
     for (const object of usable.sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1)))
       for (const text of (object['spec'].cidrs ?? []) as string[]) {
         const block = blockOf(text)
@@ -129,7 +124,7 @@ export class Addresses implements Stock {
   }
 
   #recordOf(item: string): AnyObject | undefined {
-    return this.#stored.get({ name: item })
+    return this.#client.get(this.#parts.records, { name: item })
   }
 
   #isFree(item: string): boolean {
@@ -140,7 +135,7 @@ export class Addresses implements Stock {
   *#records(): Iterable<AnyObject> {
     const { family, groupDomain } = this.#parts
     const labels = labelsOf(family, groupDomain)
-    for (const record of this.#stored.list()) {
+    for (const record of this.#client.list(this.#parts.records)) {
       const { labels: has = {} } = record.metadata
       if (Object.entries(labels).every(([key, value]) => has[key] === value)) yield record
     }
@@ -152,18 +147,17 @@ export class Addresses implements Stock {
       if (!(await this.#write(holder, item))) return false
       if (this.#isGiven(item)) return true
       const record = this.#recordOf(item)
-      if (record && isFor(record, holder)) await this.#stored.delete(record)
+      if (record && isFor(record, holder)) await this.#client.remove(this.#parts.records, record)
       return false
     } finally {
       this.#pending.delete(item)
     }
   }
 
-  async #write({ resource, namespace, name }: Holder, item: string): Promise<boolean> {
-    const { family, groupDomain } = this.#parts
+  #write({ resource, namespace, name }: Holder, item: string): Promise<boolean> {
+    const { family, groupDomain, records } = this.#parts
     const parentRef = { group: resource.group, resource: resource.plural, namespace, name }
-    const labels = labelsOf(family, groupDomain)
-    return (await this.#stored.create({ metadata: { name: item, labels }, spec: { parentRef } })) !== undefined
+    return this.#client.create(records, { metadata: { name: item, labels: labelsOf(family, groupDomain) }, spec: { parentRef } })
   }
 }
 
