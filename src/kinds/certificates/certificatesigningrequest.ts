@@ -1,13 +1,13 @@
 /** CertificateSigningRequest asks a signer for a certificate: it is approved or denied, then issued or failed. */
 
-import { readCertificates } from '../../lib/certificate.ts'
-import { readCertificateRequest } from '../../lib/certificate-request.ts'
-import { DerError } from '../../lib/der-reader.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { setOwn } from '../../lib/json-value.ts'
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { decodePem, pemBlocks } from '../../lib/pem.ts'
 import { formatTime, humanDuration, instantOf } from '../../lib/time.ts'
+import { readCertificates } from '../../lib/x509/certificate.ts'
+import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
+import { DerError } from '../../lib/x509/der-reader.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { duplicate, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
