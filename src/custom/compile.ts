@@ -116,6 +116,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     unqualifiedFinalizers: true,
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
+    compiling: () => schema.compiling(),
     validate: objectRules(ruled),
     warn: finalizerWarnings,
     subresources: {
