@@ -4,7 +4,7 @@ import { SERVICE_STOCKS } from '../kinds/core/service-claims.ts'
 import { IPAddress } from '../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
 import { parseCIDR } from '../lib/ip.ts'
-import { Ledger, type Stock } from '../registry/allocations.ts'
+import { Allocations, type Allocator } from '../registry/allocations.ts'
 import type { LocalClient } from '../registry/local-client.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -16,7 +16,7 @@ import { NodePorts, type PortRange } from './node-ports.ts'
 export type AllocationParts = {
   readonly store: Store
   readonly resources: Iterable<Resource>
-  /** Reads and writes records; asked for when first needed, since the registry behind it needs the ledger. */
+  /** Reads and writes records; asked for when first needed, since the registry behind it needs the allocations. */
   readonly client: () => LocalClient
   /** Ranges of addresses, at most one of each family; the first is the family of services that name none. */
   readonly ranges: readonly string[]
@@ -31,7 +31,7 @@ const GRACE_MS = 60_000
 const REPAIR_EVERY_MS = 180_000
 
 export class Allocation {
-  readonly ledger: Ledger
+  readonly allocations: Allocations
   readonly #parts: AllocationParts
   readonly #addresses: readonly Addresses[]
   readonly #holders: readonly Resource[]
@@ -49,8 +49,8 @@ export class Allocation {
     this.#holders = holders
     this.#records = records
     this.#addresses = families.map(family => new Addresses({ family, client, blocks, records, holders, groupDomain, random }))
-    this.ledger = new Ledger(
-      new Map<string, Stock>([
+    this.allocations = new Allocations(
+      new Map<string, Allocator>([
         ...families.map((family, i) => [family, this.#addresses[i]!] as const),
         [SERVICE_STOCKS.nodePorts, nodePorts],
       ]),
@@ -84,7 +84,7 @@ export class Allocation {
   repair(before: Date): Promise<void> {
     const client = this.#parts.client()
     const holders = this.#holders
-    return this.ledger.repair(function* () {
+    return this.allocations.repair(function* () {
       for (const resource of holders) for (const object of client.list(resource)) yield [resource, object] as const
     }, before)
   }

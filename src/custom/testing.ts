@@ -49,7 +49,6 @@ export async function openCustomBench(
   const registry: Registry = createRegistry({
     store,
     caches,
-    plugins: [],
     find: (group, version, plural) => catalog.find(group, version, plural),
     newUid,
     randomSuffix: () => Math.random().toString(36).slice(2, 7),

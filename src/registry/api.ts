@@ -18,6 +18,10 @@ export type Call = {
 /** A body as it was sent, its media type without parameters. The registry decodes it: what it must be depends on the call. */
 export type Body = { readonly mediaType: string; readonly bytes: Uint8Array }
 
+/** The body of a call that must have one: none is an empty JSON document. */
+export const bodyOf = ({ body }: Pick<CallContext, 'body'>): Body => body ?? EMPTY_BODY
+const EMPTY_BODY: Body = { mediaType: 'application/json', bytes: new Uint8Array() }
+
 /** What comes with a call. */
 export type CallContext = RequestContext & {
   readonly body: Body | undefined

@@ -6,7 +6,8 @@ import { pathsOf, pathText } from '../patch/field-set.ts'
 import { defineKind, type Kind } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { message, string } from '../schema/types.ts'
-import { writeOf } from './ownership.ts'
+import { ownedWrite } from './ownership.ts'
+import type { Write } from './write.ts'
 
 const Part = message('Part', { a: [1, string, ''], b: [2, string, ''] })
 const plain = {
@@ -25,13 +26,15 @@ const Special = defineKind({
   subresources: { status: { unowned: ['spec', 'status.a'] } },
 })
 
-const about = {
-  options: { fieldManager: 'm' },
-  ctx: { userAgent: 'u', now: new Date(0) },
-} as unknown as Parameters<typeof writeOf>[1]
-
 const unowned = (kind: Kind<any>, subresource: string) => {
-  const { resetFields } = writeOf({ resource: resourceOf(kind, 'k8s.io'), subresource }, about)
+  const resource = resourceOf(kind, 'k8s.io')
+  const write = {
+    kind: resource,
+    call: { resource, subresource },
+    options: { fieldManager: 'm' },
+    ctx: { userAgent: 'u', now: new Date(0) },
+  }
+  const { resetFields } = ownedWrite(write as unknown as Write)
   return pathsOf(resetFields!).map(pathText).sort()
 }
 

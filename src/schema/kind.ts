@@ -5,6 +5,7 @@ import type { Claims } from './claims.ts'
 import type { CustomForm } from './custom-form.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
+import type { StatusError } from './status-error.ts'
 import type { Fields, Message, Type } from './types.ts'
 
 export type User = {
@@ -81,6 +82,8 @@ export interface Action<O, I = any> {
     readonly type: Type<I, boolean>
   }
   readonly verbs: readonly ['create']
+  /** Rejects a message that is wrong in itself, by throwing a StatusError; `name` is the one in the path. Plugins see it only after that. */
+  readonly check?: (input: I & Envelope, name: string) => void
   /** Changes a copy of what is stored and returns it, or `delete` to store the changed copy and then delete it with the options of the message. */
   readonly act?: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
   /** Completes and checks a message that is a question, before plugins see it. */
@@ -97,11 +100,14 @@ export type Answered<I> = { readonly answer: I; readonly warnings?: readonly str
 /** What those who answer questions may know of the request and of the server. */
 export type Asked = RequestContext & { readonly signal: AbortSignal; readonly access: Access }
 
+/** The object that has to agree, if any; and where the action is allowed only while the object stays as it is, what happens when it has changed. */
+export type Consented<H> = { readonly other?: H; readonly ifChanged?: 'retry' | StatusError }
+
 /** Objects of another kind in the same namespace that have a say in an action. Where that kind is not served, nobody has. */
 export interface Consent<O, I = any, H = any> {
   readonly kind: Kind<H>
-  /** The one that has to agree; undefined when none has to. May refuse by throwing a StatusError. */
-  asks(o: O, input: I & Envelope, others: readonly H[]): H | undefined
+  /** Who has to agree, if anybody. May refuse by throwing a StatusError. */
+  asks(o: O, input: I & Envelope, others: readonly H[]): Consented<H>
   /** Notes in a copy of that one that it has agreed, or refuses by throwing a StatusError. What is noted is stored before the action. */
   gives(other: H, o: O, ctx: RequestContext): void
   /** The view of it that is written. */

@@ -1,7 +1,7 @@
 /** What services need of their server: stocks of addresses and ports, the range they are from, and a service of its own. */
 import { Allocation } from '../allocation/allocation.ts'
 import { startServiceCIDRController } from '../controllers/servicecidr/controller.ts'
-import type { Ledger } from '../registry/allocations.ts'
+import type { Allocations } from '../registry/allocations.ts'
 import type { LocalClient } from '../registry/local-client.ts'
 import { bootstrap, ensureRange, reportRange } from './bootstrap.ts'
 import { type Config, runsController } from './config.ts'
@@ -9,7 +9,7 @@ import { clientFor, type Inner, SERVER } from './inner.ts'
 import { ensureOwnService } from './own-service.ts'
 
 export interface ServiceNetwork {
-  readonly ledger: Ledger
+  readonly allocations: Allocations
   /** Puts right what a crash left and creates what every server has. Before anything is served. */
   prepare(): Promise<void>
   /** Makes the server known under where it listens, and starts what keeps ranges and that up to date. */
@@ -29,7 +29,7 @@ export async function openServiceNetwork(config: Config, parts: Inner): Promise<
     if (!signal.aborted) log.warn({ error: String(error) }, `${what}; it will be tried again`)
   }
   return {
-    ledger: allocation.ledger,
+    allocations: allocation.allocations,
     async prepare() {
       // The embedded store and that in memory belong to one server alone.
       await allocation.start({ isAlone: true, onError: complain('addresses and ports could not be checked'), signal })

@@ -1,7 +1,9 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
+
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
+import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
@@ -129,8 +131,10 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   const registry: Registry = createRegistry({
     store,
     caches,
-    ledger: network.ledger,
-    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, ...authorization }),
+    allocations: network.allocations,
+    admission: pluginChain(
+      admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, ...authorization }),
+    ),
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),

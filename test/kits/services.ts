@@ -27,12 +27,12 @@ export async function openServiceBench(options: ServiceBenchOptions = {}): Promi
   let client: LocalClient | undefined
   const bench = await openBench([Service, IPAddress, ServiceCIDR], {
     ...(store && { store }),
-    async ledger({ store, caches, resources, registry }) {
+    async allocations({ store, caches, resources, registry }) {
       const user = { name: 'system:apiserver', groups: [] }
       const about = { groupDomain: 'k8s.io', gate: () => false, now }
       const local = () => (client ??= new LocalClient({ registry: registry(), caches, user, manager: 'test', ...about }))
       allocation = await Allocation.open({ store, resources, client: local, ranges, nodePorts, ...about, ...(random && { random }) })
-      return allocation.ledger
+      return allocation.allocations
     },
   })
   await allocation!.repair(new Date(now().getTime() + 1000))
