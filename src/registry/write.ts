@@ -407,10 +407,11 @@ async function insert(request: Write): Promise<void> {
   const { resource, options, deps, change } = request
   const object = request.object!
   const { caches } = deps
+  const cache = caches.of(resource)
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
   const value = encodeWrite(object)
   if (options.dryRun) {
-    if (!caches.of(resource).get(key)) request.done = { json: encodeObject(object), object }
+    if (!cache.get(key)) request.done = { json: encodeObject(object), object }
     return
   }
   if (change.does === 'create' && isRevision(object.metadata.resourceVersion))
@@ -419,7 +420,7 @@ async function insert(request: Write): Promise<void> {
   const { ttlSeconds } = resource.def
   const swapped = await caches.write(key, ttlSeconds === undefined ? { expect: 0, value } : { expect: 0, value, ttlSeconds }, object)
   if (!swapped.ok) return
-  const latest = caches.of(resource).get(key)
+  const latest = cache.get(key)
   request.done = { json: latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision), object }
 }
 
@@ -445,9 +446,10 @@ async function swap(request: Write): Promise<void> {
   const isRemoved = isReleased(resource, object, stored!)
   const { ttlSeconds } = resource.def
   const change = { expect: revision, value: isRemoved ? null : value, ...(ttlSeconds !== undefined && { ttlSeconds }) }
+  const cache = deps.caches.of(resource)
   const swapped = await deps.caches.write(key, change, object)
   if (!swapped.ok) return
-  const latest = deps.caches.of(resource).get(key)
+  const latest = cache.get(key)
   const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
   request.done = { json, object: isRemoved ? undefined : object }
 }

@@ -171,8 +171,12 @@ test('resources are all that a resize changes', () => {
   assert.equal(take(renamed, old).spec.containers[0]!.name, 'd')
 })
 
-const act = (name: 'binding' | 'eviction', pod: PodObject, input: object) =>
-  subresources!.actions![name]!.act!(pod, { metadata: { name: 'x' }, ...input } as never, ctx)
+const act = (name: 'binding' | 'eviction', pod: PodObject, sent: object) => {
+  const { check, act } = subresources!.actions![name]!
+  const input = { metadata: { name: 'x' }, ...sent } as never
+  check!(input, 'x')
+  return act!(pod, input, ctx)
+}
 const refusal = (action: () => unknown): string => {
   try {
     action()
