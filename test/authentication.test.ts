@@ -21,6 +21,7 @@ import {
   type Target,
   temporaryDirectory,
 } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts'
 const PODS = '/api/v1/namespaces/default/pods'
@@ -60,7 +61,7 @@ test('client libraries ask for tokens, come in with them, and are themselves', p
   assert.ok(expirationTimestamp.getTime() > Date.now() + 1_000_000)
   const robot = new KubeConfig()
   robot.loadFromString(readFileSync(server.kubeconfig, 'utf8'))
-  robot.users = [{ name: 'admin', token }] as never
+  robot.users = [{ name: 'keelson', token }] as never
   const { status } = await robot.makeApiClient(AuthenticationV1Api).createSelfSubjectReview({ body: {} })
   assert.equal(status!.userInfo!.username, 'system:serviceaccount:default:robot')
   assert.deepEqual(status!.userInfo!.groups, ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'])
@@ -187,9 +188,9 @@ test('forged tokens are refused, and nothing of any token is written down', pati
     assert.ok(!server.stderr().includes(secret) && !text.includes(secret))
 })
 
-test('kubectl acts as others, as far as it may', patient, async t => {
+testWith('kubectl', 'kubectl acts as others, as far as it may', patient, async (t, program) => {
   const server = await startProcess(t)
-  const kubectl = (...args: string[]) => run('kubectl', ['--kubeconfig', server.kubeconfig, '--cache-dir', temporaryDirectory(t), ...args])
+  const kubectl = (...args: string[]) => run(program, ['--kubeconfig', server.kubeconfig, '--cache-dir', temporaryDirectory(t), ...args])
   const masters = await kubectl('get', 'namespaces', '--as', 'bob', '--as-group', 'system:masters', '-o', 'name')
   assert.match(masters.stdout, /^namespace\/default$/m)
   const nobody = await kubectl('get', 'secrets', '--as', 'bob')

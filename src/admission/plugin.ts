@@ -1,7 +1,7 @@
 /** What may change or reject a write after it is decoded and before it is stored. */
 import type { Json, JsonObject } from '../lib/json-value.ts'
-import type { RequestContext } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 
 /** One write as admission sees it: the same value through `mutate` and `validate`, and made anew after a lost race. */

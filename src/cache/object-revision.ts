@@ -1,6 +1,6 @@
 /** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
 import { bufferOf, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
-import type { Revived } from '../schema/custom-form.ts'
+import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Entry, Revision } from '../storage/store.ts'

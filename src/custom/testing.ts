@@ -15,8 +15,7 @@ import { StatusError } from '../schema/status-error.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
 import { CustomKinds } from './custom-kinds.ts'
-import type { WebhookParts } from './webhook-converter.ts'
-import { webhookConverter } from './webhook-converter.ts'
+import { type WebhookParts, webhookConverter } from './webhook-converter.ts'
 
 export type Scope = { after(undo: () => unknown): void }
 export type CustomBench = {

@@ -58,8 +58,9 @@ export const LIMITS = {
   unreadBytes: 16 * MIB,
   /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts: all streams' small answers and more. */
   sessionMemoryMB: 128,
-  /** Bytes of a message that a client sends over WebSocket, where nothing is expected of it. */
+  /** Bytes and fragments of a message that a client sends over WebSocket, where nothing is expected of it. */
   webSocketMessageBytes: 64 * KIB,
+  webSocketFragments: 1024,
   /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,

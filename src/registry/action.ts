@@ -1,9 +1,11 @@
 /** Messages of another kind sent to an object, such as a Binding to a pod, or a TokenRequest to a service account. */
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
-import { type Action, type Asked, type Consented, defineKind } from '../schema/kind.ts'
+import { defineKind } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
+import type { ReviewContext } from '../schema/request-context.ts'
 import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
 import { notFound, notImplemented, StatusError } from '../schema/status-error.ts'
+import type { Approval, CreateSubresource } from '../schema/subresources.ts'
 import { bodyOf, type Call, type CallContext, type Result, type SuccessStatus } from './api.ts'
 import { settleNamespace } from './create.ts'
 import { decodeObject, type Expected } from './decode.ts'
@@ -15,15 +17,15 @@ import { type Change, decodeStored, newWrite, type Write, write } from './write.
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
 export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const action = call.resource.def.subresources!.actions![call.subresource]!
+  const action = call.resource.def.subresources!.creates![call.subresource]!
   const options = writeOptions(call.query, 'CreateOptions', ctx)
   const kind = messageOf(action, ctx.groupDomain)
-  const change = action.answers ? question(action, askedOf(deps, call, ctx)) : order(action)
+  const change = action.review ? question(action, reviewContextOf(deps, call, ctx)) : order(action)
   return write(newWrite({ deps, call, ctx }, { options, kind, change }))
 }
 
 /** Reads the message. */
-function decodeMessage(action: Action<AnyObject>, write: Write): void {
+function decodeMessage(action: CreateSubresource<AnyObject>, write: Write): void {
   const { call, ctx, options, kind } = write
   const { object, warnings } = decodeObject(expectedOf(action, kind), bodyOf(ctx), options.fieldValidation)
   settleNamespace({ resource: kind, namespace: call.namespace }, object)
@@ -32,12 +34,12 @@ function decodeMessage(action: Action<AnyObject>, write: Write): void {
 }
 
 /** A message that is answered, and changes nothing. */
-const question = (action: Action<AnyObject>, asked: Asked): Change => ({
+const question = (action: CreateSubresource<AnyObject>, context: ReviewContext): Change => ({
   does: 'message',
   decode: write => decodeMessage(action, write),
-  validate: write => action.complete?.(receiverOf(write).object, write.object as Envelope, asked),
+  validate: write => action.prepare?.(receiverOf(write).object, write.object as Envelope, context),
   async store(write) {
-    const { answer, warnings = [] } = await action.answers!(receiverOf(write).object, write.object as Envelope, asked)
+    const { object: answer, warnings = [] } = await action.review!(receiverOf(write).object, write.object as Envelope, context)
     write.result = {
       form: 'object',
       code: 201,
@@ -49,33 +51,33 @@ const question = (action: Action<AnyObject>, asked: Asked): Change => ({
 })
 
 /** A message that changes or deletes the object it is sent to. What it does there has been admitted with it. */
-const order = (action: Action<AnyObject>): Change => ({
+const order = (action: CreateSubresource<AnyObject>): Change => ({
   does: 'message',
   decode: write => decodeMessage(action, write),
   validate: ({ object, call }) => action.check?.(object as Envelope, call.name),
   async store(write) {
     const result = await carryOut(write, action)
-    write.result = action.answer === 'object' ? result : { form: 'status', code: 201, status: DONE, warnings: write.warnings }
+    write.result = action.returns === 'object' ? result : { form: 'status', code: 201, status: DONE, warnings: write.warnings }
   },
 })
 
 /** How often an action is tried anew because the object changed while somebody was asked about it. */
 const ATTEMPTS = 20
 
-/** Obtains the consent that the action needs, then does to the object what the message says. */
-async function carryOut(message: Write, action: Action<AnyObject>): Promise<Result> {
+/** Obtains the approval that the action needs, then does to the object what the message says. */
+async function carryOut(message: Write, action: CreateSubresource<AnyObject>): Promise<Result> {
   const { call, ctx, options } = message
   // A message that deletes carries the options of the deletion, which may be a dry run as well.
   const sent = deleteOptions(call.query, (message.object!['deleteOptions'] as DeleteBody | undefined) ?? {}, ctx)
   const deletion = { ...sent, dryRun: sent.dryRun || options.dryRun }
   for (let attempt = 1; ; attempt++) {
-    const consented = await obtainConsent(message, action, deletion)
+    const approval = await obtainApproval(message, action, deletion)
     try {
-      return await changeObject(message, action, { deletion, unchangedSince: consented?.ifChanged && consented.resourceVersion })
+      return await changeObject(message, action, { deletion, unchangedSince: approval?.ifChanged && approval.resourceVersion })
     } catch (error) {
       const isConflict = error instanceof StatusError && error.reason === 'Conflict'
-      if (!consented?.ifChanged || !isConflict || deletion.preconditions.resourceVersion !== undefined) throw error
-      if (consented.ifChanged !== 'retry') throw consented.ifChanged
+      if (!approval?.ifChanged || !isConflict || deletion.preconditions.resourceVersion !== undefined) throw error
+      if (approval.ifChanged !== 'retry') throw approval.ifChanged
       if (attempt === ATTEMPTS) throw error
     }
   }
@@ -83,7 +85,7 @@ async function carryOut(message: Write, action: Action<AnyObject>): Promise<Resu
 
 async function changeObject(
   message: Write,
-  action: Action<AnyObject>,
+  action: CreateSubresource<AnyObject>,
   { deletion, unchangedSince }: { readonly deletion: DeleteOptions; readonly unchangedSince: string | undefined },
 ): Promise<Result> {
   const { deps, call, ctx, options } = message
@@ -94,7 +96,7 @@ async function changeObject(
     isAdmitted: true,
     merge(write) {
       const copy = structuredClone(write.old!)
-      const outcome = action.act!(copy, message.object as Envelope, ctx)
+      const outcome = action.change!(copy, message.object as Envelope, ctx)
       deletes = outcome === 'delete'
       if (deletes) checkPreconditions(call.resource, write.stored!, { preconditions })
       write.object = outcome === 'delete' ? copy : outcome
@@ -119,28 +121,28 @@ async function changeObject(
 const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
 const SERVER_AGENT = 'kube-apiserver'
 
-/** Finds the object that has to agree and stores that it did, by the same compare-and-swap as every change: two never get the same consent. */
-async function obtainConsent(
+/** Finds the object that has to agree and stores that it did, by the same compare-and-swap as every change: two never get the same approval. */
+async function obtainApproval(
   message: Write,
-  { consent }: Action<AnyObject>,
+  { guard }: CreateSubresource<AnyObject>,
   { dryRun }: DeleteOptions,
-): Promise<(Consented<AnyObject> & { readonly resourceVersion: string }) | undefined> {
+): Promise<(Approval<AnyObject> & { readonly resourceVersion: string }) | undefined> {
   const { deps, call, ctx, options } = message
-  if (!consent) return undefined
+  if (!guard) return undefined
   const { object, resourceVersion } = receiverOf(message)
-  const resource = resourceOf(consent.kind, ctx.groupDomain)
+  const resource = resourceOf(guard.kind, ctx.groupDomain)
   if (!deps.caches.has(resource)) return undefined
   const { objects } = deps.caches.of(resource).list({ selection: { namespace: call.namespace, name: '' } })
   const others = objects.filter(found => found.fault === undefined).map(found => decodeStored(resource, found))
-  const consented = consent.asks(object, message.object as Envelope, others)
-  const { other } = consented
-  if (!other) return { ...consented, resourceVersion }
+  const approval = guard.find(object, message.object as Envelope, others)
+  const { other } = approval
+  if (!other) return { ...approval, resourceVersion }
   const { now, groupDomain, gate, namespace } = ctx
   const change: Change = {
     does: 'change',
     merge(write) {
       write.object = structuredClone(write.old!)
-      consent.gives(write.object, object, ctx)
+      guard.approve(write.object, object, ctx)
     },
   }
   const about: Call = {
@@ -148,14 +150,14 @@ async function obtainConsent(
     resource,
     namespace: call.namespace,
     name: other.metadata.name!,
-    subresource: consent.subresource,
+    subresource: guard.subresource,
     query: new URLSearchParams(),
   }
   const server = { user: SERVER, userAgent: SERVER_AGENT, body: undefined, signal: ctx.signal, now, groupDomain, gate, namespace }
   await write(
     newWrite({ deps, call: about, ctx: server }, { options: { ...options, fieldManager: '', dryRun: options.dryRun || dryRun }, change }),
   )
-  return { ...consented, resourceVersion }
+  return { ...approval, resourceVersion }
 }
 
 /** The object that a message is sent to; 404 when there is none. */
@@ -170,7 +172,7 @@ function receiverOf({ deps, call: { resource, namespace, name } }: Write): {
 }
 
 /** What may be known to those who answer questions. The signal is still made only when it is asked for. */
-export function askedOf({ access }: Deps, { resource, subresource }: Call, ctx: CallContext): Asked {
+export function reviewContextOf({ access }: Deps, { resource, subresource }: Call, ctx: CallContext): ReviewContext {
   if (!access) throw notImplemented(`${resource.plural}${subresource && `/${subresource}`} is not answered by this server`)
   return {
     ...ctx,
@@ -181,14 +183,17 @@ export function askedOf({ access }: Deps, { resource, subresource }: Call, ctx: 
   }
 }
 
-function expectedOf({ input: { alsoVersions = [] } }: Action<AnyObject>, { type, def, kind, apiVersion, group }: Resource): Expected {
+function expectedOf(
+  { input: { alsoVersions = [] } }: CreateSubresource<AnyObject>,
+  { type, def, kind, apiVersion, group }: Resource,
+): Expected {
   return { type, def, kind, apiVersion, alsoVersions: alsoVersions.map(version => (group === '' ? version : `${group}/${version}`)) }
 }
 
-const messages = new WeakMap<Action<any>, Resource>()
+const messages = new WeakMap<CreateSubresource<any>, Resource>()
 
 /** The message of an action as if it were a resource: its envelope and the fields that the kind declares for it. */
-function messageOf(action: Action<AnyObject>, groupDomain: string): Resource {
+function messageOf(action: CreateSubresource<AnyObject>, groupDomain: string): Resource {
   let found = messages.get(action)
   if (!found) {
     const { group, version, kind, type } = action.input

@@ -80,7 +80,7 @@ function deletion(options: DeleteOptions): Change {
     },
     respond(write) {
       const { call, done, found, stored } = write
-      const tellsObject = plan.step !== 'erase' || (stored && call.resource.def.deletion?.answers === 'object')
+      const tellsObject = plan.step !== 'erase' || (stored && call.resource.def.deletion?.returns === 'object')
       if (tellsObject) return respond(write, done!.json, options)
       write.result = {
         form: 'status',

@@ -1,8 +1,8 @@
 /** A patched document, read as an object again. */
-import { showJson } from '../codec/json.ts'
+import { goJson } from '../lib/go-text.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
-import { conformObject } from '../schema/custom-form.ts'
+import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { invalidObject } from '../schema/status-error.ts'
@@ -32,7 +32,7 @@ function conformPatched(
   { problems, validation, shown }: PatchProblems & { readonly validation: FieldValidation },
 ): { object: AnyObject; warnings: readonly string[] } {
   const refuse = (why: string) =>
-    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? showJson(sorted(value)) }).patch, why)])
+    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? goJson(sorted(value), 'given') }).patch, why)])
   try {
     const { value: object, problems: unknown } = conformObject(expected, value)
     const all = [...problems, ...unknown]

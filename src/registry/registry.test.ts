@@ -20,7 +20,7 @@ const Widget = defineKind({
     parts: [3, mapOf(string), 'What it is made of.'],
   }),
   status: message('WidgetStatus', { seen: [1, int32, 'How often it was seen.'] }),
-  *transition({ spec }, old, at) {
+  *validateUpdate({ spec }, old, at) {
     if (old.spec.color === 'black' && spec.color !== 'black') yield invalid(at.spec.color, 'black stays black')
   },
   *warn({ spec }) {
@@ -36,8 +36,8 @@ const Ghost = defineKind({
   scope: 'Namespaced',
   names: { plural: 'ghosts' },
   fields: { data: [2, mapOf(string), 'What it knows.'] },
-  createOnUpdate: true,
-  deletion: { grace: (_, asked) => asked ?? 30, answers: 'object' },
+  allowCreateOnUpdate: true,
+  deletion: { grace: (_, asked) => asked ?? 30, returns: 'object' },
 })
 
 /** Its status has rules of its own beside those of its type. */

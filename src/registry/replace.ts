@@ -8,7 +8,7 @@ import { writeOptions } from './options.ts'
 import { type Change, newWrite, type Write, write } from './write.ts'
 
 export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const change = call.resource.def.createOnUpdate && call.subresource === '' ? REPLACE_OR_CREATE : REPLACE
+  const change = call.resource.def.allowCreateOnUpdate && call.subresource === '' ? REPLACE_OR_CREATE : REPLACE
   return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'UpdateOptions', ctx), change }))
 }
 

@@ -6,11 +6,11 @@ import { withManagedFields } from '../patch/managers.ts'
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from '../patch/scale-ownership.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
-import type { ScaleView } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, internalError, invalidObject } from '../schema/status-error.ts'
+import type { ScaleSubresource } from '../schema/subresources.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { mergeConfiguration, readConfiguration } from './apply.ts'
 import type { Deps } from './deps.ts'
@@ -98,7 +98,7 @@ function checkScale({ resource, name }: Call, scale: Scale, { metadata }: AnyObj
     )
 }
 
-const viewOf = ({ resource }: Call): ScaleView<AnyObject> => resource.def.subresources!.scale!
+const viewOf = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def.subresources!.scale!
 const pathOf = (call: Call) => viewOf(call).path ?? 'spec.replicas'
 const pathsOf = ({ resource }: Call): ReplicasPaths =>
   new Map(

@@ -50,11 +50,11 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
 }
 
 /** Custom kinds refuse fields as kinds that have some of their own do, also where they have none. */
-function selectableOf({ apiVersion, kind, namespaced, def: { selectable, selecting, custom } }: Resource): SelectableFields {
+function selectableOf({ apiVersion, kind, namespaced, def: { selectable, fieldSelectors, custom } }: Resource): SelectableFields {
   return {
-    namespaced: namespaced && !selecting?.withoutNamespace,
+    namespaced: namespaced && !fieldSelectors?.withoutNamespace,
     ...((selectable || custom) && { selectable: Object.keys(selectable ?? {}) }),
-    ...(selecting?.refusal && { refusal: field => selecting.refusal!(field, { apiVersion, kind }) }),
+    ...(fieldSelectors?.unsupported && { refusal: field => fieldSelectors.unsupported!(field, { apiVersion, kind }) }),
   }
 }
 

@@ -1,11 +1,11 @@
 /** Kinds of which nothing is stored: their creates are questions or messages to other objects, their reads tell of the server itself. */
 import { encodeObject } from '../codec/stored-bytes.ts'
-import type { Asked } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { gatherErrors, refTo } from '../schema/refs.ts'
+import type { ReviewContext } from '../schema/request-context.ts'
 import { assertSelectable, matchesFieldTerms, matchesLabelTerms } from '../schema/selectors.ts'
 import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
-import { act, askedOf } from './action.ts'
+import { act, reviewContextOf } from './action.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
 import { settleNamespace } from './create.ts'
 import { decodeObject } from './decode.ts'
@@ -15,19 +15,19 @@ import { type Change, newWrite, wipeIdentity, write } from './write.ts'
 
 /** Creates of kinds that are not stored: questions are answered, messages are handed on. */
 export async function accept(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const { answers, sentTo } = call.resource.def.unstored ?? {}
-  if (answers) return answer(deps, call, ctx)
-  if (sentTo) return forward(deps, call, ctx)
+  const { review, forwardsTo } = call.resource.def.virtual ?? {}
+  if (review) return answer(deps, call, ctx)
+  if (forwardsTo) return forward(deps, call, ctx)
   throw methodNotAllowed()
 }
 
 /** Answers a question. */
 function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const asked = askedOf(deps, call, ctx)
-  return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'CreateOptions', ctx), change: question(asked) }))
+  const change = question(reviewContextOf(deps, call, ctx))
+  return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'CreateOptions', ctx), change }))
 }
 
-const question = (asked: Asked): Change => ({
+const question = (context: ReviewContext): Change => ({
   does: 'message',
   decode(write) {
     const { call, options, kind } = write
@@ -43,14 +43,14 @@ const question = (asked: Asked): Change => ({
     if (errors.length > 0) throw invalidObject({ group: kind.group, kind: '' }, '', errors)
   },
   async store(write) {
-    const answered = await write.kind.def.unstored!.answers!(write.object!, asked)
+    const answered = await write.kind.def.virtual!.review!(write.object!, context)
     write.result = { form: 'object', code: 201, resource: write.kind, json: encodeObject(answered), warnings: write.warnings }
   },
 })
 
 /** Hands a created object as a message to the object that it names. */
 async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const to = call.resource.def.unstored!.sentTo!
+  const to = call.resource.def.virtual!.forwardsTo!
   const resource = deps.find?.(to.group, to.version, to.plural)
   if (!resource) throw noSuchResource()
   // Only whom it is for; the action reads the whole of it, as strictly as the client wants.
@@ -59,7 +59,7 @@ async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result
   if (namespace !== '' && namespace !== call.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   if (name === '') throw badRequest('Name parameter required.')
-  return act(deps, { ...call, resource, name, subresource: to.action }, ctx)
+  return act(deps, { ...call, resource, name, subresource: to.subresource }, ctx)
 }
 
 /** One object that tells of the server. */
@@ -86,5 +86,5 @@ export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise
 
 function told({ parts }: Deps, { resource }: Call): readonly AnyObject[] {
   const { kind, apiVersion, def } = resource
-  return (def.unstored?.tells?.(parts?.() ?? []) ?? []).map(object => ({ ...object, kind, apiVersion }))
+  return (def.virtual?.list?.(parts?.() ?? []) ?? []).map(object => ({ ...object, kind, apiVersion }))
 }

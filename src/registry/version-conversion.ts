@@ -9,9 +9,9 @@ import type { JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Conversion, Converting } from '../patch/ownership.ts'
 import { conform } from '../schema/conform.ts'
-import { conformObject } from '../schema/custom-form.ts'
-import type { Moment } from '../schema/kind.ts'
+import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { DefaultingContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
@@ -26,12 +26,12 @@ export function toServed(resource: Resource, stored: AnyObject): AnyObject | Pro
 }
 
 /** An object in the form in which it is stored, with the defaults of that form. */
-export function toStored(resource: Resource, served: AnyObject, moment: Moment): AnyObject | Promise<AnyObject> {
+export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingContext): AnyObject | Promise<AnyObject> {
   const { hub } = resource
   if (!hub) return served
   const settle = (converted: AnyObject) => {
     const object = shaped(hub.resource, converted)
-    setDefaults(hub.resource, object, moment)
+    setDefaults(hub.resource, object, ctx)
     return object
   }
   return hub.convert ? hub.convert([served], hub.resource).then(([made]) => settle(made!)) : settle(hub.toHub(structuredClone(served)))

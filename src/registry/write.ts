@@ -303,7 +303,7 @@ function compare({ call: { resource, name }, object, before, stored }: Write): v
     if (metadata.resourceVersion !== current) throw conflict(resource, name, MODIFIED)
     return
   }
-  if (resource.def.needsResourceVersion) {
+  if (resource.def.allowUnconditionalUpdate === false) {
     const at = refTo({ metadata: { resourceVersion: 0 } }).metadata.resourceVersion
     throw invalidObject({ group: resource.group, kind: resource.plural }, name, [invalid(at, 'must be specified for an update')])
   }

@@ -7,7 +7,7 @@ import type { Allocations } from '../../src/registry/allocations.ts'
 import type { Call, Registry, Result } from '../../src/registry/api.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import type { Access } from '../../src/schema/access.ts'
-import type { Kind, ServerPart } from '../../src/schema/kind.ts'
+import type { ComponentHealth, Kind } from '../../src/schema/kind.ts'
 import { type Resource, resourcesOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
 import { MemoryStore } from '../../src/storage/memory.ts'
@@ -43,7 +43,7 @@ export type BenchOptions = {
   suffix?: () => string
   gates?: readonly string[]
   /** The parts that the server says it has. */
-  parts?: () => readonly ServerPart[]
+  parts?: () => readonly ComponentHealth[]
   /** What kinds may ask about access. */
   access?: Partial<Access>
   /** Another store than a fresh one in memory; closing the bench closes it. */

@@ -1,11 +1,12 @@
 /** What a disruption budget says to an eviction. */
 import { setOwn } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { Consented, ObjectOf } from '../../schema/kind.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
+import type { Approval } from '../../schema/subresources.ts'
 import { labelTermsOf, matchesLabels } from '../shapes/meta.ts'
-import type { PodStatus } from '../shapes/pod/status.ts'
+import type { PodStatus } from '../shapes/pod/status/status.ts'
 import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
 export type Budget = ObjectOf<typeof PodDisruptionBudget>
@@ -18,7 +19,7 @@ const VIOLATED = "Cannot evict pod as it would violate the pod's disruption budg
 const RETRY_SECONDS = 10
 
 /** The budget that must allow the eviction of a pod, if any has to. What is allowed because the pod is not ready holds while it is not. */
-export function budgetFor(pod: Pod, budgets: readonly Budget[]): Consented<Budget> {
+export function budgetFor(pod: Pod, budgets: readonly Budget[]): Approval<Budget> {
   const { phase = '', conditions = [] } = pod.status
   if (['Succeeded', 'Failed'].includes(phase) || pod.metadata.deletionTimestamp) return {}
   if (phase === 'Pending') return { ifChanged: 'retry' }

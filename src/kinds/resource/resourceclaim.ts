@@ -2,15 +2,14 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
+import { meansTheSame } from '../shapes/compare.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
-import { allocationFeatures, forgetReturnedDevices } from './allocation-features.ts'
-import { validateClaimStatus } from './allocation-rules.ts'
+import { identityOf, validateClaimStatus } from './allocation-rules.ts'
 import { type AllocationResult, ResourceClaimStatus } from './allocation-shapes.ts'
-import { claimFeatures } from './claim-features.ts'
+import { claimFeatures, usesCapacity } from './claim-features.ts'
 import { requestNamesOf, validateClaimSpec } from './claim-rules.ts'
 import { ResourceClaimSpec } from './claim-shapes.ts'
-import { dropDisabled } from './features.ts'
+import { dropDisabled, type Feature } from './features.ts'
 import { inOrder } from './findings.ts'
 
 export const ResourceClaim = defineKind({
@@ -23,9 +22,9 @@ export const ResourceClaim = defineKind({
   spec: ResourceClaimSpec,
   status: ResourceClaimStatus,
 
-  onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
-  onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
-  *transition(o, old, at) {
+  prepareForCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
+  prepareForUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
+  *validateUpdate(o, old, at) {
     if (!meansTheSame(ResourceClaimSpec, o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
   *validate({ metadata, spec }, at, ctx) {
@@ -36,11 +35,11 @@ export const ResourceClaim = defineKind({
     yield* inOrder(validateClaimSpec(spec, at.spec, ctx))
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   subresources: {
     status: {
       keepsMetadata: true,
-      onUpdate(o, old, ctx) {
+      prepareForUpdate(o, old, ctx) {
         dropDisabled(allocationFeatures, o, old, ctx)
         forgetReturnedDevices(o, old)
       },
@@ -52,7 +51,7 @@ export const ResourceClaim = defineKind({
         const change = { old, named: requestNamesOf(spec.devices), isGoing: metadata.deletionTimestamp !== undefined }
         yield* inOrder(validateClaimStatus(status, at.status, change))
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 
@@ -71,4 +70,56 @@ function stateOf({ metadata, status }: { metadata: { deletionTimestamp?: string 
   if (status.allocation) words.push('allocated', ...(status.reservedFor?.length ? ['reserved'] : []))
   else if (!isGoing) words.push('pending')
   return words.join(',')
+}
+
+type Claim = { spec: ResourceClaimSpec; status: ResourceClaimStatus }
+
+const resultsOf = ({ status }: Claim) => status.allocation?.devices.results ?? []
+
+const allocationFeatures: readonly Feature<Claim>[] = [
+  {
+    gates: ['DRAConsumableCapacity'],
+    isUsedBy: claim =>
+      usesCapacity(claim.spec) ||
+      resultsOf(claim).some(({ shareID, consumedCapacity }) => shareID !== undefined || consumedCapacity) ||
+      (claim.status.devices ?? []).some(({ shareID }) => shareID !== undefined),
+    drop(claim) {
+      for (const result of resultsOf(claim)) {
+        delete result.shareID
+        delete result.consumedCapacity
+      }
+      for (const device of claim.status.devices ?? []) delete device.shareID
+    },
+  },
+  {
+    gates: ['DRADeviceBindingConditions'],
+    isUsedBy: claim => resultsOf(claim).some(result => result.bindingConditions || result.bindingFailureConditions),
+    drop(claim) {
+      for (const result of resultsOf(claim)) {
+        delete result.bindingConditions
+        delete result.bindingFailureConditions
+      }
+    },
+  },
+  {
+    gates: ['DRAOptionalNodeOperations'],
+    isUsedBy: claim => resultsOf(claim).some(({ skipNodeOperations }) => skipNodeOperations?.length),
+    drop(claim) {
+      for (const result of resultsOf(claim)) delete result.skipNodeOperations
+    },
+  },
+]
+
+/** Forgets what is said of devices that the claim had and no longer has, so that whoever takes them back need not. */
+function forgetReturnedDevices(claim: Claim, old: Claim): void {
+  const { status } = claim
+  const kept = new Set(resultsOf(claim).map(identityOf))
+  const returned = new Set(
+    resultsOf(old)
+      .map(identityOf)
+      .filter(identity => !kept.has(identity)),
+  )
+  const devices = (status.devices ?? []).filter(device => !returned.has(identityOf(device)))
+  if (devices.length > 0) status.devices = devices
+  else delete status.devices
 }
