@@ -2,7 +2,9 @@
  * From Kubernetes protobuf to JSON values, compiled once per type. What comes out is what a client could have sent as JSON:
  * `conform` gives it its form. Fields nobody knows are passed over; a message that comes twice is merged, as protobuf wants it.
  */
+
 import { formatDuration } from '../lib/duration.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { formatMicroTime, formatTime, type Instant } from '../lib/time.ts'
 import type { AnyType, EitherShape, MessageShape, ScalarName } from '../schema/types.ts'
@@ -271,7 +273,7 @@ function readRaw(reader: ProtobufReader): Json {
   if (isEnveloped(bytes)) {
     const { kind, raw, contentType } = openEnvelope(bytes)
     if (contentType !== 'application/json')
-      throw new ProtobufError(`proto: RawExtension: an embedded ${JSON.stringify(kind)} must be JSON, not ${JSON.stringify(contentType)}`)
+      throw new ProtobufError(`proto: RawExtension: an embedded ${goQuote(kind)} must be JSON, not ${goQuote(contentType)}`)
     bytes = raw
   }
   if (bytes.length === 0) return null

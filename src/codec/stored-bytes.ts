@@ -28,7 +28,7 @@ export const encodeStored = (object: AnyObject): Buffer => encodeObject(object, 
 /** The bytes to store for a client's write. Throws a StatusError when they are too many. */
 export function encodeWrite(object: AnyObject): Buffer {
   const bytes = encodeStored(object)
-  if (bytes.byteLength > LIMITS.storedObjectBytes) throw tooLarge(`Request entity is too large: limit is ${LIMITS.storedObjectBytes}`)
+  if (bytes.byteLength > LIMITS.storedObjectBytes) throw tooLarge(`Request entity too large: limit is ${LIMITS.storedObjectBytes}`)
   return bytes
 }
 

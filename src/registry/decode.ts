@@ -1,8 +1,10 @@
 /** From the bytes of a body to a typed object: parse, recognise, conform, and say what was not understood. */
+
 import { JsonError, JsonRangeError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { inSlices } from '../lib/turns.ts'
 import { ConformError } from '../schema/conform.ts'
@@ -135,7 +137,7 @@ function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
 const versionOf = ({ apiVersion }: { readonly apiVersion: string }) => apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
 
 const cannotBe = (expected: Expected, { kind, version }: { kind: string; version: string }, { message }: Error) =>
-  badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: ${message}`)
+  badRequest(`${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: ${message}`)
 
 /** The kind and version a body claims, completed from what is expected. Throws when they are of something else. */
 function recognise(expected: Expected, value: { readonly [key: string]: Json }): { kind: string; version: string } {
@@ -144,11 +146,11 @@ function recognise(expected: Expected, value: { readonly [key: string]: Json }):
   const version = versionOf({ apiVersion })
   if (apiVersion !== expected.apiVersion && !expected.alsoVersions?.includes(apiVersion))
     throw badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
+      `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
     )
   if (kind !== expected.kind)
     throw badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: converting (v1.${kind}) to (core.${expected.kind}): unknown conversion`,
+      `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: converting (v1.${kind}) to (core.${expected.kind}): unknown conversion`,
     )
   return { kind, version }
 }

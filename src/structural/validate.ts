@@ -72,7 +72,7 @@ function checkType({ types, limits: { format } }: Structural, value: Json, { pat
     (type === 'integer' && types.includes('number'))
   const isTextual = type === 'string' || type === 'array'
   if (!isTextual && format !== '' && !fits && own !== format) out.add(wrongType(path, format, own))
-  // The reference leaves texts and, oddly, lists with a format of texts to the check of the format.
+  // kube-apiserver leaves texts and, oddly, lists with a format of texts to the check of the format.
   else if (isTextual && format !== '' && !types.includes('number') && !types.includes('integer')) out.fits++
   else if (!fits) out.add(wrongType(path, types.join(','), type))
   else out.fits++
