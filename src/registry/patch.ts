@@ -2,6 +2,7 @@
 import { JsonError, parseJson } from '../codec/json.ts'
 import { goPrint, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
 import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
@@ -33,7 +34,7 @@ export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   const isApply = body.mediaType === APPLY_PATCH
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  if (isApply) return applyPatch(deps, { call, ctx, options, bytes: body.bytes })
+  if (isApply) return applyPatch(deps, { call, ctx, options, body })
   return change(deps, {
     call,
     ctx,
@@ -115,7 +116,7 @@ function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string;
 
 function parsePatch(bytes: Uint8Array) {
   try {
-    return parseJson(bytes, { numbers: 'written' })
+    return parseJson(bytes, { numbers: 'written', nodes: LIMITS.decodedNodes })
   } catch (error) {
     if (error instanceof JsonError) throw badRequest('invalid JSON patch')
     throw error
