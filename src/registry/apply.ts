@@ -3,8 +3,8 @@ import { isObject, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { type Applied, applyConfiguration } from '../patch/apply.ts'
 import { badRequest, StatusError } from '../schema/status-error.ts'
-import type { Call } from './api.ts'
-import { readYaml, yaml } from './decode.ts'
+import type { Body, Call } from './api.ts'
+import { transcodedOf } from './decode.ts'
 import type { WriteOptions } from './options.ts'
 import { ownedWrite } from './ownership.ts'
 import { takePatched } from './patched-object.ts'
@@ -12,8 +12,8 @@ import { withConversions } from './version-conversion.ts'
 import type { Change, Write } from './write.ts'
 
 /** An apply of a configuration to what is stored, or to nothing, as an object of the write's kind. */
-export function applyChange({ subresource }: Call, bytes: Uint8Array): Change {
-  return { does: subresource === '' ? 'either' : 'change', merge: write => mergeConfiguration(write, readConfiguration(bytes)) }
+export function applyChange({ subresource }: Call, body: Body): Change {
+  return { does: subresource === '' ? 'either' : 'change', merge: write => mergeConfiguration(write, readConfiguration(body)) }
 }
 
 /** Merges a configuration into what is stored: the object it makes, and who owns what in it. */
@@ -35,20 +35,14 @@ const refusedApply = (refused: Exclude<Applied, { ok: true }>): StatusError =>
 export type Configuration = { readonly applied: JsonObject; readonly strictError: string | undefined }
 
 /** The configuration of an apply, in YAML or JSON; nothing at all is an empty one. */
-export function readConfiguration(bytes: Uint8Array): Configuration {
-  const { YamlError } = yaml()
-  try {
-    const { value, strictError } = readYaml(bytes)
-    if (value === null) return { applied: {}, strictError }
-    if (!isObject(value))
-      throw undecodable(
-        `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`,
-      )
-    return { applied: value, strictError }
-  } catch (error) {
-    if (error instanceof YamlError) throw undecodable(error.message)
-    throw error
-  }
+export function readConfiguration(body: Body): Configuration {
+  const { value, strictError } = transcodedOf(body, undecodable)
+  if (value === null) return { applied: {}, strictError }
+  if (!isObject(value))
+    throw undecodable(
+      `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`,
+    )
+  return { applied: value, strictError }
 }
 
 const undecodable = (why: string) => badRequest(`error decoding patch: ${why}`)

@@ -27,7 +27,7 @@ export const CUSTOM_PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
 export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { body, isApply } = patchBody(call, ctx)
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  return write(newWrite({ deps, call, ctx }, { options, change: isApply ? applyChange(call, body.bytes) : patchChange(body) }))
+  return write(newWrite({ deps, call, ctx }, { options, change: isApply ? applyChange(call, body) : patchChange(body) }))
 }
 
 /** The body of a patch, which says by its media type what sort of patch it is. Throws for sorts that there are not. */

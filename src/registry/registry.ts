@@ -1,18 +1,18 @@
 /** All verbs behind one call. */
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { methodNotAllowed } from '../schema/status-error.ts'
 import { act } from './action.ts'
 import { Allocations } from './allocations.ts'
-import type { Call, CallContext, Registry, Result } from './api.ts'
+import type { Body, Call, CallContext, Registry, Result } from './api.ts'
 import { connect } from './connect.ts'
 import { Contention } from './contention.ts'
 import { create } from './create.ts'
-import { prepareYaml } from './decode.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
+import { prepareBody } from './prepare-body.ts'
 import { read } from './read.ts'
 import { replace } from './replace.ts'
 import { patchScale, readScale, replaceScale } from './scale.ts'
@@ -37,11 +37,23 @@ export function createRegistry(parts: Omit<Deps, 'contention' | 'allocations'> &
       const handler = handlersFor(call)[call.verb]
       if (!handler) throw methodNotAllowed()
       const { body } = ctx
-      if (body?.mediaType.endsWith('yaml')) return prepareYaml(body.bytes).then(() => handler(deps, call, ctx))
-      return handler(deps, call, ctx)
+      if (!body) return handler(deps, call, ctx)
+      return whenDone(prepareBody(body, call, ctx, deps.transcoder), prepared =>
+        handler(deps, call, prepared === body ? ctx : withBody(ctx, prepared)),
+      )
     },
   }
 }
+
+/** The same context with another body. What it makes when asked, and who may create, are asked of the original: a copy would lose them. */
+const withBody = (ctx: CallContext, body: Body): CallContext => ({
+  ...ctx,
+  body,
+  ...(ctx.authorizeCreate && { authorizeCreate: () => ctx.authorizeCreate!() }),
+  get signal() {
+    return ctx.signal
+  },
+})
 
 function handlersFor({ resource, subresource }: Call): Handlers {
   if (subresource === '') return resource.def.virtual ? UNSTORED : OBJECTS

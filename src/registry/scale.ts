@@ -11,7 +11,7 @@ import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, internalError, invalidObject } from '../schema/status-error.ts'
 import type { ScaleSubresource } from '../schema/subresources.ts'
-import type { Call, CallContext, Result } from './api.ts'
+import type { Body, Call, CallContext, Result } from './api.ts'
 import { mergeConfiguration, readConfiguration } from './apply.ts'
 import type { Deps } from './deps.ts'
 import { writeOptions } from './options.ts'
@@ -38,7 +38,7 @@ export async function replaceScale(deps: Deps, call: Call, ctx: CallContext): Pr
 export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { body, isApply } = patchBody(call, ctx)
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  const merge = isApply ? (write: Write) => applyScale(write, body.bytes) : patchChange(body).merge!
+  const merge = isApply ? (write: Write) => applyScale(write, body) : patchChange(body).merge!
   const change: Change = {
     ...CHANGE,
     merge(write) {
@@ -65,8 +65,8 @@ function showStored(write: Write): void {
   write.old = scaleOf(write.call, write.before!, UNSET)
 }
 
-function applyScale(write: Write, bytes: Uint8Array) {
-  const { applied, strictError } = readConfiguration(bytes)
+function applyScale(write: Write, body: Body) {
+  const { applied, strictError } = readConfiguration(body)
   const named = isObject(applied['metadata']) ? applied : { ...applied, metadata: { name: write.call.name } }
   return mergeConfiguration(write, { applied: named, strictError })
 }

@@ -9,6 +9,7 @@ import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
 import { serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
+import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
@@ -168,11 +169,14 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   const authorization = openAuthorization(context)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
+  const transcoder = new WorkerTranscoder()
+  open.push(() => transcoder[Symbol.asyncDispose]())
   const registry: Registry = createRegistry({
     store,
     caches,
     allocations: network.allocations,
     admission: pluginChain(admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, warn, ...authorization })),
+    transcoder,
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
