@@ -1,5 +1,6 @@
 /** Messages of another kind sent to an object, such as a Binding to a pod, or a TokenRequest to a service account. */
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
+import { Budget } from '../schema/budget.ts'
 import { defineKind } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
 import type { ReviewContext } from '../schema/request-context.ts'
@@ -153,7 +154,17 @@ async function obtainApproval(
     subresource: guard.subresource,
     query: new URLSearchParams(),
   }
-  const server = { user: SERVER, userAgent: SERVER_AGENT, body: undefined, signal: ctx.signal, now, groupDomain, gate, namespace }
+  const server = {
+    user: SERVER,
+    budget: new Budget(),
+    userAgent: SERVER_AGENT,
+    body: undefined,
+    signal: ctx.signal,
+    now,
+    groupDomain,
+    gate,
+    namespace,
+  }
   await write(
     newWrite({ deps, call: about, ctx: server }, { options: { ...options, fieldManager: '', dryRun: options.dryRun || dryRun }, change }),
   )
