@@ -121,7 +121,13 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     warn: finalizerWarnings,
     subresources: {
       ...(status && {
-        status: { merge: takeStatus, keepsMetadata: true, resetFields: ['metadata', 'spec'], validate: statusRules(ruled) },
+        status: {
+          merge: takeStatus,
+          keepsMetadata: true,
+          resetFields: ['metadata', 'spec'],
+          compiling: () => schema.compiling(),
+          validate: statusRules(ruled),
+        },
       }),
       ...(scale && { scale: scaleView(scale) }),
     },

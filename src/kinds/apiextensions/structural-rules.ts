@@ -174,7 +174,6 @@ function* validatePattern(schema: Schema, at: Ref<Schema>): Iterable<FieldError>
   if (fault !== undefined) yield invalid(at.pattern, `must be a valid regular expression, but isn't: ${fault}`)
 }
 
-
 /** What a schema that only restricts may not say, with the word for how it must be instead. */
 const NOT_NESTED = [
   ['default', 'undefined'],
