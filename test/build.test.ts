@@ -11,7 +11,8 @@ function smallPackage(t: Scope): string {
   for (const file of ['scripts/build.mjs', 'bin']) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'small', version: '1.0.0', type: 'module' }))
-  mkdirSync(join(folder, 'src'))
+  mkdirSync(join(folder, 'src/codec'), { recursive: true })
+  writeFileSync(join(folder, 'src/codec/transcode-worker.ts'), '')
   writeFileSync(join(folder, 'src/index.ts'), 'export const answer = 41 + 1\n')
   writeFileSync(join(folder, 'src/public.d.ts'), 'export const answer: number\n')
   return folder
