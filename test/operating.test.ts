@@ -103,3 +103,70 @@ test('flags are read as kube-apiserver reads them', patient, async t => {
   assert.equal(code, 1)
   assert.match(stderr, /there is no plugin "Whim"/)
 })
+
+const FLOWS = '/apis/flowcontrol.apiserver.k8s.io/v1'
+
+test('flow schemas and priority levels take effect when they are written, and every response names its own', patient, async t => {
+  const tokens = join(temporaryDirectory(t), 'tokens.csv')
+  writeFileSync(tokens, 'jane-token,jane,1,\njoe-token,joe,2,\n')
+  const server = await startInProcess(t, { tokenAuthFile: tokens })
+  const flowOf = async (token?: string) => {
+    const { status, headers } = await ask(
+      server,
+      '/api',
+      token === undefined ? {} : { ...anonymous, headers: { authorization: `Bearer ${token}` } },
+    )
+    assert.equal(status, 200)
+    return [headers['x-kubernetes-pf-flowschema-uid'], headers['x-kubernetes-pf-prioritylevel-uid']]
+  }
+  const uidOf = async (path: string) => (await ask(server, `${FLOWS}/${path}`)).json.metadata.uid
+  assert.deepEqual(await flowOf(), [await uidOf('flowschemas/exempt'), await uidOf('prioritylevelconfigurations/exempt')])
+  const [schema, level] = ['flowschemas', 'prioritylevelconfigurations'].map(path => `${path}/global-default`)
+  const usual = [await uidOf(schema!), await uidOf(level!)]
+  assert.deepEqual(await flowOf('jane-token'), usual)
+
+  const made = await ask(server, `${FLOWS}/flowschemas`, { method: 'POST', body: schemaFor('jane', 'slow') })
+  assert.equal(made.status, 201, made.text)
+  assert.deepEqual(await flowOf('jane-token'), usual, 'a schema without its level does not count')
+  const dangling = await conditionOf(server, 'jane', 'True')
+  assert.equal(dangling.reason, 'NotFound')
+  const limited = { nominalConcurrencyShares: 1, limitResponse: { type: 'Reject' } }
+  const plc = await ask(server, `${FLOWS}/prioritylevelconfigurations`, {
+    method: 'POST',
+    body: { metadata: { name: 'slow' }, spec: { type: 'Limited', limited } },
+  })
+  assert.equal(plc.status, 201, plc.text)
+  assert.deepEqual(await flowOf('jane-token'), [made.json.metadata.uid, plc.json.metadata.uid])
+  assert.deepEqual(await flowOf('joe-token'), usual)
+  const found = await conditionOf(server, 'jane', 'False')
+  assert.equal(found.message, 'This FlowSchema references the PriorityLevelConfiguration object named "slow" and it exists')
+  const { json } = await ask(server, `${FLOWS}/flowschemas/jane`)
+  const [entry] = json.metadata.managedFields.filter((each: { subresource?: string }) => each.subresource === 'status')
+  assert.deepEqual([entry.manager, entry.operation], ['api-priority-and-fairness-config-consumer-v1', 'Apply'])
+
+  const { text } = await ask(server, '/metrics')
+  assert.match(text, /^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="jane",priority_level="slow"\} 1$/m)
+  assert.match(text, /^apiserver_flowcontrol_nominal_limit_seats\{priority_level="slow"\} 3$/m)
+  assert.match(
+    text,
+    /^apiserver_flowcontrol_request_wait_duration_seconds_count\{execute="true",flow_schema="exempt",priority_level="exempt"\} \d+$/m,
+  )
+})
+
+const schemaFor = (user: string, level: string) => ({
+  metadata: { name: user },
+  spec: {
+    matchingPrecedence: 500,
+    priorityLevelConfiguration: { name: level },
+    rules: [{ subjects: [{ kind: 'User', user: { name: user } }], nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }] }],
+  },
+})
+
+async function conditionOf(server: Parameters<typeof ask>[0], name: string, status: string): Promise<{ reason: string; message: string }> {
+  for (;;) {
+    const { json } = await ask(server, `${FLOWS}/flowschemas/${name}`)
+    const [condition] = json.status?.conditions ?? []
+    if (condition?.status === status) return condition
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}

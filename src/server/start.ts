@@ -9,7 +9,7 @@ import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
 import { Endpoints } from '../http/endpoints.ts'
-import { Fairness } from '../http/flow-control/fairness.ts'
+import { FlowControl } from '../http/flow-control/flow-control.ts'
 import { type Listener, listen } from '../http/listener/listen.ts'
 import { healthEndpoints } from '../http/observability/health.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
@@ -17,6 +17,7 @@ import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { makeFolders } from '../lib/folders.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -36,7 +37,9 @@ import { type Config, ConfigError, changedSettings, checkConfig } from './config
 import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
+import { followFlowControl } from './flow-configuration.ts'
 import { type Identity, openIdentity } from './identity.ts'
+import type { Inner } from './inner.ts'
 import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { startLifecycleControllers } from './lifecycle-controllers.ts'
 import { objectReader } from './object-reader.ts'
@@ -154,6 +157,7 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   })
   await Promise.all([claimed, pki.saved, identity.saved, network.prepare(), authorization.prepare(), startCustomKinds(config, beside)])
   const listener = await openPort(config, {
+    beside,
     catalog,
     registry,
     caches,
@@ -209,6 +213,7 @@ async function openStore(config: Config): Promise<Store> {
 }
 
 type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
+  readonly beside: Inner
   readonly catalog: Catalog
   readonly registry: Registry
   readonly caches: Caches
@@ -223,7 +228,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
 
 async function openPort(
   config: Config,
-  { catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, clock, ending, open }: Port,
+  { beside, catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, clock, ending, open }: Port,
 ): Promise<Listener> {
   let address = ''
   const endpoints = [
@@ -236,10 +241,13 @@ async function openPort(
     ...openIdEndpoints({ ...identity, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now }),
   ]
-  const fairness = new Fairness({ reads: config.maxRequestsInflight, writes: config.maxMutatingRequestsInflight })
+  const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
+  const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
+  followFlowControl(flowControl, { ...beside, groupDomain: config.groupDomain })
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
-    waiting: () => fairness.waiting,
+    waiting: () => flowControl.waiting,
+    more: () => flowControl.families(),
     *objects() {
       for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
     },
@@ -251,7 +259,7 @@ async function openPort(
     authorizer,
     endpoints: new Endpoints(catalog, endpoints),
     metrics,
-    fairness,
+    flowControl,
     log,
     groupDomain: config.groupDomain,
     gate,
@@ -263,7 +271,7 @@ async function openPort(
   )
   open.push(
     () => listener.drain(0),
-    async () => fairness[Symbol.dispose](),
+    async () => flowControl[Symbol.dispose](),
   )
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
   const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log, clock })

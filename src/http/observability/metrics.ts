@@ -4,7 +4,7 @@ import type { Resource } from '../../schema/resource.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { bytesResponse } from '../message.ts'
 import type { Route } from '../route.ts'
-import { exposition, Histogram, type Labels } from './exposition.ts'
+import { exposition, type Family, Histogram, type Labels } from './exposition.ts'
 import { processMetrics } from './process-metrics.ts'
 
 /** Seconds. */
@@ -66,6 +66,15 @@ export class Observed {
   }
 }
 
+export type MetricsOptions = {
+  readonly paths: Iterable<string>
+  readonly objects: ObjectCounts
+  /** Requests that have been received and not been started. */
+  readonly waiting?: () => Readonly<Inflight>
+  /** Metrics of other parts of the server. */
+  readonly more?: () => Iterable<Family>
+}
+
 export class Metrics {
   // Label values come from what is served, never from what clients send, so there is an end to them.
   readonly #series = new Map<string, Map<string, Series>>()
@@ -75,11 +84,13 @@ export class Metrics {
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
   readonly #waiting: () => Readonly<Inflight>
+  readonly #more: () => Iterable<Family>
 
-  constructor(options: { paths: Iterable<string>; objects: ObjectCounts; waiting?: () => Readonly<Inflight> }) {
+  constructor(options: MetricsOptions) {
     this.#paths = new Set(options.paths)
     this.#objects = options.objects
     this.#waiting = options.waiting ?? (() => ({ mutating: 0, readOnly: 0 }))
+    this.#more = options.more ?? (() => [])
   }
 
   begin(route: Route): Observed {
@@ -141,6 +152,7 @@ export class Metrics {
         help: 'Stored objects of each resource, by group.',
         samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
       },
+      ...this.#more(),
       ...processMetrics(),
     ])
   }
