@@ -1,6 +1,6 @@
 /** The stocks that services take from, put together: addresses of each family and ports of nodes, and their repair. */
 import { randomBytes } from 'node:crypto'
-import { SERVICE_STOCKS } from '../kinds/core/service-claims.ts'
+import { SERVICE_STOCKS } from '../kinds/core/service/allocations.ts'
 import { IPAddress } from '../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
 import { parseCIDR } from '../lib/ip.ts'

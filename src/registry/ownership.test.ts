@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Deployment } from '../kinds/apps/deployment.ts'
-import { Pod } from '../kinds/core/pod.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
 import { pathsOf, pathText } from '../patch/field-set.ts'
 import { defineKind, type Kind } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'

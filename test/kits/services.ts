@@ -3,7 +3,7 @@
 import type { Random } from '../../src/allocation/address-block.ts'
 import { Allocation } from '../../src/allocation/allocation.ts'
 import type { PortRange } from '../../src/allocation/node-ports.ts'
-import { Service } from '../../src/kinds/core/service.ts'
+import { Service } from '../../src/kinds/core/service/service.ts'
 import { IPAddress } from '../../src/kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../../src/kinds/networking/servicecidr.ts'
 import { LocalClient } from '../../src/registry/local-client.ts'

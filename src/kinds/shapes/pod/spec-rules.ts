@@ -32,10 +32,10 @@ import {
   validateHostUsers,
 } from './network-rules.ts'
 import { POD_OPTIONS, type PodOptions } from './options.ts'
-import { validatePodResources } from './resources/pod-resource-rules.ts'
+import { validatePodResources } from './resources/level-resources.ts'
 import { validateContainerResources } from './resources/resource-rules.ts'
 import type { ResourceRequirements } from './resources/resources.ts'
-import { validateAffinity } from './scheduling/affinity-rules.ts'
+import { validateAffinity } from './scheduling/affinity.ts'
 import { validateTolerations } from './scheduling/toleration-rules.ts'
 import { validateTopologySpread } from './scheduling/topology-spread-rules.ts'
 import { validatePodSecurityContext } from './security/security-rules.ts'

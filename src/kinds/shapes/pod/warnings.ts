@@ -5,13 +5,11 @@ import { isDNS1123Label, isValidLabelValue } from '../../../lib/names.ts'
 import { milliValue, parseQuantity } from '../../../lib/quantity.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, pathOf, type Ref, refTo } from '../../../schema/refs.ts'
-import type { Container } from './containers/container.ts'
+import { type Container, type ContainerPort, containersOf } from './containers/container.ts'
 import { placedContainersOf } from './containers/container-list-rules.ts'
-import { containersOf } from './containers/containers.ts'
-import { warnAboutPorts } from './containers/port-warnings.ts'
 import type { NodeSelectorTerm, PodAffinity } from './scheduling/affinity.ts'
 import { deprecatedNodeLabel } from './scheduling/node-labels.ts'
-import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './security/app-armor.ts'
+import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './security/security.ts'
 import type { PodSpec, PodTemplateSpec } from './spec.ts'
 import { warnAboutVolumes } from './volumes/volume-warnings.ts'
 
@@ -172,3 +170,48 @@ function* warnAboutHiddenVariables({ env = [] }: Container, at: Ref<Container>):
     seen.add(name)
   }
 }
+
+type PortAt = { readonly port: ContainerPort; readonly path: string }
+
+/** Warnings about the ports of all containers of a pod, which share one address. */
+function* warnAboutPorts(containers: readonly (readonly [Container, Ref<Container>])[]): Iterable<string> {
+  const ports = containers.flatMap(([{ ports = [] }, at]) => ports.map((port, i): PortAt => ({ port, path: pathOf(at.ports[i]!) })))
+  yield* warnAboutNumbers(ports)
+  yield* warnAboutNames(ports)
+}
+
+function* warnAboutNumbers(ports: readonly PortAt[]): Iterable<string> {
+  const seen = new Map<string, PortAt[]>()
+  for (const { port, path } of ports) {
+    const { hostIP = '', hostPort = 0 } = port
+    if (hostIP && !hostPort) yield `${path}: hostIP set without hostPort: ${printed(port)}`
+    const number = `${port.containerPort}/${port.protocol}`
+    const others = seen.get(number) ?? []
+    for (const { port: other, path: otherPath } of others) {
+      const { hostIP: otherIP = '', hostPort: otherPort = 0 } = other
+      if (hostIP === otherIP && hostPort === otherPort) yield `${path}: duplicate port definition with ${otherPath}`
+      else if (!hostPort || !otherPort) yield `${path}: overlapping port definition with ${otherPath}`
+      else if (hostPort === otherPort && (hostIP === '') !== (otherIP === ''))
+        yield `${path}: dangerously ambiguous port definition with ${otherPath}`
+    }
+    // Past a few, more of the same advice helps nobody, and comparing all with all would take long.
+    if (others.length < MAX_COMPARED) seen.set(number, [...others, { port, path }])
+  }
+}
+
+function* warnAboutNames(ports: readonly PortAt[]): Iterable<string> {
+  const seen = new Map<string, string>()
+  for (const { port, path } of ports) {
+    if (!port.name) continue
+    const other = seen.get(port.name)
+    if (other === undefined) seen.set(port.name, path)
+    else
+      yield `${path}: duplicate port name ${JSON.stringify(port.name)} with ${other}, services and probes that select ports by name will use ${other}`
+  }
+}
+
+const MAX_COMPARED = 20
+
+/** The way Go prints a structure, which is what clients get to see. */
+const printed = ({ name = '', hostPort = 0, containerPort, protocol, hostIP = '' }: ContainerPort): string =>
+  `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`

@@ -18,7 +18,6 @@ import { validateChoice, validateRequiredLabelText } from '../../text-rules.ts'
 import type { Volumes } from '../containers/mount-rules.ts'
 import type { PodOptions } from '../options.ts'
 import { validateLocalDescendingPath, validateNoBacksteps } from './path-rules.ts'
-import { validateDefaults, validateDownwardFile, validateKeyToPath, validateProjected } from './projection-rules.ts'
 import {
   validateAWSElasticBlockStore,
   validateAzureDisk,
@@ -42,6 +41,7 @@ import {
   validateVsphere,
 } from './volume-plugin-rules.ts'
 import type { GitRepoVolumeSource } from './volume-plugins.ts'
+import { validateDefaults, validateDownwardFile, validateKeyToPath, validateProjected } from './volume-projections.ts'
 import type {
   ConfigMapVolumeSource,
   CSIVolumeSource,
