@@ -1,5 +1,6 @@
 /** What an operator does and sees: flags, logs, signals, certificates, health, metrics, a full disk. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -102,6 +103,56 @@ test('flags are read as kube-apiserver reads them', patient, async t => {
   const { code, stderr } = await keelson('serve', '--secure-port=0', '--store=memory', '--enable-admission-plugins=Whim')
   assert.equal(code, 1)
   assert.match(stderr, /there is no plugin "Whim"/)
+})
+
+test('health lists its checks, and metrics tell of them and of the store', patient, async t => {
+  const server = await startProcess(t)
+  const { status, text } = await ask(server, '/readyz?verbose')
+  assert.equal(status, 200, text)
+  const lines = text.trimEnd().split('\n')
+  assert.equal(lines.at(-1), 'readyz check passed')
+  assert.deepEqual(lines.slice(0, 3), ['[+]ping ok', '[+]log ok', '[+]etcd ok'])
+  for (const name of ['poststarthook/rbac/bootstrap-roles', 'informer-sync', 'shutdown']) assert.ok(lines.includes(`[+]${name} ok`), name)
+  assert.equal((await ask(server, '/readyz/etcd')).text, 'ok')
+  assert.equal((await ask(server, '/readyz/poststarthook/rbac/bootstrap-roles')).text, 'ok')
+  assert.doesNotMatch((await ask(server, '/livez?verbose')).text, /\](shutdown|informer-sync) /)
+  assert.match((await ask(server, '/metrics/slis')).text, /^kubernetes_healthcheck\{name="etcd",type="readyz"\} 1$/m)
+  const metrics = (await ask(server, '/metrics')).text
+  for (const name of [
+    'apiserver_storage_size_bytes',
+    'etcd_request_duration_seconds_count',
+    'etcd_disk_backend_commit_duration_seconds_count',
+  ])
+    assert.match(metrics, new RegExp(`^${name}(\\{.*\\})? [1-9]\\d*$`, 'm'))
+  assert.match(metrics, /^keelson_store_free_pages \d+$/m)
+  const accept = 'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited'
+  assert.match(String((await ask(server, '/metrics', { headers: { accept } })).headers['content-type']), /protobuf/)
+})
+
+const canLimitFiles = process.platform === 'linux' && spawnSync('prlimit', ['--version']).status === 0
+if (!canLimitFiles) process.stderr.write('prlimit is missing: what a full disk does was not tested\n')
+
+test('a full disk is told as such, and writes work again once there is space', { ...patient, skip: !canLimitFiles }, async t => {
+  const server = await startProcess(t)
+  const limit = (bytes: string) => spawnSync('prlimit', ['--pid', String(server.child.pid), `--fsize=${bytes}`])
+  const create = (i: number) =>
+    ask(server, '/api/v1/namespaces/default/configmaps', {
+      method: 'POST',
+      body: { metadata: { generateName: 'big-' }, data: { i: String(i), text: 'x'.repeat(500_000) } },
+    })
+  limit('4194304:unlimited')
+  let answer = await create(0)
+  for (let i = 1; answer.status === 201 && i < 100; i++) answer = await create(i)
+  assert.equal(answer.status, 503, answer.text)
+  assert.equal(answer.json.reason, 'ServiceUnavailable')
+  assert.match(answer.json.message, /^the server cannot store anything now: (no space is left on the disk|the disk is full)/)
+  assert.ok(!answer.text.includes(server.dataDir))
+  assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps?limit=1')).status, 200)
+  const health = await ask(server, '/readyz')
+  assert.equal(health.status, 500)
+  assert.match(health.text, /^\[-\]etcd failed: reason withheld$/m)
+  limit('unlimited')
+  assert.equal((await create(0)).status, 201)
 })
 
 const FLOWS = '/apis/flowcontrol.apiserver.k8s.io/v1'

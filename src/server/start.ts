@@ -11,7 +11,7 @@ import { versionEndpoint } from '../http/documents/version.ts'
 import { Endpoints } from '../http/endpoints.ts'
 import { FlowControl } from '../http/flow-control/flow-control.ts'
 import { type Listener, listen } from '../http/listener/listen.ts'
-import { healthEndpoints } from '../http/observability/health.ts'
+import { type Checks, Health } from '../http/observability/health.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
@@ -28,7 +28,6 @@ import { type Clock, systemClock } from '../storage/clock.ts'
 import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
-import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
 import { noteTokenUse, startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
@@ -43,10 +42,12 @@ import type { Inner } from './inner.ts'
 import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { startLifecycleControllers } from './lifecycle-controllers.ts'
 import { objectReader } from './object-reader.ts'
+import { ObservedStore } from './observed-store.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { startOwnObjects } from './own-objects.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
+import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 
 /** A running server. */
@@ -113,7 +114,8 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   )
   const files = readOwnFiles(config)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
-  const store = await openStore(config)
+  const observed = await openStore(config, log)
+  const { store } = observed
   open.push(() => store.close())
   const { claimed } = await claimData(store, config)
   let fail: (reason: unknown) => void = () => {}
@@ -155,8 +157,21 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     access: { ...identity.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
-  await Promise.all([claimed, pki.saved, identity.saved, network.prepare(), authorization.prepare(), startCustomKinds(config, beside)])
+  const hooks = new StartHooks(HOOKS)
+  await Promise.all([
+    claimed,
+    pki.saved,
+    identity.saved,
+    hooks.track(
+      ['start-service-ip-repair-controllers', 'start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'],
+      network.prepare(),
+    ),
+    authorization.prepare(),
+    hooks.track(['crd-informer-synced'], startCustomKinds(config, beside)),
+  ])
   const listener = await openPort(config, {
+    observed,
+    checks: { live: [observed.check, ...hooks.checks()], ready: [{ name: 'informer-sync', check: () => problem }] },
     beside,
     catalog,
     registry,
@@ -175,9 +190,9 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
-    network.start(listener.address),
-    authorization.start(),
-    startOwnObjects(config, beside),
+    hooks.track(['bootstrap-controller'], network.start(listener.address)),
+    hooks.track(['rbac/bootstrap-roles'], authorization.start()),
+    hooks.track(['priority-and-fairness-config-producer', 'kube-apiserver-autoregistration'], startOwnObjects(config, beside)),
     startAccountControllers(config, {
       ...beside,
       authority: credentials.ca,
@@ -207,12 +222,28 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: () => close() }
 }
 
-async function openStore(config: Config): Promise<Store> {
-  if (config.store === 'memory') return new MemoryStore()
-  return openEmbeddedStore({ dir: join(config.dataDir, 'store') })
+async function openStore(config: Config, log: Log): Promise<ObservedStore> {
+  if (config.store === 'memory') return new ObservedStore(new MemoryStore(), { log })
+  const store = await openEmbeddedStore({ dir: join(config.dataDir, 'store'), onCommit: ms => observed.committed(ms) })
+  const observed = new ObservedStore(store, { log, size: () => store.size() })
+  return observed
 }
 
+/** What kube-apiserver calls the steps of a start that there are here. */
+const HOOKS = [
+  'crd-informer-synced',
+  'start-system-namespaces-controller',
+  'start-service-ip-repair-controllers',
+  'rbac/bootstrap-roles',
+  'scheduling/bootstrap-system-priority-classes',
+  'priority-and-fairness-config-producer',
+  'bootstrap-controller',
+  'kube-apiserver-autoregistration',
+]
+
 type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
+  readonly observed: ObservedStore
+  readonly checks: Checks
   readonly beside: Inner
   readonly catalog: Catalog
   readonly registry: Registry
@@ -228,16 +259,39 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
 
 async function openPort(
   config: Config,
-  { beside, catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, clock, ending, open }: Port,
+  {
+    observed,
+    checks,
+    beside,
+    catalog,
+    registry,
+    caches,
+    namespace,
+    identity,
+    authorizer,
+    pki,
+    files,
+    log,
+    gate,
+    now,
+    clock,
+    ending,
+    open,
+  }: Port,
 ): Promise<Listener> {
   let address = ''
+  const health = new Health(
+    {
+      live: [{ name: 'log', check: () => log.problem?.() }, ...checks.live],
+      ready: [...checks.ready, { name: 'shutdown', check: () => (ending.signal.aborted ? 'the server is shutting down' : undefined) }],
+    },
+    log,
+  )
   const endpoints = [
-    ...healthEndpoints(
-      { live: [], ready: [{ name: 'shutdown', check: () => (ending.signal.aborted ? 'the server is shutting down' : undefined) }] },
-      log,
-    ),
+    ...health.endpoints(),
     versionEndpoint(VERSION),
-    metricsEndpoint(() => metrics),
+    metricsEndpoint('/metrics', () => metrics.families()),
+    metricsEndpoint('/metrics/slis', () => health.families()),
     ...openIdEndpoints({ ...identity, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now }),
   ]
@@ -247,7 +301,7 @@ async function openPort(
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => flowControl.waiting,
-    more: () => flowControl.families(),
+    more: () => [...observed.families(), ...flowControl.families()],
     *objects() {
       for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
     },
