@@ -10,7 +10,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 
 type Type = Column<AnyObject>[0]
 
-/** The columns after Name. Without any there is Age; a path that cannot be read takes all columns with it, as in the reference. */
+/** The columns after Name. Without any there is Age; a path that cannot be read takes all columns with it, as in kube-apiserver. */
 export function printerColumns(columns: readonly ColumnDefinition[] | undefined): readonly (readonly [string, Column<AnyObject>])[] {
   try {
     return (columns?.length ? columns : AGE).map(columnOf)

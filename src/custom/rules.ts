@@ -1,8 +1,10 @@
 /** What is asked of custom objects beside the form of their schema: when they are written, and what their writers are warned of. */
+
 import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
+import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { isQualifiedName } from '../lib/names.ts'
-import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
+import { isStandardOrQualified } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Rule } from '../schema/rules.ts'
 import { objectErrors } from '../structural/custom-object.ts'
@@ -30,16 +32,14 @@ export function statusRules({ schema, scale }: Ruled): Rule<AnyObject> {
     })
 }
 
-const KNOWN_FINALIZERS = [ORPHAN_FINALIZER, FOREGROUND_FINALIZER, 'kubernetes']
-
 /** Finalizers without a domain may be somebody else's, too. */
 export function* finalizerWarnings({ metadata: { finalizers = [] } }: AnyObject, old: AnyObject | undefined): Iterable<string> {
   const known = new Set(old?.metadata.finalizers)
   const added = new Set(finalizers.filter(name => !known.has(name)))
   for (const name of [...added].sort()) {
-    const about = `metadata.finalizers: ${JSON.stringify(name)}: `
+    const about = `metadata.finalizers: ${goQuote(name)}: `
     for (const fault of isQualifiedName(name)) yield about + fault
-    if (name.includes('/') || KNOWN_FINALIZERS.includes(name)) continue
+    if (isStandardOrQualified(name)) continue
     const form = name.includes('.') ? 'a domain-qualified finalizer name including a path (/)' : 'a domain-qualified finalizer name'
     yield `${about}prefer ${form} to avoid accidental conflicts with other finalizer writers`
   }

@@ -3,21 +3,21 @@ import { isObject, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { type Applied, applyConfiguration } from '../patch/apply.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, notFound, StatusError } from '../schema/status-error.ts'
-import type { Call, CallContext, Result } from './api.ts'
+import type { Body, Call, CallContext, Result } from './api.ts'
 import { change, checkIdentity } from './change.ts'
 import { createObject } from './create.ts'
-import { readYaml, yaml } from './decode.ts'
+import { transcodedOf } from './decode.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
 import { setManagers, writeOf } from './ownership.ts'
 import { conformPatched } from './patched.ts'
 import { setDefaults } from './strategy.ts'
 
-type Application = { readonly call: Call; readonly ctx: CallContext; readonly options: WriteOptions; readonly bytes: Uint8Array }
+type Application = { readonly call: Call; readonly ctx: CallContext; readonly options: WriteOptions; readonly body: Body }
 
 export async function applyPatch(deps: Deps, application: Application): Promise<Result> {
   const { call, ctx, options } = application
-  const { applied, strictError } = readConfiguration(application.bytes)
+  const { applied, strictError } = readConfiguration(application.body)
   const merged = (live: AnyObject | undefined) => {
     const { object, managers } = merge(application, applied, live)
     const { object: conformed, warnings } = conformPatched(call.resource, object, {
@@ -66,20 +66,14 @@ export const refusedApply = (refused: Exclude<Applied, { ok: true }>): StatusErr
   refused.reason === 'invalid' ? badRequest(refused.message) : new StatusError(409, 'Conflict', refused.message, { causes: refused.causes })
 
 /** The configuration of an apply, in YAML or JSON; nothing at all is an empty one. */
-export function readConfiguration(bytes: Uint8Array): { applied: JsonObject; strictError: string | undefined } {
-  const { YamlError } = yaml()
-  try {
-    const { value, strictError } = readYaml(bytes)
-    if (value === null) return { applied: {}, strictError }
-    if (!isObject(value))
-      throw undecodable(
-        `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`,
-      )
-    return { applied: value, strictError }
-  } catch (error) {
-    if (error instanceof YamlError) throw undecodable(error.message)
-    throw error
-  }
+export function readConfiguration(body: Body): { applied: JsonObject; strictError: string | undefined } {
+  const { value, strictError } = transcodedOf(body, undecodable)
+  if (value === null) return { applied: {}, strictError }
+  if (!isObject(value))
+    throw undecodable(
+      `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`,
+    )
+  return { applied: value, strictError }
 }
 
 const undecodable = (why: string) => badRequest(`error decoding patch: ${why}`)

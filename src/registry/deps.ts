@@ -1,6 +1,7 @@
 /** What every verb of the registry works with. */
 import type { Plugin } from '../admission/plugin.ts'
 import type { Caches } from '../cache/caches.ts'
+import type { Transcoder } from '../codec/worker-transcoder.ts'
 import type { Access } from '../schema/access.ts'
 import type { ComponentHealth } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -20,6 +21,8 @@ export type Deps = {
   readonly parts?: (() => readonly ComponentHealth[]) | undefined
   /** Answers kinds that ask about access; without it they are refused. */
   readonly access?: Access | undefined
+  /** Reads bodies that are expensive to read; without it they are read at once. */
+  readonly transcoder?: Transcoder | undefined
   readonly newUid: () => string
   /** A few random characters that end a generated name. */
   readonly randomSuffix: () => string

@@ -1,7 +1,8 @@
 /** Patch: the stored object with the sent changes made to it. Apply has its own file. */
 import { JsonError, parseJson } from '../codec/json.ts'
-import { goPrint } from '../lib/go-text.ts'
+import { goPrint, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
 import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
@@ -33,7 +34,7 @@ export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   const isApply = body.mediaType === APPLY_PATCH
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  if (isApply) return applyPatch(deps, { call, ctx, options, bytes: body.bytes })
+  if (isApply) return applyPatch(deps, { call, ctx, options, body })
   return change(deps, {
     call,
     ctx,
@@ -64,7 +65,7 @@ export function patchValue(expected: Expected, { mediaType, bytes }: Body, store
     throw badRequest(
       `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${jsonTypeName(changes)} into Go value of type map[string]interface {}`,
     )
-  const problems = duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`)
+  const problems = duplicates.map(d => `duplicate field ${goQuote(d.path)}`)
   const values = settled(changes, { prefix: mediaType === MERGE_PATCH ? 'error decoding patch: ' : '' })
   if (mediaType === MERGE_PATCH) return { value: applyMergePatch(stored, expected.def?.custom ? values : changes), problems }
   return { value: mergeStrategically(expected, stored, values), problems, shown: goPrint(values) }
@@ -84,8 +85,8 @@ function patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json):
     if (operations.length > MAX_PATCH_OPERATIONS)
       throw tooLarge(`The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`)
     const problems = [
-      ...unknownFields.map(path => `json patch unknown field ${JSON.stringify(path)}`),
-      ...duplicates.map(d => `json patch duplicate field ${JSON.stringify(d.path)}`),
+      ...unknownFields.map(path => `json patch unknown field ${goQuote(path)}`),
+      ...duplicates.map(d => `json patch duplicate field ${goQuote(d.path)}`),
     ]
     return { value: applyOperations(stored, operations), problems }
   } catch (error) {
@@ -115,7 +116,7 @@ function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string;
 
 function parsePatch(bytes: Uint8Array) {
   try {
-    return parseJson(bytes, { numbers: 'written' })
+    return parseJson(bytes, { numbers: 'written', nodes: LIMITS.decodedNodes })
   } catch (error) {
     if (error instanceof JsonError) throw badRequest('invalid JSON patch')
     throw error

@@ -1,17 +1,17 @@
 /** All verbs behind one call. */
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { methodNotAllowed, notImplemented } from '../schema/status-error.ts'
 import { act } from './action.ts'
 import { Ledger } from './allocations.ts'
 import type { Call, CallContext, Registry, Result } from './api.ts'
 import { Turns } from './contention.ts'
 import { create } from './create.ts'
-import { prepareYaml } from './decode.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
+import { prepareBody } from './prepare-body.ts'
 import { read } from './read.ts'
 import { replace } from './replace.ts'
 import { patchScale, readScale, replaceScale } from './scale.ts'
@@ -36,8 +36,10 @@ export function createRegistry(parts: Omit<Deps, 'turns' | 'ledger'> & { readonl
       const handler = handlersFor(call)[call.verb]
       if (!handler) throw methodNotAllowed()
       const { body } = ctx
-      if (body?.mediaType.endsWith('yaml')) return prepareYaml(body.bytes).then(() => handler(deps, call, ctx))
-      return handler(deps, call, ctx)
+      if (!body) return handler(deps, call, ctx)
+      return whenDone(prepareBody(body, call, ctx, deps.transcoder), prepared =>
+        handler(deps, call, prepared === body ? ctx : { ...ctx, body: prepared }),
+      )
     },
   }
 }

@@ -14,7 +14,7 @@ import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, internalError, invalidObject, MODIFIED, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
 import type { ScaleSubresource } from '../schema/subresources.ts'
-import type { Call, CallContext, Result } from './api.ts'
+import type { Body, Call, CallContext, Result } from './api.ts'
 import { readConfiguration, refusedApply, strictProblems } from './apply.ts'
 import { change, checkIdentity } from './change.ts'
 import { decodeObject } from './decode.ts'
@@ -51,7 +51,7 @@ export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Prom
   const writing: Resize = { call, ctx, options }
   return resize(deps, writing, live => {
     const { value, managers, ...patch } = isApply
-      ? applied(writing, live, body.bytes)
+      ? applied(writing, live, body)
       : { ...patchValue(SCALE, body, live as unknown as Json), managers: undefined }
     const { object, warnings } = conformPatched(SCALE, value, { ...patch, validation: options.fieldValidation })
     checkIdentity(call, object)
@@ -89,8 +89,8 @@ async function resize(deps: Deps, { call, ctx, options }: Resize, wanted: (live:
   return answer(call, result)
 }
 
-function applied({ call, ctx, options }: Resize, live: Scale, bytes: Uint8Array) {
-  const { applied: configuration, strictError } = readConfiguration(bytes)
+function applied({ call, ctx, options }: Resize, live: Scale, body: Body) {
+  const { applied: configuration, strictError } = readConfiguration(body)
   const outcome = applyConfiguration({
     ...scaleWrite({ call, ctx, options }),
     kind: SCALE.kind,

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
+import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
@@ -145,11 +146,14 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   const authorization = openAuthorization(config, beside)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
+  const transcoder = new WorkerTranscoder()
+  open.push(() => transcoder[Symbol.asyncDispose]())
   const registry: Registry = createRegistry({
     store,
     caches,
     ledger: network.ledger,
     plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, warn, ...authorization }),
+    transcoder,
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),

@@ -72,7 +72,7 @@ function checkType({ types, limits: { format } }: Structural, value: Json, { pat
     (type === 'integer' && types.includes('number'))
   const isTextual = type === 'string' || type === 'array'
   if (!isTextual && format !== '' && !fits && own !== format) out.add(wrongType(path, format, own))
-  // The reference leaves texts and, oddly, lists with a format of texts to the check of the format.
+  // kube-apiserver leaves texts and, oddly, lists with a format of texts to the check of the format.
   else if (isTextual && format !== '' && !types.includes('number') && !types.includes('integer')) out.fits++
   else if (!fits) out.add(wrongType(path, types.join(','), type))
   else out.fits++
@@ -199,7 +199,8 @@ function checkList({ items, limits }: Structural, list: readonly Json[], { path,
   const { minItems, maxItems, uniqueItems } = limits
   if (minItems !== undefined && list.length < minItems) out.add(broken(path, `should have at least ${minItems} items`, list.length))
   if (maxItems !== undefined && list.length > maxItems) out.add(tooMany(path, 'items', { size: list.length, max: maxItems }))
-  if (uniqueItems && new Set(list.map(item => goJson(item))).size < list.length) out.add(broken(path, "shouldn't contain duplicates", undefined))
+  if (uniqueItems && new Set(list.map(item => goJson(item))).size < list.length)
+    out.add(broken(path, "shouldn't contain duplicates", undefined))
   out.fits += 2
 }
 

@@ -84,6 +84,7 @@ export const ValidatingAdmissionPolicy = defineKind({
   scope: 'Cluster',
   names: { plural: 'validatingadmissionpolicies', categories: ['api-extensions'] },
   doc: 'Accepts or refuses requests.',
+  unqualifiedFinalizers: true,
   spec: ValidatingAdmissionPolicySpec,
   status: ValidatingAdmissionPolicyStatus,
   generation: true,

@@ -1,5 +1,5 @@
 /** CustomResourceDefinition adds a kind to the server: its names, its versions and what its objects look like. */
-import { compareText } from '../../lib/go-text.ts'
+import { compareText, goQuote } from '../../lib/go-text.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -24,6 +24,7 @@ export const CustomResourceDefinition = defineKind({
   scope: 'Cluster',
   names: { plural: 'customresourcedefinitions', short: ['crd', 'crds'], categories: ['api-extensions'] },
   doc: 'A kind that is served beside the built-in ones. Its name is that of the resource and the group: PLURAL.GROUP.',
+  unqualifiedFinalizers: true,
   spec: CustomResourceDefinitionSpec.expected(),
   status: CustomResourceDefinitionStatus,
   generation: true,
@@ -122,7 +123,7 @@ function servedVersions({ versions }: Spec): string {
 /** Warns about formats that nobody checks and sets that cannot be merged, unless the stored definition has them already. */
 function* warnAboutSchemas(spec: Spec, old: Spec | undefined): Iterable<string> {
   const known = new Set(old ? unknownFormats(old) : [])
-  for (const format of unknownFormats(spec)) if (!known.has(format)) yield `unrecognized format ${JSON.stringify(format)}`
+  for (const format of unknownFormats(spec)) if (!known.has(format)) yield `unrecognized format ${goQuote(format)}`
   const unmerged = new Set(old ? unmergedSets(old) : [])
   for (const warning of unmergedSets(spec)) if (!unmerged.has(warning)) yield warning
 }

@@ -1,12 +1,13 @@
 /** CertificateSigningRequest asks a signer for a certificate: it is approved or denied, then issued or failed. */
 
-import { readCertificates } from '../../lib/certificate.ts'
-import { readCertificateRequest } from '../../lib/certificate-request.ts'
-import { DerError } from '../../lib/der-reader.ts'
+import { goQuote } from '../../lib/go-text.ts'
 import { setOwn } from '../../lib/json-value.ts'
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { decodePem, pemBlocks } from '../../lib/pem.ts'
 import { formatTime, humanDuration, instantOf } from '../../lib/time.ts'
+import { readCertificates } from '../../lib/x509/certificate.ts'
+import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
+import { DerError } from '../../lib/x509/der-reader.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { duplicate, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -111,7 +112,7 @@ function certificateProblem(base64: string | undefined): string | undefined {
   if (!base64) return undefined
   const { blocks } = pemBlocks(Buffer.from(base64, 'base64').toString('latin1'))
   for (const { label, headers, bytes } of blocks) {
-    if (label !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(label)}`
+    if (label !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(label)}`
     if (headers.size > 0) return 'no PEM block headers are permitted'
     try {
       if (readCertificates(bytes).length === 0) return 'found CERTIFICATE PEM block containing 0 certificates'

@@ -1,12 +1,12 @@
 /** PodCertificateRequest asks a signer, on behalf of a node, for a certificate for a pod that runs there. */
 
-import { type Certificate, readCertificate } from '../../lib/certificate.ts'
-import { type CertificateRequest, readCertificateRequest } from '../../lib/certificate-request.ts'
-import { DerError } from '../../lib/der-reader.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { pemBlocks } from '../../lib/pem.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { type Certificate, readCertificate } from '../../lib/x509/certificate.ts'
+import { type CertificateRequest, readCertificateRequest } from '../../lib/x509/certificate-request.ts'
+import { DerError } from '../../lib/x509/der-reader.ts'
 import { formatLabels } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import {

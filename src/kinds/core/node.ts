@@ -1,6 +1,7 @@
 /** Node is a machine that runs pods. */
 
 import { JsonError, parseJson } from '../../codec/json.ts'
+import { goQuote } from '../../lib/go-text.ts'
 import { isValidCIDRForLegacyField, parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
 import { isObject, type Json } from '../../lib/json-value.ts'
 import { DNS1123_SUBDOMAIN_MAX_LENGTH } from '../../lib/names.ts'
@@ -295,7 +296,7 @@ const FEATURE_NAME = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/
 
 function* validateDeclaredFeatures(features: readonly string[], at: Ref<string[]>): Iterable<FieldError> {
   for (const [i, feature] of features.entries()) {
-    const name = `invalid feature name ${JSON.stringify(feature)}`
+    const name = `invalid feature name ${goQuote(feature)}`
     if (Buffer.byteLength(feature) > DNS1123_SUBDOMAIN_MAX_LENGTH)
       yield invalid(at[i]!, `${name}: must be no more than ${DNS1123_SUBDOMAIN_MAX_LENGTH} characters`)
     else if (!FEATURE_NAME.test(feature))

@@ -1,5 +1,6 @@
 /** ResourceSlice offers devices of a driver to claims. */
 
+import { goQuote } from '../../lib/go-text.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
@@ -38,7 +39,7 @@ export const ResourceSlice = defineKind({
   },
   *warn({ spec: { driver } }) {
     if (driver !== driver.toLowerCase())
-      yield `spec.driver: driver names should be lowercase; ${JSON.stringify(driver)} contains uppercase characters`
+      yield `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`
   },
 
   deletion: { returns: 'object' },

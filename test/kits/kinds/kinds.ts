@@ -4,7 +4,7 @@ import type { Cell } from '../../../src/schema/columns.ts'
 import { conform } from '../../../src/schema/conform.ts'
 import { fillDefaults } from '../../../src/schema/defaults.ts'
 import type { Kind } from '../../../src/schema/kind.ts'
-import { validateObjectMeta } from '../../../src/schema/meta-rules.ts'
+import { validateFinalizerDomains, validateObjectMeta } from '../../../src/schema/meta-rules.ts'
 import type { AnyObject } from '../../../src/schema/object-meta.ts'
 import { gatherErrors, refTo } from '../../../src/schema/refs.ts'
 import type { RequestContext } from '../../../src/schema/request-context.ts'
@@ -123,6 +123,7 @@ function errorsOf(
   const fields = Object.entries((type.shape as MessageShape).fields).filter(([name]) => only === undefined || name === only)
   const errors = gatherErrors(
     () => validateObjectMeta(object.metadata, at.metadata, resource),
+    () => (resource.def.unqualifiedFinalizers ? [] : validateFinalizerDomains(object.metadata.finalizers, at.metadata.finalizers)),
     () => (old ? validateUpdate?.(object, old, at, ctx) : []),
     ...fields.map(
       ([name, [, field]]) =>

@@ -1,4 +1,5 @@
 /** Messages sent to pods: binding one to a node, and evicting one. */
+import { goQuote } from '../../../lib/go-text.ts'
 import { setOwn } from '../../../lib/json-value.ts'
 import { DeleteOptionsType } from '../../../schema/delete-options.ts'
 import type { Envelope, ObjectMeta } from '../../../schema/object-meta.ts'
@@ -100,7 +101,7 @@ function checkPreconditions(stored: ObjectMeta, { uid, resourceVersion }: Object
 
 function checkUnbound({ metadata: { name = '', deletionTimestamp }, spec }: PodObject): void {
   if (deletionTimestamp) throw conflict(BINDINGS, name, `pod ${name} is being deleted, cannot be assigned to a host`)
-  if (spec.nodeName) throw conflict(BINDINGS, name, `pod ${name} is already assigned to node ${JSON.stringify(spec.nodeName)}`)
+  if (spec.nodeName) throw conflict(BINDINGS, name, `pod ${name} is already assigned to node ${goQuote(spec.nodeName)}`)
   if (spec.schedulingGates?.length) throw conflict(BINDINGS, name, `pod ${name} has non-empty .spec.schedulingGates`)
 }
 

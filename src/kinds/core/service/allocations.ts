@@ -1,4 +1,5 @@
 /** What a Service takes from what all services share: addresses of each family, and ports of nodes. */
+import { goQuote } from '../../../lib/go-text.ts'
 import { formatIP, parseIPSloppy } from '../../../lib/ip.ts'
 import { deepEqual } from '../../../lib/json-value.ts'
 import type { Claim, Claims, Stocks, Taken } from '../../../schema/claims.ts'
@@ -90,7 +91,7 @@ function refusedAddress(
   { name, asked, at }: { name: string; asked: string | undefined; at: Ref<unknown> },
 ): StatusError {
   if (asked) return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP ${asked}: ${why}`)])
-  if (isFull) return internalError(`failed to allocate a serviceIP for Service ${JSON.stringify(name)}: ${why}`)
+  if (isFull) return internalError(`failed to allocate a serviceIP for Service ${goQuote(name)}: ${why}`)
   return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP: ${why}`)])
 }
 

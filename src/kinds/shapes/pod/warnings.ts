@@ -1,4 +1,5 @@
 /** Advice on pods and templates that are accepted but will surprise whoever wrote them. */
+import { goQuote } from '../../../lib/go-text.ts'
 import { warningsForIP } from '../../../lib/ip.ts'
 import { getOwn } from '../../../lib/json-value.ts'
 import { isDNS1123Label, isValidLabelValue } from '../../../lib/names.ts'
@@ -109,12 +110,12 @@ function* warnAboutAnnotations({ metadata: { annotations = {} }, spec }: Templat
 function* warnAboutRepetition({ hostAliases = [], imagePullSecrets = [] }: PodSpec, at: Ref<PodSpec>): Iterable<string> {
   const addresses = new Set<string>()
   for (const [i, { ip }] of hostAliases.entries()) {
-    if (addresses.has(ip)) yield `${pathOf(at.hostAliases[i]!.ip)}: duplicate ip ${JSON.stringify(ip)}`
+    if (addresses.has(ip)) yield `${pathOf(at.hostAliases[i]!.ip)}: duplicate ip ${goQuote(ip)}`
     addresses.add(ip)
   }
   const secrets = new Set<string>()
   for (const [i, { name = '' }] of imagePullSecrets.entries()) {
-    if (secrets.has(name)) yield `${pathOf(at.imagePullSecrets[i]!.name)}: duplicate name ${JSON.stringify(name)}`
+    if (secrets.has(name)) yield `${pathOf(at.imagePullSecrets[i]!.name)}: duplicate name ${goQuote(name)}`
     secrets.add(name)
   }
   for (const [i, { name }] of imagePullSecrets.entries()) if (!name) yield `${pathOf(at.imagePullSecrets[i]!.name)}: invalid empty name ""`
@@ -156,7 +157,7 @@ function saysOtherwise(annotation: string, { securityContext }: Container, spec:
 function* warnAboutFraction(amounts: Record<string, string> | undefined, at: Ref<Record<string, string>>, name: string): Iterable<string> {
   const amount = getOwn(amounts ?? {}, name)
   if (amount !== undefined && milliValue(parseQuantity(amount)) % 1000n !== 0n)
-    yield `${pathOf(entry(at, name))}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`
+    yield `${pathOf(entry(at, name))}: fractional byte value ${goQuote(amount)} is invalid, must be an integer`
 }
 
 /** A later variable may extend an earlier one of the same name, but not just replace it. */
@@ -166,7 +167,7 @@ function* warnAboutHiddenVariables({ env = [] }: Container, at: Ref<Container>):
     const reference = `$(${name})`
     const extendsEarlier = !valueFrom && value !== reference && value.includes(reference)
     if (seen.has(name) && !extendsEarlier)
-      yield `${pathOf(at.env[i]!)}: hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`
+      yield `${pathOf(at.env[i]!)}: hides previous definition of ${goQuote(name)}, which may be dropped when using apply`
     seen.add(name)
   }
 }
@@ -206,7 +207,7 @@ function* warnAboutNames(ports: readonly PortAt[]): Iterable<string> {
     const other = seen.get(port.name)
     if (other === undefined) seen.set(port.name, path)
     else
-      yield `${path}: duplicate port name ${JSON.stringify(port.name)} with ${other}, services and probes that select ports by name will use ${other}`
+      yield `${path}: duplicate port name ${goQuote(port.name)} with ${other}, services and probes that select ports by name will use ${other}`
   }
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import * as der from './der.ts'
 import { bitsOf, childrenOf, DerError, oidText, readElement, readWhole, TAG, timeOf } from './der-reader.ts'
+import * as der from './der-writer.ts'
 
 const read = (bytes: Buffer) => readElement(bytes).element
 

@@ -1,6 +1,6 @@
 /** Makes requests and certificates of every sort, for tests. */
 import { constants, type KeyObject, sign } from 'node:crypto'
-import * as der from './der.ts'
+import * as der from '../../src/lib/x509/der-writer.ts'
 
 export type KeyPair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { certificateRequest, pssCertificateRequest, spkiOf } from '../../../test/kits/x509.ts'
 import { readCertificateRequest } from './certificate-request.ts'
-import * as der from './der.ts'
 import { DerError } from './der-reader.ts'
-import { certificateRequest, pssCertificateRequest, spkiOf } from './der-testing.ts'
+import * as der from './der-writer.ts'
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })

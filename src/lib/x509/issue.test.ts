@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { integer, oid } from './der.ts'
-import { issueAuthority, issueClient, issueServer } from './x509.ts'
+import { integer, oid } from './der-writer.ts'
+import { issueAuthority, issueClient, issueServer } from './issue.ts'
 
 const validity = { notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2060-01-01T00:00:00Z') }
 const authority = issueAuthority('Größe & Söhne', validity)

@@ -1,7 +1,7 @@
 /** Certificates on P-256, issued with node:crypto: an authority, its servers and its clients. */
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
-import * as der from './der.ts'
+import * as der from './der-writer.ts'
 
 /** A certificate and its key in PEM. */
 export type KeyPair = { readonly cert: string; readonly key: string }

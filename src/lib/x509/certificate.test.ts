@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { certificate, spkiOf } from '../../../test/kits/x509.ts'
 import { readCertificate, readCertificates } from './certificate.ts'
-import * as der from './der.ts'
 import { DerError } from './der-reader.ts'
-import { certificate, spkiOf } from './der-testing.ts'
+import * as der from './der-writer.ts'
 
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const malformed = (error: unknown) => error instanceof DerError && error.message === 'x509: malformed certificate'
