@@ -9,6 +9,7 @@ import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { LocalClient } from '../registry/local-client.ts'
 import { createRegistry } from '../registry/registry.ts'
+import { Budget } from '../schema/budget.ts'
 import type { Kind } from '../schema/kind.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
@@ -82,6 +83,7 @@ export async function openCustomBench(
         now: more.now ?? NOW,
         groupDomain,
         gate,
+        budget: new Budget(),
         userAgent: more.userAgent ?? 'test/1',
         signal: new AbortController().signal,
         body: bytes && { mediaType, bytes },

@@ -84,4 +84,11 @@ export const LIMITS = {
   /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,
+  /** Units of work that the checks of one request may cost (`schema/budget.ts`); all of them take some tenths of a second. */
+  requestWork: 4_000_000,
+  /** Units of work that the cells of a table may cost: for each object, and for each byte of it. */
+  tableWorkPerObject: 1000,
+  tableWorkPerByte: 1 / 4,
+  /** Bytes that the defaults of a custom kind may add to one object. */
+  defaultBytes: 4 * MIB,
 } as const

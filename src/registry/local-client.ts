@@ -6,6 +6,7 @@ import type { WatchEvent } from '../cache/watch-stream.ts'
 import { stringifyJson } from '../codec/json.ts'
 import { parseObject } from '../codec/stored-bytes.ts'
 import type { Json } from '../lib/json-value.ts'
+import { Budget } from '../schema/budget.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
@@ -167,7 +168,7 @@ export class LocalClient {
     sent: { namespace: string; name: string; body: object; mediaType?: string; subresource?: string; query?: string },
   ): Promise<Result> {
     const { registry, user, groupDomain, gate, now, manager } = this.#parts
-    const context: RequestContext = { user, now: now(), groupDomain, gate }
+    const context: RequestContext = { user, now: now(), groupDomain, gate, budget: new Budget() }
     const { namespace, name, body, mediaType = 'application/json', subresource = '', query = '' } = sent
     return registry.handle(
       { verb, resource, namespace, name, subresource, query: new URLSearchParams(query) },

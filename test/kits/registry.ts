@@ -1,4 +1,5 @@
 /** A registry over a store in memory, for tests that speak to it as HTTP does, without a socket. */
+
 import type { Plugin } from '../../src/admission/plugin.ts'
 import { Caches } from '../../src/cache/caches.ts'
 import type { HistoryLimits } from '../../src/cache/resource-cache.ts'
@@ -7,6 +8,7 @@ import type { Ledger } from '../../src/registry/allocations.ts'
 import type { Call, Registry, Result } from '../../src/registry/api.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import type { Access } from '../../src/schema/access.ts'
+import { Budget } from '../../src/schema/budget.ts'
 import type { ComponentHealth, Kind } from '../../src/schema/kind.ts'
 import { type Resource, resourcesOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
@@ -88,6 +90,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
           user: { name: 'tester', groups: [] },
           now: sending.now ?? NOW,
           groupDomain: 'k8s.io',
+          budget: new Budget(),
           gate: name => (more.gates ?? ['WatchList']).includes(name),
           userAgent: sending.userAgent ?? 'test/1',
           signal: new AbortController().signal,
