@@ -25,6 +25,10 @@ export type Body = {
   readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }>
 }
 
+/** The body of a call that must have one: none is an empty JSON document. */
+export const bodyOf = ({ body }: Pick<CallContext, 'body'>): Body => body ?? EMPTY_BODY
+const EMPTY_BODY: Body = { mediaType: 'application/json', bytes: new Uint8Array() }
+
 /** What comes with a call. */
 export type CallContext = RequestContext & {
   readonly body: Body | undefined

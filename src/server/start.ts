@@ -1,10 +1,14 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
+
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
+import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
+import { serverIdentity } from '../client/identity.ts'
+import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
@@ -12,6 +16,7 @@ import { versionEndpoint } from '../http/documents/version.ts'
 import { Endpoints } from '../http/endpoints.ts'
 import { FlowControl } from '../http/flow-control/flow-control.ts'
 import { type Listener, listen } from '../http/listener/listen.ts'
+import type { Family } from '../http/observability/exposition.ts'
 import { type Checks, Health } from '../http/observability/health.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
@@ -30,26 +35,30 @@ import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { VERSION } from '../version.ts'
-import { noteTokenUse, startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
+import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
+import { bootstrap } from './bootstrap.ts'
+import { createClients } from './client-backend.ts'
 import { type Config, ConfigError, changedSettings, checkConfig } from './config.ts'
+import type { ServerContext } from './context.ts'
+import { controllerRunner, startControllers } from './controllers.ts'
 import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
-import { followFlowControl } from './flow-configuration.ts'
+import { flowSchemaConditions, followFlowControl } from './flow-configuration.ts'
+import { ensureFlowControl } from './flow-control.ts'
 import { type Identity, openIdentity } from './identity.ts'
-import type { Inner } from './inner.ts'
 import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
-import { startLifecycleControllers } from './lifecycle-controllers.ts'
+import { legacyTokenTracking } from './legacy-token-tracking.ts'
 import { objectReader } from './object-reader.ts'
 import { ObservedStore } from './observed-store.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
-import { startOwnObjects } from './own-objects.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
+import { noteTokenUse } from './token-use.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -134,16 +143,34 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   open.push(async () => compaction[Symbol.asyncDispose]())
 
   const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now: now() })
-  const reader = objectReader(catalog, caches)
-  const namespace = (name: string) => reader.get(NAMESPACES, name)
   const ending = new AbortController()
-  // Every part that goes on beside requests listens for the end.
-  setMaxListeners(0, ending.signal)
-  open.push(async () => ending.abort())
-  const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
-  const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(beside, config.groupDomain) })
-  const network = await openServiceNetwork(config, beside)
-  const authorization = openAuthorization(config, beside)
+  const { signal } = ending
+  // Every component that runs beside requests listens for the end.
+  setMaxListeners(0, signal)
+  const { groupDomain } = config
+  const clientFor = createClients({
+    caches,
+    catalog,
+    groupDomain,
+    gate,
+    now,
+    registry: () => registry,
+    authorizer: () => authorizer,
+    onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
+    signal,
+  })
+  const controllers = controllerRunner({ clientFor, groupDomain, log, signal })
+  open.push(async () => {
+    ending.abort()
+    await controllers.stopped()
+  })
+  const context: ServerContext = { config, store, caches, catalog, clientFor, run: controllers.run, gate, now, log, signal }
+  const client = clientFor(serverIdentity())
+  const reader = objectReader(catalog, client)
+  const namespace = (name: string) => reader.get(NAMESPACES, name)
+  const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(context) })
+  const network = await openServiceNetwork(context)
+  const authorization = openAuthorization(context)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
   const transcoder = new WorkerTranscoder()
@@ -151,8 +178,8 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   const registry: Registry = createRegistry({
     store,
     caches,
-    ledger: network.ledger,
-    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, warn, ...authorization }),
+    allocations: network.allocations,
+    admission: pluginChain(admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, warn, ...authorization })),
     transcoder,
     newUid: randomUUID,
     randomSuffix,
@@ -166,17 +193,16 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     claimed,
     pki.saved,
     identity.saved,
-    hooks.track(
-      ['start-service-ip-repair-controllers', 'start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'],
-      network.prepare(),
-    ),
+    hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
     authorization.prepare(),
-    hooks.track(['crd-informer-synced'], startCustomKinds(config, beside)),
+    hooks.track(['crd-informer-synced'], startCustomKinds(context)),
+    hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
   const listener = await openPort(config, {
     observed,
+    hooks,
     checks: { live: [observed.check, ...hooks.checks()], ready: [{ name: 'informer-sync', check: () => problem }] },
-    beside,
+    context,
     catalog,
     registry,
     caches,
@@ -191,19 +217,23 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     clock,
     ending,
     open,
+    queues: () => queueFamilies(controllers.queues),
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
     hooks.track(['bootstrap-controller'], network.start(listener.address)),
     hooks.track(['rbac/bootstrap-roles'], authorization.start()),
-    hooks.track(['priority-and-fairness-config-producer', 'kube-apiserver-autoregistration'], startOwnObjects(config, beside)),
-    startAccountControllers(config, {
-      ...beside,
+    hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
+    hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
+    startControllers(config, {
+      run: controllers.run,
       authority: credentials.ca,
       sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
     }),
+    controllers.run(legacyTokenTracking).idle(),
   ])
-  startLifecycleControllers(config, beside)
+  controllers.run(apiServiceController(catalog))
+  controllers.run(flowSchemaConditions)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
@@ -240,6 +270,7 @@ const HOOKS = [
   'start-service-ip-repair-controllers',
   'rbac/bootstrap-roles',
   'scheduling/bootstrap-system-priority-classes',
+  'priority-and-fairness-config-consumer',
   'priority-and-fairness-config-producer',
   'bootstrap-controller',
   'kube-apiserver-autoregistration',
@@ -248,7 +279,8 @@ const HOOKS = [
 type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly observed: ObservedStore
   readonly checks: Checks
-  readonly beside: Inner
+  readonly hooks: StartHooks
+  readonly context: ServerContext
   readonly catalog: Catalog
   readonly registry: Registry
   readonly caches: Caches
@@ -259,6 +291,8 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
+  /** What the work queues of the controllers count. */
+  readonly queues: () => readonly Family[]
 }
 
 async function openPort(
@@ -266,7 +300,8 @@ async function openPort(
   {
     observed,
     checks,
-    beside,
+    hooks,
+    context,
     catalog,
     registry,
     caches,
@@ -281,6 +316,7 @@ async function openPort(
     clock,
     ending,
     open,
+    queues,
   }: Port,
 ): Promise<Listener> {
   let address = ''
@@ -301,11 +337,11 @@ async function openPort(
   ]
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
   const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
-  followFlowControl(flowControl, { ...beside, groupDomain: config.groupDomain })
+  await hooks.track(['priority-and-fairness-config-consumer'], followFlowControl(flowControl, context))
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => flowControl.waiting,
-    more: () => [...observed.families(), ...flowControl.families()],
+    components: () => [...queues(), ...observed.families(), ...flowControl.families()],
     *objects() {
       for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
     },

@@ -1,6 +1,6 @@
 /** Metrics as Prometheus reads them in protobuf: `io.prometheus.client.MetricFamily`, each after its length. Histograms have both kinds of buckets. */
 import { ProtobufWriter } from '../../codec/protobuf-writer.ts'
-import { type Family, type Histogram, type Labels, NATIVE_SCHEMA } from './exposition.ts'
+import { type Family, type Labels, NATIVE_SCHEMA, type Observations } from './exposition.ts'
 
 const TYPES = { counter: 0, gauge: 1, histogram: 4 } as const
 /** The field of a metric that has its value. */
@@ -51,17 +51,8 @@ function writeLabels(writer: ProtobufWriter, labels: Labels): void {
     })
 }
 
-function writeHistogram(writer: ProtobufWriter, { bounds, counts, sum, count, native, zeros }: Histogram): void {
-  const { spans, deltas } = sparse(native)
-  for (const delta of [...deltas].reverse()) writer.varint(13, zigzag(delta))
-  for (const { offset, length } of [...spans].reverse())
-    writer.message(12, () => {
-      writer.varint(2, length)
-      writer.varint(1, zigzag(offset))
-    })
-  writer.varint(7, zeros)
-  writer.double(6, ZERO_THRESHOLD)
-  writer.varint(5, zigzag(NATIVE_SCHEMA))
+function writeHistogram(writer: ProtobufWriter, { bounds, counts, sum, count, native, zeros = 0 }: Observations): void {
+  if (native) writeNative(writer, native, zeros)
   const upTo: number[] = []
   counts.reduce((seen, n) => {
     upTo.push(seen + n)
@@ -74,6 +65,19 @@ function writeHistogram(writer: ProtobufWriter, { bounds, counts, sum, count, na
     })
   writer.double(2, sum)
   writer.varint(1, count)
+}
+
+function writeNative(writer: ProtobufWriter, native: ReadonlyMap<number, number>, zeros: number): void {
+  const { spans, deltas } = sparse(native)
+  for (const delta of [...deltas].reverse()) writer.varint(13, zigzag(delta))
+  for (const { offset, length } of [...spans].reverse())
+    writer.message(12, () => {
+      writer.varint(2, length)
+      writer.varint(1, zigzag(offset))
+    })
+  writer.varint(7, zeros)
+  writer.double(6, ZERO_THRESHOLD)
+  writer.varint(5, zigzag(NATIVE_SCHEMA))
 }
 
 /** Buckets as spans of neighbours and the differences of their counts: `{3: 5, 4: 2, 9: 1}` is `[3 +2] [+4 1]` and `5 -3 -1`. */

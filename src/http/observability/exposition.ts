@@ -4,8 +4,11 @@ export type Labels = Readonly<Record<string, string>>
 
 export type Family = { readonly name: string; readonly help: string } & (
   | { readonly type: 'counter' | 'gauge'; readonly samples: readonly (readonly [labels: Labels, value: number])[] }
-  | { readonly type: 'histogram'; readonly samples: readonly (readonly [labels: Labels, histogram: Histogram])[] }
+  | { readonly type: 'histogram'; readonly samples: readonly (readonly [labels: Labels, histogram: Observations])[] }
 )
+
+/** What a histogram has counted; native buckets where it has them. */
+export type Observations = Pick<Histogram, 'bounds' | 'counts' | 'sum' | 'count'> & Partial<Pick<Histogram, 'native' | 'zeros'>>
 
 /** The resolution of native buckets: each is 2^(1/8) times as wide as the one before. */
 export const NATIVE_SCHEMA = 3
@@ -67,7 +70,7 @@ function samplesOf(family: Family, boundText: (bound: number) => string): string
   return text
 }
 
-type Lines = { readonly histogram: Histogram; readonly boundText: (bound: number) => string }
+type Lines = { readonly histogram: Observations; readonly boundText: (bound: number) => string }
 
 function histogramLines(name: string, labels: Labels, { histogram: { bounds, counts, sum, count }, boundText }: Lines): string {
   let text = ''

@@ -74,7 +74,7 @@ export type MetricsOptions = {
   /** Requests that have been received and not been started. */
   readonly waiting?: () => Readonly<Inflight>
   /** Metrics of other parts of the server. */
-  readonly more?: () => Iterable<Family>
+  readonly components?: () => Iterable<Family>
 }
 
 export class Metrics {
@@ -86,13 +86,13 @@ export class Metrics {
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
   readonly #waiting: () => Readonly<Inflight>
-  readonly #more: () => Iterable<Family>
+  readonly #components: () => Iterable<Family>
 
   constructor(options: MetricsOptions) {
     this.#paths = new Set(options.paths)
     this.#objects = options.objects
     this.#waiting = options.waiting ?? (() => ({ mutating: 0, readOnly: 0 }))
-    this.#more = options.more ?? (() => [])
+    this.#components = options.components ?? (() => [])
   }
 
   begin(route: Route): Observed {
@@ -158,7 +158,7 @@ export class Metrics {
         help: 'Stored objects of each resource, by group.',
         samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
       },
-      ...this.#more(),
+      ...this.#components(),
       ...processMetrics(),
     ]
   }

@@ -1,22 +1,23 @@
 /** A registry with custom kinds over a store in memory, spoken to by method and path, without a socket. */
 
-import { type Answer, NOW } from '../../test/kits/registry.ts'
-import { Caches } from '../cache/caches.ts'
-import { parseObject } from '../codec/stored-bytes.ts'
-import { route } from '../http/route.ts'
-import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
-import type { Registry } from '../registry/api.ts'
-import { Catalog } from '../registry/catalog.ts'
-import { LocalClient } from '../registry/local-client.ts'
-import { createRegistry } from '../registry/registry.ts'
-import { Budget } from '../schema/budget.ts'
-import type { Kind } from '../schema/kind.ts'
-import { resourcesOf } from '../schema/resource.ts'
-import { StatusError } from '../schema/status-error.ts'
-import { MemoryStore } from '../storage/memory.ts'
-import type { Store } from '../storage/store.ts'
-import { CustomKinds } from './custom-kinds.ts'
-import { type WebhookParts, webhookConverter } from './webhook-converter.ts'
+import { Caches } from '../../src/cache/caches.ts'
+import { parseObject } from '../../src/codec/stored-bytes.ts'
+import { startController } from '../../src/controllers/controller.ts'
+import { customKindControllers } from '../../src/custom/custom-kinds.ts'
+import { type WebhookParts, webhookConverter } from '../../src/custom/webhook-converter.ts'
+import { route } from '../../src/http/route.ts'
+import { CustomResourceDefinition } from '../../src/kinds/apiextensions/customresourcedefinition.ts'
+import type { Registry } from '../../src/registry/api.ts'
+import { Catalog } from '../../src/registry/catalog.ts'
+import { createRegistry } from '../../src/registry/registry.ts'
+import { Budget } from '../../src/schema/budget.ts'
+import type { Kind } from '../../src/schema/kind.ts'
+import { resourcesOf } from '../../src/schema/resource.ts'
+import { StatusError } from '../../src/schema/status-error.ts'
+import { createClients } from '../../src/server/client-backend.ts'
+import { MemoryStore } from '../../src/storage/memory.ts'
+import type { Store } from '../../src/storage/store.ts'
+import { type Answer, NOW } from './registry.ts'
 
 export type Scope = { after(undo: () => unknown): void }
 export type CustomBench = {
@@ -49,7 +50,6 @@ export async function openCustomBench(
   const registry: Registry = createRegistry({
     store,
     caches,
-    plugins: [],
     find: (group, version, plural) => catalog.find(group, version, plural),
     newUid,
     randomSuffix: () => Math.random().toString(36).slice(2, 7),
@@ -57,13 +57,14 @@ export async function openCustomBench(
   })
   const ending = new AbortController()
   const [groupDomain, gate] = ['k8s.io', () => false]
-  const user = { name: 'system:apiserver', groups: ['system:masters'] }
-  const client = new LocalClient({ registry, caches, user, manager: 'kube-apiserver', groupDomain, gate, now })
+  const { signal } = ending
+  const clientFor = createClients({ caches, catalog, groupDomain, gate, now, registry: () => registry, onError: fail, signal })
   const webhook = { post: post ?? (() => Promise.reject(new Error('nobody there'))), newUid, groupDomain, resolve: () => undefined }
-  const definitions = catalog.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
   const converter = (definition: Parameters<typeof webhookConverter>[0]) => webhookConverter(definition, webhook)
-  const onError = (name: string, error: unknown) => errors.push(`${name}: ${error}`)
-  await new CustomKinds({ client, definitions, catalog, caches, groupDomain, converter, onError, signal: ending.signal }).start()
+  const onError = (error: unknown, name: string | undefined) => errors.push(`${name}: ${error}`)
+  const [serving, cleanup] = customKindControllers({ catalog, caches, converter })
+  await startController(serving, { clientFor, groupDomain, onError, signal }).idle()
+  startController(cleanup, { clientFor, groupDomain, onError, signal })
   t.after(async () => {
     ending.abort()
     await caches[Symbol.asyncDispose]()
