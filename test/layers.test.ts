@@ -77,6 +77,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['server', 'storage', 'opens the store'],
   ['server', 'cache', 'opens the caches'],
   ['server', 'kinds', 'lists all kinds'],
+  ['server', 'codec', 'worker threads that read bodies'],
   ['server', 'registry', 'makes the registry'],
   ['server', 'allocation', 'makes the allocators'],
   ['server', 'custom', 'starts custom kinds'],

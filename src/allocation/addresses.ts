@@ -8,13 +8,13 @@
  */
 import type { Client, ResourceClient } from '../client/client.ts'
 import { formatIP, parseIPSloppy } from '../lib/ip.ts'
-import type { Holder, Stock } from '../registry/allocations.ts'
+import type { Allocator, Holder } from '../registry/allocations.ts'
 import type { Taken } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type AddressBlock, blockOf, candidates, gives, type Random } from './address-block.ts'
 
-type Repairing = Parameters<Stock['repair']>[1]
+type Repairing = Parameters<Allocator['repair']>[1]
 
 export type AddressParts = {
   readonly family: 'IPv4' | 'IPv6'
@@ -33,7 +33,7 @@ const TAKEN = refuse('provided IP is already allocated')
 const OUTSIDE = refuse('the provided network does not match the current range')
 const NOT_READY = refuse('allocator not ready')
 
-export class Addresses implements Stock {
+export class Addresses implements Allocator {
   readonly #parts: AddressParts
   /** Addresses that writes of this server are recording just now. */
   readonly #pending = new Set<string>()

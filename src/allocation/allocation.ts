@@ -5,7 +5,7 @@ import { SERVICE_STOCKS } from '../kinds/core/service/allocations.ts'
 import { IPAddress } from '../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
 import { parseCIDR } from '../lib/ip.ts'
-import { Ledger, type Stock } from '../registry/allocations.ts'
+import { Allocations, type Allocator } from '../registry/allocations.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
@@ -31,7 +31,7 @@ const GRACE_MS = 60_000
 const REPAIR_EVERY_MS = 180_000
 
 export class Allocation {
-  readonly ledger: Ledger
+  readonly allocations: Allocations
   readonly #parts: AllocationParts
   readonly #addresses: readonly Addresses[]
   readonly #holders: readonly Resource[]
@@ -49,8 +49,8 @@ export class Allocation {
     this.#holders = holders
     this.#records = records
     this.#addresses = families.map(family => new Addresses({ family, client, blocks, records, holders, groupDomain, random }))
-    this.ledger = new Ledger(
-      new Map<string, Stock>([
+    this.allocations = new Allocations(
+      new Map<string, Allocator>([
         ...families.map((family, i) => [family, this.#addresses[i]!] as const),
         [SERVICE_STOCKS.nodePorts, nodePorts],
       ]),
@@ -79,7 +79,7 @@ export class Allocation {
   repair(before: Date): Promise<void> {
     const { client } = this.#parts
     const holders = this.#holders
-    return this.ledger.repair(function* () {
+    return this.allocations.repair(function* () {
       for (const resource of holders) for (const object of client.of(resource).list()) yield [resource, object] as const
     }, before)
   }

@@ -6,6 +6,7 @@
 import { formatDuration } from '../lib/duration.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { formatMicroTime, formatTime, type Instant } from '../lib/time.ts'
 import type { AnyType, EitherShape, MessageShape, ScalarName } from '../schema/types.ts'
 import { JsonError, parseJson } from './json.ts'
@@ -119,7 +120,10 @@ function listReader(name: string, type: AnyType): ReadContent {
     const list = (out[name] ??= []) as Json[]
     if (reader.wireType === DELIMITED && wireType !== DELIMITED) {
       const outer = reader.enter()
-      while (!reader.done) list.push(read(reader))
+      while (!reader.done) {
+        reader.count()
+        list.push(read(reader))
+      }
       reader.leave(outer)
       return
     }
@@ -278,7 +282,7 @@ function readRaw(reader: ProtobufReader): Json {
   }
   if (bytes.length === 0) return null
   try {
-    return parseJson(bytes).value
+    return parseJson(bytes, { nodes: LIMITS.decodedNodes }).value
   } catch (error) {
     if (error instanceof JsonError) throw new ProtobufError(error.message)
     throw error

@@ -7,7 +7,7 @@ import { isQualifiedName } from '../lib/names.ts'
 import { isStandardOrQualified } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Rule } from '../schema/rules.ts'
-import { objectErrors } from '../structural/custom-object.ts'
+import { validateObject } from '../structural/custom-object.ts'
 import type { VersionSchema } from './form.ts'
 import { checkObserved, checkWanted } from './scale.ts'
 
@@ -15,8 +15,9 @@ type Ruled = { readonly schema: VersionSchema; readonly scale: DefinitionSubreso
 
 /** Rules on a whole object. */
 export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
-  return (object, _, { old }) =>
-    objectErrors(schema.structural, contentOf(object), {
+  return (object, _, { old, budget }) =>
+    validateObject(schema.structural, contentOf(object), {
+      budget,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkWanted(scale, object), ...checkObserved(scale, object)] : [],
     })
@@ -24,8 +25,9 @@ export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
 
 /** Rules on an object of which the status was written. */
 export function statusRules({ schema, scale }: Ruled): Rule<AnyObject> {
-  return (object, _, { old }) =>
-    objectErrors(schema.structural, contentOf(object), {
+  return (object, _, { old, budget }) =>
+    validateObject(schema.structural, contentOf(object), {
+      budget,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkObserved(scale, object)] : [],
       subresource: 'status',

@@ -1,4 +1,5 @@
 /** What the server's own components stand on: reads from the caches, writes through the registry, each write authorized. */
+
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Caches } from '../cache/caches.ts'
 import type { ObjectRevision } from '../cache/object-revision.ts'
@@ -9,6 +10,7 @@ import { Informers } from '../client/informer.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Decision } from '../schema/access.ts'
+import { Budget } from '../schema/budget.ts'
 import { matchesLabelTerms } from '../schema/selectors.ts'
 
 export type BackendParts = {
@@ -59,7 +61,17 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
       if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
     },
     async write({ user, manager, body, authorizeCreate, ...call }) {
-      const context = { user, now: now(), groupDomain, gate, body, userAgent: manager, signal: UNHURRIED.signal, authorizeCreate }
+      const context = {
+        user,
+        now: now(),
+        groupDomain,
+        gate,
+        budget: new Budget(),
+        body,
+        userAgent: manager,
+        signal: UNHURRIED.signal,
+        authorizeCreate,
+      }
       const result = await registry().handle(call, context)
       return result.form === 'object' ? result.json : undefined
     },

@@ -1,13 +1,13 @@
 /** What services need of their server: allocators of addresses and ports, the ranges they are from, and a service of its own. */
 import { Allocation } from '../allocation/allocation.ts'
 import { serverIdentity } from '../client/identity.ts'
-import type { Ledger } from '../registry/allocations.ts'
+import type { Allocations } from '../registry/allocations.ts'
 import type { ServerContext } from './context.ts'
 import { defaultServiceCIDRController, ensureDefaultServiceCIDR } from './default-service-cidr.ts'
 import { ownServiceController } from './own-service.ts'
 
 export interface ServiceNetwork {
-  readonly ledger: Ledger
+  readonly allocations: Allocations
   /** Repairs what a crash left and creates the default range. Before anything is served. */
   prepare(): Promise<void>
   /** Publishes the address of the server, and keeps that and the default range up to date. */
@@ -31,7 +31,7 @@ export async function openServiceNetwork({
     if (!signal.aborted) log.warn({ error: String(error) }, 'addresses and ports could not be checked; it will be retried')
   }
   return {
-    ledger: allocation.ledger,
+    allocations: allocation.allocations,
     async prepare() {
       // The embedded store and that in memory belong to one server alone.
       await allocation.start({ isAlone: true, onError, signal })

@@ -1,12 +1,15 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
+
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
+import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
 import { serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
+import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
@@ -166,11 +169,14 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   const authorization = openAuthorization(context)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
+  const transcoder = new WorkerTranscoder()
+  open.push(() => transcoder[Symbol.asyncDispose]())
   const registry: Registry = createRegistry({
     store,
     caches,
-    ledger: network.ledger,
-    plugins: admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, warn, ...authorization }),
+    allocations: network.allocations,
+    admission: pluginChain(admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, warn, ...authorization })),
+    transcoder,
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),

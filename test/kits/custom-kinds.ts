@@ -10,6 +10,7 @@ import { CustomResourceDefinition } from '../../src/kinds/apiextensions/customre
 import type { Registry } from '../../src/registry/api.ts'
 import { Catalog } from '../../src/registry/catalog.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
+import { Budget } from '../../src/schema/budget.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import { resourcesOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
@@ -49,7 +50,6 @@ export async function openCustomBench(
   const registry: Registry = createRegistry({
     store,
     caches,
-    plugins: [],
     find: (group, version, plural) => catalog.find(group, version, plural),
     newUid,
     randomSuffix: () => Math.random().toString(36).slice(2, 7),
@@ -84,6 +84,7 @@ export async function openCustomBench(
         now: more.now ?? NOW,
         groupDomain,
         gate,
+        budget: new Budget(),
         userAgent: more.userAgent ?? 'test/1',
         signal: new AbortController().signal,
         body: bytes && { mediaType, bytes },

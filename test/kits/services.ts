@@ -29,7 +29,7 @@ export async function openServiceBench(options: ServiceBenchOptions = {}): Promi
   let clients: ClientBench | undefined
   const bench = await openBench(KINDS, {
     ...(store && { store }),
-    async ledger({ store, caches, resources, registry }) {
+    async allocations({ store, caches, resources, registry }) {
       const over = {
         caches,
         get registry() {
@@ -48,7 +48,7 @@ export async function openServiceBench(options: ServiceBenchOptions = {}): Promi
         now,
         ...(random && { random }),
       })
-      return allocation.ledger
+      return allocation.allocations
     },
   })
   await allocation!.repair(new Date(now().getTime() + 1000))

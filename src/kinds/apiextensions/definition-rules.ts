@@ -2,6 +2,7 @@
 
 import { isPrintable } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
+import type { Budget } from '../../schema/budget.ts'
 import type { KObject } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, type Ref, refTo, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
@@ -21,11 +22,11 @@ type Definition = KObject<Spec, Status>
 type Context = RequestContext & { readonly old?: Definition }
 
 /** Everything that must hold of a definition, and of its change when there was one before. */
-export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain }: Context): Iterable<FieldError> {
+export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain, budget }: Context): Iterable<FieldError> {
   const { spec, status } = o
   if (!old) yield* validateName(o, at)
   const strict = old ? strictnessFor(spec, old) : STRICT
-  yield* validateSpec(spec, at.spec, strict)
+  yield* validateSpec(spec, at.spec, { strict, budget })
   if (old) yield* validateKept(spec, old.spec, { at: at.spec, strict })
   yield* validateNames(status.acceptedNames, at.status.acceptedNames)
   yield* validateStoredVersions(status.storedVersions ?? [], spec, at.status)
@@ -44,7 +45,10 @@ function* validateName({ metadata: { name, generateName }, spec }: Definition, {
 
 const SCOPES = ['Cluster', 'Namespaced']
 
-function* validateSpec(spec: Spec, at: Ref<Spec>, given: Strictness): Iterable<FieldError> {
+/** How strictly a definition is checked, and the work that checking it may cost. */
+type Checks = { readonly strict: Strictness; readonly budget: Budget }
+
+function* validateSpec(spec: Spec, at: Ref<Spec>, { strict: given, budget }: Checks): Iterable<FieldError> {
   const { group, scope, names } = spec
   const layout = layoutOf(spec)
   const faults = group === '' ? [] : isDNS1123Subdomain(group)
@@ -59,10 +63,10 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, given: Strictness): Iterable<F
     yield invalid(at.preserveUnknownFields, 'must be false in order to use defaults in the schema')
   const structural = given.structural || !spec.preserveUnknownFields || hasDefaults || anySchema(spec, hasExtensions)
   const strict = { ...given, structural }
-  yield* validateVersions(layout, at, strict)
+  yield* validateVersions(layout, at, { strict, budget })
   for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) if (!names[name]) yield required(at.names[name])
   yield* validateNames(names, at.names)
-  yield* validateShared(layout, strict)
+  yield* validateShared(layout, { strict, budget })
   yield* validateConversion(spec, at, strict)
 }
 
@@ -90,7 +94,7 @@ function* validatePresence(
   }
 }
 
-function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): Iterable<FieldError> {
+function* validateVersions(layout: Layout, at: Ref<Spec>, checks: Checks): Iterable<FieldError> {
   const { versions } = layout
   for (const [i, version] of versions.entries()) {
     const there = at.versions[i]!
@@ -98,8 +102,8 @@ function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): I
     if (faults.length > 0) yield invalid(there.name, faults.join(','))
     yield* validateDeprecation(version, there)
     yield* validateParts(version, partsAt(version, `spec.versions[${i}]`, 'schema'), {
+      ...checks,
       hasStatus: hasStatus(layout, version),
-      strict,
       name: version.name,
     })
   }
@@ -114,11 +118,11 @@ function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): I
 }
 
 /** Rules on what all versions have in common. */
-function validateShared(layout: Layout, strict: Strictness): Iterable<FieldError> {
+function validateShared(layout: Layout, checks: Checks): Iterable<FieldError> {
   const { shared, versions } = layout
   const first = versions[0]?.name ?? ''
   const at = partsAt(shared, 'spec', 'validation')
-  return validateParts(shared, at, { hasStatus: anyHasStatus(layout), strict, name: first, isShared: true })
+  return validateParts(shared, at, { ...checks, hasStatus: anyHasStatus(layout), name: first, isShared: true })
 }
 
 type PartsAt = { readonly [P in keyof Parts]-?: Ref<NonNullable<Parts[P]>> } & { readonly schemaFault: Ref<string> }
@@ -137,13 +141,21 @@ function partsAt(parts: Parts, path: string, schema: string): PartsAt {
   }
 }
 
-type PartsContext = { readonly hasStatus: boolean; readonly strict: Strictness; readonly name: string; readonly isShared?: boolean }
+type PartsContext = Checks & { readonly hasStatus: boolean; readonly name: string; readonly isShared?: boolean }
 
-function* validateParts(parts: Parts, at: PartsAt, { hasStatus, strict, name, isShared = false }: PartsContext): Iterable<FieldError> {
+function* validateParts(
+  parts: Parts,
+  at: PartsAt,
+  { hasStatus, strict, budget, name, isShared = false }: PartsContext,
+): Iterable<FieldError> {
   const { schema, subresources, additionalPrinterColumns = [], selectableFields = [] } = parts
   const root = schema?.openAPIV3Schema
   if (root)
-    yield* validateRootSchema(root, at.schema.openAPIV3Schema, { hasStatus, strict: { ...strict, anyCost: strict.unchanged.has(name) } })
+    yield* validateRootSchema(root, at.schema.openAPIV3Schema, {
+      hasStatus,
+      strict: { ...strict, anyCost: strict.unchanged.has(name) },
+      budget,
+    })
   if (subresources) yield* validateSubresources(subresources, at.subresources)
   yield* validateColumns(additionalPrinterColumns, at.additionalPrinterColumns)
   if (selectableFields.length === 0) return

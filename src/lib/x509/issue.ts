@@ -1,6 +1,8 @@
-/** Certificates on P-256, issued with node:crypto: an authority, its servers and its clients. */
+/** Issues certificates on P-256 with node:crypto: a certificate authority, servers and clients. Why not a library: docs/decisions/002-x509.md. */
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
-import { isIP } from 'node:net'
+import { type IPAddress, parseIP } from '../ip.ts'
+import { encodePem } from '../pem.ts'
+import { childrenOf, readWhole, TAG } from './der-reader.ts'
 import * as der from './der-writer.ts'
 
 /** A certificate and its key in PEM. */
@@ -8,7 +10,7 @@ export type KeyPair = { readonly cert: string; readonly key: string }
 export type Subject = { readonly commonName: string; readonly organizations?: readonly string[]; readonly uid?: string }
 export type Validity = { readonly notBefore: Date; readonly notAfter: Date }
 
-/** A new authority that signs itself. */
+/** A new, self-signed certificate authority. */
 export function issueAuthority(commonName: string, validity: Validity): KeyPair {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const keyId = keyIdOf(publicKey)
@@ -30,7 +32,7 @@ export function issueServer(authority: KeyPair, commonName: string, options: Val
   ])
 }
 
-/** A certificate for a client; its common name is the user, its organisations are groups. */
+/** A certificate for a client: its common name is the user, its organizations are the groups. */
 export function issueClient(authority: KeyPair, subject: Subject, validity: Validity): KeyPair {
   return issueLeaf(authority, subject, validity, [extension(OID.extendedKeyUsage, der.sequence(der.oid(OID.clientAuth)))])
 }
@@ -52,7 +54,7 @@ function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, pur
   return { cert, key: pemOf(privateKey) }
 }
 
-/** The attribute of a subject by which Kubernetes knows a user's uid. */
+/** The attribute of a subject that holds the uid of a user. */
 export const USER_UID = '1.3.6.1.4.1.57683.2'
 
 const OID = {
@@ -80,7 +82,7 @@ type ToSign = {
 function certificate({ subject, issuer, publicKey, validity, extensions }: ToSign, signer: KeyObject): string {
   const algorithm = der.sequence(der.oid(OID.ecdsaWithSha256))
   const serial = randomBytes(16)
-  // Positive and of full length, whatever the dice say.
+  // Positive and of full length, whatever the random bytes are.
   serial[0] = (serial[0]! & 0x7f) | 0x40
   const body = der.sequence(
     der.explicit(0, der.integer(Buffer.from([2]))),
@@ -92,10 +94,10 @@ function certificate({ subject, issuer, publicKey, validity, extensions }: ToSig
     publicKey.export({ type: 'spki', format: 'der' }),
     der.explicit(3, der.sequence(...extensions)),
   )
-  return pem('CERTIFICATE', der.sequence(body, algorithm, der.bits(sign('sha256', body, signer))))
+  return encodePem('CERTIFICATE', der.sequence(body, algorithm, der.bits(sign('sha256', body, signer))))
 }
 
-/** Groups first, as other tools write it. */
+/** Organizations first, as other tools do. */
 function name({ commonName, organizations = [], uid }: Subject): Buffer {
   const attribute = (type: string, value: string) => der.setOf(der.sequence(der.oid(type), der.utf8(value)))
   const parts = [...organizations.map(o => attribute(OID.organization, o)), attribute(OID.commonName, commonName)]
@@ -103,28 +105,13 @@ function name({ commonName, organizations = [], uid }: Subject): Buffer {
 }
 
 /**
- * The subject of a certificate byte for byte, for a chain holds only if its names are the same bytes. It is the sixth part of
+ * The subject of a certificate byte for byte: a chain is only valid if its names are the same bytes. It is the sixth part of
  * what was signed, after version, serial number, algorithm, issuer and validity.
  */
 function subjectOf(cert: X509Certificate): Buffer {
-  const [body] = children(cert.raw.subarray(contentStart(cert.raw)))
-  const parts = children(body!.subarray(contentStart(body!)))
-  return parts[5]!
+  const [body] = childrenOf(readWhole(cert.raw, TAG.sequence, 'certificate'))
+  return childrenOf(body!)[5]!.raw
 }
-
-function children(bytes: Buffer): Buffer[] {
-  const found: Buffer[] = []
-  for (let at = 0; at < bytes.length; ) {
-    const start = contentStart(bytes.subarray(at))
-    const end = at + start + contentLength(bytes.subarray(at))
-    found.push(bytes.subarray(at, end))
-    at = end
-  }
-  return found
-}
-
-const contentStart = (element: Buffer) => ((element[1] ?? 0) < 0x80 ? 2 : 2 + (element[1]! & 0x7f))
-const contentLength = (element: Buffer) => (element[1]! < 0x80 ? element[1]! : element.readUIntBE(2, element[1]! & 0x7f))
 
 function extension(id: string, value: Buffer, { critical = false } = {}): Buffer {
   return der.sequence(der.oid(id), ...(critical ? [der.boolean(true)] : []), der.octets(value))
@@ -141,26 +128,14 @@ function keyUsage(...usages: readonly (keyof typeof USAGES)[]): Buffer {
 
 /** An address or a DNS name, whichever the text is. */
 function generalName(text: string): Buffer {
-  const family = isIP(text)
-  if (family === 0) return der.implicit(2, Buffer.from(text, 'ascii'))
-  return der.implicit(7, family === 4 ? Buffer.from(text.split('.').map(Number)) : ipv6Bytes(text))
+  const address = parseIP(text)
+  if (address === undefined) return der.implicit(2, Buffer.from(text, 'ascii'))
+  // An IPv4 address inside IPv6 stays one of IPv6: TLS clients compare the bytes.
+  const [bits, size] = address.family === 4 && !address.mapped ? [address.bits, 4] : [unmapped(address), 16]
+  return der.implicit(7, Buffer.from(bits.toString(16).padStart(size * 2, '0'), 'hex'))
 }
 
-function ipv6Bytes(text: string): Buffer {
-  // A dotted tail is written as its two groups first.
-  const plain = text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => `${hex(a, b)}:${hex(c, d)}`)
-  const [head = '', tail] = plain.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const groups = tail === undefined ? left : [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right]
-  const bytes = Buffer.alloc(16)
-  groups.forEach((group, i) => {
-    bytes.writeUInt16BE(Number.parseInt(group, 16), i * 2)
-  })
-  return bytes
-}
-
-const hex = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16)
+const unmapped = ({ bits, mapped }: IPAddress) => (mapped ? (0xffffn << 32n) | bits : bits)
 
 const keyIdOf = (key: KeyObject) =>
   createHash('sha1')
@@ -168,8 +143,3 @@ const keyIdOf = (key: KeyObject) =>
     .digest()
 
 const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
-
-function pem(label: string, bytes: Buffer): string {
-  const lines = bytes.toString('base64').match(/.{1,64}/g) ?? []
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
-}

@@ -1,4 +1,5 @@
 /** Drives a kind's declaration as the registry does, for tests of kinds. */
+import { Budget } from '../../../src/schema/budget.ts'
 import { check as checkType } from '../../../src/schema/check.ts'
 import type { Cell } from '../../../src/schema/columns.ts'
 import { conform } from '../../../src/schema/conform.ts'
@@ -21,6 +22,7 @@ export function contextWith({ gates = [], ...more }: Partial<RequestContext> & {
     user: { name: 'admin', groups: ['system:masters'] },
     now: NOW,
     groupDomain: 'k8s.io',
+    budget: new Budget(),
     gate: name => gates.includes(name),
     ...more,
   }
@@ -94,7 +96,7 @@ export function warnings(kind: Kind<any>, draft: Draft, { old, ctx = contextWith
 export function cells(kind: Kind<any>, draft: Draft): Record<string, Cell> {
   const object = withDefaults(kind, draft)
   const columns = Object.entries(kind.def.columns ?? {})
-  return Object.fromEntries(columns.map(([name, [, get]]) => [name, get(object, { now: NOW })]))
+  return Object.fromEntries(columns.map(([name, [, get]]) => [name, get(object, { now: NOW, budget: new Budget() })]))
 }
 
 function complete({ apiVersion, kind, namespaced }: Resource, { metadata, ...rest }: Draft) {

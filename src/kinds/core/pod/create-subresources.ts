@@ -32,6 +32,7 @@ export type Eviction = Static<typeof Eviction>
 export const binding: CreateSubresource<PodObject, Binding> = {
   input: { group: '', version: 'v1', kind: 'Binding', type: Binding },
   verbs: ['create'],
+  check: checkBinding,
   change: (pod, input, ctx) => bind(pod, input, ctx),
 }
 
@@ -39,24 +40,21 @@ export const binding: CreateSubresource<PodObject, Binding> = {
 export const eviction: CreateSubresource<PodObject, Eviction> = {
   input: { group: 'policy', version: 'v1', alsoVersions: ['v1beta1'], kind: 'Eviction', type: Eviction },
   verbs: ['create'],
+  check: checkEviction,
   guard: {
     kind: PodDisruptionBudget,
     subresource: 'status',
-    find(pod, input, budgets: readonly Budget[]) {
-      checkEviction(pod, input)
-      return budgetFor(pod, budgets)
-    },
+    find: (pod, _, budgets: readonly Budget[]) => budgetFor(pod, budgets),
     approve: (budget: Budget, pod, { now }) => grantDisruption(budget, pod.metadata.name ?? '', now),
   },
-  change: (pod, input, { now }) => {
-    checkEviction(pod, input)
+  change: (pod, _, { now }) => {
     setPodCondition(pod.status, EVICTED, now)
     return 'delete'
   },
 }
 
-function checkEviction(pod: PodObject, input: Eviction & Envelope): void {
-  checkName(pod, input)
+function checkEviction(input: Eviction & Envelope, name: string): void {
+  checkName(input, name)
   if (!input.deleteOptions?.ignoreStoreReadErrorWithClusterBreakingPotential) return
   const at = refTo(input).deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential
   const error = invalid(at, 'can not be set for pod eviction, try after removing the option')
@@ -68,10 +66,7 @@ const PODS = { group: '', plural: 'pods', kind: 'Pod' }
 const BINDINGS = { group: '', plural: 'pods/binding', kind: 'Pod' }
 
 function bind<P extends PodObject>(pod: P, input: Binding & Envelope, { now }: RequestContext): P {
-  checkName(pod, input)
   const { target, metadata } = input
-  const errors = [...validateBinding(input, refTo(input))]
-  if (errors.length > 0) throw invalidObject({ group: '', kind: 'Binding' }, metadata.name ?? '', errors)
   checkPreconditions(pod.metadata, metadata)
   checkUnbound(pod)
   pod.spec.nodeName = target.name!
@@ -83,8 +78,14 @@ function bind<P extends PodObject>(pod: P, input: Binding & Envelope, { now }: R
   return pod
 }
 
-function checkName(pod: PodObject, { kind, metadata }: Envelope): void {
-  if (metadata.name !== pod.metadata.name) throw badRequest(`name in URL does not match name in ${kind} object`)
+function checkBinding(input: Binding & Envelope, name: string): void {
+  checkName(input, name)
+  const errors = [...validateBinding(input, refTo(input))]
+  if (errors.length > 0) throw invalidObject({ group: '', kind: 'Binding' }, name, errors)
+}
+
+function checkName({ kind, metadata }: Envelope, name: string): void {
+  if (metadata.name !== name) throw badRequest(`name in URL does not match name in ${kind} object`)
 }
 
 function checkPreconditions(stored: ObjectMeta, { uid, resourceVersion }: ObjectMeta): void {

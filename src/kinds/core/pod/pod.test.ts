@@ -171,8 +171,12 @@ test('resources are all that a resize changes', () => {
   assert.equal(take(renamed, old).spec.containers[0]!.name, 'd')
 })
 
-const act = (name: 'binding' | 'eviction', pod: PodObject, input: object) =>
-  subresources!.creates![name]!.change!(pod, { metadata: { name: 'x' }, ...input } as never, ctx)
+const act = (name: 'binding' | 'eviction', pod: PodObject, sent: object) => {
+  const { check, change } = subresources!.creates![name]!
+  const input = { metadata: { name: 'x' }, ...sent } as never
+  check!(input, 'x')
+  return change!(pod, input, ctx)
+}
 const refusal = (action: () => unknown): string => {
   try {
     action()

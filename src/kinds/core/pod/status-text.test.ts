@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Budget } from '../../../schema/budget.ts'
 import { readinessGatesText, readyText, restartsText, statusText } from './status-text.ts'
 
-const ctx = { now: new Date('2026-07-01T12:00:00Z') }
+const ctx = { now: new Date('2026-07-01T12:00:00Z'), budget: new Budget() }
 type PodLike = Parameters<typeof statusText>[0]
 
 const container = (name: string, more: object = {}) => ({

@@ -8,15 +8,28 @@ import { invalid, refTo } from '../schema/refs.ts'
 import { invalidObject } from '../schema/status-error.ts'
 import { type Expected, warningsOf } from './decode.ts'
 import type { FieldValidation } from './options.ts'
+import { checkIdentity } from './replace.ts'
+import type { Write } from './write.ts'
+
+/** What is odd about the patch itself, and how it is shown when the result is rejected. */
+export type PatchProblems = { readonly problems: readonly string[]; readonly shown?: string }
+
+/** Makes a patched document the object of a write. */
+export function takePatched(write: Write, value: Json, patch: PatchProblems): void {
+  const { object, warnings } = conformPatched(write.kind, value, { validation: write.options.fieldValidation, ...patch })
+  checkIdentity(write.call, object)
+  write.object = object
+  write.warnings.push(...warnings)
+}
 
 /**
  * `problems` are those of the patch itself. What the document cannot be is told with the whole of it, as Kubernetes does, or
  * with `shown` in its place, where it was merged as values.
  */
-export function conformPatched(
+function conformPatched(
   expected: Expected,
   value: Json,
-  { problems, validation, shown }: { problems: readonly string[]; validation: FieldValidation; shown?: string | undefined },
+  { problems, validation, shown }: PatchProblems & { readonly validation: FieldValidation },
 ): { object: AnyObject; warnings: readonly string[] } {
   const refuse = (why: string) =>
     invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? goJson(sorted(value), 'given') }).patch, why)])
