@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { checkServerIdentity, type TLSSocket } from 'node:tls'
 
-export type Trust = { readonly ca?: string; readonly servername?: string; readonly host?: string }
+export type Trust = { readonly ca?: string | undefined; readonly servername?: string | undefined; readonly host?: string | undefined }
 
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 

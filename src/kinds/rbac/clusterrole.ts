@@ -28,8 +28,8 @@ export const ClusterRole = defineKind({
   },
   name: nameIsPathSegment,
   allowCreateOnUpdate: true,
-  onCreate: emptyRulesAreNull,
-  onUpdate: emptyRulesAreNull,
+  prepareForCreate: emptyRulesAreNull,
+  prepareForUpdate: emptyRulesAreNull,
 
   *validate({ rules, aggregationRule }, at, { old }) {
     yield* validatePolicyRules(rules, at.rules, 'Cluster')

@@ -16,8 +16,8 @@ export const Role = defineKind({
   },
   name: nameIsPathSegment,
   allowCreateOnUpdate: true,
-  onCreate: emptyRulesAreNull,
-  onUpdate: emptyRulesAreNull,
+  prepareForCreate: emptyRulesAreNull,
+  prepareForUpdate: emptyRulesAreNull,
 
   *validate({ rules }, { rules: at }) {
     yield* validatePolicyRules(rules, at, 'Namespaced')
