@@ -1,4 +1,4 @@
-/** What one client may take: every limit, in one place. */
+/** Every limit on what one client may use, in one place. */
 
 const SECOND = 1000
 const KIB = 1024
