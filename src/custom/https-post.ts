@@ -2,6 +2,7 @@
 import { request } from 'node:https'
 import { isIP } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
+import { LIMITS } from '../lib/limits.ts'
 import { isTrusted } from './trust.ts'
 
 export type Post = {
@@ -16,10 +17,13 @@ export type Post = {
 }
 
 export const WEBHOOK_TIMEOUT_SECONDS = 30
-const MOST_BYTES = 64 << 20
+
+/** Converted objects may be larger than those that were sent, but only so much. */
+const mostBytes = (sent: number) => LIMITS.webhookAnswerBytes + LIMITS.webhookAnswerFactor * sent
 
 /** The body of a successful answer. Rejects with a message for people. */
 export async function post({ host, port, path, servername, ca, body }: Post): Promise<string> {
+  const limit = mostBytes(Buffer.byteLength(body))
   const signal = AbortSignal.timeout(WEBHOOK_TIMEOUT_SECONDS * 1000)
   const socket = await open({ host, port, servername: servername ?? (isIP(host) ? '' : host), ...(ca && { ca }) }, signal).catch(error => {
     throw new Error(`Post "https://${host}:${port}${path}": ${messageOf(error)}`)
@@ -43,7 +47,7 @@ export async function post({ host, port, path, servername, ca, body }: Post): Pr
         let size = 0
         answer.on('data', (part: Buffer) => {
           size += part.length
-          if (size > MOST_BYTES) sent.destroy(new Error('the answer is too large'))
+          if (size > limit) sent.destroy(new Error(`the answer is larger than ${limit} bytes`))
           else parts.push(part)
         })
         answer.on('error', error => refuse(messageOf(error)))

@@ -10,7 +10,7 @@ import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { unauthorized } from '../schema/status-error.ts'
+import { unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import { compress } from './compress.ts'
 import { decode, isRead } from './decode.ts'
@@ -119,9 +119,11 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   const time = now()
   const negotiated = negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
-  return whenDone(isRead(call) ? undefined : decode(request, call), body =>
-    whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time)),
-  )
+  return whenDone(isRead(call) ? undefined : decode(request, call), body => {
+    // Who has gone while the body came, or while the request waited, is not worked for.
+    if (request.isGone) throw unavailable('the client has gone')
+    return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time))
+  })
 }
 
 /** What comes with a call. The signal is made when it is asked for, which a copy of the rest does not do: most calls never wait. */

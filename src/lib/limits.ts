@@ -67,12 +67,17 @@ export const LIMITS = {
   errorTextLength: 160 * KIB,
   errorValueLength: 16 * KIB,
   errorMessageLength: 256 * KIB,
+  /** Bytes of a conversion webhook's answer: so many, and so many for each byte that was sent to it. */
+  webhookAnswerBytes: 1 * MIB,
+  webhookAnswerFactor: 4,
   /** Answers larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
   /** Lists up to the first size are sent as a buffer of their own, larger ones in pieces up to the second; those that are encoded anew are whole for longer. */
   listWholeBytes: 16 * KIB,
   listPieceBytes: 256 * KIB,
   wholeListBytes: 4 * MIB,
+  /** Characters of a piece of a list that is encoded while it is sent. */
+  encodedPieceLength: 64 * KIB,
   /** Received data that the server is willing to hold unread, per stream and per connection. */
   streamWindowBytes: 256 * KIB,
   connectionWindowBytes: 4 * MIB,
