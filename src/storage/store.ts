@@ -75,8 +75,8 @@ export class StoreUnavailable extends Error {
   /** What is wrong, without names of files: for clients. */
   readonly problem: string
 
-  constructor(message: string, { cause, problem = 'the store is not available' }: { cause?: unknown; problem?: string } = {}) {
-    super(message, cause === undefined ? undefined : { cause })
+  constructor(message?: string, { problem = 'the store is not available', ...options }: ErrorOptions & { readonly problem?: string } = {}) {
+    super(message, options)
     this.problem = problem
   }
 }
