@@ -22,7 +22,7 @@ const shared = {
   platform: 'node',
   target: 'node20',
   // Native code cannot be bundled; what is used seldom is loaded from its own package.
-  external: ['lmdb', 'pino'],
+  external: ['lmdb', 'pino', 'ws'],
   define: { KEELSON_VERSION: JSON.stringify(version) },
   legalComments: 'none',
   logLevel: 'warning',

@@ -25,16 +25,47 @@ test('without flags everything is as the help says', () => {
   assert.match(kubeconfig!, /keelson-data.admin\.kubeconfig$/)
 })
 
-test('every flag says that its value is missing', () => {
-  for (const { name, takes } of FLAGS)
-    for (const args of [[`--${name}`], [`--${name}=`], [`--${name}`, ''], [`--${name}`, '--log-level=warn']])
-      assert.equal(refusal(...args), `--${name} needs a value: --${name} ${takes}`)
+test('every flag says that its value is missing, and a switch alone means true', () => {
+  for (const { name, takes, isSwitch } of FLAGS)
+    for (const args of [[`--${name}`], [`--${name}`, '--log-level=warn']])
+      if (isSwitch) readFlags(args)
+      else assert.equal(refusal(...args), `--${name} needs a value: --${name} ${takes}`)
+  assert.equal(readFlags(['--anonymous-auth']).anonymousAuth, true)
+  assert.equal(readFlags(['--anonymous-auth', '--log-level=info']).anonymousAuth, true)
+  for (const no of [['--anonymous-auth=false'], ['--anonymous-auth', 'false'], ['--anonymous_auth=F'], ['--anonymous-auth=0']])
+    assert.equal(readFlags(no).anonymousAuth, false)
+})
+
+test('lists given several times add up, and may be empty', () => {
+  const plugins = ['--disable-admission-plugins=ServiceAccount,Priority', '--disable-admission-plugins', 'RuntimeClass']
+  assert.deepEqual(readFlags(plugins).disableAdmissionPlugins, ['ServiceAccount', 'Priority', 'RuntimeClass'])
+  for (const empty of [['--disable-admission-plugins='], ['--disable-admission-plugins', '']])
+    assert.deepEqual(readFlags(empty).disableAdmissionPlugins, [])
+  assert.deepEqual(readFlags(['--authorization-mode=Node', '--authorization-mode=RBAC']).authorizationMode, ['Node', 'RBAC'])
+  assert.deepEqual(readFlags(['--tls-san=a.example,192.0.2.1', '--tls_san=b.example']).tlsSans, ['a.example', '192.0.2.1', 'b.example'])
+  assert.equal(
+    readFlags(['--feature-gates=AllAlpha=true', '--feature-gates=WatchList=false']).featureGates,
+    'AllAlpha=true,WatchList=false',
+  )
+})
+
+test('names may be written with underscores, and an empty file name means none', () => {
+  assert.equal(readFlags(['--secure_port=0']).port, 0)
+  assert.equal(readFlags(['--token_auth_file', 'x', '--token-auth-file=']).tokenAuthFile, undefined)
+  checkConfig(readFlags(['--oidc-issuer-url=', '--oidc-client-id=', '--oidc-signing-algs=']))
+})
+
+test('addresses and names for others are checked', () => {
+  for (const bad of ['0.0.0.0', '::', 'host', '300.1.1.1'])
+    assert.equal(refusal('--advertise-address', bad), `--advertise-address must be an IP address that others can reach, not "${bad}"`)
+  assert.equal(refusal('--tls-san', 'not a name'), '--tls-san takes names and IP addresses, not "not a name"')
+  checkConfig(readFlags(['--advertise-address=192.0.2.1', '--tls-san=*.example.org,fd00::1']))
 })
 
 test('values that make no sense are refused with what to write instead', () => {
   assert.equal(refusal('--secure-port', '65536'), '--secure-port must be a port between 0 and 65535, not 65536')
   assert.equal(refusal('--secure-port', 'http'), '--secure-port takes a number, not "http"')
-  assert.equal(refusal('--anonymous-auth', 'maybe'), '--anonymous-auth takes true or false, not "maybe"')
+  assert.equal(refusal('--anonymous-auth=maybe'), '--anonymous-auth takes true or false, not "maybe"')
   assert.equal(refusal('--store', 'etcd3'), '--store takes embedded or memory, not "etcd3"')
   assert.equal(refusal('--history-window', '10'), '--history-window takes a duration such as 90s or 10m, not "10"')
   assert.equal(refusal('--group-domain', 'Not A Name'), '--group-domain must be a DNS name such as k8s.io, not "Not A Name"')

@@ -3,221 +3,286 @@ import { join, resolve } from 'node:path'
 import { parseDuration } from './lib/duration.ts'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
 
-type Flag = { readonly name: string; readonly takes?: string; readonly doc: string; readonly read: (value: string, config: Draft) => void }
 type Draft = { -readonly [K in keyof Config]: Config[K] }
+type Flag = {
+  readonly name: string
+  readonly takes: string
+  readonly doc: string
+  /** The flag alone means true. */
+  readonly isSwitch?: true
+  /** Takes all values that the flag was given, in order; there is one at least. */
+  readonly read: (values: readonly string[], config: Draft) => void
+}
+
+/** Reads a flag of which the last value counts. */
+const last = (set: (value: string, config: Draft) => void) => (values: readonly string[], config: Draft) => set(values.at(-1)!, config)
+/** Reads a list: values are separated by commas, flags given several times add up, and the list may be empty. */
+const list = (set: (values: readonly string[], config: Draft) => void) => (values: readonly string[], config: Draft) =>
+  set(
+    values.flatMap(value => (value === '' ? [] : value.split(','))),
+    config,
+  )
+/** Reads a setting of the OpenID provider; an empty one is left at its default. */
+const provider = (key: keyof Config['oidc']) =>
+  last((value, config) => (config.oidc = value === '' ? config.oidc : { ...config.oidc, [key]: value }))
+/** Reads the name of a file or the like; an empty one means none. */
+const name = (set: (value: string | undefined, config: Draft) => void) => last((value, config) => set(value || undefined, config))
 
 export const FLAGS: readonly Flag[] = [
   {
     name: 'data-dir',
     takes: 'DIR',
     doc: 'where data, keys and the kubeconfig are kept (default ./keelson-data)',
-    read: (v, c) => (c.dataDir = v),
+    read: last((v, c) => (c.dataDir = v)),
   },
   {
     name: 'secure-port',
     takes: 'PORT',
     doc: 'port to serve HTTPS on; 0 picks a free one (default 6443)',
-    read: (v, c) => (c.port = readPort(v)),
+    read: last((v, c) => (c.port = readPort(v))),
   },
-  { name: 'bind-address', takes: 'ADDRESS', doc: 'address to listen on (default 127.0.0.1)', read: (v, c) => (c.host = v) },
+  {
+    name: 'bind-address',
+    takes: 'ADDRESS',
+    doc: 'address to listen on; 0.0.0.0 or :: for all (default 127.0.0.1)',
+    read: last((v, c) => (c.host = v)),
+  },
+  {
+    name: 'advertise-address',
+    takes: 'IP',
+    doc: 'address at which others reach this server, for the kubeconfig, the certificate and the service kubernetes (default: found out)',
+    read: name((v, c) => (c.advertiseAddress = v)),
+  },
+  {
+    name: 'tls-san',
+    takes: 'A,B',
+    doc: "further names and addresses for the server's certificate",
+    read: list((v, c) => (c.tlsSans = v)),
+  },
   {
     name: 'kubeconfig',
     takes: 'FILE',
-    doc: "where to write the admin's kubeconfig at every start (default DATA_DIR/admin.kubeconfig)",
-    read: (v, c) => (c.kubeconfig = v),
+    doc: 'kubeconfig to write the context keelson to at every start; the rest of the file is kept (default DATA_DIR/admin.kubeconfig)',
+    read: name((v, c) => (c.kubeconfig = v)),
   },
-  { name: 'store', takes: 'KIND', doc: 'embedded (durable, default) or memory (gone at exit)', read: (v, c) => (c.store = readStore(v)) },
+  {
+    name: 'store',
+    takes: 'KIND',
+    doc: 'embedded (durable, default) or memory (gone at exit)',
+    read: last((v, c) => (c.store = readStore(v))),
+  },
   {
     name: 'token-auth-file',
     takes: 'FILE',
     doc: 'CSV of token,user,uid,"group1,group2": who may come in by bearer token',
-    read: (v, c) => (c.tokenAuthFile = v),
+    read: name((v, c) => (c.tokenAuthFile = v)),
   },
   {
     name: 'client-ca-file',
     takes: 'FILE',
     doc: 'PEM of further authorities whose client certificates are accepted',
-    read: (v, c) => (c.clientCaFile = v),
+    read: name((v, c) => (c.clientCaFile = v)),
   },
   {
     name: 'service-account-signing-key-file',
     takes: 'FILE',
     doc: 'PEM of the RSA or ECDSA key that signs tokens of service accounts, instead of one made at first start',
-    read: (v, c) => (c.serviceAccountSigningKeyFile = v),
+    read: name((v, c) => (c.serviceAccountSigningKeyFile = v)),
   },
   {
     name: 'service-account-key-file',
     takes: 'FILE',
     doc: 'PEM of further keys, public or private, whose tokens are believed; may be given several times',
-    read: (v, c) => (c.serviceAccountKeyFiles = [...c.serviceAccountKeyFiles, v]),
+    read: (values, c) => (c.serviceAccountKeyFiles = values.filter(value => value !== '')),
   },
   {
     name: 'service-account-issuer',
     takes: 'URL',
     doc: 'who signs tokens (default https://kubernetes.default.svc.cluster.local); given again: further issuers to believe',
-    read: (v, c) => (c.serviceAccountIssuers = [...c.serviceAccountIssuers, v]),
+    read: (values, c) => (c.serviceAccountIssuers = values.filter(value => value !== '')),
   },
   {
     name: 'api-audiences',
     takes: 'A,B',
     doc: 'audiences of which tokens must name one to be believed (default: the issuer)',
-    read: (v, c) => (c.apiAudiences = v.split(',')),
+    read: list((v, c) => (c.apiAudiences = v)),
   },
   {
     name: 'oidc-issuer-url',
     takes: 'URL',
     doc: 'OpenID provider whose ID tokens are believed',
-    read: (v, c) => (c.oidc = { ...c.oidc, issuerUrl: v }),
+    read: provider('issuerUrl'),
   },
   {
     name: 'oidc-client-id',
     takes: 'ID',
     doc: 'client that ID tokens must be meant for',
-    read: (v, c) => (c.oidc = { ...c.oidc, clientId: v }),
+    read: provider('clientId'),
   },
   {
     name: 'oidc-username-claim',
     takes: 'CLAIM',
     doc: 'claim that names the user (default sub)',
-    read: (v, c) => (c.oidc = { ...c.oidc, usernameClaim: v }),
+    read: provider('usernameClaim'),
   },
   {
     name: 'oidc-username-prefix',
     takes: 'TEXT',
     doc: 'what user names begin with; - for nothing (default: the issuer and #, but nothing before e-mail addresses)',
-    read: (v, c) => (c.oidc = { ...c.oidc, usernamePrefix: v }),
+    read: provider('usernamePrefix'),
   },
   {
     name: 'oidc-groups-claim',
     takes: 'CLAIM',
     doc: 'claim that names the groups of the user',
-    read: (v, c) => (c.oidc = { ...c.oidc, groupsClaim: v }),
+    read: provider('groupsClaim'),
   },
   {
     name: 'oidc-groups-prefix',
     takes: 'TEXT',
     doc: 'what group names begin with',
-    read: (v, c) => (c.oidc = { ...c.oidc, groupsPrefix: v }),
+    read: provider('groupsPrefix'),
   },
   {
     name: 'oidc-ca-file',
     takes: 'FILE',
     doc: 'PEM of authorities by which the provider is known (default: those that Node trusts)',
-    read: (v, c) => (c.oidc = { ...c.oidc, caFile: v }),
+    read: provider('caFile'),
   },
   {
     name: 'oidc-required-claim',
     takes: 'CLAIM=VALUE',
     doc: 'claim that ID tokens must have; may be given several times',
-    read: (v, c) => (c.oidc = { ...c.oidc, requiredClaims: { ...c.oidc.requiredClaims, ...readClaim(v) } }),
+    read: (values, c) => (c.oidc = { ...c.oidc, requiredClaims: Object.fromEntries(values.map(readClaim)) }),
   },
   {
     name: 'oidc-signing-algs',
     takes: 'A,B',
     doc: 'algorithms that the provider may sign with (default RS256)',
-    read: (v, c) => (c.oidc = { ...c.oidc, signingAlgorithms: v.split(',') }),
+    read: list((v, c) => (c.oidc = { ...c.oidc, signingAlgorithms: v.length === 0 ? c.oidc.signingAlgorithms : v })),
   },
   {
     name: 'tls-cert-file',
     takes: 'FILE',
     doc: "PEM of the server's certificate, instead of one made at first start",
-    read: (v, c) => (c.tlsCertFile = v),
+    read: name((v, c) => (c.tlsCertFile = v)),
   },
   {
     name: 'tls-private-key-file',
     takes: 'FILE',
     doc: 'PEM of the key that belongs to --tls-cert-file',
-    read: (v, c) => (c.tlsPrivateKeyFile = v),
+    read: name((v, c) => (c.tlsPrivateKeyFile = v)),
   },
   {
     name: 'anonymous-auth',
     takes: 'BOOL',
+    isSwitch: true,
     doc: 'let requests without credentials be those of system:anonymous, who may read health and version (default true)',
-    read: (v, c) => (c.anonymousAuth = readBool(v)),
+    read: last((v, c) => (c.anonymousAuth = readBool('anonymous-auth', v))),
   },
   {
     name: 'authorization-mode',
     takes: 'LIST',
     doc: 'who decides what users may do, asked in order: RBAC (default), Node, AlwaysAllow, AlwaysDeny',
-    read: (v, c) => (c.authorizationMode = v.split(',')),
+    read: list((v, c) => (c.authorizationMode = v)),
   },
   {
     name: 'group-domain',
     takes: 'DOMAIN',
     doc: 'domain of API groups and well-known names (default k8s.io)',
-    read: (v, c) => (c.groupDomain = v),
+    read: last((v, c) => (c.groupDomain = v)),
   },
-  { name: 'feature-gates', takes: 'A=BOOL,…', doc: 'turn Kubernetes features on or off', read: (v, c) => (c.featureGates = v) },
+  {
+    name: 'feature-gates',
+    takes: 'A=BOOL,…',
+    doc: 'turn Kubernetes features on or off',
+    read: list((v, c) => (c.featureGates = v.join(','))),
+  },
   {
     name: 'controllers',
     takes: 'LIST',
     doc: 'controllers to run: * (default) for all, their names, -NAME for all but one with *, or none',
-    read: (v, c) => (c.controllers = v.split(',')),
+    read: list((v, c) => (c.controllers = v)),
   },
   {
     name: 'enable-admission-plugins',
     takes: 'A,B',
     doc: 'admission plugins to have beside those that are on by default',
-    read: (v, c) => (c.enableAdmissionPlugins = v.split(',')),
+    read: list((v, c) => (c.enableAdmissionPlugins = v)),
   },
   {
     name: 'disable-admission-plugins',
     takes: 'A,B',
     doc: 'admission plugins to go without, such as ServiceAccount',
-    read: (v, c) => (c.disableAdmissionPlugins = v.split(',')),
+    read: list((v, c) => (c.disableAdmissionPlugins = v)),
   },
   {
     name: 'service-cluster-ip-range',
     takes: 'CIDR[,CIDR]',
     doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',
-    read: (v, c) => (c.serviceClusterIpRange = v.split(',')),
+    read: last((v, c) => (c.serviceClusterIpRange = v === '' ? c.serviceClusterIpRange : v.split(','))),
   },
   {
     name: 'service-node-port-range',
     takes: 'FROM-TO',
     doc: 'ports of nodes that services get, both ends included (default 30000-32767)',
-    read: (v, c) => (c.serviceNodePortRange = readPortRange(v)),
+    read: last((v, c) => (c.serviceNodePortRange = readPortRange(v))),
   },
   {
     name: 'history-window',
     takes: 'DURATION',
     doc: 'how long changes can be watched from and pages be continued, such as 90s or 1h30m (default 10m)',
-    read: (v, c) => (c.historyMs = readDuration('history-window', v)),
+    read: last((v, c) => (c.historyMs = readDuration('history-window', v))),
   },
   {
     name: 'bookmark-interval',
     takes: 'DURATION',
     doc: 'how often watches that allow bookmarks get one (default 30s)',
-    read: (v, c) => (c.bookmarkMs = readDuration('bookmark-interval', v)),
+    read: last((v, c) => (c.bookmarkMs = readDuration('bookmark-interval', v))),
   },
   {
     name: 'max-requests-inflight',
     takes: 'N',
     doc: 'reads answered at once; others wait for their turn; 0 for any number (default 400)',
-    read: (v, c) => (c.maxRequestsInflight = readCount('max-requests-inflight', v)),
+    read: last((v, c) => (c.maxRequestsInflight = readCount('max-requests-inflight', v))),
   },
   {
     name: 'max-mutating-requests-inflight',
     takes: 'N',
     doc: 'writes answered at once; others wait for their turn; 0 for any number (default 200)',
-    read: (v, c) => (c.maxMutatingRequestsInflight = readCount('max-mutating-requests-inflight', v)),
+    read: last((v, c) => (c.maxMutatingRequestsInflight = readCount('max-mutating-requests-inflight', v))),
   },
-  { name: 'log-level', takes: 'LEVEL', doc: 'debug, info, warn (default), error or silent', read: (v, c) => (c.logLevel = readLevel(v)) },
+  {
+    name: 'log-level',
+    takes: 'LEVEL',
+    doc: 'debug, info, warn (default), error or silent',
+    read: last((v, c) => (c.logLevel = readLevel(v))),
+  },
 ]
 
-/** Reads the flags of `serve`, as `--name value` or `--name=value`. Throws ConfigError. */
+/**
+ * Reads the flags of `serve` as kube-apiserver does: `--name value`, `--name=value`, `--switch`, with underscores for dashes if
+ * you like. Throws ConfigError.
+ */
 export function readFlags(args: readonly string[]): Config {
-  const config: Draft = { ...DEFAULTS }
+  const given = new Map<Flag, string[]>()
   for (let i = 0; i < args.length; i++) {
-    const [, name = '', , inline] = /^--([a-z0-9-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
+    const [, written = '', , inline] = /^--([a-z0-9_-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
+    const name = written.replaceAll('_', '-')
     const flag = FLAGS.find(f => f.name === name)
     if (!flag) throw new ConfigError(`unknown argument ${args[i]}${suggest(name)}; see keelson serve --help`)
-    const value = inline ?? args[++i]
+    const next = args[i + 1]
     // What looks like the next flag is the next flag; a value that begins so is written after `=`.
-    if (!value || (inline === undefined && value.startsWith('--')))
-      throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
-    flag.read(value, config)
+    const isNextValue = next !== undefined && !next.startsWith('--')
+    if (inline === undefined && isNextValue) i++
+    const value = inline ?? (isNextValue ? next : flag.isSwitch ? 'true' : undefined)
+    if (value === undefined) throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
+    const values = given.get(flag)
+    if (values) values.push(value)
+    else given.set(flag, [value])
   }
+  const config: Draft = { ...DEFAULTS }
+  for (const [flag, values] of given) flag.read(values, config)
   return { ...config, kubeconfig: resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig')) }
 }
 
@@ -226,10 +291,10 @@ function suggest(name: string): string {
   return near ? `; did you mean --${near.name}?` : ''
 }
 
-function readClaim(text: string): Record<string, string> {
+function readClaim(text: string): [claim: string, value: string] {
   const [, claim, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
   if (claim === undefined || value === undefined) throw new ConfigError(`--oidc-required-claim takes CLAIM=VALUE, not "${text}"`)
-  return { [claim]: value }
+  return [claim, value]
 }
 function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new ConfigError(`--secure-port takes a number, not "${text}"`)
@@ -244,9 +309,10 @@ function readPortRange(text: string): Config['serviceNodePortRange'] {
   if (from === '') throw new ConfigError(`--service-node-port-range takes two ports such as 30000-32767, not "${text}"`)
   return { from: Number(from), to: Number(to) }
 }
-function readBool(text: string): boolean {
-  if (text !== 'true' && text !== 'false') throw new ConfigError(`--anonymous-auth takes true or false, not "${text}"`)
-  return text === 'true'
+function readBool(flag: string, text: string): boolean {
+  if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true
+  if (['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text)) return false
+  throw new ConfigError(`--${flag} takes true or false, not "${text}"`)
 }
 function readDuration(flag: string, text: string): number {
   try {

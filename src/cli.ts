@@ -11,7 +11,7 @@ import { VERSION } from './version.ts'
 const HELP = `keelson — a Kubernetes-compatible API server that starts in milliseconds
 
 Usage
-  keelson serve [flags]        serve until SIGTERM or Ctrl-C
+  keelson serve [flags]        serve until SIGTERM, SIGHUP or Ctrl-C
   keelson kubeconfig [flags]   print the kubeconfig of a data directory
   keelson version              print the version
   keelson help                 print this
@@ -23,6 +23,8 @@ The first minute
   kubectl get configmaps
 
 Flags of serve (and kubeconfig takes --data-dir and --kubeconfig)
+Write --name value or --name=value. Lists are separated by commas; given several times, they add up.
+
 ${FLAGS.map(f => `  ${`--${f.name} ${f.takes ?? ''}`.padEnd(38)} ${f.doc}`).join('\n')}
 `
 
@@ -45,21 +47,21 @@ export async function main(args: readonly string[]): Promise<number> {
 
 async function serve(args: readonly string[]): Promise<number> {
   const config = readFlags(args)
-  const stop = new Promise<'signal'>(resolve => {
+  const stop = new Promise<string>(resolve => {
     let asked = false
-    const onSignal = () => {
+    const onSignal = (signal: string) => {
       // A second signal means now.
       if (asked) process.exit(1)
       asked = true
-      resolve('signal')
+      resolve(signal)
     }
-    process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, onSignal)
   })
   const server = await startServer(config)
   print(`keelson ready in ${Math.round(performance.now())} ms  ${server.url}  kubeconfig ${config.kubeconfig}\n`)
   const reason = await Promise.race([stop, server.failed.then(error => ({ error }))])
-  await server.close()
-  if (reason === 'signal') return 0
+  await server.close(typeof reason === 'string' ? reason : 'the store failed')
+  if (typeof reason === 'string') return 0
   process.stderr.write(`keelson: the store failed and the server has stopped: ${(reason.error as Error)?.message ?? reason.error}\n`)
   return 1
 }

@@ -50,7 +50,7 @@ const Greenhouse = defineKind({
       plants.add(bed.plant)
     }
   },
-  *transition({ spec }, { spec: old }, { spec: at }) {
+  *validateUpdate({ spec }, { spec: old }, { spec: at }) {
     if (spec.minCelsius < old.minCelsius - 10) yield invalid(at.minCelsius, 'may fall by at most 10 at a time')
   },
 

@@ -60,7 +60,7 @@ test('client libraries ask for tokens, come in with them, and are themselves', p
   assert.ok(expirationTimestamp.getTime() > Date.now() + 1_000_000)
   const robot = new KubeConfig()
   robot.loadFromString(readFileSync(server.kubeconfig, 'utf8'))
-  robot.users = [{ name: 'admin', token }] as never
+  robot.users = [{ name: 'keelson', token }] as never
   const { status } = await robot.makeApiClient(AuthenticationV1Api).createSelfSubjectReview({ body: {} })
   assert.equal(status!.userInfo!.username, 'system:serviceaccount:default:robot')
   assert.deepEqual(status!.userInfo!.groups, ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'])

@@ -8,7 +8,6 @@ import { test } from 'node:test'
 import { connect } from 'node:tls'
 import { DEFAULTS } from '../src/server/config.ts'
 import { startServer } from '../src/server/start.ts'
-import { ManualClock } from '../src/storage/manual-clock.ts'
 import {
   ask,
   CONFIG_MAPS,
@@ -22,6 +21,7 @@ import {
   temporaryDirectory,
   Watching,
 } from './kit.ts'
+import { ManualClock } from './kits/storage/manual-clock.ts'
 
 const DAY_MS = 24 * 3_600_000
 

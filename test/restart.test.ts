@@ -28,7 +28,7 @@ const create = async (server: ServerProcess, name: string, data: Record<string, 
   return json
 }
 
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const)
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGKILL'] as const)
   test(`objects, their uids and their resource versions survive ${signal}`, patient, async t => {
     const first = await startProcess(t)
     const made = await create(first, 'kept', { a: '1' })
@@ -157,7 +157,7 @@ test('a kubeconfig is written where it is wanted, at every start', patient, asyn
   const first = await startProcess(t, options)
   assert.equal(first.kubeconfig, file)
   await first.stop()
-  writeFileSync(file, 'old', { mode: 0o644 })
+  writeFileSync(file, '', { mode: 0o644 })
   chmodSync(file, 0o644)
   const second = await startProcess(t, { ...options, dataDir: first.dataDir })
   assert.match(readFileSync(file, 'utf8'), new RegExp(`server: ${second.url}\n`))

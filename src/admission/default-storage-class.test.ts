@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { admitted, readerOf } from '../../test/kits/admission.ts'
+import type { Draft } from '../../test/kits/kinds/kinds.ts'
 import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
-import type { Draft } from '../kinds/testing.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { defaultStorageClass } from './default-storage-class.ts'
 

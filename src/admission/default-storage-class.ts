@@ -1,6 +1,6 @@
 /** Claims that name no class of storage get the default one, if there is one. */
 import { isDefaultStorageClass, newestDefault } from '../kinds/shapes/default-class.ts'
-import type { PersistentVolumeClaimSpec } from '../kinds/shapes/persistent-volume-claim.ts'
+import type { PersistentVolumeClaimSpec } from '../kinds/shapes/persistent-volume/claim.ts'
 import { classOf } from '../kinds/shapes/storage-class.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Attributes, Plugin } from './plugin.ts'

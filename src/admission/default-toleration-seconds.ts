@@ -1,5 +1,5 @@
 /** Pods stay five minutes on nodes that are not ready or out of reach, unless they say how long. */
-import type { Toleration } from '../kinds/shapes/pod/affinity.ts'
+import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import type { Attributes, Plugin } from './plugin.ts'
 

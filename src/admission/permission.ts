@@ -1,7 +1,7 @@
 /** What plugins may ask about users beside what their request itself needs. */
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import type { Attributes } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 
 /** Whether a user may do something. */
 export type May = (user: User, attributes: Attributes) => boolean | Promise<boolean>

@@ -1,6 +1,6 @@
 /** A claim may grow once it is bound, and where its class of storage lets volumes grow. */
 
-import type { PersistentVolumeClaimSpec } from '../kinds/shapes/persistent-volume-claim.ts'
+import type { PersistentVolumeClaimSpec } from '../kinds/shapes/persistent-volume/claim.ts'
 import { classOf } from '../kinds/shapes/storage-class.ts'
 import { getOwn } from '../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../lib/quantity.ts'

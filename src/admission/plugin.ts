@@ -1,6 +1,7 @@
 /** What may change or refuse a write after it is decoded and before it is stored. */
-import type { RequestContext } from '../schema/kind.ts'
+
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 
 export type Attributes = {

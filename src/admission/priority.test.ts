@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { admitted, readerOf } from '../../test/kits/admission.ts'
+import { withDefaults } from '../../test/kits/kinds/kinds.ts'
 import { Pod } from '../kinds/core/pod.ts'
 import { PriorityClass } from '../kinds/scheduling/priorityclass.ts'
-import { withDefaults } from '../kinds/testing.ts'
 import { priority } from './priority.ts'
 
 const classed = (name: string, value: number, more: object = {}) => withDefaults(PriorityClass, { metadata: { name }, value, ...more })

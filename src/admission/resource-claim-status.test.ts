@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { contextWith, withDefaults } from '../../test/kits/kinds/kinds.ts'
 import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
-import { contextWith, withDefaults } from '../kinds/testing.ts'
-import type { User } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 import { resourceClaimStatus } from './resource-claim-status.ts'
 
 const GATE = 'DRAResourceClaimGranularStatusAuthorization'

@@ -6,9 +6,9 @@
 import { deepEqual } from '../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../lib/names.ts'
 import { readAccountUser } from '../lib/service-account-name.ts'
-import type { User } from '../schema/kind.ts'
 import { type FieldError, forbidden, refTo } from '../schema/refs.ts'
 import { invalidObject } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 import type { RefusalOf } from './permission.ts'
 import type { Attributes, Plugin } from './plugin.ts'
 

@@ -1,5 +1,5 @@
 /** Pods take over from their runtime class what running them costs beside their containers, and where they may run. */
-import type { Toleration } from '../kinds/shapes/pod/affinity.ts'
+import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { deepEqual, setOwn } from '../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../lib/quantity.ts'

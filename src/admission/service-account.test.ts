@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { contextWith, withDefaults } from '../../test/kits/kinds/kinds.ts'
 import { Pod } from '../kinds/core/pod.ts'
-import { contextWith, withDefaults } from '../kinds/testing.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { Attributes } from './plugin.ts'

@@ -1,5 +1,5 @@
 /** Pods run as a service account that is there, with its token mounted and its secrets for pulling images. */
-import type { Container } from '../kinds/shapes/pod/container.ts'
+import type { Container } from '../kinds/shapes/pod/containers/container.ts'
 import { environmentSecrets, secretNames } from '../kinds/shapes/pod/secret-names.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import type { AnyObject } from '../schema/object-meta.ts'

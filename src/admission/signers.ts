@@ -1,8 +1,8 @@
 /** Who may decide about requests for certificates, sign them and vouch for authorities: what is allowed for a signer by name. */
 import { goQuote } from '../lib/go-text.ts'
 import { deepEqual } from '../lib/json-value.ts'
-import type { User } from '../schema/kind.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 import { onlyChangesOwnership } from './only-ownership.ts'
 import type { May } from './permission.ts'
 import type { Attributes, Plugin } from './plugin.ts'

@@ -2,8 +2,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { accountGroups, accountUser, readAccountUser } from '../lib/service-account-name.ts'
-import type { User } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { User } from '../schema/user.ts'
 import { CREDENTIAL_ID } from './authenticator.ts'
 
 /** Looks objects of the core group up; the namespace is empty for those of the cluster. */

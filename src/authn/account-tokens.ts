@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { TokenClaims, TokenFinding } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { User } from '../schema/user.ts'
 import {
   accountOf,
   ClaimError,

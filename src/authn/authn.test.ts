@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import { type Authenticator, Authenticators } from './authenticator.ts'
 import { CertificateAuthenticator, type ClientCertificate } from './certificate.ts'
 import { BearerAuthenticator, bearerToken, TokenChain } from './token.ts'

@@ -1,6 +1,6 @@
 /** Users by client certificate: the common name is the user, organizations are groups, and the subject may carry a uid. */
 import { goPrint } from '../lib/go-text.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import { type Authentication, type Authenticator, CREDENTIAL_ID, type Credentials } from './authenticator.ts'
 
 /** The client certificate of a connection. */

@@ -1,7 +1,7 @@
 /** Users by static token, from a CSV file: token,user,uid,"group1,group2". */
 import { createHash } from 'node:crypto'
 import type { TokenFinding } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 
 /** Tokens of a file say nothing of audiences: they are meant for those of the server. */

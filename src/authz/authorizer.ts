@@ -1,7 +1,7 @@
 /** Who may do what: the question, its answers, and how a refusal is worded. */
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
 import { forbiddenPath, StatusError } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 
 export interface Authorizer {
   authorize(user: User, attributes: Attributes, request: { readonly signal: AbortSignal }): Decision | Promise<Decision>

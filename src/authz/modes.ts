@@ -1,6 +1,6 @@
 /** The ways to decide that a server can be started with, one after the other. */
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import type { Authorizer, RuleResolver } from './authorizer.ts'
 
 /** An authorizer and what it is called in reasons. */

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import { rbacAuthorizer } from './rbac.ts'
 import { RoleIndex, type RoleResource } from './role-index.ts'
 

@@ -2,7 +2,7 @@
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Decision, RulesFound } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import type { NamedAuthorizer } from './modes.ts'
 import { type Binding, type RoleIndex, type RoleRef, subjectOf } from './role-index.ts'
 import type { Rules } from './rules.ts'

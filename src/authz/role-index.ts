@@ -10,9 +10,9 @@
  */
 import type { bindingFields } from '../kinds/rbac/binding.ts'
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
-import type { User } from '../schema/kind.ts'
 import type { Envelope } from '../schema/object-meta.ts'
 import type { Message } from '../schema/types.ts'
+import type { User } from '../schema/user.ts'
 import { Rules } from './rules.ts'
 
 /** The resources that the index is made of. */

@@ -4,8 +4,8 @@ import type { Resource } from '../schema/resource.ts'
 import { noSuchResource, type StatusError, unavailable } from '../schema/status-error.ts'
 import { type Batch, type Change, Compacted, type Event, type Revision, type Store, type Swap } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
+import type { ObjectRevision } from './object-revision.ts'
 import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
-import type { Version } from './version.ts'
 import { Watch, type WatchRequest } from './watch.ts'
 import type { WatchEvent } from './watch-stream.ts'
 
@@ -31,7 +31,7 @@ type Waiter = { readonly revision: Revision; readonly resolve: () => void }
 /** Somebody who is told of all that happens, in order and as soon as it can be read. What it does there must be quick and must not fail. */
 export interface Observer {
   /** A version has become the newest of its key. `object` is what it says, when the writer is at hand. */
-  changed(resource: Resource, version: Version, object: AnyObject | undefined): void
+  changed(resource: Resource, version: ObjectRevision, object: AnyObject | undefined): void
   /** Objects of a resource are kept from now on, or in another form than before. */
   joined(resource: Resource): void
 }

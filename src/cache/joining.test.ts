@@ -46,7 +46,7 @@ test('a resource that joins late misses nothing and doubles nothing, whatever is
         const listed = each
           .of(widgets)
           .list({ selection: ALL })
-          .versions.map(v => [v.key, v.revision])
+          .objects.map(v => [v.key, v.revision])
         return { events: recorder.events, listed, count: each.of(widgets).count }
       })
       assert.deepEqual(told[0], told[1])
@@ -146,6 +146,6 @@ test('a resource that joins in the middle of a batch has all of it', async t => 
   const names = caches
     .of(widgets)
     .list({ selection: ALL })
-    .versions.map(v => v.name)
+    .objects.map(v => v.name)
   assert.deepEqual(names, ['after', 'before'])
 })

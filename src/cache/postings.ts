@@ -2,8 +2,9 @@
  * Which current objects have which value of a label or field. An index exists once somebody asked for its key. Every write keeps
  * all indexes up to date, and clients choose the keys: only those asked for last are kept.
  */
+
+import type { ObjectRevision } from './object-revision.ts'
 import { type Term, termValue } from './selection.ts'
-import type { Version } from './version.ts'
 
 type Index = { readonly on: Term['on']; readonly key: string; readonly byValue: Map<string, Set<string>> }
 
@@ -14,7 +15,7 @@ export class Postings {
   readonly #indexes = new Map<string, Index>()
 
   /** The keys of objects that have one of the term's values; `all` is read when the index is first needed. */
-  keys(term: Term, all: Iterable<Version>): string[] {
+  keys(term: Term, all: Iterable<ObjectRevision>): string[] {
     const id = `${term.on} ${term.key}`
     let index = this.#indexes.get(id)
     if (!index) {
@@ -28,7 +29,7 @@ export class Postings {
   }
 
   /** Moves an object from its old values to its new ones. */
-  replace(before: Version | undefined, after: Version | undefined): void {
+  replace(before: ObjectRevision | undefined, after: ObjectRevision | undefined): void {
     for (const index of this.#indexes.values()) {
       if (before) remove(index, before)
       if (after) add(index, after)
@@ -36,7 +37,7 @@ export class Postings {
   }
 }
 
-function add({ on, key, byValue }: Index, version: Version): void {
+function add({ on, key, byValue }: Index, version: ObjectRevision): void {
   const value = termValue(on, key, version)
   if (value === undefined) return
   const keys = byValue.get(value)
@@ -44,7 +45,7 @@ function add({ on, key, byValue }: Index, version: Version): void {
   else byValue.set(value, new Set([version.key]))
 }
 
-function remove({ on, key, byValue }: Index, version: Version): void {
+function remove({ on, key, byValue }: Index, version: ObjectRevision): void {
   const value = termValue(on, key, version)
   if (value === undefined) return
   const keys = byValue.get(value)

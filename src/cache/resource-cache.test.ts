@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { drop, put, type State, widgets } from '../../test/kits/cache/widgets.ts'
+import type { ObjectRevision } from './object-revision.ts'
 import { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
-import type { Version } from './version.ts'
 
 const ANY: Selection = { namespace: '', name: '' }
-const paths = (versions: readonly Version[]) => versions.map(v => `${v.namespace}/${v.name}`)
-const colorOf = (v: Version) => JSON.parse(v.json.toString()).spec.color
+const paths = (versions: readonly ObjectRevision[]) => versions.map(v => `${v.namespace}/${v.name}`)
+const colorOf = (v: ObjectRevision) => JSON.parse(v.json.toString()).spec.color
 
 test('an object is read as the bytes that were written, with its revision inside', () => {
   const cache = new ResourceCache(widgets, { since: 1 })
@@ -25,7 +25,7 @@ test('an object is read as the bytes that were written, with its revision inside
 test('a namespace lists its own objects and not those of one whose name begins alike', () => {
   const cache = new ResourceCache(widgets, { since: 1 })
   for (const [i, path] of ['a/x', 'ab/x', 'a-b/x', 'b/x'].entries()) cache.apply(put(path, {}, i + 2))
-  assert.deepEqual(paths(cache.list({ selection: { namespace: 'a', name: '' } }).versions), ['a/x'])
+  assert.deepEqual(paths(cache.list({ selection: { namespace: 'a', name: '' } }).objects), ['a/x'])
 })
 
 test('an index that was given up for others is built anew', () => {
@@ -33,7 +33,7 @@ test('an index that was given up for others is built anew', () => {
   const labels = (i: number) => ({ [`l${i}`]: 'v' })
   const listed = (i: number) => {
     const term = { on: 'label', key: `l${i}`, values: ['v'] } as const
-    return paths(cache.list({ selection: { ...ANY, term, test: v => v.labels[term.key] === 'v' } }).versions)
+    return paths(cache.list({ selection: { ...ANY, term, test: v => v.labels[term.key] === 'v' } }).objects)
   }
   for (let round = 0; round < 3; round++) {
     for (let i = 0; i < 100; i++) assert.deepEqual(listed(i), round === 0 ? [] : [`a/x${i}`])
@@ -59,13 +59,13 @@ test('an index answers what a scan would, also after labels and fields have chan
   const term = { on: 'label', key: 'app', values: ['one', 'two'] } as const
   const byTerm: Selection = { ...ANY, term, test: v => term.values.some(value => v.labels['app'] === value) }
   cache.apply(put('a/x', { labels: { app: 'one' } }, 2))
-  assert.deepEqual(paths(cache.list({ selection: byTerm }).versions), ['a/x'])
+  assert.deepEqual(paths(cache.list({ selection: byTerm }).objects), ['a/x'])
   cache.apply(put('a/y', { labels: { app: 'two' } }, 3))
   cache.apply(put('a/x', { labels: { app: 'three' } }, 4))
   cache.apply(put('a/b', { labels: { app: 'one' } }, 5))
-  assert.deepEqual(paths(cache.list({ selection: byTerm }).versions), ['a/b', 'a/y'])
+  assert.deepEqual(paths(cache.list({ selection: byTerm }).objects), ['a/b', 'a/y'])
   cache.apply(drop('a/b', 6))
-  assert.deepEqual(paths(cache.list({ selection: byTerm }).versions), ['a/y'])
+  assert.deepEqual(paths(cache.list({ selection: byTerm }).objects), ['a/y'])
 })
 
 type Step = { readonly path: string; readonly state: State | undefined }
@@ -83,7 +83,7 @@ test('reads at any revision of the window give the state of that revision, page 
       (steps, keep, limit) => {
         const cache = new ResourceCache(widgets, {
           since: 1,
-          limits: { bytes: Number.POSITIVE_INFINITY, versions: keep, ageMs: Number.POSITIVE_INFINITY },
+          limits: { bytes: Number.POSITIVE_INFINITY, entries: keep, ageMs: Number.POSITIVE_INFINITY },
         })
         const states: Map<string, string>[] = [new Map(), new Map()]
         for (const { path, state } of steps) {
@@ -107,11 +107,11 @@ test('reads at any revision of the window give the state of that revision, page 
 
 /** Every page of a list, checking that each tells how many follow. */
 function readPages(cache: ResourceCache, selection: Selection, { at, limit }: { at: number; limit: number }): [string, string][] {
-  const all = cache.list({ selection, at }).versions
-  const pages: Version[] = []
+  const all = cache.list({ selection, at }).objects
+  const pages: ObjectRevision[] = []
   for (let after: string | undefined; ; ) {
-    const { versions, next, remaining } = cache.list({ selection, at, limit, ...(after !== undefined && { after }) })
-    pages.push(...versions)
+    const { objects, next, remaining } = cache.list({ selection, at, limit, ...(after !== undefined && { after }) })
+    pages.push(...objects)
     if (next === undefined) break
     assert.equal(remaining, all.length - pages.length)
     after = next

@@ -1,30 +1,30 @@
 /**
  * The current objects of one resource and their recent past, in memory.
  *
- * Every key has a chain of versions, newest first; a log holds the same versions in the order they were written:
+ * Every key has a chain of object revisions, newest first; a log holds the same in the order they were written:
  *
  *     a ─ a@9 → a@4          log  a@4  b@6  a@9  b@11(deleted)
  *     b ─ b@11 → b@6
  *
- * A read at revision 7 takes from each chain the first version not newer than 7: a@4 and b@6. A watch from 6 sends a@9 and
- * b@11. When the log forgets a@4, the chain ends after the version that follows it; a forgotten deletion frees its key.
+ * A read at revision 7 takes from each chain the first one not newer than 7: a@4 and b@6. A watch from 6 sends a@9 and
+ * b@11. When the log drops a@4, the chain ends after the one that follows it; once a deletion is dropped, so is its key.
  */
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
 import type { Entry, Event, Revision } from '../storage/store.ts'
+import { type ObjectRevision, objectRevisionOf, tombstoneOf } from './object-revision.ts'
 import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
-import { tombstoneOf, type Version, versionOf } from './version.ts'
 import { Watchers } from './watchers.ts'
 
-/** How much of the past a resource keeps in memory. */
-export type HistoryLimits = { readonly bytes: number; readonly versions: number; readonly ageMs: number }
-export const DEFAULT_HISTORY: HistoryLimits = { bytes: 64 << 20, versions: 100_000, ageMs: 10 * 60_000 }
+/** How much history a resource keeps in memory. */
+export type HistoryLimits = { readonly bytes: number; readonly entries: number; readonly ageMs: number }
+export const DEFAULT_HISTORY: HistoryLimits = { bytes: 64 << 20, entries: 100_000, ageMs: 10 * 60_000 }
 
 export type Listing = {
-  readonly versions: readonly Version[]
+  readonly objects: readonly ObjectRevision[]
   /** Where the next page begins, when there is more. */
   readonly next: string | undefined
   /** How many objects follow; counted only when nothing but namespace selects. */
@@ -34,9 +34,9 @@ export type ListRequest = { readonly selection: Selection; readonly at?: Revisio
 
 class Slot {
   readonly key: string
-  newest: Version
+  newest: ObjectRevision
 
-  constructor(newest: Version) {
+  constructor(newest: ObjectRevision) {
     this.key = newest.key
     this.newest = newest
   }
@@ -45,7 +45,7 @@ class Slot {
   }
 }
 
-type Logged = { readonly version: Version; readonly time: number }
+type Logged = { readonly object: ObjectRevision; readonly time: number }
 
 export class ResourceCache {
   readonly resource: Resource
@@ -55,9 +55,9 @@ export class ResourceCache {
   readonly #slots = new Map<string, Slot>()
   readonly #order = new OrderedKeys<Slot>()
   readonly #postings = new Postings()
-  /** Versions in the order they were written; those before `#forgotten` are gone. */
+  /** Object revisions in the order they were written; those before `#dropped` are gone. */
   #log: Logged[] = []
-  #forgotten = 0
+  #dropped = 0
   #logBytes = 0
   #count = 0
   #oldest: Revision
@@ -81,27 +81,27 @@ export class ResourceCache {
 
   /** Takes in an object as it was at the start, without an event. */
   load(entry: Entry): void {
-    this.#place(versionOf(this.resource, entry, undefined))
+    this.#place(objectRevisionOf(this.resource, entry, undefined))
   }
 
   /**
-   * Takes in one event of the store, tells the watchers and returns what has become the newest version; nothing when what is not
-   * there has gone. `object` is the decoded value when the writer is at hand.
+   * Takes in one event of the store, tells the watchers and returns what is the newest of its key now; nothing for the deletion of
+   * something that does not exist. `object` is the decoded value when the writer has it.
    */
-  apply(event: Event, object?: AnyObject): Version | undefined {
-    const version = event.after ? versionOf(this.resource, event.after, object) : this.#deletionOf(event)
-    if (!version) return undefined
-    const before = this.#place(version)
-    this.#log.push({ version, time: this.#now() })
+  apply(event: Event, object?: AnyObject): ObjectRevision | undefined {
+    const newest = event.after ? objectRevisionOf(this.resource, event.after, object) : this.#deletionOf(event)
+    if (!newest) return undefined
+    const before = this.#place(newest)
+    this.#log.push({ object: newest, time: this.#now() })
     this.#logBytes += before?.json.length ?? 0
-    this.watchers.tell(version, before)
-    this.#forget()
-    return version
+    this.watchers.tell(newest, before)
+    this.#dropOld()
+    return newest
   }
 
-  get(key: string): Version | undefined {
-    const version = this.#slots.get(key)?.newest
-    return version?.deleted ? undefined : version
+  get(key: string): ObjectRevision | undefined {
+    const object = this.#slots.get(key)?.newest
+    return object?.deleted ? undefined : object
   }
 
   /** The objects selected, in key order. `at` must not be before `oldest`. */
@@ -110,24 +110,24 @@ export class ResourceCache {
     const prefix = this.#prefixOf(selection)
     const from = after === undefined ? this.#order.atOrAfter(prefix) : this.#order.after(after)
     const past = this.#order.pastPrefix(prefix)
-    const versions: Version[] = []
+    const objects: ObjectRevision[] = []
     for (const slot of this.#order.between(from, past)) {
-      const version = at === undefined ? slot.newest : versionAt(slot.newest, at)
-      if (!version || version.deleted || !selects(selection, version)) continue
-      if (versions.length === limit) return { versions, ...this.#more(selection, versions.at(-1)!.key, at) }
-      versions.push(version)
+      const object = at === undefined ? slot.newest : objectAt(slot.newest, at)
+      if (!object || object.deleted || !selects(selection, object)) continue
+      if (objects.length === limit) return { objects, ...this.#more(selection, objects.at(-1)!.key, at) }
+      objects.push(object)
     }
-    return { versions, next: undefined, remaining: undefined }
+    return { objects, next: undefined, remaining: undefined }
   }
 
   /** Every current object, in no particular order. */
-  *current(): Iterable<Version> {
+  *current(): Iterable<ObjectRevision> {
     for (const { newest } of this.#slots.values()) if (!newest.deleted) yield newest
   }
 
-  /** The versions written after a revision, in order; undefined when some of them are forgotten. */
-  *since(revision: Revision): Iterable<Version> {
-    for (let i = this.#firstAfter(revision); i < this.#log.length; i++) yield this.#log[i]!.version
+  /** What was written after a revision, in order. The revision must not be before `oldest`. */
+  *since(revision: Revision): Iterable<ObjectRevision> {
+    for (let i = this.#firstAfter(revision); i < this.#log.length; i++) yield this.#log[i]!.object
   }
 
   #prefixOf({ namespace, name }: Selection): string {
@@ -137,13 +137,13 @@ export class ResourceCache {
   }
 
   #listByTerm(selection: Selection, after: string | undefined, limit: number): Listing {
-    const found: Version[] = []
+    const found: ObjectRevision[] = []
     for (const key of this.#postings.keys(selection.term!, this.current())) {
-      const version = this.#slots.get(key)!.newest
-      if ((after === undefined || compareKeys(key, after) > 0) && selects(selection, version)) found.push(version)
+      const object = this.#slots.get(key)!.newest
+      if ((after === undefined || compareKeys(key, after) > 0) && selects(selection, object)) found.push(object)
     }
     found.sort((a, b) => compareKeys(a.key, b.key))
-    return { versions: found.slice(0, limit), next: found.length > limit ? found[limit - 1]!.key : undefined, remaining: undefined }
+    return { objects: found.slice(0, limit), next: found.length > limit ? found[limit - 1]!.key : undefined, remaining: undefined }
   }
 
   #more(selection: Selection, last: string, at: Revision | undefined): { next: string; remaining: number | undefined } {
@@ -154,75 +154,75 @@ export class ResourceCache {
     // At a past revision: take back what has changed in the rest of the range since then.
     const seen = new Set<string>()
     for (let i = at === undefined ? this.#log.length : this.#firstAfter(at); i < this.#log.length; i++) {
-      const { key } = this.#log[i]!.version
+      const { key } = this.#log[i]!.object
       const slot = this.#slots.get(key)
       if (!slot || seen.has(key) || !this.#order.isBetween(slot, from, past)) continue
       seen.add(key)
-      const then = versionAt(slot.newest, at!)
+      const then = objectAt(slot.newest, at!)
       remaining += Number(then !== undefined && !then.deleted) - Number(slot.live)
     }
     return { next: last, remaining }
   }
 
-  /** Makes a version the newest of its key; returns what it replaces. */
-  #place(version: Version): Version | undefined {
-    const slot = this.#slots.get(version.key)
+  /** Makes it the newest of its key; returns what it replaces. */
+  #place(object: ObjectRevision): ObjectRevision | undefined {
+    const slot = this.#slots.get(object.key)
     if (!slot) {
-      const added = new Slot(version)
-      this.#slots.set(version.key, added)
+      const added = new Slot(object)
+      this.#slots.set(object.key, added)
       this.#order.insert(added)
       this.#count++
-      this.#postings.replace(undefined, version)
+      this.#postings.replace(undefined, object)
       return undefined
     }
     const before = slot.newest
     const wasLive = slot.live
-    version.previous = before
-    slot.newest = version
+    object.previous = before
+    slot.newest = object
     if (slot.live !== wasLive) {
       this.#order.liveChanged(slot)
       this.#count += slot.live ? 1 : -1
     }
-    this.#postings.replace(wasLive ? before : undefined, slot.live ? version : undefined)
+    this.#postings.replace(wasLive ? before : undefined, slot.live ? object : undefined)
     return before
   }
 
-  #deletionOf({ key, revision }: Event): Version | undefined {
+  #deletionOf({ key, revision }: Event): ObjectRevision | undefined {
     const last = this.get(key)
     return last && tombstoneOf(last, revision)
   }
 
   #firstAfter(revision: Revision): number {
-    let low = this.#forgotten
+    let low = this.#dropped
     let high = this.#log.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (this.#log[middle]!.version.revision > revision) high = middle
+      if (this.#log[middle]!.object.revision > revision) high = middle
       else low = middle + 1
     }
     return low
   }
 
-  #forget(): void {
-    const { bytes, versions, ageMs } = this.#limits
+  #dropOld(): void {
+    const { bytes, entries, ageMs } = this.#limits
     const eldest = this.#now() - ageMs
-    while (this.#forgotten < this.#log.length) {
-      const { version, time } = this.#log[this.#forgotten]!
-      if (this.#logBytes <= bytes && this.#log.length - this.#forgotten <= versions && time >= eldest) break
-      this.#forgotten++
-      this.#logBytes -= version.previous?.json.length ?? 0
-      version.previous = undefined
-      this.#oldest = version.revision
-      if (version.deleted) this.#free(version)
+    while (this.#dropped < this.#log.length) {
+      const { object, time } = this.#log[this.#dropped]!
+      if (this.#logBytes <= bytes && this.#log.length - this.#dropped <= entries && time >= eldest) break
+      this.#dropped++
+      this.#logBytes -= object.previous?.json.length ?? 0
+      object.previous = undefined
+      this.#oldest = object.revision
+      if (object.deleted) this.#free(object)
     }
     // The array is cut when half of it is gone, so that each entry is moved once on average.
-    if (this.#forgotten > 1024 && this.#forgotten * 2 > this.#log.length) {
-      this.#log = this.#log.slice(this.#forgotten)
-      this.#forgotten = 0
+    if (this.#dropped > 1024 && this.#dropped * 2 > this.#log.length) {
+      this.#log = this.#log.slice(this.#dropped)
+      this.#dropped = 0
     }
   }
 
-  #free(deleted: Version): void {
+  #free(deleted: ObjectRevision): void {
     const slot = this.#slots.get(deleted.key)
     if (slot?.newest !== deleted) return
     this.#slots.delete(deleted.key)
@@ -230,8 +230,8 @@ export class ResourceCache {
   }
 }
 
-function versionAt(newest: Version, revision: Revision): Version | undefined {
-  let version: Version | undefined = newest
-  while (version && version.revision > revision) version = version.previous
-  return version
+function objectAt(newest: ObjectRevision, revision: Revision): ObjectRevision | undefined {
+  let object: ObjectRevision | undefined = newest
+  while (object && object.revision > revision) object = object.previous
+  return object
 }

@@ -11,10 +11,10 @@ const red: Selection = { ...ANY, term: { on: 'field', key: 'spec.color', values:
 const settled = () => new Promise<void>(resolve => setTimeout(resolve, 5))
 
 /** A cache and its newest revision, written to in order. */
-function writable(versions = 1000) {
+function writable(entries = 1000) {
   const cache = new ResourceCache(widgets, {
     since: 1,
-    limits: { bytes: Number.POSITIVE_INFINITY, versions, ageMs: Number.POSITIVE_INFINITY },
+    limits: { bytes: Number.POSITIVE_INFINITY, entries, ageMs: Number.POSITIVE_INFINITY },
   })
   let newest = 1
   return {
@@ -165,7 +165,7 @@ test('whatever is watched from wherever, the events in order lead to the state o
         const state = new Map<string, string>()
         let opened: Watch | undefined
         const openNow = () => {
-          if (!initial) for (const v of cache.list({ selection }).versions) state.set(`${v.namespace}/${v.name}`, v.fields['spec.color']!)
+          if (!initial) for (const v of cache.list({ selection }).objects) state.set(`${v.namespace}/${v.name}`, v.fields['spec.color']!)
           if (slow) sink.hold(2 << 20)
           opened = open(selection, { from: newest(), initial, sink }).watch
         }
@@ -187,7 +187,7 @@ test('whatever is watched from wherever, the events in order lead to the state o
           if (!initial) assert.ok(revision > last)
           last = revision
         }
-        const wanted = cache.list({ selection }).versions.map(v => [`${v.namespace}/${v.name}`, v.fields['spec.color']])
+        const wanted = cache.list({ selection }).objects.map(v => [`${v.namespace}/${v.name}`, v.fields['spec.color']])
         assert.deepEqual([...state].sort(), wanted.sort())
         opened!.close()
         assert.equal(cache.watchers.size, 0)

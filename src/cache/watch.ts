@@ -9,9 +9,9 @@
 import { expired, internalError, type StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
+import type { ObjectRevision } from './object-revision.ts'
 import type { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
-import type { Version } from './version.ts'
 import { WatchEvent, type WatchSink, type WatchStream } from './watch-stream.ts'
 import { EventsOf, type Watcher } from './watchers.ts'
 
@@ -42,7 +42,7 @@ export class Watch implements WatchStream, Watcher {
   readonly #newest: () => Revision
   readonly #onEnd: () => void
   #sink: WatchSink | undefined
-  #initial: Iterator<Version> | undefined
+  #initial: Iterator<ObjectRevision> | undefined
   /** All up to here has been sent. */
   #position: Revision
   #state: 'new' | 'snapshot' | 'replay' | 'live' | 'ended' = 'new'
@@ -59,7 +59,7 @@ export class Watch implements WatchStream, Watcher {
     this.wantsBookmarks = request.bookmarks
     this.#position = request.from
     // Taken now, so that what the client is sent first is the state of this moment.
-    if (request.initial) this.#initial = cache.list({ selection: request.selection }).versions.values()
+    if (request.initial) this.#initial = cache.list({ selection: request.selection }).objects.values()
   }
 
   open(sink: WatchSink): void {
@@ -97,7 +97,7 @@ export class Watch implements WatchStream, Watcher {
     this.#sink?.end(error)
   }
 
-  receive(event: WatchEvent, version: Version): void {
+  receive(event: WatchEvent, version: ObjectRevision): void {
     // A watch may begin in the future.
     if (version.revision <= this.#position) return
     if (!this.#send(event, version)) return
@@ -162,7 +162,7 @@ export class Watch implements WatchStream, Watcher {
   }
 
   /** A watch that would leave out an object without saying so would be a lie: where one cannot be read, it ends and names it. */
-  #send(event: WatchEvent, { name }: Version): boolean {
+  #send(event: WatchEvent, { name }: ObjectRevision): boolean {
     if (event.json.length === 0) this.end(internalError(`${this.cache.resource.qualified} "${name}" cannot be read from storage`))
     else this.#sink!.event(event)
     return this.#state !== 'ended'

@@ -1,7 +1,6 @@
 /** Tables: objects as rows of the columns that their kind declares, for people and kubectl. */
 import type { Json } from '../lib/json-value.ts'
-import { createdAt, NAME_DOC } from '../schema/columns.ts'
-import type { Cell, CellContext, Column } from '../schema/kind.ts'
+import { type Cell, type CellContext, type Column, createdAt, NAME_DOC } from '../schema/columns.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { parseJson, stringifyJson } from './json.ts'

@@ -5,8 +5,7 @@ import { JsonPathError, parseJsonPath } from '../lib/json-path.ts'
 import { findFirst } from '../lib/json-path-search.ts'
 import type { Json } from '../lib/json-value.ts'
 import { humanDuration, isZeroTime, millisecondsOf, parseTime, TimeError } from '../lib/time.ts'
-import { age } from '../schema/columns.ts'
-import type { Cell, CellContext, Column } from '../schema/kind.ts'
+import { age, type Cell, type CellContext, type Column } from '../schema/columns.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 
 type Type = Column<AnyObject>[0]

@@ -1,6 +1,6 @@
 /** From a CustomResourceDefinition to the resources it stands for, in the form in which built-in kinds are served. */
 import type { DefinitionNames, DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
-import type { CustomForm } from '../schema/custom-form.ts'
+import type { CustomSchema } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { customResource, type Definition, type HubForm, type Resource } from '../schema/resource.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
@@ -112,14 +112,14 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     custom: formOf(parts, version, schema),
     storedAs: { version: storage.name },
     generation: status ? withoutStatus : content,
-    needsResourceVersion: true,
-    unowned: status ? ['status'] : [],
-    ...(status && { onCreate: dropStatus, onUpdate: keepStatus }),
+    allowUnconditionalUpdate: false,
+    resetFields: status ? ['status'] : [],
+    ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
     validate: objectRules(ruled),
     warn: finalizerWarnings,
     subresources: {
       ...(status && {
-        status: { take: takeStatus, keepsMetadata: true, unowned: ['metadata', 'spec'], validate: statusRules(ruled) },
+        status: { merge: takeStatus, keepsMetadata: true, resetFields: ['metadata', 'spec'], validate: statusRules(ruled) },
       }),
       ...(scale && { scale: scaleView(scale) }),
     },
@@ -134,7 +134,7 @@ function formOf(
   { definition, names, storage, schemas, state, isAsked }: Parts,
   version: DefinitionVersion,
   schema: VersionSchema,
-): CustomForm {
+): CustomSchema {
   const { spec } = definition
   const subject = { group: spec.group, plural: names.plural, kind: names.kind }
   return {

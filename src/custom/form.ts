@@ -1,9 +1,9 @@
 /** One version of a custom kind as data decides it: what its objects look like, are filled with and are checked for. */
 import { parseJson } from '../codec/json.ts'
+import { encodeStored } from '../codec/stored-bytes.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
-import { storedForm } from '../registry/stored-form.ts'
 import { type Conformed, conform } from '../schema/conform.ts'
-import type { CustomForm, Revived } from '../schema/custom-form.ts'
+import type { CustomSchema, Revived } from '../schema/custom-schema.ts'
 import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
 import { conformObject } from '../structural/custom-object.ts'
@@ -66,11 +66,11 @@ export type Revival = {
 }
 
 /** How records of a kind are read, whatever was known of it when they were written. */
-export function reviver({ schemas, into }: Revival): CustomForm['revive'] {
+export function reviver({ schemas, into }: Revival): CustomSchema['revive'] {
   return (value, given) => {
     const object = given ?? readObject(value)
     const revived = revive(object)
-    return revived === object ? { object, value } : ({ object: revived, value: storedForm(revived) } satisfies Revived)
+    return revived === object ? { object, value } : ({ object: revived, value: encodeStored(revived) } satisfies Revived)
   }
 
   function revive(object: AnyObject): AnyObject {

@@ -1,16 +1,16 @@
 /** The size of custom objects, at the places that their definition names. */
 import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
 import type { JsonObject } from '../lib/json-value.ts'
-import type { ScaleView } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { type FieldError, invalid, refTo } from '../schema/refs.ts'
+import type { ScaleSubresource } from '../schema/subresources.ts'
 import { integerAt, setAt, stepsOf, textAt } from './field-path.ts'
 
 type Scale = NonNullable<DefinitionSubresources['scale']>
 
 const MOST = 2 ** 31 - 1
 
-export function scaleView({ specReplicasPath, statusReplicasPath, labelSelectorPath = '' }: Scale): ScaleView<AnyObject> {
+export function scaleView({ specReplicasPath, statusReplicasPath, labelSelectorPath = '' }: Scale): ScaleSubresource<AnyObject> {
   const [wanted, observed, selector] = [specReplicasPath, statusReplicasPath, labelSelectorPath].map(stepsOf) as [
     string[],
     string[],

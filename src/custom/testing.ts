@@ -2,21 +2,20 @@
 
 import { type Answer, NOW } from '../../test/kits/registry.ts'
 import { Caches } from '../cache/caches.ts'
+import { parseObject } from '../codec/stored-bytes.ts'
 import { route } from '../http/route.ts'
 import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { LocalClient } from '../registry/local-client.ts'
 import { createRegistry } from '../registry/registry.ts'
-import { readStored } from '../registry/stored-form.ts'
 import type { Kind } from '../schema/kind.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
 import { CustomKinds } from './custom-kinds.ts'
-import type { WebhookParts } from './webhook-converter.ts'
-import { webhookConverter } from './webhook-converter.ts'
+import { type WebhookParts, webhookConverter } from './webhook-converter.ts'
 
 export type Scope = { after(undo: () => unknown): void }
 export type CustomBench = {
@@ -89,11 +88,11 @@ export async function openCustomBench(
       })
       switch (result.form) {
         case 'object':
-          return { code: result.code, body: readStored(result.json).value, warnings: result.warnings }
+          return { code: result.code, body: parseObject(result.json), warnings: result.warnings }
         case 'status':
           return { code: result.code, body: result.status, warnings: result.warnings }
         case 'list':
-          return { code: 200, body: { items: result.items.map(item => readStored(item).value), metadata: result.meta }, warnings: [] }
+          return { code: 200, body: { items: result.items.map(item => parseObject(item)), metadata: result.meta }, warnings: [] }
         case 'watch':
           return { code: 200, body: result.stream, warnings: [] }
       }

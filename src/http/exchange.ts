@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import { header, type Request, type Response } from './message.ts'
 import { type Route, route } from './route.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authorizer } from '../authz/authorizer.ts'
 import type { Attributes } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
 import { StatusError } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 
 const request = new AbortController()

@@ -5,8 +5,8 @@ import { setOwn } from '../lib/json-value.ts'
 import { isDNS1123Subdomain, isDomainPrefixedPath } from '../lib/names.ts'
 import { accountGroups, readAccountUser } from '../lib/service-account-name.ts'
 import type { Attributes } from '../schema/access.ts'
-import type { User } from '../schema/kind.ts'
 import { badRequest, StatusError } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 import type { Request } from './message.ts'
 
 /** Whom a request wants to act as, exactly as its headers say. */

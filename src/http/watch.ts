@@ -9,14 +9,13 @@ import { LIMITS } from '../lib/limits.ts'
 import type { StatusError } from '../schema/status-error.ts'
 import { protobufFrame } from './encode-protobuf.ts'
 import { protobufStatusOf, statusOf } from './error.ts'
-import { BINARY, frameHead, TEXT } from './listener/websocket-frames.ts'
 import type { Outlet, Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 
 /** The answer to a watch. */
 export function watchResponse(stream: WatchStream, { mediaType, shape, messages }: Omit<Format, 'pretty'>): Response {
   const plain = mediaType === PROTOBUF ? protobufForm(shape) : jsonForm(shape)
-  const form = messages ? { ...plain, message: mediaType === PROTOBUF ? BINARY : TEXT } : plain
+  const form = messages ? messageForm(plain) : plain
   return {
     status: 200,
     headers: { 'content-type': form.mediaType },
@@ -32,8 +31,8 @@ type WatchForm = {
   readonly error: (status: JsonObject) => Uint8Array
   /** Bytes before each event that say how long it is. */
   readonly lengthBytes: number
-  /** The kind of WebSocket message, where that is what goes out. */
-  readonly message?: number
+  /** Whether each event is a message of its own (WebSocket), instead of part of a stream of bytes. */
+  readonly messages?: true
 }
 
 /** Events as lines of JSON or frames of protobuf. Those of one turn of the event loop leave in one write. */
@@ -82,12 +81,6 @@ class WatchWriter implements WatchSink {
   }
 
   #push(line: Uint8Array): void {
-    const { message, lengthBytes } = this.#form
-    if (message !== undefined) this.#queue(frameHead(message, line.byteLength - lengthBytes))
-    this.#queue(message === undefined ? line : line.subarray(lengthBytes))
-  }
-
-  #queue(line: Uint8Array): void {
     this.#pendingBytes += line.byteLength
     if (this.#line !== undefined) {
       this.#more ??= []
@@ -101,7 +94,13 @@ class WatchWriter implements WatchSink {
   #flush = (): void => {
     const line = this.#line
     if (line === undefined) return
-    this.#outlet.write(this.#more ? Buffer.concat([line, ...this.#more], this.#pendingBytes) : line)
+    const more = this.#more
+    if (more === undefined || !this.#form.messages) {
+      this.#outlet.write(more ? Buffer.concat([line, ...more], this.#pendingBytes) : line)
+    } else {
+      this.#outlet.write(line)
+      for (const next of more) this.#outlet.write(next)
+    }
     this.#line = this.#more = undefined
     this.#pendingBytes = 0
   }
@@ -115,6 +114,12 @@ class WatchWriter implements WatchSink {
     timer.unref()
     this.#outlet.once('close', () => clearTimeout(timer))
   }
+}
+
+/** Messages have a length of their own, so events need none before them. */
+function messageForm({ lengthBytes, event, error, ...form }: WatchForm): WatchForm {
+  const withoutLength = (bytes: Uint8Array) => bytes.subarray(lengthBytes)
+  return { ...form, messages: true, lengthBytes: 0, event: e => withoutLength(event(e)), error: status => withoutLength(error(status)) }
 }
 
 function protobufForm(shape: Shape | undefined): WatchForm {

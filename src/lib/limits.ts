@@ -5,12 +5,14 @@ const KIB = 1024
 const MIB = 1024 * KIB
 
 export const LIMITS = {
-  /** Bytes of a request body; the reference's default. */
+  /** Bytes of a request body; kube-apiserver's default. */
   bodyBytes: 3 * MIB,
+  /** Bytes of one stored object, however often it is patched: the largest request with its managed fields, and small enough to be read, sent and cached. */
+  storedObjectBytes: 8 * MIB,
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,
-  /** Streams at once on one HTTP/2 connection, as the reference allows; what a client asks for beyond waits there, or takes another connection. */
+  /** Streams at once on one HTTP/2 connection, as kube-apiserver allows; what a client asks for beyond waits there, or takes another connection. */
   streamsPerConnection: 100,
   /** Streams beyond that which a connection may have refused. Node still counts those that have just ended, so that who keeps to the limit can pass it. */
   refusedStreams: 100_000,
@@ -56,8 +58,9 @@ export const LIMITS = {
   unreadBytes: 16 * MIB,
   /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts: all streams' small answers and more. */
   sessionMemoryMB: 128,
-  /** Bytes of a message that a client sends over WebSocket, where nothing is expected of it. */
+  /** Bytes and fragments of a message that a client sends over WebSocket, where nothing is expected of it. */
   webSocketMessageBytes: 64 * KIB,
+  webSocketFragments: 1024,
   /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,

@@ -1,7 +1,8 @@
 /** What the registry takes and gives: the contract between HTTP above and cache and store below. */
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
-import type { RequestContext, Verb } from '../schema/kind.ts'
+import type { Verb } from '../schema/kind.ts'
+import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
 

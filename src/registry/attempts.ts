@@ -1,5 +1,5 @@
 /** The compare-and-swap loop that every write to a stored object goes through, so that decisions are about what is stored. */
-import type { Version } from '../cache/version.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
 import { keyOf } from '../schema/resource.ts'
 import { conflict, MODIFIED, notFound } from '../schema/status-error.ts'
 import type { Call, Result } from './api.ts'
@@ -9,7 +9,7 @@ const ATTEMPTS = 16
 
 export type Attempt = {
   /** Decides on what is stored now; without a result when another write came first. */
-  readonly once: (version: Version) => Promise<Result | undefined>
+  readonly once: (version: ObjectRevision) => Promise<Result | undefined>
   /** What to do when there is no such object. Default: 404. */
   readonly whenAbsent?: (() => Promise<Result>) | undefined
 }

@@ -1,6 +1,7 @@
 /** A change of a stored object: what is wanted, made from what is stored, then admitted, prepared, validated and swapped in. */
 import { admit } from '../admission/plugin.ts'
-import { type Version, withRevision } from '../cache/version.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
+import { encodeWrite, parseObject, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { nextTurn } from '../lib/turns.ts'
 import { keepTimesIfUnchanged } from '../patch/managers.ts'
@@ -12,7 +13,6 @@ import type { Call, CallContext, Result } from './api.ts'
 import { untilDecided } from './attempts.ts'
 import type { Deps } from './deps.ts'
 import { isLong } from './pace.ts'
-import { readStored, writtenForm } from './stored-form.ts'
 import { prepareUpdate, type Target, targetOf, validateUpdate, warningsOf } from './strategy.ts'
 import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './version-conversion.ts'
 
@@ -35,7 +35,7 @@ export function change(deps: Deps, wish: Change): Promise<Result> {
 }
 
 /** One turn of the loop. Without a result when another write came first. */
-async function attemptChange(deps: Deps, wish: Change, version: Version): Promise<Result | undefined> {
+async function attemptChange(deps: Deps, wish: Change, version: ObjectRevision): Promise<Result | undefined> {
   const { call, ctx, dryRun } = wish
   const { resource, subresource } = call
   const stored = decodeStored(resource, version)
@@ -73,10 +73,10 @@ async function attemptChange(deps: Deps, wish: Change, version: Version): Promis
 }
 
 /** The stored object of a version, or an error that says it cannot be read. */
-export function decodeStored(resource: Resource, version: Version): AnyObject {
+export function decodeStored(resource: Resource, version: ObjectRevision): AnyObject {
   if (version.fault !== undefined)
     throw internalError(`${resource.qualified} "${version.name}" cannot be read from storage: ${version.fault}`)
-  return readStored(version.json).value as AnyObject
+  return parseObject(version.json)
 }
 
 /** Names in a body must be those of the path. */
@@ -92,7 +92,7 @@ export function checkIdentity({ resource, namespace, name }: Call, { metadata }:
 function settleVersion(resource: Resource, sent: AnyObject, stored: AnyObject): void {
   const { metadata } = sent
   if (!metadata.resourceVersion || metadata.resourceVersion === '0') {
-    if (resource.def.needsResourceVersion) {
+    if (resource.def.allowUnconditionalUpdate === false) {
       const at = refTo({ metadata: { resourceVersion: 0 } }).metadata.resourceVersion
       throw invalidObject({ group: resource.group, kind: resource.plural }, metadata.name ?? '', [
         invalid(at, 'must be specified for an update'),
@@ -114,11 +114,11 @@ function prepare(target: Target, sent: AnyObject, stored: AnyObject, ctx: CallCo
 async function swap(
   { caches }: Deps,
   { resource, dryRun }: { resource: Resource; dryRun: boolean },
-  { key, version, object, stored }: { key: string; version: Version; object: AnyObject; stored: AnyObject },
+  { key, version, object, stored }: { key: string; version: ObjectRevision; object: AnyObject; stored: AnyObject },
 ): Promise<{ json: Uint8Array; goes: boolean } | undefined> {
   // What is stored in an old form is written again though it means the same.
   if (deepEqual(object, stored) && !version.stale) return { json: version.json, goes: false }
-  const value = writtenForm(object)
+  const value = encodeWrite(object)
   if (dryRun) return { json: withRevision(value, version.revision), goes: false }
   const goes = isReleased(resource, object, stored)
   const { ttlSeconds } = resource.def

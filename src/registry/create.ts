@@ -1,6 +1,6 @@
 /** Create: decode → default → mutate → own → claim → prepare → validate → admit → store. */
 import { admit } from '../admission/plugin.ts'
-import { withoutRevision, withRevision } from '../cache/version.ts'
+import { encodeWrite, withoutRevision, withRevision } from '../codec/stored-bytes.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import { nextTurn } from '../lib/turns.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -12,7 +12,6 @@ import type { Deps } from './deps.ts'
 import { type WriteOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
 import { isLong } from './pace.ts'
-import { writtenForm } from './stored-form.ts'
 import { prepareCreate, setDefaults, validateCreate, warningsOf } from './strategy.ts'
 import { ruledBy, servedJson, storedResource, toServed, toStored, withConversions } from './version-conversion.ts'
 
@@ -97,7 +96,7 @@ async function storeNew(
   { resource, object, dryRun }: { resource: Resource; object: AnyObject; dryRun: boolean },
 ): Promise<Uint8Array | undefined> {
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
-  const value = writtenForm(object)
+  const value = encodeWrite(object)
   if (dryRun) return caches.of(resource).get(key) ? undefined : withoutRevision(value)
   resource.def.custom?.beforeCreate?.(object.metadata.name!)
   const { ttlSeconds } = resource.def

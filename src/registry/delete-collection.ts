@@ -1,11 +1,11 @@
 /** Delete collection: each selected object by the rules of a single delete. */
-import type { Version } from '../cache/version.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readOptions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
-import { listVersions } from './list.ts'
+import { listObjects } from './list.ts'
 import { type DeleteOptions, type ListOptions, listOptions, refuse } from './options.ts'
 import { selectionOf } from './selection.ts'
 import { servedList } from './version-conversion.ts'
@@ -18,21 +18,21 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
   const selected = selectionOf(call, asked, ctx)
   const options = readOptions(call, ctx)
   refuseUnsafe(options, ctx)
-  const { versions, meta } = await listVersions(deps, call, { options: exactly(asked), selected, ctx })
-  const queue = versions.values()
+  const { objects, meta } = await listObjects(deps, call, { options: exactly(asked), selected, ctx })
+  const queue = objects.values()
   // An object that cannot be deleted keeps its worker from going on, not the others; the answer comes when all are done.
-  const work = await Promise.allSettled(Array.from({ length: Math.min(WORKERS, versions.length) }, () => workOn(queue)))
+  const work = await Promise.allSettled(Array.from({ length: Math.min(WORKERS, objects.length) }, () => workOn(queue)))
   for (const outcome of work) if (outcome.status === 'rejected') throw outcome.reason
   const items = await servedList(
     call.resource,
-    versions.map(v => v.json),
+    objects.map(v => v.json),
   )
   return { form: 'list', resource: call.resource, items, meta }
 
-  async function workOn(rest: Iterator<Version>): Promise<void> {
+  async function workOn(rest: Iterator<ObjectRevision>): Promise<void> {
     for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {
       if (ctx.signal.aborted) return
-      const { namespace, name } = value as Version
+      const { namespace, name } = value as ObjectRevision
       try {
         await removeObject(deps, { call: { ...call, namespace, name }, ctx, options })
       } catch (error) {

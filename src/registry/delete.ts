@@ -1,6 +1,7 @@
 /** Delete: at once, or by marking the object while grace or finalizers hold it back. */
 import { admit } from '../admission/plugin.ts'
-import { type Version, withRevision } from '../cache/version.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
+import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../lib/time.ts'
 import { nextTurn } from '../lib/turns.ts'
@@ -16,7 +17,6 @@ import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
 import { isLong } from './pace.ts'
-import { storedForm } from './stored-form.ts'
 import { next } from './strategy.ts'
 import { servedJson, storedResource, toServed } from './version-conversion.ts'
 
@@ -49,7 +49,7 @@ export function removeObject(deps: Deps, removal: Removal): Promise<Result> {
 }
 
 /** One turn of the loop. Undefined when another write came first. */
-async function attemptRemoval(deps: Deps, removal: Removal, version: Version): Promise<Result | undefined> {
+async function attemptRemoval(deps: Deps, removal: Removal, version: ObjectRevision): Promise<Result | undefined> {
   const { call, ctx, options } = removal
   const { resource, namespace, name } = call
   if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, removal, version)
@@ -177,9 +177,9 @@ function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDepe
 async function mark(
   { caches }: Deps,
   { call: { resource }, options }: Removal,
-  { version, marked }: { version: Version; marked: AnyObject },
+  { version, marked }: { version: ObjectRevision; marked: AnyObject },
 ): Promise<Result | undefined> {
-  const value = storedForm(marked)
+  const value = encodeStored(marked)
   const answer = async (json: Uint8Array): Promise<Result> => ({
     form: 'object',
     code: codeOf(options),
@@ -196,22 +196,26 @@ async function mark(
 async function erase(
   { caches, ledger }: Deps,
   { call: { resource }, options }: Removal,
-  { version, stored }: { version: Version; stored: AnyObject },
+  { version, stored }: { version: ObjectRevision; stored: AnyObject },
 ): Promise<Result | undefined> {
   let json: Uint8Array = version.json
   if (!options.dryRun) {
     const swapped = await caches.write(version.key, { expect: version.revision, value: null })
     if (!swapped.ok) return undefined
     await ledger.release(storedResource(resource), stored)
-    json = withRevision(storedForm(stored), swapped.revision)
+    json = withRevision(encodeStored(stored), swapped.revision)
   }
-  if (resource.def.deletion?.answers === 'object')
+  if (resource.def.deletion?.returns === 'object')
     return { form: 'object', code: 200, resource, json: await servedJson(resource, json), warnings: [] }
   return { form: 'status', code: 200, status: deleted(resource, version.name, stored.metadata.uid), warnings: [] }
 }
 
 /** An object that cannot be read has no finalizers or preconditions to respect: it can only be thrown away. */
-async function removeUnreadable({ caches }: Deps, { call: { resource }, options }: Removal, version: Version): Promise<Result | undefined> {
+async function removeUnreadable(
+  { caches }: Deps,
+  { call: { resource }, options }: Removal,
+  version: ObjectRevision,
+): Promise<Result | undefined> {
   if (!options.dryRun) {
     const swapped = await caches.write(version.key, { expect: version.revision, value: null })
     if (!swapped.ok) return undefined

@@ -2,7 +2,7 @@
 import type { Plugin } from '../admission/plugin.ts'
 import type { Caches } from '../cache/caches.ts'
 import type { Access } from '../schema/access.ts'
-import type { ServerPart } from '../schema/kind.ts'
+import type { ComponentHealth } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import type { Ledger } from './allocations.ts'
@@ -17,7 +17,7 @@ export type Deps = {
   /** A resource that is served, for kinds whose objects are messages to others. */
   readonly find?: ((group: string, version: string, plural: string) => Resource | undefined) | undefined
   /** The parts of the server and how they are. */
-  readonly parts?: (() => readonly ServerPart[]) | undefined
+  readonly parts?: (() => readonly ComponentHealth[]) | undefined
   /** Answers kinds that ask about access; without it they are refused. */
   readonly access?: Access | undefined
   readonly newUid: () => string

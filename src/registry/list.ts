@@ -1,6 +1,7 @@
 /** List: the selected objects of one snapshot, whole or page by page. */
+
+import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { Listing } from '../cache/resource-cache.ts'
-import type { Version } from '../cache/version.ts'
 import type { Resource } from '../schema/resource.ts'
 import { badRequest, expired, internalError, type StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
@@ -15,18 +16,18 @@ import { servedList } from './version-conversion.ts'
 export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const options = listOptions(call.query, ctx)
   const selected = selectionOf(call, options, ctx)
-  const { versions, meta } = await listVersions(deps, call, { options, selected, ctx })
-  const stored = versions.map(v => v.json)
+  const { objects, meta } = await listObjects(deps, call, { options, selected, ctx })
+  const stored = objects.map(v => v.json)
   const items = call.resource.hub ? await servedList(call.resource, stored) : stored
   return { form: 'list', resource: call.resource, items, meta }
 }
 
-/** The versions a list answers with, for list and for delete collection. */
-export async function listVersions(
+/** The objects a list answers with, for list and for delete collection. */
+export async function listObjects(
   deps: Deps,
   call: Call,
   { options, selected, ctx }: { options: ListOptions; selected: Selected; ctx: CallContext },
-): Promise<{ versions: readonly Version[]; meta: ListMeta }> {
+): Promise<{ objects: readonly ObjectRevision[]; meta: ListMeta }> {
   const { resource } = call
   const { exactly, after } = await snapshotOf(deps, call, { options, ctx })
   // From here on nothing is waited for: what is newest and what is forgotten stays so until the list is made.
@@ -42,9 +43,9 @@ export async function listVersions(
     ...(after !== undefined && { after }),
     ...(limit !== undefined && { limit }),
   })
-  refuseUnreadable(resource, listing.versions)
+  refuseUnreadable(resource, listing.objects)
   const revision = past ?? newest
-  return { versions: listing.versions, meta: metaOf(deps, call, { listing, revision, selected }) }
+  return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision, selected }) }
 }
 
 /** Which snapshot to read (the latest unless one is named, with what to answer when that is forgotten) and where in it to begin. */
@@ -105,8 +106,8 @@ function metaOf(
 }
 
 /** A list that would leave out objects without saying so would be a lie; it names them instead. */
-function refuseUnreadable(resource: Resource, versions: readonly Version[]): void {
-  const broken = versions.filter(v => v.fault !== undefined)
+function refuseUnreadable(resource: Resource, objects: readonly ObjectRevision[]): void {
+  const broken = objects.filter(v => v.fault !== undefined)
   if (broken.length === 0) return
   const names = broken.slice(0, 10).map(v => (v.namespace === '' ? v.name : `${v.namespace}/${v.name}`))
   throw internalError(`${broken.length} of the listed ${resource.qualified} cannot be read from storage: ${names.join(', ')}`)

@@ -1,17 +1,19 @@
 /** The API as the server's own parts use it: reads from the cache, writes through the registry, no socket. */
 import type { Caches } from '../cache/caches.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { Selection } from '../cache/selection.ts'
-import type { Version } from '../cache/version.ts'
 import type { WatchEvent } from '../cache/watch-stream.ts'
 import { stringifyJson } from '../codec/json.ts'
+import { parseObject } from '../codec/stored-bytes.ts'
 import type { Json } from '../lib/json-value.ts'
-import type { RequestContext, User, Verb } from '../schema/kind.ts'
+import type { Verb } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { RequestContext } from '../schema/request-context.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 import type { Registry, Result } from './api.ts'
 import { Noticed } from './noticed.ts'
-import { readStored } from './stored-form.ts'
 
 export type LocalClientParts = {
   readonly registry: Registry
@@ -48,7 +50,7 @@ export type Patching = { readonly type: string; readonly subresource?: string; r
 export class LocalClient {
   readonly #parts: LocalClientParts
   /** Most of what is asked for again and again has not changed since. */
-  readonly #decoded = new WeakMap<Version, AnyObject>()
+  readonly #decoded = new WeakMap<ObjectRevision, AnyObject>()
 
   constructor(parts: LocalClientParts) {
     this.#parts = parts
@@ -71,13 +73,13 @@ export class LocalClient {
 
   /** How many objects a namespace has, those that cannot be read among them. */
   count(resource: Resource, namespace: string): number {
-    return this.#parts.caches.of(resource).list({ selection: { namespace, name: '' } }).versions.length
+    return this.#parts.caches.of(resource).list({ selection: { namespace, name: '' } }).objects.length
   }
 
   /** All objects that can be read, or some of them, not to be changed. */
   *list(resource: Resource, some?: Some): Iterable<AnyObject> {
     const cache = this.#parts.caches.of(resource)
-    for (const version of some ? cache.list({ selection: selectionOf(some) }).versions : cache.current()) {
+    for (const version of some ? cache.list({ selection: selectionOf(some) }).objects : cache.current()) {
       const object = this.#objectOf(version)
       if (object) yield object
     }
@@ -124,7 +126,7 @@ export class LocalClient {
       const close = () => watch.close()
       signal.addEventListener('abort', close, { once: true })
       watch.open({
-        event: ({ type, json }) => onChange({ type, object: () => readStored(json).value as unknown as AnyObject }),
+        event: ({ type, json }) => onChange({ type, object: () => parseObject(json) }),
         end() {
           signal.removeEventListener('abort', close)
           setImmediate(() => {
@@ -141,7 +143,7 @@ export class LocalClient {
 
   /** Tells of every change of every resource until the signal ends it. */
   observe(observing: Observing, signal: AbortSignal): void {
-    const changed = (resource: Resource, version: Version, object: AnyObject | undefined) =>
+    const changed = (resource: Resource, version: ObjectRevision, object: AnyObject | undefined) =>
       observing.changed(new Noticed(resource, version, object))
     this.#parts.caches.observe({ changed, joined: resource => observing.joined(resource) }, signal)
   }
@@ -152,10 +154,10 @@ export class LocalClient {
     for (const version of cache.current()) yield new Noticed(cache.resource, version, undefined)
   }
 
-  #objectOf(version: Version): AnyObject | undefined {
+  #objectOf(version: ObjectRevision): AnyObject | undefined {
     if (version.fault !== undefined) return undefined
     let object = this.#decoded.get(version)
-    if (!object) this.#decoded.set(version, (object = readStored(version.json).value as unknown as AnyObject))
+    if (!object) this.#decoded.set(version, (object = parseObject(version.json)))
     return object
   }
 

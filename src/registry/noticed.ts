@@ -1,16 +1,16 @@
 /** One change as the server's own parts are told of it: what is known without decoding anything, and the rest on demand. */
-import type { Version } from '../cache/version.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
+import { parseObject } from '../codec/stored-bytes.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { readStored } from './stored-form.ts'
 
 export class Noticed {
   readonly resource: Resource
-  readonly #version: Version
+  readonly #version: ObjectRevision
   #object: AnyObject | undefined
 
   /** `object` is what the version says, when the writer is at hand. */
-  constructor(resource: Resource, version: Version, object: AnyObject | undefined) {
+  constructor(resource: Resource, version: ObjectRevision, object: AnyObject | undefined) {
     this.resource = resource
     this.#version = version
     this.#object = object
@@ -46,7 +46,7 @@ export class Noticed {
   /** What it says, without the resourceVersion; of a deletion the last state. Undefined when it cannot be read. Not to be changed. */
   object(): AnyObject | undefined {
     if (this.#version.fault !== undefined) return undefined
-    this.#object ??= readStored(this.#version.json).value as unknown as AnyObject
+    this.#object ??= parseObject(this.#version.json)
     return this.#object
   }
 }

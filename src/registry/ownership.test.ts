@@ -18,11 +18,11 @@ const plain = {
   spec: Part,
   status: Part,
 } as const
-const Plain = defineKind({ ...plain, subresources: { status: {}, views: { own: { keepsMetadata: true } } } })
+const Plain = defineKind({ ...plain, subresources: { status: {}, updates: { own: { keepsMetadata: true } } } })
 const Special = defineKind({
   ...plain,
-  unowned: ['spec', 'status'],
-  subresources: { status: { unowned: ['spec', 'status.a'] } },
+  resetFields: ['spec', 'status'],
+  subresources: { status: { resetFields: ['spec', 'status.a'] } },
 })
 
 const about = {
@@ -30,23 +30,23 @@ const about = {
   ctx: { userAgent: 'u', now: new Date(0) },
 } as unknown as Parameters<typeof writeOf>[1]
 
-const unowned = (kind: Kind<any>, subresource: string) => {
+const resetFields = (kind: Kind<any>, subresource: string) => {
   const { resetFields } = writeOf({ resource: resourceOf(kind, 'k8s.io'), subresource }, about)
   return pathsOf(resetFields!).map(pathText).sort()
 }
 
 test('nobody owns the status through a plain write, nor anything else through that of the status', () => {
-  assert.deepEqual(unowned(Plain, ''), ['.status'])
-  assert.deepEqual(unowned(Plain, 'status'), ['.spec'])
-  assert.deepEqual(unowned(Plain, 'own'), ['.metadata', '.spec', '.status'])
+  assert.deepEqual(resetFields(Plain, ''), ['.status'])
+  assert.deepEqual(resetFields(Plain, 'status'), ['.spec'])
+  assert.deepEqual(resetFields(Plain, 'own'), ['.metadata', '.spec', '.status'])
 })
 
 test('a kind may say itself what nobody comes to own', () => {
-  assert.deepEqual(unowned(Special, ''), ['.spec', '.status'])
-  assert.deepEqual(unowned(Special, 'status'), ['.spec', '.status.a'])
+  assert.deepEqual(resetFields(Special, ''), ['.spec', '.status'])
+  assert.deepEqual(resetFields(Special, 'status'), ['.spec', '.status.a'])
 })
 
 test('what the status of deployments and pods leaves as it is cannot be owned through it', () => {
-  assert.deepEqual(unowned(Deployment, 'status'), ['.metadata.labels', '.spec'])
-  assert.deepEqual(unowned(Pod, 'status'), ['.metadata.deletionTimestamp', '.metadata.ownerReferences', '.spec'])
+  assert.deepEqual(resetFields(Deployment, 'status'), ['.metadata.labels', '.spec'])
+  assert.deepEqual(resetFields(Pod, 'status'), ['.metadata.deletionTimestamp', '.metadata.ownerReferences', '.spec'])
 })

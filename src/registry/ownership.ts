@@ -49,12 +49,12 @@ export function setManagers({ metadata }: AnyObject, entries: readonly ManagedFi
 
 /** Fields that a path leaves as they are stored cannot be owned through it. */
 function resetFields({ def, type }: Resource, subresource: string): FieldSet {
-  if (subresource === '') return def.unowned ? fieldSetOfNames(...def.unowned) : def.status ? STATUS : NOTHING
-  const view = subresource === 'status' ? def.subresources?.status : def.subresources?.views?.[subresource]
+  if (subresource === '') return def.resetFields ? fieldSetOfNames(...def.resetFields) : def.status ? STATUS : NOTHING
+  const view = subresource === 'status' ? def.subresources?.status : def.subresources?.updates?.[subresource]
   if (!view || type.shape.kind !== 'message') return NOTHING
-  if (view.unowned) return fieldSetOfNames(...view.unowned)
+  if (view.resetFields) return fieldSetOfNames(...view.resetFields)
   const kept = Object.keys(type.shape.fields).filter(name => name !== subresource && !ENVELOPE.includes(name))
-  return fieldSetOfNames(...(view.take ? [] : kept), ...(view.keepsMetadata ? ['metadata'] : []))
+  return fieldSetOfNames(...(view.merge ? [] : kept), ...(view.keepsMetadata ? ['metadata'] : []))
 }
 const NOTHING = fieldSetOfNames()
 const STATUS = fieldSetOfNames('status')

@@ -2,7 +2,7 @@
 import { showJson } from '../codec/json.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
-import { conformObject } from '../schema/custom-form.ts'
+import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { invalidObject } from '../schema/status-error.ts'

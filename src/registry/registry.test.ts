@@ -20,7 +20,7 @@ const Widget = defineKind({
     parts: [3, mapOf(string), 'What it is made of.'],
   }),
   status: message('WidgetStatus', { seen: [1, int32, 'How often it was seen.'] }),
-  *transition({ spec }, old, at) {
+  *validateUpdate({ spec }, old, at) {
     if (old.spec.color === 'black' && spec.color !== 'black') yield invalid(at.spec.color, 'black stays black')
   },
   *warn({ spec }) {
@@ -36,8 +36,8 @@ const Ghost = defineKind({
   scope: 'Namespaced',
   names: { plural: 'ghosts' },
   fields: { data: [2, mapOf(string), 'What it knows.'] },
-  createOnUpdate: true,
-  deletion: { grace: (_, asked) => asked ?? 30, answers: 'object' },
+  allowCreateOnUpdate: true,
+  deletion: { grace: (_, asked) => asked ?? 30, returns: 'object' },
 })
 
 /** Its status has rules of its own beside those of its type. */
@@ -328,7 +328,7 @@ test('pages are one snapshot, count what follows, and their tokens open no other
 })
 
 test('a token of a forgotten snapshot is answered 410 with one that goes on from the latest state', async t => {
-  const { send } = await bench(t, { history: { bytes: Number.POSITIVE_INFINITY, versions: 2, ageMs: Number.POSITIVE_INFINITY } })
+  const { send } = await bench(t, { history: { bytes: Number.POSITIVE_INFINITY, entries: 2, ageMs: Number.POSITIVE_INFINITY } })
   for (const name of ['a', 'b', 'c']) await send('POST widgets', named(name))
   const first = await send('GET widgets?limit=1')
   for (let i = 0; i < 4; i++) await send('PATCH widgets/c', { spec: { size: i + 1 } })

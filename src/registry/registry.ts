@@ -43,12 +43,12 @@ export function createRegistry(parts: Omit<Deps, 'turns' | 'ledger'> & { readonl
 }
 
 function handlersFor({ resource, subresource }: Call): Handlers {
-  if (subresource === '') return resource.def.unstored ? UNSTORED : OBJECTS
-  const { status, scale, views, actions, connect } = resource.def.subresources ?? {}
+  if (subresource === '') return resource.def.virtual ? UNSTORED : OBJECTS
+  const { status, scale, updates, creates, connect } = resource.def.subresources ?? {}
   if (subresource === 'scale' && scale) return SCALE
-  if ((subresource === 'status' && status) || views?.[subresource]) return VIEWS
+  if ((subresource === 'status' && status) || updates?.[subresource]) return VIEWS
   if (connect?.[subresource]) return CONNECT
-  return actions?.[subresource] ? ACTIONS : {}
+  return creates?.[subresource] ? ACTIONS : {}
 }
 
 /** What only a node agent could answer is refused with a reason, for an object that is there. */

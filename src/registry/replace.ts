@@ -24,7 +24,7 @@ export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Resul
   // The loop changes the object it is given; a second turn needs it as it was sent.
   let fresh: AnyObject | undefined = object
   const isConditional = Boolean(object.metadata.resourceVersion) && object.metadata.resourceVersion !== '0'
-  const createsAbsent = resource.def.createOnUpdate && subresource === '' && !isConditional && !object.metadata.uid
+  const createsAbsent = resource.def.allowCreateOnUpdate && subresource === '' && !isConditional && !object.metadata.uid
   return change(deps, {
     call,
     ctx,

@@ -1,4 +1,6 @@
 /** The scale subresource: an object's size, read and written as a Scale. */
+
+import { parseObject } from '../codec/stored-bytes.ts'
 import { Scale } from '../kinds/autoscaling/scale.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { applyConfiguration } from '../patch/apply.ts'
@@ -7,11 +9,11 @@ import { trackUpdate } from '../patch/ownership.ts'
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from '../patch/scale-ownership.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
-import type { ScaleView } from '../schema/kind.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, internalError, invalidObject, MODIFIED, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
+import type { ScaleSubresource } from '../schema/subresources.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { readConfiguration, refusedApply, strictProblems } from './apply.ts'
 import { change, checkIdentity } from './change.ts'
@@ -22,13 +24,12 @@ import { setManagers, writeOf } from './ownership.ts'
 import { APPLY_PATCH, CUSTOM_PATCH_TYPES, PATCH_TYPES, patchValue } from './patch.ts'
 import { conformPatched } from './patched.ts'
 import { read } from './read.ts'
-import { readStored } from './stored-form.ts'
 
 const SCALE = resourceOf(Scale, '')
 
 export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const result = await read(deps, call, ctx)
-  if (result.form === 'object' && viewOf(call).replicas(readStored(result.json).value as unknown as AnyObject) === undefined)
+  if (result.form === 'object' && viewOf(call).replicas(parseObject(result.json)) === undefined)
     throw internalError(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} does not exist`)
   return answer(call, result)
 }
@@ -116,7 +117,7 @@ function checkScale(call: Call, scale: Scale, stored: AnyObject): void {
   if (resourceVersion && resourceVersion !== stored.metadata.resourceVersion) throw conflict(call.resource, call.name, MODIFIED)
 }
 
-const viewOf = ({ resource }: Call): ScaleView<AnyObject> => resource.def.subresources!.scale!
+const viewOf = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def.subresources!.scale!
 const pathOf = (call: Call) => viewOf(call).path ?? 'spec.replicas'
 const pathsOf = ({ resource }: Call): ReplicasPaths =>
   new Map(
@@ -145,7 +146,7 @@ function scaleOf(call: Call, object: AnyObject, unset = 0): Scale {
 /** The answer about an object, told as its Scale; owners are told with the object alone. */
 function answer(call: Call, result: Result): Result {
   if (result.form !== 'object') return result
-  const scale = scaleOf(call, readStored(result.json).value as unknown as AnyObject)
+  const scale = scaleOf(call, parseObject(result.json))
   delete scale.metadata.managedFields
   return { ...result, resource: SCALE, json: Buffer.from(JSON.stringify(scale)) }
 }

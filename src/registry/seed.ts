@@ -1,11 +1,11 @@
 /** Objects of the server's own, stored as creates would store them but many at once and without asking what is known to hold. */
 import type { Caches } from '../cache/caches.ts'
+import { encodeStored } from '../codec/stored-bytes.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import type { AnyType } from '../schema/types.ts'
-import { storedForm } from './stored-form.ts'
 
 export type Seeding = {
   readonly caches: Caches
@@ -29,7 +29,7 @@ export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager
     const managedFields = [{ manager, operation: 'Update', apiVersion, time, fieldsType: 'FieldsV1', fieldsV1 }]
     const metadata = { name, ...(namespace && { namespace }), uid: newUid(), ...others, creationTimestamp: time, managedFields }
     const stored = { kind, apiVersion, ...object, metadata } as AnyObject
-    const value = storedForm(stored)
+    const value = encodeStored(stored)
     written.push(caches.write(keyOf(resource, namespace, name), { expect: 0, value }, stored))
   }
   await Promise.all(written)

@@ -1,6 +1,7 @@
 /** From the selectors of a request to what the cache selects by. */
+
+import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { Selection, Term } from '../cache/selection.ts'
-import type { Version } from '../cache/version.ts'
 import type { Resource } from '../schema/resource.ts'
 import {
   assertSelectable,
@@ -33,7 +34,7 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
   const within = (resource.namespaced && requiredFieldValue(fields, 'metadata.namespace')) || ''
   const term = termOf(labels, fields)
   const tests = labels.length > 0 || shard !== undefined || fields.some(f => named === '' || f !== first)
-  const test = (v: Version) =>
+  const test = (v: ObjectRevision) =>
     matchesLabelTerms(labels, v.labels) &&
     matchesFieldTerms(fields, f => fieldOf(v, f)) &&
     (shard === undefined || shard.has(shard.field === 'object.metadata.uid' ? v.uid : v.namespace))
@@ -49,11 +50,11 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
 }
 
 /** Custom kinds refuse fields as kinds that have some of their own do, also where they have none. */
-function selectableOf({ apiVersion, kind, namespaced, def: { selectable, selecting, custom } }: Resource): SelectableFields {
+function selectableOf({ apiVersion, kind, namespaced, def: { selectable, fieldSelectors, custom } }: Resource): SelectableFields {
   return {
-    namespaced: namespaced && !selecting?.withoutNamespace,
+    namespaced: namespaced && !fieldSelectors?.withoutNamespace,
     ...((selectable || custom) && { selectable: Object.keys(selectable ?? {}) }),
-    ...(selecting?.refusal && { refusal: field => selecting.refusal!(field, { apiVersion, kind }) }),
+    ...(fieldSelectors?.unsupported && { refusal: field => fieldSelectors.unsupported!(field, { apiVersion, kind }) }),
   }
 }
 
@@ -74,5 +75,5 @@ function termOf(labels: LabelTerms, fields: FieldTerms): Term | undefined {
   return label && { on: 'label', key: label.key, values: [...new Set(label.values)] }
 }
 
-const fieldOf = (v: Version, field: string): string =>
+const fieldOf = (v: ObjectRevision, field: string): string =>
   field === 'metadata.name' ? v.name : field === 'metadata.namespace' ? v.namespace : (v.fields[field] ?? '')

@@ -3,40 +3,42 @@ import { deepEqual } from '../lib/json-value.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
-import type { Moment, RequestContext, TransitionRule, View } from '../schema/kind.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import { type FieldError, gatherErrors, type Ref, refTo } from '../schema/refs.ts'
+import type { DefaultingContext, RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
+import type { UpdateRule } from '../schema/rules.ts'
 import { invalidObject } from '../schema/status-error.ts'
+import type { UpdateSubresource } from '../schema/subresources.ts'
 
 /** Which part of an object a write is about: the object itself, one of its views, or whatever a message to it changes. */
 export type Target = {
   readonly resource: Resource
   readonly subresource: string
-  readonly view: View<AnyObject> | undefined
+  readonly view: UpdateSubresource<AnyObject> | undefined
   readonly isAction: boolean
 }
 
 export function targetOf(resource: Resource, subresource: string): Target {
-  const { status, views, actions } = resource.def.subresources ?? {}
-  const view = subresource === 'status' ? status : subresource === '' ? undefined : views?.[subresource]
-  return { resource, subresource, view, isAction: subresource !== '' && actions?.[subresource] !== undefined }
+  const { status, updates, creates } = resource.def.subresources ?? {}
+  const view = subresource === 'status' ? status : subresource === '' ? undefined : updates?.[subresource]
+  return { resource, subresource, view, isAction: subresource !== '' && creates?.[subresource] !== undefined }
 }
 
 /** Fills declared defaults in place. */
-export function setDefaults({ type, def }: Resource, object: AnyObject, moment: Moment): void {
+export function setDefaults({ type, def }: Resource, object: AnyObject, ctx: DefaultingContext): void {
   if (def.custom) def.custom.fillDefaults(object)
   else fillDefaults(type, object)
-  def.defaults?.(object, moment)
+  def.defaults?.(object, ctx)
 }
 
 /** Makes a decoded object ready to be stored for the first time. */
 export function prepareCreate({ def }: Resource, object: AnyObject, ctx: RequestContext): void {
   const { metadata } = object
-  if (def.status && !def.createsWithStatus) fillDefaults(def.status, (object['status'] = conform(def.status, {}).value))
+  if (def.status && !def.keepsStatusOnCreate) fillDefaults(def.status, (object['status'] = conform(def.status, {}).value))
   if (def.generation) metadata.generation = 1
-  def.onCreate?.(object, ctx)
+  def.prepareForCreate?.(object, ctx)
 }
 
 /** Makes a sent object the successor of the stored one: what the write may not change is taken over. */
@@ -49,8 +51,8 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   const { metadata } = object
   const old = stored.metadata
   carry(metadata, old, 'generation')
-  if (view) view.onUpdate?.(object, stored, ctx)
-  else def.onUpdate?.(object, stored, ctx)
+  if (view) view.prepareForUpdate?.(object, stored, ctx)
+  else def.prepareForUpdate?.(object, stored, ctx)
   metadata.uid ||= old.uid!
   carry(metadata, old, 'creationTimestamp')
   if (old.deletionTimestamp) metadata.deletionTimestamp = old.deletionTimestamp
@@ -82,10 +84,10 @@ export function validateUpdate(
   if (isAction) return
   const at = refTo(object, '', resource.type)
   const rules = view ?? resource.def
-  const transition = rules.transition as TransitionRule<AnyObject> | undefined
+  const validateUpdate = rules.validateUpdate as UpdateRule<AnyObject> | undefined
   const errors = gatherErrors(
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
-    () => transition?.(object, old, at, ctx),
+    () => validateUpdate?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, view?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
   )
@@ -130,8 +132,8 @@ function refuse({ group, kind }: Resource, { metadata }: AnyObject, errors: read
   if (errors.length > 0) throw invalidObject({ group, kind }, metadata.name ?? '', errors)
 }
 
-function takeView(view: View<AnyObject>, name: string, sent: AnyObject, stored: AnyObject): AnyObject {
-  const taken = view.take ? view.take(sent, structuredClone(stored)) : { ...stored, [name]: sent[name] }
+function takeView(view: UpdateSubresource<AnyObject>, name: string, sent: AnyObject, stored: AnyObject): AnyObject {
+  const taken = view.merge ? view.merge(sent, structuredClone(stored)) : { ...stored, [name]: sent[name] }
   const kept = { ...stored.metadata, resourceVersion: sent.metadata.resourceVersion ?? stored.metadata.resourceVersion! }
   const metadata = view.keepsMetadata
     ? { ...kept, ...(sent.metadata.managedFields && { managedFields: sent.metadata.managedFields }) }

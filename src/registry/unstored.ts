@@ -1,31 +1,31 @@
 /** Kinds of which nothing is stored: their creates are questions or messages to other objects, their reads tell of the server itself. */
 import { admit } from '../admission/plugin.ts'
+import { encodeObject } from '../codec/stored-bytes.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { gatherErrors, refTo } from '../schema/refs.ts'
 import { assertSelectable, matchesFieldTerms, matchesLabelTerms } from '../schema/selectors.ts'
 import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
-import { act, askedOf } from './action.ts'
+import { act, reviewContextOf } from './action.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { settleNamespace } from './create.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { listOptions, writeOptions } from './options.ts'
 import { ownCreated } from './ownership.ts'
-import { sentForm } from './stored-form.ts'
 import { setDefaults } from './strategy.ts'
 
 /** Creates of kinds that are not stored: questions are answered, messages are handed on. */
 export async function accept(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const { answers, sentTo } = call.resource.def.unstored ?? {}
-  if (answers) return answer(deps, call, ctx)
-  if (sentTo) return forward(deps, call, ctx)
+  const { review, forwardsTo } = call.resource.def.virtual ?? {}
+  if (review) return answer(deps, call, ctx)
+  if (forwardsTo) return forward(deps, call, ctx)
   throw methodNotAllowed()
 }
 
 /** Answers a question. The sender owns what it asked, as of an object that it creates. */
 async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
-  const asked = askedOf(deps, call, ctx)
+  const asked = reviewContextOf(deps, call, ctx)
   const options = writeOptions(call.query, 'CreateOptions', ctx)
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   const { object, warnings } = decodeObject(resource, body, options.fieldValidation)
@@ -42,14 +42,14 @@ async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result>
   // Of questions, clients are told the group alone.
   if (errors.length > 0) throw invalidObject({ group: resource.group, kind: '' }, '', errors)
   await admit(deps.plugins, 'validate', admitted)
-  const answered = await resource.def.unstored!.answers!(object, asked)
-  return { form: 'object', code: 201, resource, json: sentForm(answered), warnings }
+  const answered = await resource.def.virtual!.review!(object, asked)
+  return { form: 'object', code: 201, resource, json: encodeObject(answered), warnings }
 }
 const SYSTEM = ['creationTimestamp', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const
 
 /** Hands a created object as a message to the object that it names. */
 async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const to = call.resource.def.unstored!.sentTo!
+  const to = call.resource.def.virtual!.forwardsTo!
   const resource = deps.find?.(to.group, to.version, to.plural)
   if (!resource) throw noSuchResource()
   const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
@@ -59,7 +59,7 @@ async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result
   if (namespace !== '' && namespace !== call.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   if (name === '') throw badRequest('Name parameter required.')
-  return act(deps, { ...call, resource, name, subresource: to.action }, ctx)
+  return act(deps, { ...call, resource, name, subresource: to.subresource }, ctx)
 }
 
 /** One object that tells of the server. */
@@ -68,7 +68,7 @@ export async function tellOne(deps: Deps, call: Call): Promise<Result> {
   const found = told(deps, call).find(({ metadata }) => metadata.name === name)
   // Clients know these under the name of one.
   if (!found) throw notFound({ ...resource, plural: resource.singular }, name)
-  return { form: 'object', code: 200, resource, json: sentForm(found), warnings: [] }
+  return { form: 'object', code: 200, resource, json: encodeObject(found), warnings: [] }
 }
 
 /** All objects that tell of the server. */
@@ -81,10 +81,10 @@ export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise
       matchesLabelTerms(labels, metadata.labels) &&
       matchesFieldTerms(fields, field => (field === 'metadata.name' ? (metadata.name ?? '') : '')),
   )
-  return { form: 'list', resource, items: items.map(item => sentForm(item)), meta: {} }
+  return { form: 'list', resource, items: items.map(item => encodeObject(item)), meta: {} }
 }
 
 function told({ parts }: Deps, { resource }: Call): readonly AnyObject[] {
   const { kind, apiVersion, def } = resource
-  return (def.unstored?.tells?.(parts?.() ?? []) ?? []).map(object => ({ ...object, kind, apiVersion }))
+  return (def.virtual?.list?.(parts?.() ?? []) ?? []).map(object => ({ ...object, kind, apiVersion }))
 }

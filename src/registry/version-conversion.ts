@@ -5,15 +5,15 @@
  */
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { stringifyJson } from '../codec/json.ts'
+import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Convert } from '../patch/ownership.ts'
 import { conform } from '../schema/conform.ts'
-import { conformObject } from '../schema/custom-form.ts'
-import type { Moment } from '../schema/kind.ts'
+import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { DefaultingContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
-import { readStored, sentForm } from './stored-form.ts'
 import { setDefaults } from './strategy.ts'
 
 /** The resource as it is stored. */
@@ -31,12 +31,12 @@ export function toServed(resource: Resource, stored: AnyObject): AnyObject | Pro
 }
 
 /** An object in the form in which it is stored, with the defaults of that form. */
-export function toStored(resource: Resource, served: AnyObject, moment: Moment): AnyObject | Promise<AnyObject> {
+export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingContext): AnyObject | Promise<AnyObject> {
   const { hub } = resource
   if (!hub) return served
   const settle = (converted: AnyObject) => {
     const object = shaped(hub.resource, converted)
-    setDefaults(hub.resource, object, moment)
+    setDefaults(hub.resource, object, ctx)
     return object
   }
   return hub.convert ? hub.convert([served], hub.resource).then(([made]) => settle(made!)) : settle(hub.toHub(structuredClone(served)))
@@ -45,8 +45,8 @@ export function toStored(resource: Resource, served: AnyObject, moment: Moment):
 /** The bytes of a stored object in the form of a resource. */
 export function servedJson(resource: Resource, json: Uint8Array): Uint8Array | Promise<Uint8Array> {
   if (!resource.hub) return json
-  const served = toServed(resource, readStored(json).value as unknown as AnyObject)
-  return served instanceof Promise ? served.then(object => sentForm(object)) : sentForm(served)
+  const served = toServed(resource, parseObject(json))
+  return served instanceof Promise ? served.then(object => encodeObject(object)) : encodeObject(served)
 }
 
 /** The bytes of many stored objects in the form of a resource. */
@@ -55,9 +55,9 @@ export async function servedList(resource: Resource, items: readonly Uint8Array[
   if (!resource.hub.convert) return items.map(json => servedJson(resource, json) as Uint8Array)
   const served = await allServed(
     resource,
-    items.map(json => readStored(json).value as unknown as AnyObject),
+    items.map(json => parseObject(json)),
   )
-  return served.map(object => sentForm(object))
+  return served.map(object => encodeObject(object))
 }
 
 async function allServed(resource: Resource, stored: readonly AnyObject[]): Promise<AnyObject[]> {
@@ -214,8 +214,7 @@ const asked = new WeakMap<WatchEvent, Map<Resource, Promise<Uint8Array>>>()
 function eventBytes(resource: Resource, event: WatchEvent): Promise<Uint8Array> {
   if (event.resource === resource) return Promise.resolve(event.json)
   // A bookmark has nothing in it that anybody could convert.
-  if (event.type === 'BOOKMARK')
-    return Promise.resolve(sentForm({ ...(readStored(event.json).value as unknown as AnyObject), ...named(resource) }))
+  if (event.type === 'BOOKMARK') return Promise.resolve(encodeObject({ ...parseObject(event.json), ...named(resource) }))
   let forms = asked.get(event)
   if (!forms) asked.set(event, (forms = new Map()))
   let bytes = forms.get(resource)

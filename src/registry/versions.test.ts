@@ -9,7 +9,7 @@ import { type Answer, type Bench, openBench } from '../../test/kits/registry.ts'
  * that 5 and later can be read and 4 cannot. In requests, FUTURE is a version that never comes and PAGE a token of a first page.
  */
 async function history(more: { gates?: readonly string[] } = {}): Promise<Bench & { token: string }> {
-  const bench = await openBench([Widget], { history: { bytes: 1 << 20, versions: 2, ageMs: 3_600_000 }, ...more })
+  const bench = await openBench([Widget], { history: { bytes: 1 << 20, entries: 2, ageMs: 3_600_000 }, ...more })
   const { send } = bench
   for (const name of ['a', 'b', 'c', 'd']) await send('POST widgets', { metadata: { name }, spec: { color: 'red' } })
   const early = await send('GET widgets?limit=1')

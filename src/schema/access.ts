@@ -1,6 +1,7 @@
 /** What kinds may ask of the server about access: who bears a token, who may do what, and a token for one of its own. */
-import type { User } from './kind.ts'
+
 import type { FieldTerms } from './selectors.ts'
+import type { User } from './user.ts'
 
 /** What somebody wants to do, known from method and path alone: unknown resources are asked for like known ones. */
 export type Attributes = {

@@ -1,7 +1,19 @@
-/** Table columns and cell formats that many kinds share. */
+/** Table columns: their type, and the columns and cell formats that many kinds share. */
 import { humanDuration, millisecondsOf, parseTime } from '../lib/time.ts'
-import type { CellContext, Column } from './kind.ts'
-import type { Envelope } from './object-meta.ts'
+import type { AnyObject, Envelope } from './object-meta.ts'
+
+export type Cell = string | number | bigint | boolean | null | undefined
+/** What cells may depend on beside the object: the time, for ages, and in tables of lists the whole list. */
+export type CellContext = { readonly now: Date; readonly list?: readonly AnyObject[] }
+/** A table column; `format` is the OpenAPI format, `name` for the column that names the object. */
+export type Column<O> = readonly [
+  type: 'integer' | 'string' | 'date' | 'boolean' | 'number',
+  get: (o: O, ctx: CellContext) => Cell,
+  doc: string,
+  options?: 'wide' | { readonly wide?: true; readonly format?: string; readonly priority?: number },
+]
+
+export type RowCondition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }
 
 /** What tables say about their first column. */
 export const NAME_DOC =

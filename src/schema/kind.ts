@@ -1,153 +1,35 @@
-/** A kind, declared: its fields, rules, subresources, selectable fields and columns. One file a kind; the server derives the rest. */
-import type { NameCheck, NameRole } from '../lib/names.ts'
-import type { Access } from './access.ts'
+/** The declaration of a kind: fields, rules, subresources, selectable fields and columns. One file per kind; the server derives the rest. */
+import type { NameCheck } from '../lib/names.ts'
 import type { Claims } from './claims.ts'
-import type { CustomForm } from './custom-form.ts'
+import type { Column, RowCondition } from './columns.ts'
+import type { CustomSchema } from './custom-schema.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
+import type { DefaultingContext, RequestContext, ReviewContext } from './request-context.ts'
+import type { Rule, UpdateRule } from './rules.ts'
+import type { Subresources } from './subresources.ts'
 import type { Fields, Message, Type } from './types.ts'
-
-export type User = {
-  readonly name: string
-  readonly uid?: string
-  readonly groups: readonly string[]
-  readonly extra?: Readonly<Record<string, readonly string[]>>
-}
-
-/** What a kind's hooks may know of the request. */
-export type RequestContext = {
-  readonly user: User
-  readonly now: Date
-  /** The domain of API groups and well-known names, `k8s.io` unless configured. */
-  readonly groupDomain: string
-  /** Whether a feature gate is on. */
-  readonly gate: (name: string) => boolean
-  /** A namespace as it is stored, for rules that ask about its labels. */
-  readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
-}
-
-/** What defaults may depend on beside the object. */
-export type Moment = Pick<RequestContext, 'now' | 'groupDomain'>
 
 export type KObject<S, St, F extends Fields = Record<never, never>> = Envelope &
   ([S] extends [never] ? unknown : { spec: S }) &
   ([St] extends [never] ? unknown : { status: St }) &
   Message<F>
 
-export type Cell = string | number | bigint | boolean | null | undefined
-/** Beside the object, what a cell may need: the time, for ages, and of tables of lists all that is listed. */
-export type CellContext = { readonly now: Date; readonly list?: readonly AnyObject[] }
-/** A table column; `format` is the OpenAPI format, `name` for the column that names the object. */
-export type Column<O> = readonly [
-  type: 'integer' | 'string' | 'date' | 'boolean' | 'number',
-  get: (o: O, ctx: CellContext) => Cell,
-  doc: string,
-  options?: 'wide' | { readonly wide?: true; readonly format?: string; readonly priority?: number },
-]
+/** A component of the running server and what is wrong with it, if anything. */
+export type ComponentHealth = { readonly name: string; readonly problem?: string | undefined }
 
-export type RowCondition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }
-
-/** Rules over a whole object; on updates `old` is what is stored. */
-export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
-/** Rules over a change. */
-export type TransitionRule<O> = (o: O, old: O, at: Ref<O>, ctx: RequestContext) => Iterable<FieldError>
-
-/** A part of an object written through its own path. */
-export interface View<O> {
-  /** What the write may change: takes over from the sent object into a copy of the stored one. Default: the part of the same name. */
-  readonly take?: (sent: O, stored: O) => O
-  /** Labels, annotations and the rest of metadata stay as stored. */
-  readonly keepsMetadata?: true
-  /** Fields that nobody comes to own through this path, as dotted paths. Default: all parts but the one of the same name. */
-  readonly unowned?: readonly string[]
-  readonly onUpdate?: (o: O, old: O, ctx: RequestContext) => void
-  /** Replaces the kind's own rules for writes through this path. */
-  readonly validate?: Rule<O>
-  readonly transition?: TransitionRule<O>
-  readonly verbs?: readonly Verb[]
-}
-
-/**
- * A message of another kind sent to an object. It either changes the object (`act`) or is a question about it (`answers`); both
- * may refuse by throwing a StatusError.
- */
-export interface Action<O, I = any> {
-  readonly input: {
-    readonly group: string
-    readonly version: string
-    /** Versions that say the same in the same fields and are taken as well. */
-    readonly alsoVersions?: readonly string[]
-    readonly kind: string
-    readonly type: Type<I, boolean>
-  }
-  readonly verbs: readonly ['create']
-  /** Changes a copy of what is stored and returns it, or `delete` to store the changed copy and then delete it with the options of the message. */
-  readonly act?: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
-  /** Completes and checks a message that is a question, before plugins see it. */
-  readonly complete?: (o: O, input: I & Envelope, asked: Asked) => void
-  /** The message with the answer filled in, and what clients are warned of. The object stays as it is, and is not to be changed. */
-  readonly answers?: (o: O, input: I & Envelope, asked: Asked) => Promise<Answered<I & Envelope>>
-  /** Who has to agree first. */
-  readonly consent?: Consent<O, I>
-  /** What the caller gets back. Default: a Status of success. */
-  readonly answer?: 'object' | 'status'
-}
-
-export type Answered<I> = { readonly answer: I; readonly warnings?: readonly string[] }
-/** What those who answer questions may know of the request and of the server. */
-export type Asked = RequestContext & { readonly signal: AbortSignal; readonly access: Access }
-
-/** Objects of another kind in the same namespace that have a say in an action. Where that kind is not served, nobody has. */
-export interface Consent<O, I = any, H = any> {
-  readonly kind: Kind<H>
-  /** The one that has to agree; undefined when none has to. May refuse by throwing a StatusError. */
-  asks(o: O, input: I & Envelope, others: readonly H[]): H | undefined
-  /** Notes in a copy of that one that it has agreed, or refuses by throwing a StatusError. What is noted is stored before the action. */
-  gives(other: H, o: O, ctx: RequestContext): void
-  /** The view of it that is written. */
-  readonly subresource: string
-}
-
-/** Where a scalable kind keeps its size. */
-export interface ScaleView<O> {
-  /** The field that holds the wanted size, for its owners. Default: `spec.replicas`. */
-  readonly path?: string
-  /** Undefined where an object need not have a size and this one has none. */
-  readonly replicas: (o: O) => number | undefined
-  readonly setReplicas: (o: O, replicas: number) => void
-  readonly observed: (o: O) => number
-  /** The selector in its text form. */
-  readonly selector: (o: O) => string
-}
-
-export interface Subresources<O> {
-  readonly status?: View<O>
-  readonly scale?: ScaleView<O>
-  /** Further views such as `approval`, `finalize`, `ephemeralcontainers`. */
-  readonly views?: Readonly<Record<string, View<O>>>
-  /** Further messages such as `binding`, `eviction`. */
-  readonly actions?: Readonly<Record<string, Action<O>>>
-  /** Paths that need a running node: answered clearly, listed in discovery. */
-  readonly connect?: Readonly<Record<string, { readonly kind: string; readonly verbs: readonly Verb[] }>>
-}
-
-/** A part of the running server and what is wrong with it, if anything. */
-export type ServerPart = { readonly name: string; readonly problem?: string | undefined }
-
-/** What answers for a kind whose objects are never stored. */
-export interface Unstored<O> {
-  /** A create is a message to the object of the same name and namespace in another resource. */
-  readonly sentTo?: { readonly group: string; readonly version: string; readonly plural: string; readonly action: string }
-  /** Gets and lists tell of the server as it is at the moment. */
-  readonly tells?: (parts: readonly ServerPart[]) => readonly O[]
-  /** A create is a question: returns what was sent with the answer filled in, or refuses by throwing a StatusError. Rules hold already. */
-  readonly answers?: (o: O, asked: Asked) => O | Promise<O>
+/** How requests for a kind whose objects are never stored are answered. */
+export interface Virtual<O> {
+  /** A create is forwarded to this subresource of the object of the same name and namespace. */
+  readonly forwardsTo?: { readonly group: string; readonly version: string; readonly plural: string; readonly subresource: string }
+  /** Gets and lists describe the server's components. */
+  readonly list?: (components: readonly ComponentHealth[]) => readonly O[]
+  /** A create is a review: returns the sent object, already validated, with its status filled in, or refuses by throwing a StatusError. */
+  readonly review?: (o: O, ctx: ReviewContext) => O | Promise<O>
 }
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch'
 export type Propagation = 'Orphan' | 'Background' | 'Foreground'
-/** What is wrong with a name, or with the prefix of one to be generated. */
-export type NameRule = (name: string, role?: NameRole) => readonly string[]
 
 /**
  * Another kind whose objects these are, told in another form, such as an older version of it. One set of objects is stored,
@@ -164,7 +46,7 @@ export interface Hub<O, H = any> {
   readonly selectable?: Readonly<Record<string, string>>
   /** Replace the hub's rules, over its form, for writes through this kind. */
   validate?(o: H, at: Ref<H>, ctx: RequestContext & { readonly old?: H }): Iterable<FieldError>
-  transition?(o: H, old: H, at: Ref<H>, ctx: RequestContext): Iterable<FieldError>
+  validateUpdate?(o: H, old: H, at: Ref<H>, ctx: RequestContext): Iterable<FieldError>
 }
 
 export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
@@ -182,7 +64,7 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     readonly categories?: readonly string[]
   }
   readonly doc?: string
-  /** What clients of a kind on its way out are told with every answer. */
+  /** The warning that every response carries if the kind is deprecated. */
   readonly deprecated?: string
   /** The desired state, protobuf field 2, written even when empty. */
   readonly spec?: Type<S, boolean>
@@ -193,8 +75,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
 
   /** The kind whose objects these are, in another form. */
   readonly hub?: Hub<O>
-  /** Of a kind that was defined while the server runs, what takes the place of `spec`, `status` and `fields`. */
-  readonly custom?: CustomForm
+  /** For kinds that are defined at run time, replaces `spec`, `status` and `fields`. */
+  readonly custom?: CustomSchema
 
   /** What names are valid. Default: a DNS subdomain. */
   readonly name?: NameCheck
@@ -202,31 +84,31 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly verbs?: readonly Verb[]
   /** Descriptions of the API tell clients to send metadata. */
   readonly expectsMetadata?: true
-  /** Nothing of the kind is stored: what it is for is done, or found out, at once. */
-  readonly unstored?: Unstored<O>
-  /** Where discovery says its objects are stored, when not in this group's preferred version of it. */
+  /** Objects of the kind are never stored. */
+  readonly virtual?: Virtual<O>
+  /** Group and version that discovery's storage hash is computed from, if not the group's preferred version. */
   readonly storedAs?: { readonly group?: string; readonly version: string }
-  /** Fields that nobody comes to own through plain writes, as dotted paths. Default: the status. */
-  readonly unowned?: readonly string[]
-  /** Changes of spec (or of what the function returns) move metadata.generation. */
+  /** Fields that no manager comes to own through plain writes, as dotted paths. Default: the status. */
+  readonly resetFields?: readonly string[]
+  /** A change of spec (or of what the function returns) increments metadata.generation. */
   readonly generation?: true | ((o: O) => unknown)
-  /** A replace of an absent name creates it. */
-  readonly createOnUpdate?: true
-  /** The status of a new object is taken as it was sent; other kinds begin with an empty one. */
-  readonly createsWithStatus?: true
-  /** A replace must carry a resourceVersion. */
-  readonly needsResourceVersion?: true
+  /** A PUT of a name that does not exist creates it. */
+  readonly allowCreateOnUpdate?: true
+  /** The status of a new object is kept as sent; other kinds begin with an empty one. */
+  readonly keepsStatusOnCreate?: true
+  /** A PUT must carry a resourceVersion. */
+  readonly allowUnconditionalUpdate?: false
 
-  /** Fills what depends on several fields; runs after the types' own defaults. */
-  readonly defaults?: (o: O, moment: Moment) => void
-  /** Server-owned changes before validation on create; the status has been cleared already. */
-  readonly onCreate?: (o: O, ctx: RequestContext) => void
-  readonly onUpdate?: (o: O, old: O, ctx: RequestContext) => void
+  /** Defaults that depend on several fields; runs after the types' own defaults. */
+  readonly defaults?: (o: O, ctx: DefaultingContext) => void
+  /** Changes before validation on create; the status has been cleared already. */
+  readonly prepareForCreate?: (o: O, ctx: RequestContext) => void
+  readonly prepareForUpdate?: (o: O, old: O, ctx: RequestContext) => void
   readonly validate?: Rule<O>
-  readonly transition?: TransitionRule<O>
+  readonly validateUpdate?: UpdateRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>
 
-  /** What its objects take from stocks that all of them share. */
+  /** What its objects allocate from ranges that they share, such as cluster IPs. */
   readonly claims?: Claims<O>
 
   readonly deletion?: {
@@ -234,33 +116,33 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     readonly grace?: (o: O, asked: number | undefined) => number | undefined
     /** What happens to dependents when the request does not say; `Unsupported` for kinds that never have any. Default: Background. */
     readonly propagation?: Propagation | 'Unsupported'
-    /** Deletion answers with the object instead of a Status. */
-    readonly answers?: 'object'
-    /** A first deletion only marks the object; it goes when its own `spec.finalizers` are gone too. */
+    /** Deletion returns the object instead of a Status. */
+    readonly returns?: 'object'
+    /** The first deletion only marks the object; it is removed when its `spec.finalizers` are gone too. */
     readonly hasSpecFinalizers?: true
     readonly onMark?: (o: O, ctx: RequestContext) => void
-    /** A first deletion only marks the object and runs this, which must leave a finalizer: whoever takes that away ends the object. */
+    /** The first deletion only marks the object and runs this, which must leave a finalizer; removing that finalizer removes the object. */
     readonly onFirst?: (o: O, ctx: RequestContext) => void
     /** Rules that must hold before the object may be deleted. */
     readonly check?: (o: O, ctx: RequestContext) => Iterable<FieldError>
   }
-  /** Seconds after a write at which the object goes by itself. */
+  /** Seconds after a write until the object expires. */
   readonly ttlSeconds?: number
 
   readonly subresources?: Subresources<O>
-  /** Fields usable in fieldSelector beside metadata.name and metadata.namespace. Absent reads as the empty text. */
+  /** Fields usable in fieldSelector beside metadata.name and metadata.namespace. An absent value counts as the empty string. */
   readonly selectable?: Readonly<Record<string, (o: O) => string | number | boolean | undefined>>
-  readonly selecting?: {
+  readonly fieldSelectors?: {
     /** A namespaced kind that cannot be selected by metadata.namespace. */
     readonly withoutNamespace?: true
-    /** How other fields than the selectable ones are refused, where clients know a text of the kind's own. */
-    readonly refusal?: (field: string, of: { readonly apiVersion: string; readonly kind: string }) => string
+    /** The error for a field that cannot be selected by, where it differs from that of other kinds. */
+    readonly unsupported?: (field: string, of: { readonly apiVersion: string; readonly kind: string }) => string
   }
-  /** What a table says of a row as a whole, such as that the object has done its work. */
+  /** Conditions of a table row, such as that the object has completed. */
   readonly rowConditions?: (o: O) => readonly RowCondition[]
   /** Table columns after Name, in order; without any, Age. A kind that declares a column Name itself gets no other. */
   readonly columns?: Readonly<Record<string, Column<O>>>
-  /** Annotations that stand for something outside of metadata: answers of metadata alone leave them out. */
+  /** Annotations that encode something outside of metadata: left out of metadata-only responses. */
   readonly bodyAnnotations?: readonly string[]
 }
 

@@ -1,9 +1,9 @@
 /** The rules of metadata that hold for every kind: names, labels, annotations, owners, finalizers and field ownership. */
 import { isPrintable } from '../lib/go-text.ts'
 import { isQualifiedName, isValidLabelValue, nameIsDNSLabel } from '../lib/names.ts'
-import type { NameRule } from './kind.ts'
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported, withValue } from './refs.ts'
+import type { NameRule } from './rules.ts'
 
 /** Annotations of one object may take this many bytes, keys and values together. */
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024

@@ -1,6 +1,7 @@
 /** A kind as it is served: its group resolved, its whole type assembled, its paths and verbs known. */
 import { type NameCheck, nameIsDNSSubdomain } from '../lib/names.ts'
-import type { CellContext, Kind, KindSpec, Verb } from './kind.ts'
+import type { CellContext } from './columns.ts'
+import type { Kind, KindSpec, Verb } from './kind.ts'
 import { type AnyObject, ObjectMeta } from './object-meta.ts'
 import { type AnyType, type Fields, message, string } from './types.ts'
 
@@ -126,9 +127,9 @@ export type Definition = KindSpec<any, any, any, AnyObject>
 const apiVersionOf = (group: string, version: string) => (group === '' ? version : `${group}/${version}`)
 
 function hubFormOf({ hub, kind }: Definition, apiVersion: string, resource: Resource): HubForm {
-  const { toHub, fromHub, selectable = {}, validate = resource.def.validate, transition = resource.def.transition } = hub!
+  const { toHub, fromHub, selectable = {}, validate = resource.def.validate, validateUpdate = resource.def.validateUpdate } = hub!
   return {
-    resource: { ...resource, def: { ...resource.def, ...(validate && { validate }), ...(transition && { transition }) } },
+    resource: { ...resource, def: { ...resource.def, ...(validate && { validate }), ...(validateUpdate && { validateUpdate }) } },
     toHub: o => ({ ...toHub(o), kind: resource.kind, apiVersion: resource.apiVersion }) as AnyObject,
     fromHub: h => ({ ...fromHub(h), kind, apiVersion }) as AnyObject,
     fieldName: name => (Object.hasOwn(selectable, name) ? selectable[name]! : name),
@@ -172,12 +173,12 @@ function subresourcesOf(
   { group, version, subresources = {} }: KindSpec<any, any, any, any>,
   resolve: (group: string) => string,
 ): Subresource[] {
-  const { status, scale, views = {}, actions = {}, connect = {} } = subresources
+  const { status, scale, updates = {}, creates = {}, connect = {} } = subresources
   const found: Subresource[] = []
   if (status) found.push({ name: 'status', verbs: VIEW })
   if (scale) found.push({ name: 'scale', verbs: VIEW, speaks: { group: 'autoscaling', version: 'v1', kind: 'Scale' } })
-  for (const [name, view] of Object.entries(views)) found.push({ name, verbs: view.verbs ?? VIEW })
-  for (const [name, { verbs, input }] of Object.entries(actions)) {
+  for (const [name, view] of Object.entries(updates)) found.push({ name, verbs: view.verbs ?? VIEW })
+  for (const [name, { verbs, input }] of Object.entries(creates)) {
     found.push({ name, verbs, speaks: { group: resolve(input.group), version: input.version, kind: input.kind } })
   }
   for (const [name, { verbs, kind }] of Object.entries(connect))

@@ -20,6 +20,24 @@ test('plugins keep their order, and what protects roles cannot be left out', () 
   assert.throws(() => namesOn({ disableAdmissionPlugins: ['RoleEscalation'] }), /there is no plugin "RoleEscalation"/)
 })
 
+test('every plugin of Kubernetes 1.37 is known; one that is asked for and not there yet is warned of', () => {
+  const warnings: string[] = []
+  const warn = (message: string) => warnings.push(message)
+  const given = { ...DEFAULTS, enableAdmissionPlugins: ['NodeRestriction', 'Priority'], disableAdmissionPlugins: ['PodSecurity'] }
+  admissionPlugins(given, { ...(parts as object), warn } as never)
+  assert.deepEqual(warnings, ['the admission plugin NodeRestriction is not there yet: what it would change or refuse is left as it is'])
+  admissionPlugins({ ...DEFAULTS, disableAdmissionPlugins: ALL_PLUGINS }, { ...(parts as object), warn } as never)
+})
+
+/** As kube-apiserver 1.37 orders them. */
+const ALL_PLUGINS = `AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology LimitRanger
+  ServiceAccount NodeRestriction TaintNodesByCondition AlwaysPullImages ImagePolicyWebhook PodSecurity PodNodeSelector Priority
+  DefaultTolerationSeconds PodTolerationRestriction EventRateLimit ExtendedResourceToleration DefaultStorageClass
+  StorageObjectInUseProtection PodGroupProtection OwnerReferencesPermissionEnforcement PersistentVolumeClaimResize RuntimeClass
+  CertificateApproval CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction DefaultIngressClass
+  DenyServiceExternalIPs PodTopologyLabels NodeDeclaredFeatureValidator PodResizeValidator MutatingAdmissionPolicy
+  MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook ResourceQuota AlwaysDeny`.split(/\s+/)
+
 test('plugins that are not there, or wanted and not wanted, are told', () => {
   assert.throws(
     () => namesOn({ enableAdmissionPlugins: ['Whim'] }),

@@ -27,7 +27,38 @@ export type PluginParts = {
   readonly may: May
   readonly refusalOf: RefusalOf
   readonly roles: Roles
+  /** Told of plugins that were asked for and are not there yet. */
+  readonly warn: (message: string) => void
 }
+
+/** Plugins of Kubernetes 1.37 that this version does not have. */
+const MISSING = [
+  'AlwaysAdmit',
+  'AlwaysDeny',
+  'AlwaysPullImages',
+  'DenyServiceExternalIPs',
+  'EventRateLimit',
+  'ExtendedResourceToleration',
+  'ImagePolicyWebhook',
+  'LimitPodHardAntiAffinityTopology',
+  'LimitRanger',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'NamespaceAutoProvision',
+  'NamespaceExists',
+  'NodeDeclaredFeatureValidator',
+  'NodeRestriction',
+  'OwnerReferencesPermissionEnforcement',
+  'PodGroupProtection',
+  'PodNodeSelector',
+  'PodResizeValidator',
+  'PodSecurity',
+  'PodTolerationRestriction',
+  'PodTopologyLabels',
+  'ResourceQuota',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+]
 
 /**
  * Those that are on. ServiceAccount refuses pods whose account is not there, so it is on by itself only where the controller
@@ -35,14 +66,16 @@ export type PluginParts = {
  */
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
-  const { may, refusalOf, roles, groupDomain } = parts
+  const { may, refusalOf, roles, groupDomain, warn } = parts
   const all = allPlugins(parts)
   for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
     for (const name of names)
-      if (!all.some(plugin => plugin.name === name))
+      if (!all.some(plugin => plugin.name === name) && !MISSING.includes(name))
         throw new ConfigError(
           `--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${all.map(plugin => plugin.name).join(', ')}`,
         )
+  for (const name of enabled)
+    if (MISSING.includes(name)) warn(`the admission plugin ${name} is not there yet: what it would change or refuse is left as it is`)
   const both = enabled.filter(name => disabled.includes(name))
   if (both.length > 0) throw new ConfigError(`--enable-admission-plugins and --disable-admission-plugins both name ${both.join(', ')}`)
   const isOn = (name: string) => name !== 'ServiceAccount' || runsController(config, 'serviceaccount-controller')

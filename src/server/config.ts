@@ -1,8 +1,10 @@
 /** What a server is told at start. */
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
 import type { Level } from '../http/observability/log.ts'
-import { parseCIDR } from '../lib/ip.ts'
+import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
 
 export type Config = {
   readonly store: 'embedded' | 'memory'
@@ -11,7 +13,11 @@ export type Config = {
   readonly host: string
   /** 0 picks a free one. */
   readonly port: number
-  /** Where the admin's kubeconfig is written; undefined writes none. */
+  /** Address at which others reach this server; undefined: found out from where it listens. */
+  readonly advertiseAddress: string | undefined
+  /** Further names and addresses for the server's certificate. */
+  readonly tlsSans: readonly string[]
+  /** The kubeconfig that the admin's context is written to; undefined writes none. */
   readonly kubeconfig: string | undefined
   readonly tokenAuthFile: string | undefined
   /** Further authorities whose client certificates are believed. */
@@ -98,6 +104,8 @@ export const DEFAULTS: Config = {
   dataDir: './keelson-data',
   host: '127.0.0.1',
   port: 6443,
+  advertiseAddress: undefined,
+  tlsSans: [],
   kubeconfig: undefined,
   tokenAuthFile: undefined,
   clientCaFile: undefined,
@@ -130,6 +138,12 @@ export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
 const LONGEST_TIMER_MS = 24 * 24 * 3600_000
 
+/** The settings that differ from the default. None of them is a secret: those are in files, of which only the names are here. */
+export function changedSettings(config: Config): Partial<Config> {
+  const isChanged = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, DEFAULTS[name as keyof Config])
+  return Object.fromEntries(Object.entries(config).filter(isChanged))
+}
+
 /** Checks settings against each other; throws ConfigError. */
 export function checkConfig(config: Config): Config {
   const {
@@ -151,6 +165,7 @@ export function checkConfig(config: Config): Config {
     throw new ConfigError(`--secure-port must be a port between 0 and 65535, not ${port}`)
   if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(groupDomain))
     throw new ConfigError(`--group-domain must be a DNS name such as k8s.io, not "${groupDomain}"`)
+  checkAddresses(config)
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     throw new ConfigError('--tls-cert-file and --tls-private-key-file go together: give both or neither')
   for (const issuer of config.serviceAccountIssuers)
@@ -178,6 +193,16 @@ export function checkConfig(config: Config): Config {
       )
   return { ...config, dataDir: resolve(config.dataDir) }
 }
+
+function checkAddresses({ advertiseAddress, tlsSans }: Config): void {
+  const ip = advertiseAddress === undefined ? undefined : parseIP(advertiseAddress)
+  if (advertiseAddress !== undefined && (ip === undefined || isUnspecified(ip)))
+    throw new ConfigError(`--advertise-address must be an IP address that others can reach, not "${advertiseAddress}"`)
+  for (const name of tlsSans)
+    if (!isIP(name) && !HOST_NAME.test(name)) throw new ConfigError(`--tls-san takes names and IP addresses, not "${name}"`)
+}
+/** A DNS name, of which the first label may be an asterisk. */
+const HOST_NAME = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i
 
 function checkModes(modes: readonly string[]): void {
   const takes = `it takes a list of ${AUTHORIZATION_MODES.join(', ')}`

@@ -4,7 +4,7 @@ import type { Log } from '../http/observability/log.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { LocalClient } from '../registry/local-client.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import type { Store } from '../storage/store.ts'
 import type { Config } from './config.ts'
 

@@ -1,7 +1,7 @@
 /** Tells an index of every object of a resource and of every change, at once and without decoding anything. */
 import type { Caches } from '../cache/caches.ts'
-import type { Version } from '../cache/version.ts'
-import { readStored } from '../registry/stored-form.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
+import { parseObject } from '../codec/stored-bytes.ts'
 import type { Resource } from '../schema/resource.ts'
 
 export type Noted = {
@@ -17,9 +17,9 @@ export interface Index {
 
 /** What is there is put now; changes reach the index before they are answered. */
 export function noteChanges(caches: Caches, resource: Resource, index: Index): void {
-  const put = (version: Version) => {
+  const put = (version: ObjectRevision) => {
     const { namespace, name } = version
-    index.put({ namespace, name, read: () => (version.fault === undefined ? readStored(version.json).value : undefined) })
+    index.put({ namespace, name, read: () => (version.fault === undefined ? parseObject(version.json) : undefined) })
   }
   const cache = caches.of(resource)
   for (const version of cache.current()) put(version)

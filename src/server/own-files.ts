@@ -3,7 +3,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseTokenFile } from '../authn/token-file.ts'
 import { readVerificationKeys, type SigningKey, signingKey, type VerificationKey } from '../authn/verification-keys.ts'
-import type { User } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
 import { type Config, ConfigError } from './config.ts'
 
 export type OwnFiles = {

@@ -13,6 +13,8 @@ export type OwnService = {
   readonly catalog: Catalog
   readonly groupDomain: string
   readonly ranges: readonly string[]
+  /** Where others reach the server, if that was configured. */
+  readonly advertiseAddress: string | undefined
   /** Where the server listens. */
   readonly address: string
   readonly port: number
@@ -66,13 +68,13 @@ async function ensure(
     await client.patch(resource, NAMED, { metadata: { labels: metadata.labels }, ...wanted }, MERGE)
 }
 
-/** An address at which others can reach this machine: the one listened on, or else the first of its own of the services' family. */
-function advertised({ address, ranges }: OwnService): string | undefined {
+/** An address at which others can reach this machine: the configured one, the one listened on, or else the first of its own of the services' family. */
+function advertised({ advertiseAddress, address, ranges }: OwnService): string | undefined {
   const isReachable = (text: string) => {
     const ip = parseIPSloppy(text)
     return ip !== undefined && !isLoopback(ip) && !isUnspecified(ip) && !isLinkLocalUnicast(ip)
   }
-  if (isReachable(address)) return address
+  for (const given of [advertiseAddress, address]) if (given !== undefined && isReachable(given)) return given
   const family = `IPv${parseCIDR(ranges[0]!)!.network.family}`
   const own = Object.values(networkInterfaces()).flatMap(all => all ?? [])
   return own.find(({ internal, family: has, address: ip }) => !internal && has === family && isReachable(ip))?.address

@@ -4,9 +4,8 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { KubeConfig } from '@kubernetes/client-node'
 import { issueClient } from '../lib/x509.ts'
-import { kubeconfigText, loadPki, renewalTime, writePrivateFile } from './pki.ts'
+import { loadPki, renewalTime, writePrivateFile } from './pki.ts'
 
 const DAY = 24 * 3_600_000
 const now = new Date('2026-01-01T00:00:00Z')
@@ -85,15 +84,6 @@ test('a damaged file is named, not replaced', () =>
       /ca\.pem does not hold a certificate and a key; remove it to have new ones made$/,
     )
   }))
-
-test('the kubeconfig is one that clients read', () => {
-  const { authority, admin } = loadPki({ directory: undefined, names: [], now })
-  const config = new KubeConfig()
-  config.loadFromString(kubeconfigText({ server: 'https://127.0.0.1:6443', ca: authority.cert, ...admin }))
-  assert.equal(config.getCurrentCluster()?.server, 'https://127.0.0.1:6443')
-  assert.equal(Buffer.from(config.getCurrentCluster()?.caData ?? '', 'base64').toString(), authority.cert)
-  assert.equal(Buffer.from(config.getCurrentUser()?.keyData ?? '', 'base64').toString(), admin.key)
-})
 
 test('a private file is replaced whole and leaves nothing behind', () =>
   inFolder(async directory => {

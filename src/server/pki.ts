@@ -81,30 +81,6 @@ export function renewalTime({ authority, server, admin }: Omit<Pki, 'saved'>): n
   return Math.min(...[authority, server, admin].map(pair => lifeOf(pair).renew))
 }
 
-/** A kubeconfig with everything embedded, for kubectl and every other client. */
-export function kubeconfigText({ server, ca, cert, key }: { server: string; ca: string; cert: string; key: string }): string {
-  const base64 = (text: string) => Buffer.from(text).toString('base64')
-  return `apiVersion: v1
-kind: Config
-current-context: keelson
-clusters:
-- name: keelson
-  cluster:
-    server: ${server}
-    certificate-authority-data: ${base64(ca)}
-contexts:
-- name: keelson
-  context:
-    cluster: keelson
-    user: admin
-users:
-- name: admin
-  user:
-    client-certificate-data: ${base64(cert)}
-    client-key-data: ${base64(key)}
-`
-}
-
 /** Replaces a file as a whole, readable by its owner alone: it is never seen half written or open to others. */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}.tmp`
@@ -186,5 +162,5 @@ function isIssuedBy({ cert }: KeyPair, authority: KeyPair): boolean {
 
 function covers({ cert }: KeyPair, names: readonly string[]): boolean {
   const issued = new X509Certificate(cert)
-  return names.every(name => (isIP(name) ? issued.checkIP(name) : issued.checkHost(name)) !== undefined)
+  return names.every(name => (isIP(name) ? issued.checkIP(name) : issued.checkHost(name.replace(/^\*/, 'any'))) !== undefined)
 }

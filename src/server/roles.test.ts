@@ -43,7 +43,7 @@ test('what a fresh server has is what plain creates would have stored, byte for 
       .toString()
       .replace(/"(uid|resourceVersion)":"[^"]+"/g, '"$1":""')
   for (const resource of resourcesOf(KINDS, 'k8s.io')) {
-    const all = (bench: typeof plain) => [...bench.caches.of(resource).list({ selection: { namespace: '', name: '' } }).versions]
+    const all = (bench: typeof plain) => [...bench.caches.of(resource).list({ selection: { namespace: '', name: '' } }).objects]
     const stored = all(plain)
     for (const [i, { json }] of all(seeded).entries()) assert.equal(textOf(json), textOf(stored[i]!.json))
   }

@@ -39,7 +39,7 @@ export async function openServiceNetwork(config: Config, parts: Inner): Promise<
       const setup = { client: client(), catalog, groupDomain, ranges }
       const ensure = async () => {
         await ensureRange(setup)
-        await Promise.all([reportRange(setup), ensureOwnService({ ...setup, ...listening })])
+        await Promise.all([reportRange(setup), ensureOwnService({ ...setup, ...listening, advertiseAddress: config.advertiseAddress })])
       }
       const failed = complain("the server's own service could not be written")
       await ensure().catch(failed)

@@ -32,18 +32,19 @@ import { VERSION } from '../version.ts'
 import { noteTokenUse, startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { openAuthorization } from './authorization.ts'
-import { type Config, ConfigError, checkConfig } from './config.ts'
+import { type Config, ConfigError, changedSettings, checkConfig } from './config.ts'
 import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { type Identity, openIdentity } from './identity.ts'
+import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { startLifecycleControllers } from './lifecycle-controllers.ts'
 import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { startOwnObjects } from './own-objects.ts'
-import { kubeconfigText, loadPki, type Pki, writePrivateFile } from './pki.ts'
+import { loadPki, type Pki } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
-import { isEverywhere, keepTlsFresh, namesOf, tlsMaterial } from './tls.ts'
+import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -55,8 +56,8 @@ export interface Server extends AsyncDisposable {
   readonly credentials: { readonly ca: string; readonly cert: string; readonly key: string }
   /** Resolves with the reason when the server can no longer work. */
   readonly failed: Promise<unknown>
-  /** Turns readiness off, ends watches, lets requests finish, closes the store. */
-  close(): Promise<void>
+  /** Turns readiness off, ends watches, lets requests finish, closes the store. The log has the reason. */
+  close(reason?: string): Promise<void>
 }
 
 export type StartParts = {
@@ -94,7 +95,19 @@ type Assembly = {
 }
 
 async function assemble(config: Config, { gate, log, kinds, clock, open, closeAll }: Assembly): Promise<Server> {
+  const began = performance.now()
   const now = () => new Date(clock.now())
+  log.info(
+    {
+      version: VERSION,
+      node: process.version,
+      pid: process.pid,
+      address: `${config.host}:${config.port}`,
+      data: config.store === 'memory' ? 'in memory' : config.dataDir,
+      settings: changedSettings(config),
+    },
+    'starting',
+  )
   const files = readOwnFiles(config)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const store = await openStore(config)
@@ -114,7 +127,7 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   })
   open.push(async () => compaction[Symbol.asyncDispose]())
 
-  const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now: now() })
+  const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now: now() })
   const reader = objectReader(catalog, caches)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
   const ending = new AbortController()
@@ -126,11 +139,12 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   const network = await openServiceNetwork(config, beside)
   const authorization = openAuthorization(config, beside)
   const { authorizer } = authorization
+  const warn = (message: string) => log.warn({}, message)
   const registry: Registry = createRegistry({
     store,
     caches,
     ledger: network.ledger,
-    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, ...authorization }),
+    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, warn, ...authorization }),
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
@@ -168,22 +182,25 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   ])
   startLifecycleControllers(config, beside)
   const { address, port } = listener.address
-  const url = `https://${reachable(address)}:${port}`
+  const url = `https://${reachableHost(address, config)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
   if (config.kubeconfig !== undefined) {
     makeFolders(dirname(config.kubeconfig))
-    await writePrivateFile(config.kubeconfig, kubeconfig)
+    await writeKubeconfig(config.kubeconfig, { server: url, ...credentials })
   }
 
   let closing: Promise<void> | undefined
-  const close = () =>
+  const close = (reason = 'asked to') =>
     (closing ??= (async () => {
+      log.info({ reason }, 'shutting down')
       ending.abort()
       caches.endWatches()
       await listener.drain(config.drainMs)
       await closeAll()
+      log.info({}, 'stopped')
     })())
-  return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: close }
+  log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
+  return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: () => close() }
 }
 
 async function openStore(config: Config): Promise<Store> {
@@ -248,16 +265,10 @@ async function openPort(
     () => listener.drain(0),
     async () => fairness[Symbol.dispose](),
   )
-  address = `${reachable(listener.address.address)}:${listener.address.port}`
+  address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
   const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log, clock })
   open.push(async () => stop())
   return listener
-}
-
-/** An address that clients on this machine can use, in the form of URLs. */
-function reachable(address: string): string {
-  if (isEverywhere(address)) return '127.0.0.1'
-  return address.includes(':') ? `[${address}]` : address
 }
 
 const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces' }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLog } from '../http/observability/log.ts'
@@ -8,7 +9,7 @@ import { issueAuthority } from '../lib/x509.ts'
 import { systemClock } from '../storage/clock.ts'
 import { DEFAULTS } from './config.ts'
 import { loadPki, loadTokenKey } from './pki.ts'
-import { keepTlsFresh, namesOf, tlsMaterial } from './tls.ts'
+import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 
 const validity = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 3_600_000) }
 
@@ -48,7 +49,25 @@ test('the server vouches with its own certificate, or that of the operator', () 
   const own = { cert: 'C', key: 'K' }
   assert.deepEqual(tlsMaterial({ clientCa: undefined, server: own }, pki), { ...own, clientCa: pki.authority.cert })
   assert.equal(tlsMaterial({ clientCa: undefined, server: undefined }, pki).cert, pki.server.cert)
-  assert.deepEqual(namesOf({ ...DEFAULTS, host: '10.1.2.3' }), ['10.1.2.3', '10.0.0.1'])
+  assert.deepEqual(certificateNames({ ...DEFAULTS, host: '10.1.2.3' }), ['10.1.2.3', '10.0.0.1'])
+})
+
+test('the certificate of a server on all addresses has those of the machine, and whatever the operator adds', () => {
+  const config = { ...DEFAULTS, host: '0.0.0.0', advertiseAddress: '192.0.2.7', tlsSans: ['api.example', '*.api.example', '198.51.100.1'] }
+  const names = certificateNames(config)
+  const own = Object.values(networkInterfaces()).flatMap(all => all ?? [])
+  for (const { address } of own.filter(({ address }) => !address.startsWith('fe80:'))) assert.ok(names.includes(address), address)
+  for (const name of [hostname(), '192.0.2.7', ...config.tlsSans]) assert.ok(names.includes(name), name)
+  const { server } = loadPki({ directory: undefined, names, now: new Date() })
+  const certificate = new X509Certificate(server.cert)
+  assert.ok(certificate.checkIP('192.0.2.7') && certificate.checkIP('198.51.100.1') && certificate.checkHost('x.api.example'))
+})
+
+test('a server on all addresses is reached at the advertised one, or at loopback', () => {
+  assert.equal(reachableHost('0.0.0.0', { advertiseAddress: undefined }), '127.0.0.1')
+  assert.equal(reachableHost('::', { advertiseAddress: undefined }), '127.0.0.1')
+  assert.equal(reachableHost('0.0.0.0', { advertiseAddress: '192.0.2.7' }), '192.0.2.7')
+  assert.equal(reachableHost('::1', { advertiseAddress: undefined }), '[::1]')
 })
 
 test('the key of tokens is made once', async t => {

@@ -1,13 +1,14 @@
 /** What the port is secured with: made once, and replaced while the server runs when certificates near their end or files change. */
 import { readFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { hostname, networkInterfaces } from 'node:os'
 import type { Listener, TlsMaterial } from '../http/listener/listen.ts'
 import type { Log } from '../http/observability/log.ts'
-import { addressAt, formatIP, parseCIDR } from '../lib/ip.ts'
+import { addressAt, formatIP, isLinkLocalUnicast, parseCIDR, parseIP } from '../lib/ip.ts'
 import type { Clock } from '../storage/clock.ts'
 import type { Config } from './config.ts'
+import { writeKubeconfig } from './kubeconfig.ts'
 import { checkCertificates, type OwnFiles } from './own-files.ts'
-import { kubeconfigText, loadPki, type Pki, renewalTime, writePrivateFile } from './pki.ts'
+import { loadPki, type Pki, renewalTime } from './pki.ts'
 
 export type TlsParts = {
   readonly pki: Pki
@@ -33,12 +34,12 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   const { listener, url, log, clock } = parts
   let { pki, files } = parts
   const renew = async (now: Date) => {
-    pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: namesOf(config), now })
+    pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now })
     await pki.saved
     listener.reload(tlsMaterial(files, pki))
     const ca = files.server?.cert ?? pki.authority.cert
     const { cert, key } = pki.admin
-    if (config.kubeconfig !== undefined) await writePrivateFile(config.kubeconfig, kubeconfigText({ server: url, ca, cert, key }))
+    if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key })
     log.info({}, 'certificates renewed')
   }
   const look = () => {
@@ -86,10 +87,23 @@ function followClientCa(file: string | undefined, { log, ...known }: Following, 
 }
 type Following = { readonly log: Log; readonly clientCa: string | undefined }
 
-/** Names in the server's certificate: where it listens, and where clients inside a cluster expect it. */
-export function namesOf({ host, serviceClusterIpRange }: Config): string[] {
+/** Names in the server's certificate: where it listens and is said to be, and where clients inside a cluster expect it. */
+export function certificateNames({ host, advertiseAddress, tlsSans, serviceClusterIpRange }: Config): string[] {
   const service = serviceClusterIpRange.map(range => addressAt(parseCIDR(range)!, 1n)).filter(ip => ip !== undefined)
-  return [...(isEverywhere(host) ? [hostname()] : [host]), ...service.map(formatIP)]
+  const own = isEverywhere(host) ? [hostname(), ...machineAddresses()] : [host]
+  return [...own, ...(advertiseAddress === undefined ? [] : [advertiseAddress]), ...tlsSans, ...service.map(formatIP)]
 }
 
-export const isEverywhere = (address: string) => address === '0.0.0.0' || address === '::'
+/** Addresses of this machine, without those that are good on one link alone. */
+function machineAddresses(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+  return all.map(({ address }) => address).filter(address => !isLinkLocalUnicast(parseIP(address)!))
+}
+
+/** The address of the server for the URL in kubeconfigs: the one it is said to have, or one that works on this machine. */
+export function reachableHost(listening: string, { advertiseAddress }: Pick<Config, 'advertiseAddress'>): string {
+  const address = advertiseAddress ?? (isEverywhere(listening) ? '127.0.0.1' : listening)
+  return address.includes(':') ? `[${address}]` : address
+}
+
+const isEverywhere = (address: string) => address === '0.0.0.0' || address === '::'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { put } from '../../test/kits/storage/conformance-kit.ts'
+import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
 import { startCompaction } from './compaction.ts'
-import { put } from './conformance-kit.ts'
-import { ManualClock } from './manual-clock.ts'
 import { MemoryStore } from './memory.ts'
 import { StoreUnavailable } from './store.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
 import { deadlineOf, Expiry } from './expiry.ts'
-import { ManualClock } from './manual-clock.ts'
 
 test('keys expire at their deadlines, in that order, however they were added', () => {
   fc.assert(

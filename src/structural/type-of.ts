@@ -1,6 +1,5 @@
 /** A compiled schema as a type of the schema language, as far as the owners of fields have to know it: what merges and what is atomic. */
-import type { Json } from '../lib/json-value.ts'
-import { setOwn } from '../lib/json-value.ts'
+import { type Json, setOwn } from '../lib/json-value.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { type AnyType, atomic, bool, double, type Field, int64, intOrString, mapOf, raw, string, Type } from '../schema/types.ts'
 import type { Structural } from './schema.ts'

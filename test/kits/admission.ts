@@ -2,11 +2,11 @@
 
 import type { Attributes, Plugin } from '../../src/admission/plugin.ts'
 import type { Reader } from '../../src/admission/reader.ts'
-import { contextWith, type Draft, withDefaults } from '../../src/kinds/testing.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import type { AnyObject } from '../../src/schema/object-meta.ts'
 import { resourceOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
+import { contextWith, type Draft, withDefaults } from './kinds/kinds.ts'
 
 /** A reader of these objects, by the plural of their kind. */
 export function readerOf(objects: Readonly<Record<string, readonly AnyObject[]>>): Reader {

@@ -2,12 +2,12 @@
 import type { Plugin } from '../../src/admission/plugin.ts'
 import { Caches } from '../../src/cache/caches.ts'
 import type { HistoryLimits } from '../../src/cache/resource-cache.ts'
+import { parseObject } from '../../src/codec/stored-bytes.ts'
 import type { Ledger } from '../../src/registry/allocations.ts'
 import type { Call, Registry, Result } from '../../src/registry/api.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
-import { readStored } from '../../src/registry/stored-form.ts'
 import type { Access } from '../../src/schema/access.ts'
-import type { Kind, ServerPart } from '../../src/schema/kind.ts'
+import type { ComponentHealth, Kind } from '../../src/schema/kind.ts'
 import { type Resource, resourcesOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
 import { MemoryStore } from '../../src/storage/memory.ts'
@@ -43,7 +43,7 @@ export type BenchOptions = {
   suffix?: () => string
   gates?: readonly string[]
   /** The parts that the server says it has. */
-  parts?: () => readonly ServerPart[]
+  parts?: () => readonly ComponentHealth[]
   /** What kinds may ask about access. */
   access?: Partial<Access>
   /** Another store than a fresh one in memory; closing the bench closes it. */
@@ -135,11 +135,11 @@ function readCall(request: string, resources: readonly Resource[], namespace: st
 function answerOf(result: Result): Answer {
   switch (result.form) {
     case 'object':
-      return { code: result.code, body: readStored(result.json).value, warnings: result.warnings }
+      return { code: result.code, body: parseObject(result.json), warnings: result.warnings }
     case 'status':
       return { code: result.code, body: result.status, warnings: result.warnings }
     case 'list':
-      return { code: 200, body: { items: result.items.map(item => readStored(item).value), metadata: result.meta }, warnings: [] }
+      return { code: 200, body: { items: result.items.map(item => parseObject(item)), metadata: result.meta }, warnings: [] }
     case 'watch':
       return { code: 200, body: result.stream, warnings: [] }
   }

@@ -1,6 +1,5 @@
 /** The custom kind of a run: defined at its beginning and defined anew all the while, which must not be felt by anyone who uses it. */
-import type { Client, Run } from './run.ts'
-import { pause } from './run.ts'
+import { type Client, pause, type Run } from './run.ts'
 import { collectionPath } from './selection.ts'
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'

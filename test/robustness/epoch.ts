@@ -1,8 +1,7 @@
 /** A stretch of a run: clients at work on a server that is stopped and killed under them, then quiet, then the record of it all. */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ProcessOptions, Scope, ServerProcess } from '../kit.ts'
-import { startProcess } from '../kit.ts'
+import { type ProcessOptions, type Scope, type ServerProcess, startProcess } from '../kit.ts'
 import type { Protocol } from './connection.ts'
 import { define, redefine } from './definition.ts'
 import type { Act, History, Key, Seen } from './history.ts'

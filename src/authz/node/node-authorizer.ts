@@ -1,7 +1,7 @@
 /** What nodes may do: what all of them need, and of secrets, volumes and the like only what their own pods use. */
 import type { Attributes, Decision, RulesFound } from '../../schema/access.ts'
-import type { User } from '../../schema/kind.ts'
 import { parseFieldSelector } from '../../schema/selectors.ts'
+import type { User } from '../../schema/user.ts'
 import { COMPONENT_ROLES } from '../bootstrap/component-roles.ts'
 import { ruleOf } from '../bootstrap/notation.ts'
 import type { NamedAuthorizer } from '../modes.ts'

@@ -147,7 +147,7 @@ class Writer {
           parameters: DELETE,
           body: { schema: this.#spoken.deleteOptions, media: ANY, required: false },
           codes: [200, 202],
-          answer: def.deletion?.answers === 'object' ? this.#spoken.own : this.#spoken.status,
+          answer: def.deletion?.returns === 'object' ? this.#spoken.own : this.#spoken.status,
         }),
       )
     }
@@ -166,8 +166,8 @@ class Writer {
     const schema = this.#spoken.bodyOf(sub.name) ?? this.#spoken.own
     const found = this.#readAndWrite(sub.verbs, { words, doc: `${sub.name} of the specified ${kind}`, schema, kind: spoken })
     if (sub.verbs.includes('create')) {
-      const action = def.subresources?.actions?.[sub.name]
-      const answer = action?.answers ? schema : action?.answer === 'object' ? this.#spoken.own : this.#spoken.status
+      const action = def.subresources?.creates?.[sub.name]
+      const answer = action?.review ? schema : action?.returns === 'object' ? this.#spoken.own : this.#spoken.status
       found.push(
         this.#create({
           id: ['create', this.#scope, words],

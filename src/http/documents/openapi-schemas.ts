@@ -1,6 +1,6 @@
 /** Types as OpenAPI schemas: definitions by name, gathered as they are referred to. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
-import type { CustomForm } from '../../schema/custom-form.ts'
+import type { CustomSchema } from '../../schema/custom-schema.ts'
 import { ManagedFieldsEntry, ObjectMeta } from '../../schema/object-meta.ts'
 import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../../schema/types.ts'
 import type { GroupVersion } from './discovery-groups.ts'
@@ -71,7 +71,7 @@ export class Definitions {
   }
 
   /** Defines an object whose schema is data, and refers to it. */
-  custom(name: string, form: CustomForm, kinds: readonly GroupVersionKind[]): JsonObject {
+  custom(name: string, form: CustomSchema, kinds: readonly GroupVersionKind[]): JsonObject {
     if (!this.#schemas.has(name)) {
       const schema = form.published(this.#dialect.version, this.#message(META_SHAPE, APIMACHINERY))
       this.#schemas.set(name, { ...schema, ...kindsOf(kinds) })

@@ -1,6 +1,5 @@
 /** HTTP/2: Node's streams as our requests and responses. */
-import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import { constants } from 'node:http2'
+import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import type { Room } from '../flow-control/room.ts'

@@ -2,7 +2,7 @@
 import { constants as crypto } from 'node:crypto'
 import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
@@ -66,7 +66,8 @@ export class Listener implements AsyncDisposable {
     this.#tls.on('secureConnection', socket => this.#accept(socket))
     this.#tls.on('tlsClientError', (error, socket) => {
       log.debug({ source: socket.remoteAddress, error: error.message }, 'TLS handshake failed')
-      socket.destroy()
+      if ((error as NodeJS.ErrnoException).code === 'ERR_SSL_HTTP_REQUEST') refusePlainHttp(socket)
+      else socket.destroy()
     })
   }
 
@@ -254,6 +255,15 @@ const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage) => rawHeaders.length
 function refuseHeaders(socket: TLSSocket): void {
   socket.end('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
   setTimeout(() => socket.destroy(), LIMITS.lingerMs).unref()
+}
+
+/** Answers a client that has sent a request without TLS in the words of Go's servers: many clients know them. */
+function refusePlainHttp(secured: TLSSocket): void {
+  // Node has destroyed the secured socket by now; the one below it is still open, and only this field leads there.
+  const plain = (secured as TLSSocket & { readonly _parent?: Socket })._parent
+  if (plain === undefined) return void secured.destroy()
+  plain.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n')
+  setTimeout(() => plain.destroy(), LIMITS.lingerMs).unref()
 }
 
 /** Asks a silent client whether it is still there. */

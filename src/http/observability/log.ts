@@ -1,7 +1,7 @@
 /** Structured logs: one JSON line an event on standard error. Never a token, a header or a body. */
 import type { Logger } from 'pino'
 
-export type Fields = { readonly [name: string]: string | number | boolean | undefined }
+export type Fields = { readonly [name: string]: string | number | boolean | object | undefined }
 export type Level = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface Log {

@@ -44,7 +44,7 @@ export const MutatingAdmissionPolicy = defineKind({
   doc: 'Changes objects on their way in.',
   spec: MutatingAdmissionPolicySpec,
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ metadata, spec }, at, { old, ...ctx }) {
     const { matchConstraints, mutations = [], reinvocationPolicy } = spec

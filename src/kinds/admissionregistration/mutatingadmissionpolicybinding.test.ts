@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, withDefaults } from '../testing.ts'
+import { cells, check, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { MutatingAdmissionPolicyBinding } from './mutatingadmissionpolicybinding.ts'
 
 const binding = (more: object = {}) => ({ spec: { policyName: 'p', ...more } })

@@ -31,7 +31,7 @@ export const MutatingAdmissionPolicyBinding = defineKind({
   doc: 'Puts a mutating policy into force.',
   spec: MutatingAdmissionPolicyBindingSpec,
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ metadata, spec: { paramRef, matchResources } }, at, { old, ...ctx }) {
     if (paramRef) yield* validateParamRef(paramRef, at.spec.paramRef)

@@ -17,7 +17,7 @@ export const MutatingWebhookConfiguration = defineKind({
     webhooks: [2, keyed(MutatingWebhook, 'name').mergedBy('name'), 'The webhooks, called one after the other in the order of names.'],
   },
   generation: o => o.webhooks,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ metadata, webhooks = [] }, at, { old, ...ctx }) {
     yield* validateWebhooks(webhooks, at.webhooks, old?.webhooks ?? (old && []))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { MutatingAdmissionPolicy } from './mutatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicy } from './validatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicyBinding } from './validatingadmissionpolicybinding.ts'

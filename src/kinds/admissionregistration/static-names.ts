@@ -1,6 +1,7 @@
 /** Names that belong to what is configured by files instead of through the API. */
-import type { RequestContext } from '../../schema/kind.ts'
+
 import { type FieldError, invalid, type Ref } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 
 /** Refuses such a name. */
 export function* validateNotStatic(name: string | undefined, at: Ref<string>, ctx: RequestContext): Iterable<FieldError> {

@@ -52,7 +52,7 @@ export const ValidatingAdmissionPolicy = defineKind({
   spec: ValidatingAdmissionPolicySpec,
   status: ValidatingAdmissionPolicyStatus,
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ metadata, spec }, at, { old, ...ctx }) {
     const { validations = [], auditAnnotations = [] } = spec
@@ -77,7 +77,7 @@ export const ValidatingAdmissionPolicy = defineKind({
         if (typeChecking) yield* validateTypeChecking(typeChecking, at.typeChecking)
         yield* validateConditions(conditions, at.conditions)
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 

@@ -25,7 +25,7 @@ export const ValidatingAdmissionPolicyBinding = defineKind({
   doc: 'Puts a validating policy into force.',
   spec: ValidatingAdmissionPolicyBindingSpec.expected(),
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ metadata, spec: { policyName, paramRef, matchResources, validationActions } }, at, { old, ...ctx }) {
     const actions = validationActions ?? []

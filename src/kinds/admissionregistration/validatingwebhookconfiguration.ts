@@ -15,7 +15,7 @@ export const ValidatingWebhookConfiguration = defineKind({
   doc: 'Webhooks that may refuse a request.',
   fields: { webhooks: [2, keyed(ValidatingWebhook, 'name').mergedBy('name'), 'The webhooks, called side by side.'] },
   generation: o => o.webhooks,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ metadata, webhooks = [] }, at, { old, ...ctx }) {
     yield* validateWebhooks(webhooks, at.webhooks, old?.webhooks ?? (old && []))

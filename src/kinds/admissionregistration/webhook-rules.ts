@@ -1,8 +1,8 @@
 /** The rules and warnings of webhook configurations. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isFullyQualifiedName } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
 import { validateWebhookService, validateWebhookUrl } from '../shapes/webhook-client.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, contextWith, warnings, withDefaults } from '../testing.ts'
+import { cells, check, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { MutatingWebhookConfiguration } from './mutatingwebhookconfiguration.ts'
 import { ValidatingWebhookConfiguration } from './validatingwebhookconfiguration.ts'
 

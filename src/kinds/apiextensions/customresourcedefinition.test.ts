@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { widgets } from '../../../test/kits/kinds/definitions.ts'
+import { cells, check, checkView, contextWith, created, NOW, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { fromProtobuf } from '../../codec/protobuf-decode.ts'
 import { toProtobuf } from '../../codec/protobuf-encode.ts'
 import { conform } from '../../schema/conform.ts'
 import { resourceOf } from '../../schema/resource.ts'
-import { cells, check, checkView, contextWith, created, NOW, updated, warnings, withDefaults } from '../testing.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
 import { JSONSchemaProps } from './json-schema.ts'
-import { widgets } from './testing.ts'
 
 const established = { conditions: [{ type: 'Established', status: 'True' }], storedVersions: ['v1'] }
 const stored = (draft: ReturnType<typeof widgets>, status: object = established) => ({ ...draft, status })

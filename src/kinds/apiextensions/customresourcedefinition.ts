@@ -4,8 +4,13 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { validateDefinition, validateNames } from './definition-rules.ts'
-import type { Spec, Status } from './definition-shapes.ts'
-import { CustomResourceDefinitionSpec, CustomResourceDefinitionStatus, type DefinitionCondition } from './definition-shapes.ts'
+import {
+  CustomResourceDefinitionSpec,
+  CustomResourceDefinitionStatus,
+  type DefinitionCondition,
+  type Spec,
+  type Status,
+} from './definition-shapes.ts'
 import { warnAboutSchemas } from './schema-warnings.ts'
 import { isConditionTrue } from './strictness.ts'
 
@@ -19,7 +24,7 @@ export const CustomResourceDefinition = defineKind({
   spec: CustomResourceDefinitionSpec.expected(),
   status: CustomResourceDefinitionStatus,
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
   storedAs: { version: 'v1beta1' },
 
   defaults({ spec, status }) {
@@ -30,11 +35,11 @@ export const CustomResourceDefinition = defineKind({
     spec.conversion ??= { strategy: 'None' }
     if (!status.storedVersions?.length) noteStorageVersion(spec, status)
   },
-  onCreate({ spec, status }) {
+  prepareForCreate({ spec, status }) {
     dropEmptyWebhook(spec)
     noteStorageVersion(spec, status)
   },
-  onUpdate({ spec, status }) {
+  prepareForUpdate({ spec, status }) {
     dropEmptyWebhook(spec)
     noteStorageVersion(spec, status)
   },

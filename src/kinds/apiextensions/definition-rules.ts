@@ -1,7 +1,8 @@
 /** The rules of CustomResourceDefinition. */
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
-import type { KObject, RequestContext } from '../../schema/kind.ts'
+import type { KObject } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { isProtectedGroup, validateApproval } from './approval-rules.ts'
 import { validateConversion } from './conversion-rules.ts'
 import type { DefinitionNames, DefinitionVersion, Spec, Status } from './definition-shapes.ts'

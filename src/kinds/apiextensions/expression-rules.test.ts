@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check } from '../testing.ts'
+import { widgetsWith } from '../../../test/kits/kinds/definitions.ts'
+import { check } from '../../../test/kits/kinds/kinds.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
-import { widgetsWith } from './testing.ts'
 
 const AT = 'spec.validation.openAPIV3Schema'
 const draft = (schema: Schema) => widgetsWith(schema)

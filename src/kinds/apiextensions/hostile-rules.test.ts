@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { check, warnings } from '../testing.ts'
+import { widgets } from '../../../test/kits/kinds/definitions.ts'
+import { check, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
-import { widgets } from './testing.ts'
 
 const word = fc.constantFrom('', 'a', 'metadata', 'kind', 'apiVersion', '__proto__', 'constructor', 'spec', '日本', 'a.b', '0')
 const type = fc.constantFrom('', 'object', 'array', 'string', 'integer', 'number', 'boolean', 'null', 'text')

@@ -1,6 +1,5 @@
 /** Some errors show a value as Kubernetes holds it inside: fields under their Go names in their order there, everything absent written out. */
-import type { Json } from '../../lib/json-value.ts'
-import { setOwn } from '../../lib/json-value.ts'
+import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { DefinitionVersion } from './definition-shapes.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
 

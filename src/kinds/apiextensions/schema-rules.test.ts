@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check } from '../testing.ts'
+import { widgets, widgetsWith } from '../../../test/kits/kinds/definitions.ts'
+import { check } from '../../../test/kits/kinds/kinds.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
 import type { Schema } from './json-schema.ts'
-import { widgets, widgetsWith } from './testing.ts'
 
 const AT = 'spec.validation.openAPIV3Schema'
 const faults = (draft: object) => check(CustomResourceDefinition, draft as never)

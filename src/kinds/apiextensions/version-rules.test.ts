@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { widgets } from '../../../test/kits/kinds/definitions.ts'
+import { check } from '../../../test/kits/kinds/kinds.ts'
 import { fieldAt } from '../../structural/field-path.ts'
-import { check } from '../testing.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
 import type { Schema } from './json-schema.ts'
-import { widgets } from './testing.ts'
 
 const version = (more: object, schema: object = {}) => widgets(schema, { version: more })
 const faults = (more: object, schema: object = {}) => check(CustomResourceDefinition, version(more, schema))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, created, warnings } from '../testing.ts'
+import { check, created, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
 
 /** Definitions as wide as those that people install, each in the manner of a well-known project. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created } from '../testing.ts'
+import { cells, check, checkView, created } from '../../../test/kits/kinds/kinds.ts'
 import { APIService } from './apiservice.ts'
 
 const priorities = { groupPriorityMinimum: 100, versionPriority: 10 }

@@ -38,9 +38,9 @@ export const APIService = defineKind({
   spec: APIServiceSpec,
   status: APIServiceStatus,
   name: nameIsPathSegment,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
-  onCreate({ spec, status }, { now }) {
+  prepareForCreate({ spec, status }, { now }) {
     if (spec.service) return
     const lastTransitionTime = formatTime(instantOf(now.getTime()))
     status.conditions = [{ type: 'Available', status: 'True', lastTransitionTime, ...LOCAL }]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check } from '../testing.ts'
+import { cells, check } from '../../../test/kits/kinds/kinds.ts'
 import { ControllerRevision } from './controllerrevision.ts'
 
 const data = { spec: { a: 1 } }

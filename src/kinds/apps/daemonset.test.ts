@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated, withDefaults } from '../testing.ts'
+import { cells, check, checkView, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { DaemonSet } from './daemonset.ts'
 
 const labels = { app: 'a' }

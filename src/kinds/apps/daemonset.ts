@@ -90,11 +90,11 @@ export const DaemonSet = defineKind({
     // There even before the server counts, so whoever writes the object owns it.
     setTemplateGeneration(metadata, templateGeneration(metadata))
   },
-  onCreate({ metadata, spec }, ctx) {
+  prepareForCreate({ metadata, spec }, ctx) {
     setTemplateGeneration(metadata, Math.max(1, templateGeneration(metadata)))
     dropDisabledTemplateFields(spec.template, undefined, ctx.gate)
   },
-  onUpdate({ metadata, spec }, old, ctx) {
+  prepareForUpdate({ metadata, spec }, old, ctx) {
     dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate)
     const changed = !deepEqual(spec.template, old.spec.template)
     setTemplateGeneration(metadata, templateGeneration(old.metadata) + (changed ? 1 : 0))
@@ -114,7 +114,7 @@ export const DaemonSet = defineKind({
   subresources: {
     status: {
       *validate() {},
-      transition: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
+      validateUpdate: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
     },
   },
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Deployment } from './deployment.ts'
 import { ReplicaSet } from './replicaset.ts'
 
@@ -92,7 +92,7 @@ test('writing the status leaves labels, counts collisions upwards and drops what
   const stored = { metadata: { labels: { a: 'b' } }, ...of(), status: { collisionCount: 1 } }
   assert.deepEqual(checkView(Deployment, 'status', of(), stored), ['status.collisionCount: Invalid value: 0: cannot be decremented'])
   const o = withDefaults(Deployment, { ...of(), status: { terminatingReplicas: 1 } })
-  Deployment.def.subresources!.status!.onUpdate!(o, withDefaults(Deployment, stored), contextWith())
+  Deployment.def.subresources!.status!.prepareForUpdate!(o, withDefaults(Deployment, stored), contextWith())
   assert.deepEqual([o.metadata.labels, o.status.terminatingReplicas], [{ a: 'b' }, undefined])
 })
 

@@ -85,8 +85,8 @@ export const Deployment = defineKind({
   // Annotations count, because they are copied to the ReplicaSets.
   generation: o => [o.spec, o.metadata.annotations],
 
-  onCreate: ({ spec }, ctx) => dropDisabledTemplateFields(spec.template, undefined, ctx.gate),
-  onUpdate: ({ spec }, old, ctx) => dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate),
+  prepareForCreate: ({ spec }, ctx) => dropDisabledTemplateFields(spec.template, undefined, ctx.gate),
+  prepareForUpdate: ({ spec }, old, ctx) => dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate),
   *validate({ spec }, { spec: at }, { old, gate }) {
     yield* validateReplicated(spec, at, { old: old?.spec.template, gate })
     yield* validateStrategy(spec.strategy, at.strategy)
@@ -101,14 +101,14 @@ export const Deployment = defineKind({
 
   subresources: {
     status: {
-      unowned: ['spec', 'metadata.labels'],
-      onUpdate({ metadata, status }, old, ctx) {
+      resetFields: ['spec', 'metadata.labels'],
+      prepareForUpdate({ metadata, status }, old, ctx) {
         if (old.metadata.labels) metadata.labels = old.metadata.labels
         else delete metadata.labels
         dropTerminating(status, old.status, ctx)
       },
       validate: ({ status }, { status: at }) => validateReplicaCounts(status, at, 'updatedReplicas'),
-      transition: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
+      validateUpdate: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
     },
     scale: {
       replicas: o => o.spec.replicas,

@@ -51,8 +51,8 @@ export const ReplicaSet = defineKind({
   status: ReplicaSetStatus,
   generation: true,
 
-  onCreate: ({ spec }, ctx) => dropDisabledTemplateFields(spec.template, undefined, ctx.gate),
-  onUpdate: ({ spec }, old, ctx) => dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate),
+  prepareForCreate: ({ spec }, ctx) => dropDisabledTemplateFields(spec.template, undefined, ctx.gate),
+  prepareForUpdate: ({ spec }, old, ctx) => dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate),
   validate: ({ spec }, { spec: at }, { old, gate }) => validateReplicated(spec, at, { old: old?.spec.template, gate }),
   *warn(o, old) {
     if (old === undefined) yield* warnAboutName(o.metadata)
@@ -62,9 +62,9 @@ export const ReplicaSet = defineKind({
 
   subresources: {
     status: {
-      onUpdate: ({ status }, old, ctx) => dropTerminating(status, old.status, ctx),
+      prepareForUpdate: ({ status }, old, ctx) => dropTerminating(status, old.status, ctx),
       validate: ({ status }, { status: at }) => validateReplicaCounts(status, at, 'fullyLabeledReplicas'),
-      *transition() {},
+      *validateUpdate() {},
     },
     scale: {
       replicas: o => o.spec.replicas,

@@ -1,10 +1,10 @@
 /** The rules of StatefulSets. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { labelTermsOf, validateLabelSelector } from '../shapes/meta.ts'
-import { validatePersistentVolumeClaimSpec } from '../shapes/pod/persistent-volume-claim-rules.ts'
+import { validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
 import type { PodTemplateSpec } from '../shapes/pod/spec.ts'
 import { amountOf, validateAmount, validateAtMostWhole, validateNotEmpty, validateTemplate } from '../shapes/workload.ts'
 import type { StatefulSetSpec, StatefulSetStatus, UpdateStrategy } from './statefulset-shapes.ts'

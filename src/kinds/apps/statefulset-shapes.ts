@@ -1,7 +1,7 @@
 /** What a StatefulSet is made of. */
 import { atomic, int32, int64, intOrString, keyed, message, type Static, string } from '../../schema/types.ts'
 import { LabelSelector } from '../shapes/meta.ts'
-import { EmbeddedPersistentVolumeClaim } from '../shapes/persistent-volume-claim-status.ts'
+import { EmbeddedPersistentVolumeClaim } from '../shapes/persistent-volume/claim-status.ts'
 import { PodTemplateSpec } from '../shapes/pod/spec.ts'
 import { count, workloadCondition } from '../shapes/workload.ts'
 

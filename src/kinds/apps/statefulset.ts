@@ -5,7 +5,7 @@ import { defineKind } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
 import { selectorText } from '../shapes/meta.ts'
 import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
-import { warnAboutClaim } from '../shapes/pod/volume-warnings.ts'
+import { warnAboutClaim } from '../shapes/pod/volumes/volume-warnings.ts'
 import { containersColumn, imagesColumn, validateCollisions, warnAboutTemplate } from '../shapes/workload.ts'
 import { validateStatefulSetChange, validateStatefulSetSpec, validateStatefulSetStatus } from './statefulset-rules.ts'
 import { StatefulSetSpec, StatefulSetStatus } from './statefulset-shapes.ts'
@@ -24,16 +24,16 @@ export const StatefulSet = defineKind({
   name: nameIsDNSLabel,
   generation: true,
 
-  onCreate({ spec }, ctx) {
+  prepareForCreate({ spec }, ctx) {
     if (!ctx.gate(MAX_UNAVAILABLE)) delete spec.updateStrategy.rollingUpdate?.maxUnavailable
     dropDisabledTemplateFields(spec.template, undefined, ctx.gate)
   },
-  onUpdate({ spec }, old, ctx) {
+  prepareForUpdate({ spec }, old, ctx) {
     if (!ctx.gate(MAX_UNAVAILABLE) && old.spec.updateStrategy.rollingUpdate?.maxUnavailable === undefined)
       delete spec.updateStrategy.rollingUpdate?.maxUnavailable
     dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate)
   },
-  transition: ({ spec }, old, { spec: at }) => validateStatefulSetChange(spec, old.spec, at),
+  validateUpdate: ({ spec }, old, { spec: at }) => validateStatefulSetChange(spec, old.spec, at),
   validate: ({ spec }, { spec: at }, { old, gate }) => validateStatefulSetSpec(spec, at, { old: old?.spec, gate }),
   *warn({ metadata, spec }, old) {
     if (old === undefined || metadata.generation !== old.metadata.generation)
@@ -49,7 +49,7 @@ export const StatefulSet = defineKind({
   subresources: {
     status: {
       validate: ({ status }, { status: at }) => validateStatefulSetStatus(status, at),
-      transition: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
+      validateUpdate: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
     },
     scale: {
       replicas: o => o.spec.replicas,

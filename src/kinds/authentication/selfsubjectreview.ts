@@ -17,10 +17,10 @@ export const SelfSubjectReview = defineKind({
   doc: 'Who the server takes the asker for.',
   verbs: ['create'],
   fields: { status: [2, SelfSubjectReviewStatus.orEmpty(), 'The answer; set by the server.'] },
-  unowned: [],
-  unstored: {
+  resetFields: [],
+  virtual: {
     // Nothing of what was sent is in the answer.
-    answers: ({ kind, apiVersion }, { user, now }) => ({
+    review: ({ kind, apiVersion }, { user, now }) => ({
       kind,
       apiVersion,
       metadata: { creationTimestamp: formatTime(instantOf(now.getTime())) },

@@ -2,10 +2,11 @@
 import { goQuote } from '../../lib/go-text.ts'
 import { accountUser } from '../../lib/service-account-name.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { Action, Answered, Asked } from '../../schema/kind.ts'
 import type { AnyObject, Envelope } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo } from '../../schema/refs.ts'
+import type { ReviewContext } from '../../schema/request-context.ts'
 import { badRequest, conflict, invalidObject, notFound, notImplemented } from '../../schema/status-error.ts'
+import type { CreateSubresource, Reviewed } from '../../schema/subresources.ts'
 import { atomic, int64, mapOf, message, type Static, string, time } from '../../schema/types.ts'
 
 const BoundObjectReference = message('BoundObjectReference', {
@@ -44,14 +45,14 @@ const WARN_ONLY_SECONDS = 3607
 const EXTENDED_SECONDS = 365 * 24 * 3600
 const UID_GATE = 'TokenRequestServiceAccountUIDValidation'
 
-export const token: Action<AnyObject, TokenRequest> = {
+export const token: CreateSubresource<AnyObject, TokenRequest> = {
   input: { group: GROUP, version: 'v1', kind: 'TokenRequest', type: TokenRequest },
   verbs: ['create'],
-  complete: completeRequest,
-  answers: answerRequest,
+  prepare: completeRequest,
+  review: answerRequest,
 }
 
-function completeRequest(account: AnyObject, request: Request, { access, now, gate, groupDomain }: Asked): void {
+function completeRequest(account: AnyObject, request: Request, { access, now, gate, groupDomain }: ReviewContext): void {
   const { name = '', namespace = '', uid = '' } = account.metadata
   const { metadata, spec } = request
   const subject = { group: `authentication.${groupDomain}`, kind: 'TokenRequest' }
@@ -91,7 +92,7 @@ function* validateTokenRequest({ spec }: Request, at: Ref<Request>): Iterable<Fi
 const isWebhook = ({ apiVersion = '', kind = '' }: BoundObjectReference) =>
   /^admissionregistration\.[^/]+\/v1$/.test(apiVersion) && /^(Validating|Mutating)WebhookConfiguration$/.test(kind)
 
-async function answerRequest(account: AnyObject, request: Request, asked: Asked): Promise<Answered<Request>> {
+async function answerRequest(account: AnyObject, request: Request, asked: ReviewContext): Promise<Reviewed<Request>> {
   const { access, now } = asked
   const { name = '', namespace = '', uid = '' } = account.metadata
   const { spec, metadata } = request
@@ -110,7 +111,7 @@ async function answerRequest(account: AnyObject, request: Request, asked: Asked)
   })
   const expirationTimestamp = formatTime({ seconds: issued + seconds, nanos: 0 })
   return {
-    answer: { ...request, status: { token: signed, expirationTimestamp } },
+    object: { ...request, status: { token: signed, expirationTimestamp } },
     warnings:
       metadata.uid === uid
         ? []
@@ -122,7 +123,7 @@ type Claimed = { readonly name: string; readonly uid?: string }
 type BoundClaims = { readonly pod?: Claimed; readonly secret?: Claimed; readonly node?: Claimed }
 
 /** What the token claims about the object that it is bound to, which has to be there. */
-function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, gate }: Asked): BoundClaims {
+function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, gate }: ReviewContext): BoundClaims {
   const { kind = '', apiVersion = '', name = '' } = ref
   const [group = '', version = ''] = apiVersion.split('/').length === 2 ? apiVersion.split('/') : ['', apiVersion]
   const type = `${group}/${version}, Kind=${kind}`

@@ -26,14 +26,14 @@ export const TokenReview = defineKind({
   verbs: ['create'],
   spec: TokenReviewSpec.expected(),
   status: TokenReviewStatus,
-  unowned: [],
+  resetFields: [],
 
   // biome-ignore lint/correctness/useYield: what is wrong is no field error.
   *validate({ spec }) {
     if (!spec.token) throw badRequest('token is required for TokenReview in authentication')
   },
-  unstored: {
-    async answers(review, { access, signal }) {
+  virtual: {
+    async review(review, { access, signal }) {
       const { token = '', audiences } = review.spec
       const found = await access.authenticate(token, audiences ?? [], { signal })
       if (found.outcome === 'none') review.status = { user: {} }

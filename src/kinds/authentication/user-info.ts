@@ -1,7 +1,7 @@
 /** A user as the reviews of authentication tell of it. */
 import { setOwn } from '../../lib/json-value.ts'
-import type { User } from '../../schema/kind.ts'
 import { atomic, mapOf, message, type Static, string } from '../../schema/types.ts'
+import type { User } from '../../schema/user.ts'
 
 export const UserInfo = message('UserInfo', {
   username: [1, string, 'The name by which the user is known here.'],

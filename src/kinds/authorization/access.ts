@@ -1,11 +1,12 @@
 /** What questions about access are made of: what is wanted, who wants it, and the answer. */
 import type { Attributes, Decision } from '../../schema/access.ts'
-import type { Asked, User } from '../../schema/kind.ts'
 import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
+import type { ReviewContext } from '../../schema/request-context.ts'
 import { type FieldTerms, parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-form.ts'
+import type { User } from '../../schema/user.ts'
+import { internalForm } from '../shapes/internal-representation.ts'
 import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../shapes/meta.ts'
 
 const FieldSelectorRequirement = message('FieldSelectorRequirement', {
@@ -100,7 +101,7 @@ export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): U
 })
 
 /** Asks the server, and tells what it says. */
-export async function review(spec: Wanted, user: User, { access, signal }: Asked): Promise<Status> {
+export async function review(spec: Wanted, user: User, { access, signal }: ReviewContext): Promise<Status> {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec
   const decision = await access.authorize(user, attributesOf(spec), { signal })
   const evaluationError = resource && path === undefined ? selectorProblems(resource) : ''

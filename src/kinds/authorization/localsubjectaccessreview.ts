@@ -23,7 +23,7 @@ export const LocalSubjectAccessReview = defineKind({
     spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'Who wants what; the namespace is that of the request.'],
     status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
   },
-  unowned: [],
+  resetFields: [],
 
   *validate({ spec, metadata }, at) {
     yield* validateSpec(spec, at.spec)
@@ -33,5 +33,5 @@ export const LocalSubjectAccessReview = defineKind({
     if (spec.nonResourceAttributes)
       yield invalid(withValue(at.spec.nonResourceAttributes, shownPath(spec)), 'disallowed on this kind of request')
   },
-  unstored: { answers: async (o, asked) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), asked) }) },
+  virtual: { review: async (o, ctx) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), ctx) }) },
 })

@@ -14,11 +14,11 @@ export const SelfSubjectAccessReview = defineKind({
     spec: [2, SelfSubjectAccessReviewSpec.orEmpty().always(), 'What is wanted.'],
     status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
   },
-  unowned: [],
+  resetFields: [],
 
   *validate({ spec, metadata }, at) {
     yield* validateWanted(spec, at.spec)
     yield* validateNoMetadata(metadata, at)
   },
-  unstored: { answers: async (o, asked) => ({ ...o, status: await review(o.spec, asked.user, asked) }) },
+  virtual: { review: async (o, ctx) => ({ ...o, status: await review(o.spec, ctx.user, ctx) }) },
 })

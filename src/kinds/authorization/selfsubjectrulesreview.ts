@@ -36,10 +36,10 @@ export const SelfSubjectRulesReview = defineKind({
     spec: [2, SelfSubjectRulesReviewSpec.orEmpty().always(), 'Where.'],
     status: [3, SubjectRulesReviewStatus.orEmpty(), 'The answer; set by the server.'],
   },
-  unowned: [],
-  unstored: {
+  resetFields: [],
+  virtual: {
     // Nothing of what was sent is in the answer.
-    answers({ kind, apiVersion, spec: { namespace } }, { access, user }) {
+    review({ kind, apiVersion, spec: { namespace } }, { access, user }) {
       if (!namespace) throw badRequest('no namespace on request')
       const { resourceRules, nonResourceRules, incomplete, problem } = access.rulesFor(user, namespace)
       const status = { resourceRules, nonResourceRules, incomplete, ...(problem && { evaluationError: problem }) }

@@ -14,11 +14,11 @@ export const SubjectAccessReview = defineKind({
     spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'Who wants what.'],
     status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
   },
-  unowned: [],
+  resetFields: [],
 
   *validate({ spec, metadata }, at) {
     yield* validateSpec(spec, at.spec)
     yield* validateNoMetadata(metadata, at)
   },
-  unstored: { answers: async (o, asked) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), asked) }) },
+  virtual: { review: async (o, ctx) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), ctx) }) },
 })

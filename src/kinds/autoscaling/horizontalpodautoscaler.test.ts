@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, type Draft, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, created, type Draft, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { HorizontalPodAutoscaler as Autoscaler } from './horizontalpodautoscaler.ts'
 
 const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }

@@ -4,8 +4,8 @@ import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { atomic, int32, int64, keyed, message, quantity, type Static, string, time } from '../../schema/types.ts'
-import { validateNonNegativeQuantity } from '../shapes/pod/resource-rules.ts'
-import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { validateNonNegativeQuantity } from '../shapes/pod/resources/resource-rules.ts'
+import { validateNonNegative } from '../shapes/text-rules.ts'
 import { metricsCell } from './metric-cells.ts'
 import { apiVersionFault, type ReferenceOptions, validateMetric, validateReference } from './metric-rules.ts'
 import { CrossVersionObjectReference, MetricSpec, MetricStatus } from './metric-shapes.ts'
@@ -75,8 +75,8 @@ export const HorizontalPodAutoscaler = defineKind({
     spec.behavior.scaleUp = { ...structuredClone(SCALE_UP), ...given(spec.behavior.scaleUp) }
     spec.behavior.scaleDown = { ...structuredClone(SCALE_DOWN), ...given(spec.behavior.scaleDown) }
   },
-  onCreate: (o, { gate }) => dropTolerance(o.spec, undefined, gate),
-  onUpdate: (o, old, { gate }) => dropTolerance(o.spec, old.spec, gate),
+  prepareForCreate: (o, { gate }) => dropTolerance(o.spec, undefined, gate),
+  prepareForUpdate: (o, old, { gate }) => dropTolerance(o.spec, old.spec, gate),
   validate: ({ spec }, { spec: at }, { old, gate }) => validateSpec(spec, at, { old: old?.spec, gate }),
 
   subresources: {

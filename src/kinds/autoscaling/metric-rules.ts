@@ -2,8 +2,8 @@
 import { isValidPathSegmentName } from '../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
-import { validateContainerResourceName } from '../shapes/pod/resource-rules.ts'
-import { validateLabelText } from '../shapes/pod/text-rules.ts'
+import { validateContainerResourceName } from '../shapes/pod/resources/resource-rules.ts'
+import { validateLabelText } from '../shapes/text-rules.ts'
 import type { MetricIdentifier, MetricSpec, MetricTarget, ObjectReference } from './metric-shapes.ts'
 
 /** What may be said of the API version of an object. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, type Draft, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, type Draft, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { CronJob } from './cronjob.ts'
 
 const template = { spec: { restartPolicy: 'OnFailure', containers: [{ name: 'c', image: 'i', imagePullPolicy: 'Always' }] } }

@@ -7,8 +7,8 @@ import { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
 import { atomic, bool, int32, int64, message, type Static, string, time } from '../../schema/types.ts'
 import { formatLabelSelector } from '../shapes/meta.ts'
-import { ObjectReference } from '../shapes/pod/references.ts'
-import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { ObjectReference } from '../shapes/references.ts'
+import { validateNonNegative } from '../shapes/text-rules.ts'
 import { warnAboutName } from '../shapes/workload.ts'
 import { dropDisabledJobFields, warnAboutJob } from './job.ts'
 import { type JobWrite, validateJobTemplate } from './job-rules.ts'
@@ -51,8 +51,8 @@ export const CronJob = defineKind({
   status: CronJobStatus,
   generation: true,
 
-  onCreate: ({ spec }, ctx) => dropDisabledJobFields(spec.jobTemplate.spec, undefined, ctx),
-  onUpdate: ({ spec }, old, ctx) => dropDisabledJobFields(spec.jobTemplate.spec, old.spec.jobTemplate.spec, ctx),
+  prepareForCreate: ({ spec }, ctx) => dropDisabledJobFields(spec.jobTemplate.spec, undefined, ctx),
+  prepareForUpdate: ({ spec }, old, ctx) => dropDisabledJobFields(spec.jobTemplate.spec, old.spec.jobTemplate.spec, ctx),
   *validate({ metadata: { name = '' }, spec }, at, { old, gate }) {
     yield* validateSpec(spec, at.spec, { old: old?.spec, gate })
     if (!old && Buffer.byteLength(name) > LONGEST_NAME) yield invalid(at.metadata.name, `must be no more than ${LONGEST_NAME} characters`)
@@ -67,7 +67,7 @@ export const CronJob = defineKind({
   },
 
   subresources: {
-    status: { *validate() {}, *transition() {} },
+    status: { *validate() {}, *validateUpdate() {} },
   },
 
   columns: {

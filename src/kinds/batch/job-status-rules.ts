@@ -1,7 +1,7 @@
 /** Rules on what may be said of a job that runs or has ended. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { duplicate, type FieldError, invalid, invalidUnshown, type Ref, required, withValue } from '../../schema/refs.ts'
-import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { validateNonNegative } from '../shapes/text-rules.ts'
 import { countIndexes, sharedIndex } from './indexes.ts'
 import { hasCondition, type Job } from './job-rules.ts'
 import type { JobStatus } from './job-shapes.ts'

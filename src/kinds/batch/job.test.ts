@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, type Draft, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, created, type Draft, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Job } from './job.ts'
 
 const metadata = { name: 'work', uid: 'u1' }

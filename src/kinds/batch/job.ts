@@ -1,9 +1,10 @@
 /** Job runs pods until enough of them have succeeded. */
 import { goQuote } from '../../lib/go-text.ts'
 import { humanDuration, millisecondsOf, parseTime } from '../../lib/time.ts'
-import { age } from '../../schema/columns.ts'
-import { type CellContext, defineKind, type RequestContext } from '../../schema/kind.ts'
+import { age, type CellContext } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
 import { type Ref, refTo } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
 import { containersColumn, imagesColumn, selectorCell, warnAboutName, warnAboutTemplate } from '../shapes/workload.ts'
 import { CONTROLLER_UID_LABELS, hasCondition, JOB_NAME_LABELS, type Job as JobObject, validateJob } from './job-rules.ts'
@@ -25,13 +26,13 @@ export const Job = defineKind({
     defaultJobSpec(job.spec)
     labelLikeTemplate(job)
   },
-  onCreate(job, ctx) {
+  prepareForCreate(job, ctx) {
     if (!job.spec.manualSelector) makeSelector(job)
     // Whoever reads it finds defaults that follow from what the server has just written.
     labelLikeTemplate(job)
     dropDisabledJobFields(job.spec, undefined, ctx)
   },
-  onUpdate: ({ spec }, old, ctx) => dropDisabledJobFields(spec, old.spec, ctx),
+  prepareForUpdate: ({ spec }, old, ctx) => dropDisabledJobFields(spec, old.spec, ctx),
   validate: (o, at, { old, gate }) => validateJob(o, at, { old, gate }),
   *warn({ metadata, spec }, old) {
     if (old === undefined) yield* warnAboutName(metadata)
@@ -43,12 +44,12 @@ export const Job = defineKind({
   subresources: {
     status: {
       *validate() {},
-      transition: (o, old, { status: at }) => validateJobStatus(o, old, at),
+      validateUpdate: (o, old, { status: at }) => validateJobStatus(o, old, at),
     },
   },
 
   selectable: { 'status.successful': o => o.status.succeeded ?? 0 },
-  selecting: { refusal: field => `field label ${goQuote(field)} not supported for Job` },
+  fieldSelectors: { unsupported: field => `field label ${goQuote(field)} not supported for Job` },
   columns: {
     Status: ['string', statusWord, 'Status of the job.'],
     Completions: ['string', completions, 'How many pods succeeded, of how many.'],

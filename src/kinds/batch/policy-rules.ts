@@ -13,7 +13,7 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import { CONDITION_STATUSES } from '../shapes/meta.ts'
-import { validateNonNegative, validateQualifiedName } from '../shapes/pod/text-rules.ts'
+import { validateNonNegative, validateQualifiedName } from '../shapes/text-rules.ts'
 import { countIndexes } from './indexes.ts'
 import type { FailureRule, JobSpec, OnExitCodes, OnPodCondition, SuccessRule } from './job-shapes.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
+import { cells, check, checkView, contextWith, created, NOW, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { certificate, certificateRequest } from '../../lib/der-testing.ts'
 import { encodePem } from '../../lib/pem.ts'
-import { cells, check, checkView, contextWith, created, NOW, updated, withDefaults } from '../testing.ts'
 import { CertificateSigningRequest } from './certificatesigningrequest.ts'
 
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -89,9 +89,9 @@ test('approvers decide once, for good, and one way', () => {
 })
 
 test('approvers do not issue', () => {
-  const view = CertificateSigningRequest.def.subresources!.views!['approval']!
+  const view = CertificateSigningRequest.def.subresources!.updates!['approval']!
   const stored = withDefaults(CertificateSigningRequest, asking())
-  assert.equal(view.take!(withDefaults(CertificateSigningRequest, issuing(ISSUED)), stored).status.certificate, undefined)
+  assert.equal(view.merge!(withDefaults(CertificateSigningRequest, issuing(ISSUED)), stored).status.certificate, undefined)
 })
 
 test('what was decided is true, other conditions may be anything', () => {
@@ -139,20 +139,21 @@ test('signers issue certificates in clean PEM, once', () => {
 })
 
 test('times that are left out are filled', () => {
-  const { status, views } = CertificateSigningRequest.def.subresources!
+  const { status, updates } = CertificateSigningRequest.def.subresources!
   const through = (view: typeof status, now: object, before: object) => {
     const object = withDefaults(CertificateSigningRequest, { ...now })
-    view!.onUpdate!(object, withDefaults(CertificateSigningRequest, { ...before }), contextWith())
+    view!.prepareForUpdate!(object, withDefaults(CertificateSigningRequest, { ...before }), contextWith())
     return object.status.conditions
   }
   const [now, then] = ['2026-07-01T12:00:00Z', '2026-01-01T00:00:00Z']
   assert.equal(new Date(now).getTime(), NOW.getTime())
-  assert.deepEqual(through(views!['approval'], having(condition('Approved')), asking()), [
+  assert.deepEqual(through(updates!['approval'], having(condition('Approved')), asking()), [
     condition('Approved', 'True', { lastUpdateTime: now, lastTransitionTime: now }),
   ])
-  assert.deepEqual(through(views!['approval'], having(condition('Own')), having(condition('Own', 'True', { lastTransitionTime: then }))), [
-    condition('Own', 'True', { lastUpdateTime: now, lastTransitionTime: then }),
-  ])
+  assert.deepEqual(
+    through(updates!['approval'], having(condition('Own')), having(condition('Own', 'True', { lastTransitionTime: then }))),
+    [condition('Own', 'True', { lastUpdateTime: now, lastTransitionTime: then })],
+  )
   const decided = condition('Approved', 'True', { reason: 'r', lastUpdateTime: then, lastTransitionTime: then })
   assert.deepEqual(through(status, having(condition('Approved')), having(decided)), [decided])
 })

@@ -3,8 +3,9 @@ import { setOwn } from '../../lib/json-value.ts'
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { humanDuration } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind, type User } from '../../schema/kind.ts'
+import { defineKind } from '../../schema/kind.ts'
 import { atomic, bytes, int32, mapOf, message, type Static, string } from '../../schema/types.ts'
+import type { User } from '../../schema/user.ts'
 import { validateRequestSpec } from './request-rules.ts'
 import { CertificateSigningRequestStatus, keepDecisions, stampConditions, validateStatusChange } from './request-status.ts'
 
@@ -30,10 +31,10 @@ export const CertificateSigningRequest = defineKind({
   spec: CertificateSigningRequestSpec.expected(),
   status: CertificateSigningRequestStatus,
   name: nameIsPathSegment,
-  unowned: ['spec', 'status'],
+  resetFields: ['spec', 'status'],
 
-  onCreate: ({ spec }, { user }) => recordUser(spec, user),
-  onUpdate(o, old) {
+  prepareForCreate: ({ spec }, { user }) => recordUser(spec, user),
+  prepareForUpdate(o, old) {
     o.spec = old.spec
   },
   *validate({ spec }, { spec: at }, { old }) {
@@ -44,8 +45,8 @@ export const CertificateSigningRequest = defineKind({
   subresources: {
     /** For signers: the certificate, or that there will be none. */
     status: {
-      unowned: ['spec', 'status.conditions'],
-      onUpdate(o, old, { now }) {
+      resetFields: ['spec', 'status.conditions'],
+      prepareForUpdate(o, old, { now }) {
         keepDecisions(o.status, old.status)
         stampConditions(o.status, old.status, now)
       },
@@ -53,15 +54,15 @@ export const CertificateSigningRequest = defineKind({
         yield* validateStatusChange(status, at, { old: old?.status, may: 'issue' })
       },
     },
-    views: {
+    updates: {
       /** For approvers: the decision. */
       approval: {
-        unowned: ['spec', 'status.certificate'],
-        take({ status: { conditions } }, stored) {
+        resetFields: ['spec', 'status.certificate'],
+        merge({ status: { conditions } }, stored) {
           const { conditions: _, ...rest } = stored.status
           return { ...stored, status: { ...(conditions && { conditions }), ...rest } }
         },
-        onUpdate: (o, old, { now }) => stampConditions(o.status, old.status, now),
+        prepareForUpdate: (o, old, { now }) => stampConditions(o.status, old.status, now),
         *validate({ status }, { status: at }, { old }) {
           yield* validateStatusChange(status, at, { old: old?.status, may: 'decide' })
         },

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
+import { cells, check } from '../../../test/kits/kinds/kinds.ts'
 import { certificate } from '../../lib/der-testing.ts'
 import { encodePem } from '../../lib/pem.ts'
-import { cells, check } from '../testing.ts'
 import { ClusterTrustBundle } from './clustertrustbundle.ts'
 
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -5,7 +5,7 @@ import { type PemBlock, pemBlocks } from '../../lib/pem.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, tooLong, withValue } from '../../schema/refs.ts'
 import { message, string } from '../../schema/types.ts'
-import { trustBundleNameFaults, validateSignerName } from '../shapes/pod/signer-rules.ts'
+import { trustBundleNameFaults, validateSignerName } from '../shapes/pod/volumes/signer-rules.ts'
 
 const ClusterTrustBundleSpec = message('ClusterTrustBundleSpec', {
   signerName: [1, string, 'The signer whose certificates these authorities vouch for, if any. Cannot change.'],
@@ -23,7 +23,7 @@ export const ClusterTrustBundle = defineKind({
   doc: 'Certificates of authorities to trust.',
   spec: ClusterTrustBundleSpec.expected(),
   storedAs: { version: 'v1beta1' },
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
   // What names are valid depends on the signer, and is checked with it.
   name: () => [],
 

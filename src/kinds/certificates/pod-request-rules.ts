@@ -4,7 +4,7 @@ import { DerError } from '../../lib/der-reader.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { type FieldError, invalid, invalidEach, invalidUnshown, type Ref, tooLong, withValue } from '../../schema/refs.ts'
-import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../shapes/pod/signer-rules.ts'
+import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../shapes/pod/volumes/signer-rules.ts'
 import type { PodCertificateRequestSpec } from './podcertificaterequest.ts'
 
 const MAX_UID_BYTES = 128

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
+import { cells, check, checkView, NOW, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import * as der from '../../lib/der.ts'
 import { type CertificateOptions, certificate, certificateRequest } from '../../lib/der-testing.ts'
 import { encodePem } from '../../lib/pem.ts'
-import { cells, check, checkView, NOW, withDefaults } from '../testing.ts'
 import { PodCertificateRequest } from './podcertificaterequest.ts'
 
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -39,12 +39,12 @@ export const PodCertificateRequest = defineKind({
   spec: PodCertificateRequestSpec.expected(),
   status: PodCertificateRequestStatus,
   storedAs: { version: 'v1beta1' },
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ spec }, { spec: at }, { old }) {
     if (old === undefined) yield* validatePodRequestSpec(spec, at)
   },
-  *transition({ spec }, old, { spec: at }) {
+  *validateUpdate({ spec }, old, { spec: at }) {
     yield* validateSpecUnchanged(spec, at, old.spec)
   },
 
@@ -54,7 +54,7 @@ export const PodCertificateRequest = defineKind({
       *validate({ spec, status }, { status: at }, { old, now }) {
         yield* validatePodRequestStatus(status, at, { old: old?.status ?? {}, spec, now })
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 
@@ -63,7 +63,7 @@ export const PodCertificateRequest = defineKind({
     'spec.podName': o => o.spec.podName,
     'spec.nodeName': o => o.spec.nodeName,
   },
-  selecting: { withoutNamespace: true },
+  fieldSelectors: { withoutNamespace: true },
 
   columns: {
     PodName: ['string', o => o.spec.podName, 'podName is the name of the pod into which the certificate will be mounted.'],

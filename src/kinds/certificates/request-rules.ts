@@ -3,7 +3,7 @@ import { readCertificateRequest } from '../../lib/certificate-request.ts'
 import { DerError } from '../../lib/der-reader.ts'
 import { decodePem } from '../../lib/pem.ts'
 import { duplicate, type FieldError, invalid, type Ref, required, unsupported } from '../../schema/refs.ts'
-import { validateSignerName } from '../shapes/pod/signer-rules.ts'
+import { validateSignerName } from '../shapes/pod/volumes/signer-rules.ts'
 import type { CertificateSigningRequestSpec } from './certificatesigningrequest.ts'
 
 const MIN_EXPIRATION_SECONDS = 600

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, contextWith } from '../testing.ts'
+import { cells, check, contextWith } from '../../../test/kits/kinds/kinds.ts'
 import { Lease } from './lease.ts'
 
 const ctx = contextWith({ gates: ['CoordinatedLeaderElection'] })

@@ -26,15 +26,15 @@ export const Lease = defineKind({
   names: { plural: 'leases' },
   doc: 'A lock with an end.',
   spec: LeaseSpec,
-  createOnUpdate: true,
-  needsResourceVersion: true,
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: false,
 
-  onCreate({ spec }, ctx) {
+  prepareForCreate({ spec }, ctx) {
     if (ctx.gate(COORDINATED)) return
     delete spec.strategy
     delete spec.preferredHolder
   },
-  onUpdate({ spec }, old, ctx) {
+  prepareForUpdate({ spec }, old, ctx) {
     if (ctx.gate(COORDINATED)) return
     if (old.spec.strategy === undefined) delete spec.strategy
     if (old.spec.preferredHolder === undefined) delete spec.preferredHolder

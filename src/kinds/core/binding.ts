@@ -1,6 +1,6 @@
 /** Binding assigns a pod to a node: the older way of sending a pod its binding. */
 import { defineKind } from '../../schema/kind.ts'
-import { ObjectReference } from '../shapes/pod/references.ts'
+import { ObjectReference } from '../shapes/references.ts'
 
 export const Binding = defineKind({
   group: '',
@@ -13,5 +13,5 @@ export const Binding = defineKind({
   fields: {
     target: [2, ObjectReference.orEmpty().always(), 'The node to bind to.'],
   },
-  unstored: { sentTo: { group: '', version: 'v1', plural: 'pods', action: 'binding' } },
+  virtual: { forwardsTo: { group: '', version: 'v1', plural: 'pods', subresource: 'binding' } },
 })

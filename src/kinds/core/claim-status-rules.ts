@@ -1,9 +1,9 @@
 /** Rules on what controllers report of claims. */
 import { isQualifiedName } from '../../lib/names.ts'
 import { entry, type FieldError, invalidEach, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
-import { validateBasicAmount } from '../shapes/persistent-volume-rules.ts'
-import { isNativeResource, validateResourceQuantity } from '../shapes/pod/resource-rules.ts'
-import { validateHealthConditions, validateReasons } from '../shapes/pod/volume-health-rules.ts'
+import { validateBasicAmount } from '../shapes/persistent-volume/volume-rules.ts'
+import { isNativeResource, validateResourceQuantity } from '../shapes/pod/resources/resource-rules.ts'
+import { validateHealthConditions, validateReasons } from '../shapes/pod/status/volume-health-rules.ts'
 import type { Claim } from './claim-change-rules.ts'
 
 const RESIZES = [

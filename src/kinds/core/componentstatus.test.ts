@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells } from '../testing.ts'
+import { cells } from '../../../test/kits/kinds/kinds.ts'
 import { ComponentStatus } from './componentstatus.ts'
 
 test('a row tells whether the part works, and what is wrong with it', () => {

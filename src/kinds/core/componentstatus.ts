@@ -21,8 +21,8 @@ export const ComponentStatus = defineKind({
   fields: {
     conditions: [2, keyed(ComponentCondition, 'type').mergedBy('type'), 'How the part is.'],
   },
-  unstored: {
-    tells: parts =>
+  virtual: {
+    list: parts =>
       parts.map(({ name, problem }) => ({
         kind: 'ComponentStatus',
         apiVersion: 'v1',

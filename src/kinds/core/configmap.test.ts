@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check } from '../testing.ts'
+import { cells, check } from '../../../test/kits/kinds/kinds.ts'
 import { ConfigMap } from './configmap.ts'
 
 test('keys are file names and are in one map only', () => {

@@ -19,7 +19,7 @@ export const ConfigMap = defineKind({
     binaryData: [3, mapOf(bytes), 'Bytes by key; no key may also be in data.'],
   },
 
-  *transition(o, old, at) {
+  *validateUpdate(o, old, at) {
     if (!old.immutable) return
     if (!o.immutable) yield forbidden(at.immutable, SEALED)
     if (!deepEqual(o.data, old.data)) yield forbidden(at.data, SEALED)

@@ -7,7 +7,7 @@ import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { atomic, int32, message, type Static, string } from '../../schema/types.ts'
 import { validateEndpointIP } from '../shapes/endpoint-ip-rules.ts'
-import { ObjectReference } from '../shapes/pod/references.ts'
+import { ObjectReference } from '../shapes/references.ts'
 
 const EndpointAddress = message('EndpointAddress', {
   ip: [1, string.always(), 'The address.'],
@@ -46,7 +46,7 @@ export const Endpoints = defineKind({
   fields: {
     subsets: [2, atomic(EndpointSubset), 'Groups of addresses that have the same ports.'],
   },
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   *validate({ subsets = [] }, at, { old }) {
     // What is stored was once valid; it may stay.

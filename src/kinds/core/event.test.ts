@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cells, check, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
-import { cells, check, withDefaults } from '../testing.ts'
 import { Event } from './event.ts'
 import { validateStrictChange, validateStrictEvent } from './event-rules.ts'
 

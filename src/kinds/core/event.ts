@@ -1,7 +1,7 @@
 /** Event says what happened to an object; it goes by itself after a while. */
 import { nameIsPathSegment } from '../../lib/names.ts'
-import { NAME_DOC, since } from '../../schema/columns.ts'
-import { type CellContext, defineKind } from '../../schema/kind.ts'
+import { type CellContext, NAME_DOC, since } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
 import { validateEvent } from './event-rules.ts'
 import { type EventFields, eventFields } from './event-shapes.ts'
 
@@ -15,7 +15,7 @@ export const Event = defineKind({
   fields: eventFields,
   expectsMetadata: true,
   name: nameIsPathSegment,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
   ttlSeconds: 3600,
 
   validate: (o, at) => validateEvent(o, at),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, withDefaults } from '../testing.ts'
+import { check, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { LimitRange } from './limitrange.ts'
 
 const limits = (...items: object[]) => ({ spec: { limits: items } })

@@ -5,8 +5,8 @@ import { compareQuantity, integerValue, milliValue, parseQuantity, quantityOf } 
 import { defineKind } from '../../schema/kind.ts'
 import { duplicate, entry, type FieldError, forbidden, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
-import { isOvercommitAllowed, validateContainerResourceName, validateResourceName } from '../shapes/pod/resource-rules.ts'
-import { roundAmounts } from '../shapes/pod/resources.ts'
+import { isOvercommitAllowed, validateContainerResourceName, validateResourceName } from '../shapes/pod/resources/resource-rules.ts'
+import { roundAmounts } from '../shapes/pod/resources/resources.ts'
 
 const LimitRangeItem = message(
   'LimitRangeItem',
@@ -34,7 +34,7 @@ export const LimitRange = defineKind({
   names: { plural: 'limitranges', short: ['limits'] },
   doc: 'What containers, pods and claims of a namespace may ask for.',
   spec: LimitRangeSpec,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   *validate({ spec: { limits } }, { spec: at }) {
     const seen = new Set<string>()

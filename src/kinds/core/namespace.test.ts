@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, updated, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Namespace } from './namespace.ts'
 
 test('a new namespace is active, labelled with its name and held by its content', () => {
@@ -36,9 +36,9 @@ test('finalizers are standard or fully qualified', () => {
 })
 
 test('finalize takes the finalizers and leaves the status', () => {
-  const { take } = Namespace.def.subresources!.views!['finalize']!
+  const { merge } = Namespace.def.subresources!.updates!['finalize']!
   const stored = withDefaults(Namespace, { spec: { finalizers: ['kubernetes'] }, status: { phase: 'Terminating' } })
-  const o = take!(withDefaults(Namespace, { spec: {}, status: { phase: 'Active' } }), stored)
+  const o = merge!(withDefaults(Namespace, { spec: {}, status: { phase: 'Active' } }), stored)
   assert.deepEqual([o.spec, o.status.phase], [{}, 'Terminating'])
 })
 

@@ -41,13 +41,13 @@ export const Namespace = defineKind({
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
 
   defaults: labelWithName,
-  onCreate(o) {
+  prepareForCreate(o) {
     labelWithName(o)
     o.status = { phase: 'Active' }
     const finalizers = o.spec.finalizers ?? []
     if (!finalizers.includes(CONTENT_FINALIZER)) o.spec.finalizers = [...finalizers, CONTENT_FINALIZER]
   },
-  onUpdate(o, old) {
+  prepareForUpdate(o, old) {
     if (old.spec.finalizers) o.spec.finalizers = old.spec.finalizers
     else delete o.spec.finalizers
   },
@@ -56,7 +56,7 @@ export const Namespace = defineKind({
   },
 
   deletion: {
-    answers: 'object',
+    returns: 'object',
     hasSpecFinalizers: true,
     onMark(o) {
       o.status.phase = 'Terminating'
@@ -73,10 +73,10 @@ export const Namespace = defineKind({
         if (dying && status.phase !== 'Terminating') yield invalid(phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
       },
     },
-    views: {
+    updates: {
       finalize: {
         verbs: ['update'],
-        take: (sent, stored) => ({ ...sent, status: stored.status }),
+        merge: (sent, stored) => ({ ...sent, status: stored.status }),
         *validate({ spec: { finalizers } }, { spec: at }) {
           for (const [i, name] of (finalizers ?? []).entries()) yield* validateFinalizer(name, at.finalizers[i]!)
         },

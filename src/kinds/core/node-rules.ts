@@ -16,7 +16,7 @@ import {
   required,
   withValue,
 } from '../../schema/refs.ts'
-import { validateResourceQuantity } from '../shapes/pod/resource-rules.ts'
+import { validateResourceQuantity } from '../shapes/pod/resources/resource-rules.ts'
 import { type Taint, validateTaints } from '../shapes/taints.ts'
 import type { NodeSpec, NodeStatus } from './node-shapes.ts'
 

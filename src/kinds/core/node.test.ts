@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, created, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Node } from './node.ts'
 
 test('what pods may have is everything unless the node says otherwise', () => {

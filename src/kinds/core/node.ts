@@ -16,24 +16,24 @@ export const Node = defineKind({
   doc: 'A machine that runs pods.',
   spec: NodeSpec,
   status: NodeStatus,
-  createsWithStatus: true,
+  keepsStatusOnCreate: true,
 
   defaults({ spec }) {
     // The field for one block came first and wins where the two disagree.
     if (spec.podCIDR && spec.podCIDR !== spec.podCIDRs?.[0]) spec.podCIDRs = [spec.podCIDR]
     else if (spec.podCIDRs?.[0]) spec.podCIDR = spec.podCIDRs[0]
   },
-  onCreate({ spec, status }, ctx) {
+  prepareForCreate({ spec, status }, ctx) {
     delete spec.configSource
     delete status.config
     if (!ctx.gate(PREEMPTION)) delete spec.podPreemptionPolicy
   },
-  onUpdate({ spec }, old, ctx) {
+  prepareForUpdate({ spec }, old, ctx) {
     if (!old.spec.configSource) delete spec.configSource
     if (!ctx.gate(PREEMPTION) && !old.spec.podPreemptionPolicy) delete spec.podPreemptionPolicy
   },
   validate: (o, at) => validateNode(o, at),
-  transition: (o, old, at) => validateNodeChange(o, old, at),
+  validateUpdate: (o, old, at) => validateNodeChange(o, old, at),
   *warn({ spec }) {
     if (spec.externalID) yield 'spec.externalID: this field is deprecated, and is unused by Kubernetes'
     for (const [i, block] of (spec.podCIDRs ?? []).entries()) yield* warningsForCIDR(`spec.podCIDRs[${i}]`, block)
@@ -41,7 +41,7 @@ export const Node = defineKind({
 
   subresources: {
     status: {
-      onUpdate({ status }, old, ctx) {
+      prepareForUpdate({ status }, old, ctx) {
         if (!old.status.config) delete status.config
         if (!ctx.gate('KubeletInUserNamespace') && old.status.nodeInfo.runningInUserNamespace === undefined)
           delete status.nodeInfo.runningInUserNamespace

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, contextWith, created, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { PersistentVolume } from './persistentvolume.ts'
 
 const spec = { capacity: { storage: '5Gi' }, accessModes: ['ReadWriteOnce'], nfs: { server: 'files', path: '/a' } }
@@ -163,7 +163,7 @@ test('a class of attributes can be changed, but not taken away', () => {
 })
 
 test('the time of the last phase follows the phase unless it is said', () => {
-  const status = PersistentVolume.def.subresources?.status?.onUpdate
+  const status = PersistentVolume.def.subresources?.status?.prepareForUpdate
   const move = (to: object, from: object) => {
     const [object, old] = [
       withDefaults(PersistentVolume, { ...volume(), status: to }),

@@ -5,10 +5,10 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, forbidden, type Ref, refTo } from '../../schema/refs.ts'
 import { message, string, time } from '../../schema/types.ts'
-import { type PersistentVolumeSource, PersistentVolumeSpec } from '../shapes/persistent-volume.ts'
-import { validatePersistentVolumeChange, validatePersistentVolumeSpec } from '../shapes/persistent-volume-rules.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/node-labels.ts'
-import { hasInvalidNodeValues } from '../shapes/pod/node-selector-rules.ts'
+import { type PersistentVolumeSource, PersistentVolumeSpec } from '../shapes/persistent-volume/volume.ts'
+import { validatePersistentVolumeChange, validatePersistentVolumeSpec } from '../shapes/persistent-volume/volume-rules.ts'
+import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
+import { hasInvalidNodeValues } from '../shapes/pod/scheduling/node-selector-rules.ts'
 import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
 
 const PersistentVolumeStatus = message('PersistentVolumeStatus', {
@@ -34,7 +34,7 @@ export const PersistentVolume = defineKind({
     spec.persistentVolumeReclaimPolicy ??= 'Retain'
     spec.volumeMode ??= 'Filesystem'
   },
-  onCreate({ status }, { now }) {
+  prepareForCreate({ status }, { now }) {
     status.lastPhaseTransitionTime = formatTime(instantOf(now.getTime()))
   },
   *validate({ metadata, spec }, at, { old, gate }) {
@@ -60,11 +60,11 @@ export const PersistentVolume = defineKind({
     for (const [source, advice, shown = source] of OUTDATED) if (spec[source]) yield `spec.${shown}: ${advice}`
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: {
     status: {
-      onUpdate({ status }, old, { now }) {
+      prepareForUpdate({ status }, old, { now }) {
         const { phase, lastPhaseTransitionTime: before } = old.status
         if (status.phase === phase) {
           if (before !== undefined) status.lastPhaseTransitionTime ??= before

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, updated, warnings } from '../testing.ts'
+import { cells, check, checkView, contextWith, created, updated, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { PersistentVolumeClaim } from './persistentvolumeclaim.ts'
 
 const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '2Gi' } } }

@@ -1,13 +1,14 @@
 /** PersistentVolumeClaim asks for storage: how much of it, of which class, and how it will be used. */
 import { getOwn } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind, type RequestContext } from '../../schema/kind.ts'
+import { defineKind } from '../../schema/kind.ts'
 import { hasErrors, refTo } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
-import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume-claim.ts'
-import { PersistentVolumeClaimStatus } from '../shapes/persistent-volume-claim-status.ts'
-import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/pod/persistent-volume-claim-rules.ts'
-import { warnAboutClaim } from '../shapes/pod/volume-warnings.ts'
+import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim.ts'
+import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
+import { PersistentVolumeClaimStatus } from '../shapes/persistent-volume/claim-status.ts'
+import { warnAboutClaim } from '../shapes/pod/volumes/volume-warnings.ts'
 import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
 import { validateClaimChange } from './claim-change-rules.ts'
 import { validateClaimStatus } from './claim-status-rules.ts'
@@ -22,8 +23,8 @@ export const PersistentVolumeClaim = defineKind({
   spec: PersistentVolumeClaimSpec,
   status: PersistentVolumeClaimStatus,
 
-  onCreate: ({ spec }, ctx) => settleSources(spec, undefined, ctx),
-  onUpdate: ({ spec }, old, ctx) => settleSources(spec, old.spec, ctx),
+  prepareForCreate: ({ spec }, ctx) => settleSources(spec, undefined, ctx),
+  prepareForUpdate: ({ spec }, old, ctx) => settleSources(spec, old.spec, ctx),
   *validate(o, at, { old }) {
     yield* validatePersistentVolumeClaimSpec(o.spec, at.spec, forgivenIn(old?.spec))
     if (old) yield* validateClaimChange(o, old, at)
@@ -33,11 +34,11 @@ export const PersistentVolumeClaim = defineKind({
     yield* warnAboutClaim(spec, refTo(spec, 'spec'))
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: {
     status: {
-      onUpdate({ status }, old, { gate }) {
+      prepareForUpdate({ status }, old, { gate }) {
         if (!gate('CSIVolumeHealth') && !old.status.healthStatus) delete status.healthStatus
       },
       validate: validateClaimStatus,

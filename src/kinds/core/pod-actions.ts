@@ -1,16 +1,17 @@
 /** Messages sent to pods: binding one to a node, and evicting one. */
 import { setOwn } from '../../lib/json-value.ts'
 import { DeleteOptionsType } from '../../schema/delete-options.ts'
-import type { Action, RequestContext } from '../../schema/kind.ts'
 import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, refTo } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { badRequest, conflict, invalidObject } from '../../schema/status-error.ts'
+import type { CreateSubresource } from '../../schema/subresources.ts'
 import { message, type Static } from '../../schema/types.ts'
 import { type Budget, budgetFor, grantDisruption } from '../policy/disruption.ts'
 import { PodDisruptionBudget } from '../policy/poddisruptionbudget.ts'
-import { setPodCondition } from '../shapes/pod/conditions.ts'
 import { dropInitContainerAnnotations } from '../shapes/pod/features.ts'
-import { ObjectReference } from '../shapes/pod/references.ts'
+import { setPodCondition } from '../shapes/pod/status/conditions.ts'
+import { ObjectReference } from '../shapes/references.ts'
 import type { PodObject } from './pod-preparation.ts'
 import { validateBinding } from './pod-rules.ts'
 
@@ -27,26 +28,26 @@ export const Eviction = message('Eviction', {
 export type Eviction = Static<typeof Eviction>
 
 /** Binds a pod to a node, and copies labels and annotations of the binding to it. */
-export const binding: Action<PodObject, Binding> = {
+export const binding: CreateSubresource<PodObject, Binding> = {
   input: { group: '', version: 'v1', kind: 'Binding', type: Binding },
   verbs: ['create'],
-  act: (pod, input, ctx) => bind(pod, input, ctx),
+  change: (pod, input, ctx) => bind(pod, input, ctx),
 }
 
 /** Deletes a pod on behalf of somebody who makes room, and says so in its conditions. */
-export const eviction: Action<PodObject, Eviction> = {
+export const eviction: CreateSubresource<PodObject, Eviction> = {
   input: { group: 'policy', version: 'v1', alsoVersions: ['v1beta1'], kind: 'Eviction', type: Eviction },
   verbs: ['create'],
-  consent: {
+  guard: {
     kind: PodDisruptionBudget,
     subresource: 'status',
-    asks(pod, input, budgets: readonly Budget[]) {
+    find(pod, input, budgets: readonly Budget[]) {
       checkEviction(pod, input)
       return budgetFor(pod, budgets)
     },
-    gives: (budget: Budget, pod, { now }) => grantDisruption(budget, pod.metadata.name ?? '', now),
+    approve: (budget: Budget, pod, { now }) => grantDisruption(budget, pod.metadata.name ?? '', now),
   },
-  act: (pod, input, { now }) => {
+  change: (pod, input, { now }) => {
     checkEviction(pod, input)
     setPodCondition(pod.status, EVICTED, now)
     return 'delete'

@@ -2,16 +2,16 @@
 import { getOwn } from '../../lib/json-value.ts'
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import { duplicate, type FieldError, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
-import { under } from '../shapes/pod/error-shape-rules.ts'
-import { isNodeAllocatableResource } from '../shapes/pod/resource-rules.ts'
+import { under } from '../shapes/error-values.ts'
+import { isNodeAllocatableResource } from '../shapes/pod/resources/resource-rules.ts'
 import type { PodSpec } from '../shapes/pod/spec.ts'
 import type {
   NodeAllocatableResourceClaimStatus,
   PodExtendedResourceClaimStatus,
   PodResourceClaimStatus,
   PodStatus,
-} from '../shapes/pod/status.ts'
-import { validateLabelText, validateObjectName } from '../shapes/pod/text-rules.ts'
+} from '../shapes/pod/status/status.ts'
+import { validateLabelText, validateObjectName } from '../shapes/text-rules.ts'
 import type { PodObject } from './pod-preparation.ts'
 
 /** Claims, claims made for extended resources, and what claims take from a node. */

@@ -1,6 +1,6 @@
 /** Table columns of pods. */
-import { age } from '../../schema/columns.ts'
-import type { Column } from '../../schema/kind.ts'
+
+import { age, type Column } from '../../schema/columns.ts'
 import type { PodObject } from './pod-preparation.ts'
 import { readinessGatesText, readyText, restartsText, statusText } from './pod-status-text.ts'
 

@@ -1,6 +1,6 @@
 /** What is filled into pods but not into templates of pods. */
 import { setOwn } from '../../lib/json-value.ts'
-import type { Container } from '../shapes/pod/container.ts'
+import type { Container } from '../shapes/pod/containers/container.ts'
 import type { PodSpec } from '../shapes/pod/spec.ts'
 
 /** Fills a pod's spec after the defaults that every template has. */

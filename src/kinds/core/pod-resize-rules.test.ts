@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { container } from '../shapes/pod/testing.ts'
+import { container } from '../../../test/kits/kinds/pod-shapes.ts'
+import { type Draft, errors, MIRROR } from '../../../test/kits/kinds/pods.ts'
 import { validatePodResize } from './pod-resize-rules.ts'
-import { type Draft, errors, MIRROR } from './pod-testing.ts'
 
 const cpu = (amount: string, more: object = {}) => ({
   spec: { containers: [container({ resources: { requests: { cpu: amount }, ...more } })] },

@@ -1,7 +1,7 @@
 /** Changing the resources of a running pod. */
-import type { RequestContext } from '../../schema/kind.ts'
-import type { Container } from '../shapes/pod/container.ts'
-import { fillPodLevelResources } from '../shapes/pod/level-resources.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import type { Container } from '../shapes/pod/containers/container.ts'
+import { fillPodLevelResources } from '../shapes/pod/resources/level-resources.ts'
 import { type PodObject, prepareChangedPod } from './pod-preparation.ts'
 
 /**

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { container, type Rows, texts } from '../../../test/kits/kinds/pod-shapes.ts'
+import { type Draft, errors, MIRROR } from '../../../test/kits/kinds/pods.ts'
 import { refTo } from '../../schema/refs.ts'
-import type { ObjectReference } from '../shapes/pod/references.ts'
-import { container, type Rows, texts } from '../shapes/pod/testing.ts'
+import type { ObjectReference } from '../shapes/references.ts'
 import { validateBinding, validatePod, validatePodEphemeralContainersUpdate } from './pod-rules.ts'
-import { type Draft, errors, MIRROR } from './pod-testing.ts'
 
 const createRows: Rows<Draft> = [
   ['a plain pod is fine', {}, []],

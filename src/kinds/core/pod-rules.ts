@@ -1,8 +1,10 @@
 /** Rules on pods: new ones, changed ones, and those given containers to look inside. */
 
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import { describeChange, meansTheSame } from '../shapes/compare.ts'
+import { nowhere } from '../shapes/error-values.ts'
 import {
   annotationOf,
   MIRROR_ANNOTATION,
@@ -10,15 +12,13 @@ import {
   validatePodAnnotations,
   validateSeccompAgreement,
 } from '../shapes/pod/annotation-rules.ts'
-import { EphemeralContainer } from '../shapes/pod/container.ts'
-import { validateImagePadding } from '../shapes/pod/container-rules.ts'
-import { describeChange, meansTheSame } from '../shapes/pod/equality-rules.ts'
-import { nowhere } from '../shapes/pod/error-shape-rules.ts'
-import type { PodOptions } from '../shapes/pod/options-rules.ts'
+import { EphemeralContainer } from '../shapes/pod/containers/container.ts'
+import { validateImagePadding } from '../shapes/pod/containers/container-rules.ts'
+import type { PodOptions } from '../shapes/pod/options.ts'
 import { gatedPodOptions, podOptionsFor } from '../shapes/pod/ratchet-rules.ts'
-import type { ObjectReference } from '../shapes/pod/references.ts'
 import { validatePodSpec } from '../shapes/pod/spec-rules.ts'
-import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import type { ObjectReference } from '../shapes/references.ts'
+import { validateNonNegative } from '../shapes/text-rules.ts'
 import type { PodObject } from './pod-preparation.ts'
 import { validateAnnotationChanges, validatePodUpdate } from './pod-update-rules.ts'
 

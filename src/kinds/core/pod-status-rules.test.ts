@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { contextWith } from '../../../test/kits/kinds/kinds.ts'
+import { container, texts } from '../../../test/kits/kinds/pod-shapes.ts'
+import { type Draft, errors, GATES, podOf } from '../../../test/kits/kinds/pods.ts'
 import { type Ref, refTo } from '../../schema/refs.ts'
-import type { PodStatus } from '../shapes/pod/status.ts'
-import { container, texts } from '../shapes/pod/testing.ts'
-import { contextWith } from '../testing.ts'
+import type { PodStatus } from '../shapes/pod/status/status.ts'
 import type { PodObject } from './pod-preparation.ts'
 import { validatePodStatusUpdate } from './pod-status-rules.ts'
-import { type Draft, errors, GATES, podOf } from './pod-testing.ts'
 
 const ended = (exitCode: number) => ({ name: 'main', state: { terminated: { exitCode } } })
 const statusRows: readonly (readonly [name: string, now: object, expected: readonly string[], old?: Draft])[] = [

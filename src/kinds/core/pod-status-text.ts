@@ -1,11 +1,11 @@
 /** How a pod is doing, in the few words that tables have room for. */
-import { since } from '../../schema/columns.ts'
-import type { CellContext } from '../../schema/kind.ts'
+
+import { type CellContext, since } from '../../schema/columns.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
-import type { ContainerStatus } from '../shapes/pod/container-status.ts'
-import { isSidecar } from '../shapes/pod/containers.ts'
+import { isSidecar } from '../shapes/pod/containers/containers.ts'
 import type { PodSpec } from '../shapes/pod/spec.ts'
-import type { PodStatus } from '../shapes/pod/status.ts'
+import type { ContainerStatus } from '../shapes/pod/status/container-status.ts'
+import type { PodStatus } from '../shapes/pod/status/status.ts'
 
 type PodLike = { readonly metadata: ObjectMeta; readonly spec: PodSpec; readonly status: PodStatus }
 type Summary = { readonly ready: number; readonly total: number; readonly reason: string; readonly restarts: Restarts }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cells, check, checkView, contextWith, created, type Draft, NOW, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { StatusError } from '../../schema/status-error.ts'
-import { cells, check, checkView, contextWith, created, type Draft, NOW, updated, withDefaults } from '../testing.ts'
 import { Pod } from './pod.ts'
 
 type PodObject = ObjectOf<typeof Pod>
@@ -144,7 +144,7 @@ test('a status keeps what its writer must not touch or does not know', () => {
       status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
     },
   )
-  subresources!.status!.onUpdate!(sent, old, ctx)
+  subresources!.status!.prepareForUpdate!(sent, old, ctx)
   assert.deepEqual(sent.metadata.ownerReferences, ownerReferences)
   assert.equal(sent.metadata.deletionTimestamp, undefined)
   assert.equal(sent.status.phase, 'Running')
@@ -156,7 +156,7 @@ test('a status keeps what its writer must not touch or does not know', () => {
 test('ephemeral containers are all that their path changes', () => {
   const sent = stored({ nodeName: 'other', ephemeralContainers: [{ name: 'debug', image: 'b' }] })
   const old = stored({ nodeName: 'n' })
-  const taken = subresources!.views!.ephemeralcontainers!.take!(sent, old)
+  const taken = subresources!.updates!.ephemeralcontainers!.merge!(sent, old)
   assert.deepEqual(taken.spec, { ...old.spec, ephemeralContainers: sent.spec.ephemeralContainers })
 })
 
@@ -164,7 +164,7 @@ test('resources are all that a resize changes', () => {
   const resources = { limits: { cpu: '2' }, requests: { cpu: '2' } }
   const resizePolicy = [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }]
   const old = stored({ containers: [{ name: 'c', image: 'a:1', resources: { limits: { cpu: '1' } } }] })
-  const take = subresources!.views!.resize!.take!
+  const take = subresources!.updates!.resize!.merge!
   const taken = take(stored({ nodeName: 'x', containers: [{ name: 'c', image: 'b:2', resources, resizePolicy }] }), old)
   assert.deepEqual(taken.spec, { ...old.spec, containers: [{ ...old.spec.containers[0], resources, resizePolicy }] })
   const renamed = stored({ containers: [{ name: 'd', image: 'b:2' }] })
@@ -172,7 +172,7 @@ test('resources are all that a resize changes', () => {
 })
 
 const act = (name: 'binding' | 'eviction', pod: PodObject, input: object) =>
-  subresources!.actions![name]!.act!(pod, { metadata: { name: 'x' }, ...input } as never, ctx)
+  subresources!.creates![name]!.change!(pod, { metadata: { name: 'x' }, ...input } as never, ctx)
 const refusal = (action: () => unknown): string => {
   try {
     action()

@@ -1,7 +1,7 @@
 /** Pod is a group of containers that run together on one node. */
 import { defineKind } from '../../schema/kind.ts'
 import { PodSpec } from '../shapes/pod/spec.ts'
-import { PodStatus } from '../shapes/pod/status.ts'
+import { PodStatus } from '../shapes/pod/status/status.ts'
 import { warnAboutPod } from '../shapes/pod/warnings.ts'
 import { binding, eviction } from './pod-actions.ts'
 import { podColumns } from './pod-columns.ts'
@@ -24,8 +24,8 @@ export const Pod = defineKind({
   generation: true,
 
   defaults: fillPod,
-  onCreate: prepareNewPod,
-  onUpdate: prepareChangedPod,
+  prepareForCreate: prepareNewPod,
+  prepareForUpdate: prepareChangedPod,
   validate: validatePod,
   warn: (pod, old) => (old ? [] : warnAboutPod(pod)),
 
@@ -35,29 +35,29 @@ export const Pod = defineKind({
       const seconds = isOver ? 0 : (asked ?? Number(spec.terminationGracePeriodSeconds))
       return seconds < 0 ? 1 : seconds
     },
-    answers: 'object',
+    returns: 'object',
   },
 
   subresources: {
     status: {
-      unowned: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
-      onUpdate: prepareChangedStatus,
+      resetFields: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
+      prepareForUpdate: prepareChangedStatus,
       validate: validatePodStatusUpdate,
     },
-    views: {
+    updates: {
       ephemeralcontainers: {
-        take: (sent, stored) => {
+        merge: (sent, stored) => {
           const { ephemeralContainers: _, ...spec } = stored.spec
           const { ephemeralContainers } = sent.spec
           return { ...stored, spec: ephemeralContainers ? { ...spec, ephemeralContainers } : spec }
         },
         keepsMetadata: true,
-        onUpdate: prepareChangedPod,
+        prepareForUpdate: prepareChangedPod,
         validate: validatePodEphemeralContainersUpdate,
       },
-      resize: { take: takeResources, keepsMetadata: true, onUpdate: prepareResizedPod, validate: validatePodResize },
+      resize: { merge: takeResources, keepsMetadata: true, prepareForUpdate: prepareResizedPod, validate: validatePodResize },
     },
-    actions: { binding, eviction },
+    creates: { binding, eviction },
     connect: {
       attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'] },
       exec: { kind: 'PodExecOptions', verbs: ['create', 'get'] },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cells, check, created, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { openBench } from '../../../test/kits/registry.ts'
-import { cells, check, created, warnings } from '../testing.ts'
 import { PodTemplate } from './podtemplate.ts'
 
 const template = (spec: object = {}) => ({

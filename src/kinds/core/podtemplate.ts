@@ -18,11 +18,11 @@ export const PodTemplate = defineKind({
   fields: { template: [2, PodTemplateSpec.orEmpty(), 'What the pods are made from.'] },
   generation: ({ template }) => template,
 
-  onCreate: ({ template }, { gate }) => dropDisabledTemplateFields(template, undefined, gate),
-  onUpdate: ({ template }, old, { gate }) => dropDisabledTemplateFields(template, old.template, gate),
+  prepareForCreate: ({ template }, { gate }) => dropDisabledTemplateFields(template, undefined, gate),
+  prepareForUpdate: ({ template }, old, { gate }) => dropDisabledTemplateFields(template, old.template, gate),
   validate: ({ template }, at, { old, gate }) =>
     validatePodTemplateSpec(template, at.template, podOptionsFor(old?.template, gatedPodOptions(gate))),
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   warn: (o, old) => (old && o.metadata.generation === old.metadata.generation ? [] : warnAboutPodTemplate(o.template, refTo(o).template)),
 
   columns: {

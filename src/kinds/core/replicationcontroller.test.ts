@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ReplicationController } from './replicationcontroller.ts'
 
 const labels = { app: 'web' }

@@ -51,10 +51,10 @@ export const ReplicationController = defineKind({
     if (Object.keys(spec.selector ?? {}).length === 0) spec.selector = { ...labels }
     if (Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels }
   },
-  onCreate({ spec }, ctx) {
+  prepareForCreate({ spec }, ctx) {
     if (spec.template) dropDisabledTemplateFields(spec.template, undefined, ctx.gate)
   },
-  onUpdate({ spec }, old, ctx) {
+  prepareForUpdate({ spec }, old, ctx) {
     if (spec.template) dropDisabledTemplateFields(spec.template, old.spec.template, ctx.gate)
   },
   *validate({ spec }, { spec: at }, { old, gate }) {

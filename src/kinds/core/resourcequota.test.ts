@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, warnings } from '../testing.ts'
+import { cells, check, checkView, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceQuota } from './resourcequota.ts'
 
 const hard = (amounts: object, more: object = {}) => ({ spec: { hard: amounts, ...more } })

@@ -10,8 +10,8 @@ import {
   isStandardResourceName,
   validateResourceName,
   validateResourceQuantity,
-} from '../shapes/pod/resource-rules.ts'
-import { roundAmounts } from '../shapes/pod/resources.ts'
+} from '../shapes/pod/resources/resource-rules.ts'
+import { roundAmounts } from '../shapes/pod/resources/resources.ts'
 
 const ScopedResourceSelectorRequirement = message('ScopedResourceSelectorRequirement', {
   scopeName: [1, string.always(), 'The scope asked about.'],
@@ -64,7 +64,7 @@ export const ResourceQuota = defineKind({
     if (!old) yield* warnAboutRequests(hard)
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: {
     status: {

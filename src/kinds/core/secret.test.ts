@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { cells, check, warnings, withDefaults } from '../testing.ts'
+import { cells, check, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Secret } from './secret.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')

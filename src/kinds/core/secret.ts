@@ -32,7 +32,7 @@ export const Secret = defineKind({
     delete o.stringData
   },
 
-  *transition(o, old, at) {
+  *validateUpdate(o, old, at) {
     if (o.type !== old.type) yield invalid(at.type, 'field is immutable')
     if (!old.immutable) return
     if (!o.immutable) yield forbidden(at.immutable, SEALED)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated, warnings, withDefaults } from '../testing.ts'
+import { cells, check, checkView, created, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Service } from './service.ts'
 
 const port = { port: 80 }

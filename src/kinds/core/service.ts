@@ -19,34 +19,34 @@ export const Service = defineKind({
   spec: ServiceSpec,
   status: ServiceStatus,
   name: nameIsDNSLabel,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   defaults: defaultService,
   claims: serviceClaims,
-  onCreate({ spec }) {
+  prepareForCreate({ spec }) {
     listClusterIP(spec)
     dropInternalPolicy(spec)
   },
-  onUpdate(o, old) {
+  prepareForUpdate(o, old) {
     keepAllocated(o.spec, old.spec)
     dropTypeDependent(o.spec, old.spec)
     dropInternalPolicy(o.spec)
     if (o.spec.type !== 'LoadBalancer') o.status = { ...o.status, loadBalancer: {} }
   },
   validate: (o, at, { old }) => validateService(o, at, old),
-  transition: (o, old, { spec: at }) => validateServiceChange(o.spec, old.spec, at),
+  validateUpdate: (o, old, { spec: at }) => validateServiceChange(o.spec, old.spec, at),
   *warn({ metadata, spec }) {
     if (Object.hasOwn(metadata.annotations ?? {}, TOPOLOGY_HINTS))
       yield `annotation ${TOPOLOGY_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead`
     yield* warnAboutSpec(spec)
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   subresources: {
     status: {
       validate: ({ spec, status }, { status: at }, { old }) =>
         validateServiceStatus(spec, status.loadBalancer, at.loadBalancer, old?.status.loadBalancer),
-      *transition() {},
+      *validateUpdate() {},
     },
     connect: { proxy: { kind: 'ServiceProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] } },
   },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, created, warnings } from '../testing.ts'
+import { check, created, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { ServiceAccount } from './serviceaccount.ts'
 
 test('of secrets only the names are kept', () => {

@@ -3,7 +3,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { atomic, bool, keyed } from '../../schema/types.ts'
 import { token } from '../authentication/token-request.ts'
-import { LocalObjectReference, ObjectReference } from '../shapes/pod/references.ts'
+import { LocalObjectReference, ObjectReference } from '../shapes/references.ts'
 
 const MOUNTABLE_ONLY = 'kubernetes.io/enforce-mountable-secrets'
 
@@ -20,15 +20,15 @@ export const ServiceAccount = defineKind({
     automountServiceAccountToken: [4, bool.optional(), 'Whether its pods get a token unless they say otherwise.'],
   },
 
-  onCreate: keepNamesOfSecrets,
-  onUpdate: keepNamesOfSecrets,
+  prepareForCreate: keepNamesOfSecrets,
+  prepareForUpdate: keepNamesOfSecrets,
   *warn(o, old) {
     if (hasMountableOnly(o) && !hasMountableOnly(old))
       yield `metadata.annotations[${MOUNTABLE_ONLY}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`
   },
 
-  deletion: { answers: 'object' },
-  subresources: { actions: { token } },
+  deletion: { returns: 'object' },
+  subresources: { creates: { token } },
   columns: { Age: age },
 })
 

@@ -1,6 +1,6 @@
 /** What an EndpointSlice is made of. */
 import { atomic, bool, int32, mapOf, message, type Static, set, string } from '../../schema/types.ts'
-import { ObjectReference } from '../shapes/pod/references.ts'
+import { ObjectReference } from '../shapes/references.ts'
 
 const EndpointConditions = message('EndpointConditions', {
   ready: [1, bool.optional(), 'Whether it takes traffic; unknown counts as yes.'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, created, updated, warnings, withDefaults } from '../testing.ts'
+import { cells, check, created, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { EndpointSlice } from './endpointslice.ts'
 
 const slice = (more: object = {}) => ({ addressType: 'IPv4', endpoints: [{ addresses: ['10.1.0.1'] }], ports: [{ port: 80 }], ...more })

@@ -27,8 +27,8 @@ export const EndpointSlice = defineKind({
   },
   generation: ({ metadata, addressType, endpoints, ports }) => [metadata.labels, addressType, endpoints, ports],
 
-  onCreate: o => dropTopology(o, undefined),
-  onUpdate: dropTopology,
+  prepareForCreate: o => dropTopology(o, undefined),
+  prepareForUpdate: dropTopology,
   *validate({ addressType, endpoints, ports }, at, { old }) {
     // What is stored was once valid; it may stay.
     const isKept = old !== undefined && deepEqual(endpoints ?? [], old.endpoints ?? [])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, withDefaults } from '../testing.ts'
+import { cells, check, checkView, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { FlowSchema } from './flowschema.ts'
 import { PriorityLevelConfiguration as Level } from './prioritylevelconfiguration.ts'
 

@@ -10,7 +10,7 @@ import {
   nameIsDNSSubdomain,
 } from '../../lib/names.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
-import type { TypedLocalObjectReference } from '../shapes/pod/references.ts'
+import type { TypedLocalObjectReference } from '../shapes/references.ts'
 import type { HTTPIngressPath, IngressBackend, IngressLoadBalancerStatus, IngressSpec, IngressTLS } from './ingress-shapes.ts'
 
 /** Rules on what is asked for. */

@@ -1,6 +1,6 @@
 /** What an Ingress is made of: rules, paths, backends and where it can be reached. */
 import { atomic, inlined, int32, message, type Static, string } from '../../schema/types.ts'
-import { TypedLocalObjectReference } from '../shapes/pod/references.ts'
+import { TypedLocalObjectReference } from '../shapes/references.ts'
 
 const ServiceBackendPort = message('ServiceBackendPort', {
   name: [1, string, 'Name of the port; either this or the number.'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, warnings } from '../testing.ts'
+import { cells, check, checkView, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { Ingress } from './ingress.ts'
 
 const backend = { service: { name: 'web', port: { number: 80 } } }

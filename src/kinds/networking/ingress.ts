@@ -35,7 +35,7 @@ export const Ingress = defineKind({
       *validate({ status }, { status: at }, { old }) {
         yield* validateLoadBalancer(status.loadBalancer, at.loadBalancer, old?.status.loadBalancer)
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 

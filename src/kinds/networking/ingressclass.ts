@@ -32,7 +32,7 @@ export const IngressClass = defineKind({
   spec: IngressClassSpec,
   generation: true,
 
-  *transition(o, old, { spec: at }) {
+  *validateUpdate(o, old, { spec: at }) {
     if (o.spec.controller !== old.spec.controller) yield invalid(at.controller, 'field is immutable')
   },
   *validate({ spec: { controller = '', parameters } }, { spec: at }) {

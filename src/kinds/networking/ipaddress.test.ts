@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check } from '../testing.ts'
+import { cells, check } from '../../../test/kits/kinds/kinds.ts'
 import { IPAddress } from './ipaddress.ts'
 
 const address = (parentRef?: object, name = '10.0.0.1') => ({ metadata: { name }, spec: { ...(parentRef && { parentRef }) } })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, warnings, withDefaults } from '../testing.ts'
+import { cells, check, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { NetworkPolicy } from './networkpolicy.ts'
 
 const from = (...peers: object[]) => ({ spec: { ingress: [{ from: peers }] } })

@@ -24,7 +24,7 @@ export const ServiceCIDR = defineKind({
   spec: ServiceCIDRSpec,
   status: ServiceCIDRStatus,
 
-  *transition({ spec: { cidrs = [] } }, { spec: { cidrs: old = [] } }, { spec: at }) {
+  *validateUpdate({ spec: { cidrs = [] } }, { spec: { cidrs: old = [] } }, { spec: at }) {
     if (cidrs.length !== old.length && !(old.length === 1 && cidrs.length === 2)) yield invalid(withValue(at.cidrs, cidrs), IMMUTABLE)
     else for (const [i, cidr] of old.entries()) if (cidrs[i] !== cidr) yield invalid(at.cidrs[i]!, IMMUTABLE)
   },
@@ -33,7 +33,7 @@ export const ServiceCIDR = defineKind({
     if (old === undefined || (old.spec.cidrs?.length === 1 && spec.cidrs?.length === 2)) yield* validateSpec(spec, at)
   },
 
-  subresources: { status: { keepsMetadata: true, *validate() {}, *transition() {} } },
+  subresources: { status: { keepsMetadata: true, *validate() {}, *validateUpdate() {} } },
 
   columns: {
     CIDRs: [

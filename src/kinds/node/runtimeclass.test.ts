@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, warnings } from '../testing.ts'
+import { cells, check, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { RuntimeClass } from './runtimeclass.ts'
 
 test('a class has a handler that stays', () => {

@@ -5,11 +5,11 @@ import { defineKind } from '../../schema/kind.ts'
 import { validateLabels } from '../../schema/meta-rules.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
-import { Toleration } from '../shapes/pod/affinity.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/node-labels.ts'
-import { validateContainerResources } from '../shapes/pod/resource-rules.ts'
-import type { ResourceRequirements } from '../shapes/pod/resources.ts'
-import { validateTolerations } from '../shapes/pod/toleration-rules.ts'
+import { validateContainerResources } from '../shapes/pod/resources/resource-rules.ts'
+import type { ResourceRequirements } from '../shapes/pod/resources/resources.ts'
+import { Toleration } from '../shapes/pod/scheduling/affinity.ts'
+import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
+import { validateTolerations } from '../shapes/pod/scheduling/toleration-rules.ts'
 
 const Overhead = message('Overhead', {
   podFixed: [1, mapOf(quantity), 'Resources that every pod of the class costs beside those of its containers.'],
@@ -33,8 +33,8 @@ export const RuntimeClass = defineKind({
     overhead: [3, Overhead, 'What running pods this way costs.'],
     scheduling: [4, Scheduling, 'Which nodes can run pods this way.'],
   },
-  createOnUpdate: true,
-  needsResourceVersion: true,
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ handler, overhead, scheduling }, at, { old }) {
     if (overhead) yield* validateContainerResources({ limits: overhead.podFixed ?? {} }, limitsOf(overhead, at.overhead))

@@ -5,7 +5,7 @@ import type { ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
 import { labelTermsOf, matchesLabels } from '../shapes/meta.ts'
-import type { PodStatus } from '../shapes/pod/status.ts'
+import type { PodStatus } from '../shapes/pod/status/status.ts'
 import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
 export type Budget = ObjectOf<typeof PodDisruptionBudget>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cells, check, checkView, created } from '../../../test/kits/kinds/kinds.ts'
 import { openBench } from '../../../test/kits/registry.ts'
-import { cells, check, checkView, created } from '../testing.ts'
 import { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
 const selector = { matchLabels: { app: 'web' } }

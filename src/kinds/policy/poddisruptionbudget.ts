@@ -5,7 +5,7 @@ import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, int64, intOrString, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
 import { Condition, isEmptySelector, LabelSelector, validateConditions, validateLabelSelector } from '../shapes/meta.ts'
-import { validateNonNegative } from '../shapes/pod/text-rules.ts'
+import { validateNonNegative } from '../shapes/text-rules.ts'
 import { validateAmount, validateAtMostWhole } from '../shapes/workload.ts'
 
 const PodDisruptionBudgetSpec = message('PodDisruptionBudgetSpec', {
@@ -36,10 +36,10 @@ export const PodDisruptionBudget = defineKind({
   spec: PodDisruptionBudgetSpec,
   status: PodDisruptionBudgetStatus,
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
-  onCreate: ({ spec }) => dropMarker(spec),
-  onUpdate({ spec }, old) {
+  prepareForCreate: ({ spec }) => dropMarker(spec),
+  prepareForUpdate({ spec }, old) {
     if (!deepEqual(spec.selector, old.spec.selector)) dropMarker(spec)
   },
   validate: ({ spec }, { spec: at }, { old }) => validateSpec(spec, at, old?.spec),

@@ -1,10 +1,10 @@
 /** What bindings of roles are made of: a role and those who get it. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isValidPathSegmentName, nameIsDNSSubdomain } from '../../lib/names.ts'
-import { age } from '../../schema/columns.ts'
-import type { Column, Moment } from '../../schema/kind.ts'
+import { age, type Column } from '../../schema/columns.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import type { DefaultingContext } from '../../schema/request-context.ts'
 import { atomic, type Message, message, type Static, string } from '../../schema/types.ts'
 
 const Subject = message('Subject', {
@@ -31,7 +31,7 @@ type Binding = Message<typeof bindingFields>
 const groupOf = (groupDomain: string) => `rbac.authorization.${groupDomain}`
 
 /** Fills the API groups that follow from the rest. */
-export function defaultBinding({ roleRef, subjects }: Binding, { groupDomain }: Moment): void {
+export function defaultBinding({ roleRef, subjects }: Binding, { groupDomain }: DefaultingContext): void {
   roleRef.apiGroup ||= groupOf(groupDomain)
   for (const subject of subjects ?? [])
     if ((subject.kind === 'User' || subject.kind === 'Group') && !subject.apiGroup) subject.apiGroup = groupOf(groupDomain)

@@ -27,7 +27,7 @@ export const ClusterRole = defineKind({
     ],
   },
   name: nameIsPathSegment,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   *validate({ rules, aggregationRule }, at, { old }) {
     yield* validatePolicyRules(rules, at.rules, 'Cluster')

@@ -12,7 +12,7 @@ export const ClusterRoleBinding = defineKind({
   doc: 'Who has which role in the whole cluster.',
   fields: bindingFields,
   name: nameIsPathSegment,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   defaults: defaultBinding,
   validate: (o, at, { groupDomain, old }) => validateBinding(o, at, { scope: 'Cluster', roles: ['ClusterRole'], groupDomain, old }),

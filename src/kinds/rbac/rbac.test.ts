@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, contextWith, withDefaults } from '../testing.ts'
+import { cells, check, contextWith, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ClusterRole } from './clusterrole.ts'
 import { ClusterRoleBinding } from './clusterrolebinding.ts'
 import { Role } from './role.ts'

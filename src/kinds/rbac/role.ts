@@ -15,7 +15,7 @@ export const Role = defineKind({
     rules: [2, atomic(PolicyRule).always().omittable(), 'What is permitted.'],
   },
   name: nameIsPathSegment,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   *validate({ rules }, { rules: at }) {
     yield* validatePolicyRules(rules, at, 'Namespaced')

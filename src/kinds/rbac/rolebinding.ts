@@ -12,7 +12,7 @@ export const RoleBinding = defineKind({
   doc: 'Who has which role in a namespace.',
   fields: bindingFields,
   name: nameIsPathSegment,
-  createOnUpdate: true,
+  allowCreateOnUpdate: true,
 
   defaults: defaultBinding,
   validate: (o, at, { groupDomain, old }) =>

@@ -1,6 +1,7 @@
 /** Devices may be used for administration, past their other users, only from namespaces that are marked for it. */
-import type { RequestContext } from '../../schema/kind.ts'
+
 import { type FieldError, forbidden, internal, type Ref, refTo } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import type { DeviceRequest } from './claim-shapes.ts'
 
 const LABEL = 'resource.kubernetes.io/admin-access'

@@ -2,9 +2,9 @@
 import { isValidInterfaceAddress } from '../../lib/ip.ts'
 import { isDNS1123Label } from '../../lib/names.ts'
 import { forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany, unsupported, withValue } from '../../schema/refs.ts'
+import { meansTheSame } from '../shapes/compare.ts'
 import { validateConditions } from '../shapes/meta.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
-import { validateNodeSelector } from '../shapes/pod/node-selector-rules.ts'
+import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector-rules.ts'
 import {
   type AllocatedDeviceStatus,
   AllocationResult,

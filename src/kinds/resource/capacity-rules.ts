@@ -9,9 +9,9 @@ import {
   quantityOf,
   quantitySign,
 } from '../../lib/quantity.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
-import { under } from '../shapes/pod/error-shape-rules.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import { under } from '../shapes/error-values.ts'
 import { validateCodedList } from './findings.ts'
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity } from './slice-shapes.ts'
 

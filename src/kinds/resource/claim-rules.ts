@@ -2,8 +2,8 @@
 
 import { DEVICE_COST_LIMIT } from '../../cel/kubernetes/devices.ts'
 import { isDNS1123Label, isDNS1123Subdomain } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import type {
   DeviceClaim,
   DeviceConstraint,

@@ -1,9 +1,9 @@
 /** Rules on one device of a slice. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSSubdomain } from '../../lib/names.ts'
-import type { RequestContext } from '../../schema/kind.ts'
 import { invalid, invalidEach, pathOf, type Ref, refTo, required, tooMany, withValue } from '../../schema/refs.ts'
-import { validateNodeSelector } from '../shapes/pod/node-selector-rules.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector-rules.ts'
 import { countValues, validateAttribute } from './attribute-rules.ts'
 import { validateBindingConditions } from './binding-rules.ts'
 import { validateCapacity } from './capacity-rules.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, contextWith, created } from '../testing.ts'
+import { withGates } from '../../../test/kits/kinds/devices.ts'
+import { check, contextWith, created } from '../../../test/kits/kinds/kinds.ts'
 import { DeviceClass } from './deviceclass.ts'
-import { withGates } from './testing.ts'
 
 const ctx = withGates()
 const faults = (spec: object, old?: object) => check(DeviceClass, { spec }, old ? { ctx, old: { spec: old } } : { ctx })

@@ -41,6 +41,6 @@ export const DeviceClass = defineKind({
     )
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   columns: { Age: age },
 })

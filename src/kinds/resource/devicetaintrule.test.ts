@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated } from '../testing.ts'
+import { withGates } from '../../../test/kits/kinds/devices.ts'
+import { cells, check, checkView, created, updated } from '../../../test/kits/kinds/kinds.ts'
 import { DeviceTaintRule } from './devicetaintrule.ts'
-import { withGates } from './testing.ts'
 
 const ctx = withGates()
 const taint = { key: 'example.com/bad', effect: 'NoSchedule' }

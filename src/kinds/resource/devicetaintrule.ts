@@ -39,10 +39,10 @@ export const DeviceTaintRule = defineKind({
   status: DeviceTaintRuleStatus,
   storedAs: { version: 'v1beta2' },
   generation: true,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   defaults: ({ spec }, { now }) => stampTaint(spec.taint, now),
-  onUpdate({ spec: { taint } }, { spec: { taint: old } }, { now }) {
+  prepareForUpdate({ spec: { taint } }, { spec: { taint: old } }, { now }) {
     // Tolerations run from the moment the effect began.
     if (taint.effect !== old.effect && taint.timeAdded === old.timeAdded) taint.timeAdded = formatTime(instantOf(now.getTime()))
   },
@@ -57,7 +57,7 @@ export const DeviceTaintRule = defineKind({
         yield* validateConditions(conditions, at.conditions)
         if ((conditions?.length ?? 0) > MAX_CONDITIONS) yield tooMany(at.conditions, conditions!.length, MAX_CONDITIONS)
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 

@@ -1,5 +1,5 @@
 /** Feature gates of this group: what a feature adds is dropped while its gate is off, unless the stored object uses it already. */
-import type { RequestContext } from '../../schema/kind.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 
 export type Feature<T> = {
   /** All must be on. */

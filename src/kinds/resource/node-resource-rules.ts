@@ -1,7 +1,7 @@
 /** Rules on how devices count as resources of their node. */
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import { entry, type FieldError, invalid, notFoundValue, type Ref, required, withValue } from '../../schema/refs.ts'
-import { isNodeAllocatableResource } from '../shapes/pod/resource-rules.ts'
+import { isNodeAllocatableResource } from '../shapes/pod/resources/resource-rules.ts'
 import { type Finding, late } from './findings.ts'
 import type { Device, NodeAllocatableMapping, NodeAllocatableOverhead, NodeAllocatableResource } from './slice-shapes.ts'
 

@@ -1,6 +1,7 @@
 /** Rules on questions about pools and their answers, nearly all of them rules on types. */
-import type { RequestContext } from '../../schema/kind.ts'
+
 import { duplicate, type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { validateConditions } from '../shapes/meta.ts'
 import { type Finding, late } from './findings.ts'
 import { longNameFaults, validateDeclaredDriverName, validateDeclaredPoolName, validateFullyQualifiedName } from './name-rules.ts'

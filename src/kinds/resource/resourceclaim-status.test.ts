@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkView, withDefaults } from '../testing.ts'
+import { withGates, withLabels, withoutGates } from '../../../test/kits/kinds/devices.ts'
+import { checkView, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceClaim } from './resourceclaim.ts'
-import { withGates, withLabels, withoutGates } from './testing.ts'
 
 const spec = { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] } }
 const result = { request: 'r', driver: 'gpu.example.com', pool: 'p', device: 'd0' }
@@ -13,7 +13,7 @@ const write = (status: object, old: object = {}, { metadata = {}, ctx = withGate
   checkView(ResourceClaim, 'status', { spec, metadata, status }, { spec, metadata, status: old }, ctx)
 const kept = (status: object, old: object, ctx = withGates()) => {
   const [sent, stored] = [withDefaults(ResourceClaim, { spec, status }), withDefaults(ResourceClaim, { spec, status: old })]
-  ResourceClaim.def.subresources?.status?.onUpdate?.(sent, stored, ctx)
+  ResourceClaim.def.subresources?.status?.prepareForUpdate?.(sent, stored, ctx)
   return sent.status
 }
 

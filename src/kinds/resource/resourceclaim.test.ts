@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RequestContext } from '../../schema/kind.ts'
-import { cells, check, created } from '../testing.ts'
+import { withGates, withLabels, withoutGates } from '../../../test/kits/kinds/devices.ts'
+import { cells, check, created } from '../../../test/kits/kinds/kinds.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { ResourceClaim } from './resourceclaim.ts'
-import { withGates, withLabels, withoutGates } from './testing.ts'
 
 const derived = withGates('DRADerivedAttributes')
 const faults = (devices: object, ctx: RequestContext = withGates()) => check(ResourceClaim, { spec: { devices } }, { ctx })

@@ -2,7 +2,7 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
+import { meansTheSame } from '../shapes/compare.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { allocationFeatures, forgetReturnedDevices } from './allocation-features.ts'
 import { validateClaimStatus } from './allocation-rules.ts'
@@ -23,9 +23,9 @@ export const ResourceClaim = defineKind({
   spec: ResourceClaimSpec,
   status: ResourceClaimStatus,
 
-  onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
-  onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
-  *transition(o, old, at) {
+  prepareForCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec, undefined, ctx),
+  prepareForUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec, old.spec, ctx),
+  *validateUpdate(o, old, at) {
     if (!meansTheSame(ResourceClaimSpec, o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
   *validate({ metadata, spec }, at, ctx) {
@@ -36,11 +36,11 @@ export const ResourceClaim = defineKind({
     yield* inOrder(validateClaimSpec(spec, at.spec, ctx))
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   subresources: {
     status: {
       keepsMetadata: true,
-      onUpdate(o, old, ctx) {
+      prepareForUpdate(o, old, ctx) {
         dropDisabled(allocationFeatures, o, old, ctx)
         forgetReturnedDevices(o, old)
       },
@@ -52,7 +52,7 @@ export const ResourceClaim = defineKind({
         const change = { old, named: requestNamesOf(spec.devices), isGoing: metadata.deletionTimestamp !== undefined }
         yield* inOrder(validateClaimStatus(status, at.status, change))
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 

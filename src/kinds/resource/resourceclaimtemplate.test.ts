@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, created } from '../testing.ts'
+import { withGates, withLabels } from '../../../test/kits/kinds/devices.ts'
+import { check, created } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceClaimTemplate } from './resourceclaimtemplate.ts'
-import { withGates, withLabels } from './testing.ts'
 
 const ctx = withGates()
 const asks = (more: object = {}) => ({ devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c', ...more } }] } })

@@ -4,9 +4,9 @@ import { defineKind } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import { message } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-form.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
-import { validateTemplateMeta } from '../shapes/pod/persistent-volume-claim-rules.ts'
+import { meansTheSame } from '../shapes/compare.ts'
+import { internalForm } from '../shapes/internal-representation.ts'
+import { validateTemplateMeta } from '../shapes/persistent-volume/claim-rules.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { claimFeatures } from './claim-features.ts'
 import { validateClaimSpec } from './claim-rules.ts'
@@ -28,8 +28,8 @@ export const ResourceClaimTemplate = defineKind({
   doc: 'What claims that are made for pods ask for.',
   spec: ResourceClaimTemplateSpec,
 
-  onCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec.spec, undefined, ctx),
-  onUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec.spec, old.spec.spec, ctx),
+  prepareForCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec.spec, undefined, ctx),
+  prepareForUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec.spec, old.spec.spec, ctx),
   *validate({ metadata, spec }, at, ctx) {
     const admin = adminRequestOf(spec.spec.devices.requests ?? [])
     if (admin && !ctx.old) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
@@ -44,6 +44,6 @@ export const ResourceClaimTemplate = defineKind({
     )
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   columns: { Age: age },
 })

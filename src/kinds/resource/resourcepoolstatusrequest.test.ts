@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated, withDefaults } from '../testing.ts'
+import { withGates } from '../../../test/kits/kinds/devices.ts'
+import { cells, check, checkView, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ResourcePoolStatusRequest } from './resourcepoolstatusrequest.ts'
-import { withGates } from './testing.ts'
 
 const ctx = withGates()
 const spec = { driver: 'gpu.example.com' }

@@ -1,9 +1,9 @@
 /** ResourcePoolStatusRequest asks how many devices of a driver's pools are left, and is answered once. */
 import { deepEqual } from '../../lib/json-value.ts'
-import { since } from '../../schema/columns.ts'
-import { type CellContext, defineKind } from '../../schema/kind.ts'
+import { type CellContext, since } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
-import { internalForm } from '../shapes/internal-form.ts'
+import { internalForm } from '../shapes/internal-representation.ts'
 import { dropDisabled, type Feature } from './features.ts'
 import { inOrder } from './findings.ts'
 import { validateAnswer, validateQuestion } from './pool-status-rules.ts'
@@ -34,26 +34,26 @@ export const ResourcePoolStatusRequest = defineKind({
     spec: [2, ResourcePoolStatusRequestSpec.orEmpty().required(), 'What is asked. Cannot change.'],
     status: [3, ResourcePoolStatusRequestStatus, 'The answer; absent until there is one, and final then.'],
   },
-  needsResourceVersion: true,
-  unowned: ['status'],
+  allowUnconditionalUpdate: false,
+  resetFields: ['status'],
 
-  onCreate(o, ctx) {
+  prepareForCreate(o, ctx) {
     delete o.status
     dropDisabled(requestFeatures, o.spec, undefined, ctx)
   },
-  onUpdate(o, old, ctx) {
+  prepareForUpdate(o, old, ctx) {
     if (old.status) o.status = old.status
     else delete o.status
     dropDisabled(requestFeatures, o.spec, old.spec, ctx)
   },
-  *transition(o, old, at) {
+  *validateUpdate(o, old, at) {
     if (!deepEqual(o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
   *validate({ spec }, { spec: at }, ctx) {
     if (!ctx.old) yield* inOrder(validateQuestion(spec, at, ctx))
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   subresources: {
     status: {
       keepsMetadata: true,
@@ -62,7 +62,7 @@ export const ResourcePoolStatusRequest = defineKind({
         if (old?.status) yield invalid(withValue(at, internalForm(ResourcePoolStatusRequestStatus, status)), 'field is immutable')
         else if (status) yield* inOrder(validateAnswer(status, at))
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 

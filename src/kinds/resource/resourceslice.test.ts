@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RequestContext } from '../../schema/kind.ts'
-import { cells, check, created, warnings } from '../testing.ts'
+import { withGates, withoutGates } from '../../../test/kits/kinds/devices.ts'
+import { cells, check, created, warnings } from '../../../test/kits/kinds/kinds.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { ResourceSlice } from './resourceslice.ts'
-import { withGates, withoutGates } from './testing.ts'
 
 const pool = { name: 'p', generation: 1, resourceSliceCount: 1 }
 const base = { driver: 'gpu.example.com', pool, nodeName: 'n1' }

@@ -21,8 +21,8 @@ export const ResourceSlice = defineKind({
   defaults({ spec }, { now }) {
     for (const { taints = [] } of spec.devices ?? []) for (const taint of taints) stampTaint(taint, now)
   },
-  onCreate: (o, ctx) => dropDisabled(sliceFeatures, o.spec, undefined, ctx),
-  onUpdate: (o, old, ctx) => dropDisabled(sliceFeatures, o.spec, old.spec, ctx),
+  prepareForCreate: (o, ctx) => dropDisabled(sliceFeatures, o.spec, undefined, ctx),
+  prepareForUpdate: (o, old, ctx) => dropDisabled(sliceFeatures, o.spec, old.spec, ctx),
   *validate({ spec }, { spec: at }, { old, gate }) {
     yield* inOrder(validateSlice(spec, at, { old: old?.spec, gate }))
   },
@@ -31,13 +31,13 @@ export const ResourceSlice = defineKind({
       yield `spec.driver: driver names should be lowercase; ${JSON.stringify(driver)} contains uppercase characters`
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
   selectable: {
     'spec.driver': o => o.spec.driver,
     'spec.nodeName': o => o.spec.nodeName,
     'spec.pool.name': o => o.spec.pool.name,
   },
-  selecting: { refusal: (field, { apiVersion, kind }) => `field label not supported for ${apiVersion}, Kind=${kind}: ${field}` },
+  fieldSelectors: { unsupported: (field, { apiVersion, kind }) => `field label not supported for ${apiVersion}, Kind=${kind}: ${field}` },
   columns: {
     Node: ['string', o => o.spec.nodeName ?? '', 'The node that can use the devices, where it is only one.'],
     Driver: ['string', o => o.spec.driver, 'The driver that offers the devices.'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, withDefaults } from '../testing.ts'
+import { cells, check, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { PriorityClass, SYSTEM_PRIORITY_CLASSES } from './priorityclass.ts'
 
 const named = (name: string, more: object = {}) => ({ metadata: { name }, ...more })

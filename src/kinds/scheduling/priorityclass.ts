@@ -38,7 +38,7 @@ export const PriorityClass = defineKind({
   // Counted once, at the beginning: nothing that matters can change.
   generation: () => undefined,
 
-  *transition(o, old, at) {
+  *validateUpdate(o, old, at) {
     if (o.value !== old.value) yield forbidden(at.value, 'may not be changed in an update.')
     if (o.preemptionPolicy !== old.preemptionPolicy) yield invalid(at.preemptionPolicy, 'field is immutable')
   },

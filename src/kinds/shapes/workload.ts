@@ -1,7 +1,8 @@
 /** What the kinds that keep pods running share: counts, conditions, rolling updates, the rules on their templates, columns. */
 import { isDNS1123Label, isValidPercent } from '../../lib/names.ts'
-import type { Cell, Column, RequestContext } from '../../schema/kind.ts'
+import type { Cell, Column } from '../../schema/columns.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { int32, message, string, time } from '../../schema/types.ts'
 import { formatLabelSelector, isEmptySelector, type LabelSelector, labelTermsOf, matchesLabels, validateLabelSelector } from './meta.ts'
 import { gatedPodOptions, podOptionsFor } from './pod/ratchet-rules.ts'

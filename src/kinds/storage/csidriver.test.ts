@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, contextWith, created, updated, warnings } from '../testing.ts'
+import { cells, check, contextWith, created, updated, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { CSIDriver } from './csidriver.ts'
 
 const scaling = contextWith({ gates: ['VolumeLimitScaling'] })

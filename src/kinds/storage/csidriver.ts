@@ -1,8 +1,9 @@
 /** CSIDriver tells how pods and volumes are to deal with a storage driver. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind, type RequestContext } from '../../schema/kind.ts'
+import { defineKind } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, bool, int64, message, type Static, set, string } from '../../schema/types.ts'
 
 const TokenRequest = message('TokenRequest', {
@@ -59,10 +60,10 @@ export const CSIDriver = defineKind({
   names: { plural: 'csidrivers' },
   doc: 'How pods and volumes are to deal with a storage driver.',
   spec: CSIDriverSpec.always(),
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
-  onCreate: ({ spec }, ctx) => dropUnserved(spec, undefined, ctx),
-  onUpdate(o, old, ctx) {
+  prepareForCreate: ({ spec }, ctx) => dropUnserved(spec, undefined, ctx),
+  prepareForUpdate(o, old, ctx) {
     dropUnserved(o.spec, old.spec, ctx)
     // Drivers begin without a generation; it counts changes alone.
     const { generation = 0 } = old.metadata
@@ -82,7 +83,7 @@ export const CSIDriver = defineKind({
     if (!deepEqual(tokenRequests, old?.spec.tokenRequests ?? [])) yield UNSET_ADVICE
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   columns: {
     AttachRequired: ['boolean', o => o.spec.attachRequired, 'Whether volumes must be attached first.'],

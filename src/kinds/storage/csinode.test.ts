@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith } from '../testing.ts'
+import { cells, check, checkView, contextWith } from '../../../test/kits/kinds/kinds.ts'
 import { CSINode } from './csinode.ts'
 
 const driver = { name: 'disk.example.com', nodeID: 'n1', topologyKeys: ['example.com/zone'] }

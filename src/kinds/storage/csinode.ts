@@ -15,11 +15,11 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import { atomic, int32, keyed, message, type Static, string, time } from '../../schema/types.ts'
+import { meansTheSame } from '../shapes/compare.ts'
 import { conditionReasonFaults } from '../shapes/meta.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
-import { ACCESS_MODES } from '../shapes/pod/persistent-volume-claim-rules.ts'
-import { validateNonNegative } from '../shapes/pod/text-rules.ts'
-import { validateCSIDriverName } from '../shapes/pod/volume-rules.ts'
+import { ACCESS_MODES } from '../shapes/persistent-volume/claim-rules.ts'
+import { validateCSIDriverName } from '../shapes/pod/volumes/volume-rules.ts'
+import { validateNonNegative } from '../shapes/text-rules.ts'
 
 const VolumeNodeResources = message('VolumeNodeResources', {
   count: [1, int32.optional(), 'How many volumes of the driver the node can have; any number when absent.'],
@@ -69,19 +69,19 @@ export const CSINode = defineKind({
   doc: 'The storage drivers that run on a node.',
   spec: CSINodeSpec.always(),
   status: CSINodeStatus,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate({ spec }, { spec: at }, { old }) {
     yield* validateDrivers(spec.drivers ?? [], at.drivers)
     if (old) yield* validateKeptDrivers(spec, old.spec, at)
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: {
     status: {
       keepsMetadata: true,
-      onUpdate({ status }, old, { gate }) {
+      prepareForUpdate({ status }, old, { gate }) {
         if (!gate('CSIVolumeHealth') && !old.status.storageHealth?.length) delete status.storageHealth
       },
       *validate({ status }, { status: at }) {

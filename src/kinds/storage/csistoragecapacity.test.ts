@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check, warnings } from '../testing.ts'
+import { check, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { CSIStorageCapacity } from './csistoragecapacity.ts'
 
 const capacity = { storageClassName: 'fast', capacity: '1Gi', nodeTopology: { matchLabels: { zone: 'a' } } }

@@ -5,8 +5,8 @@ import { defineKind } from '../../schema/kind.ts'
 import { hasErrors, invalid, invalidEach, refTo } from '../../schema/refs.ts'
 import { quantity, string } from '../../schema/types.ts'
 import { LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/node-labels.ts'
-import { validateNonNegativeQuantity } from '../shapes/pod/resource-rules.ts'
+import { validateNonNegativeQuantity } from '../shapes/pod/resources/resource-rules.ts'
+import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
 
 export const CSIStorageCapacity = defineKind({
   group: 'storage.{group_domain}',
@@ -21,7 +21,7 @@ export const CSIStorageCapacity = defineKind({
     capacity: [4, quantity.optional(), 'How much room there is.'],
     maximumVolumeSize: [5, quantity.optional(), 'The largest volume that can be made.'],
   },
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate(o, at, { old }) {
     const { nodeTopology, storageClassName, capacity } = o

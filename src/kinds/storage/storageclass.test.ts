@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { check, NOW, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { tableOf } from '../../codec/table.ts'
 import { resourceOf } from '../../schema/resource.ts'
-import { check, NOW, warnings, withDefaults } from '../testing.ts'
 import { StorageClass } from './storageclass.ts'
 
 const base = { provisioner: 'example.com/disk' }

@@ -7,7 +7,7 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import { duplicate, type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
 import { isDefaultStorageClass, newestDefault } from '../shapes/default-class.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/node-labels.ts'
+import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
 import { validateDriver, validateParameters } from './parameter-rules.ts'
 
 const TopologySelectorLabelRequirement = message('TopologySelectorLabelRequirement', {
@@ -69,7 +69,7 @@ export const StorageClass = defineKind({
       }
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   columns: {
     Name: [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView } from '../testing.ts'
+import { cells, check, checkView } from '../../../test/kits/kinds/kinds.ts'
 import { VolumeAttachment } from './volumeattachment.ts'
 
 const spec = { attacher: 'disk.example.com', nodeName: 'n1', source: { persistentVolumeName: 'pv1' } }

@@ -1,13 +1,14 @@
 /** VolumeAttachment asks a driver to attach a volume to a node, and tells whether that is done. */
 import { inclusiveRangeMessage, isDNS1123SubdomainCaseless, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind, type Rule } from '../../schema/kind.ts'
+import { defineKind } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
+import type { Rule } from '../../schema/rules.ts'
 import { bool, int32, mapOf, message, type Static, string, time } from '../../schema/types.ts'
-import { PersistentVolumeSpec } from '../shapes/persistent-volume.ts'
-import { validateInlineVolumeSpec } from '../shapes/persistent-volume-rules.ts'
-import { meansTheSame } from '../shapes/pod/equality-rules.ts'
+import { meansTheSame } from '../shapes/compare.ts'
+import { PersistentVolumeSpec } from '../shapes/persistent-volume/volume.ts'
+import { validateInlineVolumeSpec } from '../shapes/persistent-volume/volume-rules.ts'
 import { bytesOf } from './parameter-rules.ts'
 
 const VolumeAttachmentSource = message('VolumeAttachmentSource', {
@@ -68,11 +69,11 @@ export const VolumeAttachment = defineKind({
   doc: 'Asks a driver to attach a volume to a node.',
   spec: VolumeAttachmentSpec.always(),
   status: VolumeAttachmentStatus,
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   validate,
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   subresources: { status: { keepsMetadata: true, validate } },
 

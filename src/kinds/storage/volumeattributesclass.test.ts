@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check } from '../testing.ts'
+import { check } from '../../../test/kits/kinds/kinds.ts'
 import { VolumeAttributesClass } from './volumeattributesclass.ts'
 
 const gold = { driverName: 'disk.example.com', parameters: { iops: '4000' } }

@@ -18,7 +18,7 @@ export const VolumeAttributesClass = defineKind({
     parameters: [3, mapOf(string), 'Properties that the driver understands. Cannot change.'],
   },
 
-  *transition(o, old, at) {
+  *validateUpdate(o, old, at) {
     if (o.driverName !== old.driverName) yield forbidden(at.driverName, 'updates to driverName are forbidden.')
     if (!deepEqual(o.parameters ?? {}, old.parameters ?? {})) yield forbidden(at.parameters, 'updates to parameters are forbidden.')
   },
@@ -28,7 +28,7 @@ export const VolumeAttributesClass = defineKind({
     if (Object.keys(parameters ?? {}).length === 0) yield required(at.parameters, 'must contain at least one key/value pair')
   },
 
-  deletion: { answers: 'object' },
+  deletion: { returns: 'object' },
 
   columns: {
     DriverName: ['string', o => o.driverName, 'The CSI driver of the class.'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView } from '../testing.ts'
+import { cells, check, checkView } from '../../../test/kits/kinds/kinds.ts'
 import { StorageVersionMigration } from './storageversionmigration.ts'
 
 const of = (group: string, resource: string) => ({ spec: { resource: { group, resource } } })

@@ -32,7 +32,7 @@ export const StorageVersionMigration = defineKind({
   spec: StorageVersionMigrationSpec,
   status: StorageVersionMigrationStatus,
   storedAs: { version: 'v1beta1' },
-  needsResourceVersion: true,
+  allowUnconditionalUpdate: false,
 
   *validate(
     {
@@ -46,7 +46,7 @@ export const StorageVersionMigration = defineKind({
     else yield* joined(at.resource, isDNS1035Label(resource))
     if (group) yield* joined(at.group, isDNS1123Subdomain(group))
   },
-  *transition({ spec }, old, { spec: at }) {
+  *validateUpdate({ spec }, old, { spec: at }) {
     // Clients are shown the spec under the name its field has inside a Kubernetes server.
     if (!deepEqual(spec, old.spec)) yield invalid(withValue(at, { Resource: spec.resource }), 'field is immutable')
   },
@@ -68,7 +68,7 @@ export const StorageVersionMigration = defineKind({
           yield invalid(all, 'Success condition cannot be set to false once it is true')
         if (holds(old, 'Failed') && !holds(status, 'Failed')) yield invalid(all, 'Failed condition cannot be set to false once it is true')
       },
-      *transition() {},
+      *validateUpdate() {},
     },
   },
 

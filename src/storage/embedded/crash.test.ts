@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { text } from '../conformance-kit.ts'
+import { text } from '../../../test/kits/storage/conformance-kit.ts'
+import type { Told } from '../../../test/kits/storage/crash-writer.ts'
 import { StoreUnavailable } from '../store.ts'
-import type { Told } from './crash-writer.ts'
 import { openEmbeddedStore } from './embedded.ts'
 
 const ROUNDS = 15
@@ -23,7 +23,7 @@ function startWriter(
   dir: string,
   round: number,
 ): { child: ChildProcess; told: Told[]; heard(count: number): Promise<void> } {
-  const script = new URL('./crash-writer.ts', import.meta.url)
+  const script = new URL('../../../test/kits/storage/crash-writer.ts', import.meta.url)
   const child = fork(script, [dir, `${round}`], { execArgv: ['--import', 'tsx'] })
   t.after(() => child.kill('SIGKILL'))
   const told: Told[] = []

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { open } from 'lmdb'
-import { bytes, collect, put, read, text } from '../conformance-kit.ts'
+import { bytes, collect, put, read, text } from '../../../test/kits/storage/conformance-kit.ts'
+import type { Report } from '../../../test/kits/storage/full-disk-writer.ts'
+import type { Refusals } from '../../../test/kits/storage/unprivileged-opener.ts'
 import { StoreUnavailable } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
-import type { Report } from './full-disk-writer.ts'
-import type { Refusals } from './unprivileged-opener.ts'
 
 function directory(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), 'keelson-faults-'))
@@ -285,9 +285,9 @@ function canLimitFiles(): boolean {
   }
 }
 
-/** A script of this folder in a process of its own, started by a shell that first does something else. */
+/** A script of the test kit in a process of its own, started by a shell that first does something else. */
 function spawnWriter(t: TestContext, script: string, args: string[], { before }: { before: string }): ChildProcess {
-  const path = fileURLToPath(new URL(script, import.meta.url))
+  const path = fileURLToPath(new URL(`../../../test/kits/storage/${script}`, import.meta.url))
   const child = spawn('sh', ['-c', `${before}; exec "$@"`, 'sh', process.execPath, '--import', 'tsx', path, ...args], {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })

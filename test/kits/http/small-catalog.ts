@@ -60,12 +60,12 @@ export const widget = defineKind({
   subresources: {
     status: {},
     scale: { replicas: () => 0, setReplicas: () => {}, observed: () => 0, selector: () => '' },
-    views: { finalize: { verbs: ['update'] } },
-    actions: {
+    updates: { finalize: { verbs: ['update'] } },
+    creates: {
       approval: {
         input: { group: 'policy.{group_domain}', version: 'v1', kind: 'Approval', type: Approval },
         verbs: ['create'],
-        answers: async (_, input) => ({ answer: input }),
+        review: async (_, input) => ({ object: input }),
       },
     },
     connect: { log: { kind: 'Widget', verbs: ['get'] }, proxy: { kind: 'WidgetProxyOptions', verbs: ['create', 'get', 'update'] } },

@@ -1,10 +1,10 @@
 /** Fields of pods that belong to features which may be off: they are dropped, unless the stored object has them already. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
-import { containersOf } from './containers.ts'
-import type { HTTPGetAction, Probe } from './probes.ts'
+import { containersOf } from './containers/containers.ts'
+import type { HTTPGetAction, Probe } from './containers/probes.ts'
 import type { PodSpec, PodTemplateSpec } from './spec.ts'
-import type { PodStatus } from './status.ts'
-import type { Volume } from './volumes.ts'
+import type { PodStatus } from './status/status.ts'
+import type { Volume } from './volumes/volumes.ts'
 
 type Gate = (name: string) => boolean
 type Holder = Record<string, unknown> | undefined

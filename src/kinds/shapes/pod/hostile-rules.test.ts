@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { container, formed, podSpec, specErrors } from '../../../../test/kits/kinds/pod-shapes.ts'
 import { type Ref, refTo } from '../../../schema/refs.ts'
 import type { AnyType, ScalarName } from '../../../schema/types.ts'
-import { POD_OPTIONS } from './options-rules.ts'
+import { POD_OPTIONS } from './options.ts'
 import { podOptionsFor } from './ratchet-rules.ts'
 import { PodTemplateSpec } from './spec.ts'
 import { validatePodTemplateSpec } from './spec-rules.ts'
-import { container, formed, podSpec, specErrors } from './testing.ts'
 
 /** Words that open the doors of many rules, and texts that ought to open none. */
 const WORDS = [

@@ -3,11 +3,11 @@
 import { isValidIPForLegacyField } from '../../../lib/ip.ts'
 import { isDNS1123SubdomainWithUnderscore } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../../schema/refs.ts'
-import { placedContainersOf } from './container-list-rules.ts'
-import { under } from './error-shape-rules.ts'
-import type { PodOptions } from './options-rules.ts'
+import { under } from '../error-values.ts'
+import { validateSubdomain } from '../text-rules.ts'
+import { placedContainersOf } from './containers/container-list-rules.ts'
+import type { PodOptions } from './options.ts'
 import type { HostAlias, PodDNSConfig, PodSpec } from './spec.ts'
-import { validateSubdomain } from './text-rules.ts'
 
 const MAX_NAMESERVERS = 3
 const MAX_SEARCHES = 32

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { POD_OPTIONS, type PodOptions } from './options-rules.ts'
+import { container, formed, podSpec, templateErrors } from '../../../../test/kits/kinds/pod-shapes.ts'
+import { POD_OPTIONS, type PodOptions } from './options.ts'
 import { gatedPodOptions, podOptionsFor } from './ratchet-rules.ts'
 import { PodTemplateSpec } from './spec.ts'
-import { container, formed, podSpec, templateErrors } from './testing.ts'
 
 const stored = (draft: object) => podOptionsFor(formed<PodTemplateSpec>(PodTemplateSpec, draft))
 const spread = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }

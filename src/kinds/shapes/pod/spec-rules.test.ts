@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { container, podSpec, type Rows, specErrors, templateErrors, texts } from '../../../../test/kits/kinds/pod-shapes.ts'
 import { refTo } from '../../../schema/refs.ts'
 import type { PodSpec } from './spec.ts'
 import { validatePodSpec } from './spec-rules.ts'
-import { container, podSpec, type Rows, specErrors, templateErrors, texts } from './testing.ts'
 
 const SUBDOMAIN =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"

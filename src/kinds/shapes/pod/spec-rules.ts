@@ -13,7 +13,8 @@ import {
   tooMany,
   withValue,
 } from '../../../schema/refs.ts'
-import { validateAffinity } from './affinity-rules.ts'
+import { nowhere, POD_RESOURCE_CLAIM_FORM, shownAs, under } from '../error-values.ts'
+import { validateChoice, validateLabelText, validateObjectName, validateQualifiedName } from '../text-rules.ts'
 import {
   annotationOf,
   MIRROR_ANNOTATION,
@@ -21,9 +22,8 @@ import {
   validatePodAnnotations,
   validateSeccompAgreement,
 } from './annotation-rules.ts'
-import { placedContainersOf } from './container-list-rules.ts'
-import { validateContainers, validateEphemeralContainers, validateInitContainers } from './container-rules.ts'
-import { nowhere, POD_RESOURCE_CLAIM_FORM, shownAs, under } from './error-shape-rules.ts'
+import { placedContainersOf } from './containers/container-list-rules.ts'
+import { validateContainers, validateEphemeralContainers, validateInitContainers } from './containers/container-rules.ts'
 import {
   validateDNSConfig,
   validateHostAliases,
@@ -31,18 +31,18 @@ import {
   validateHostnameOverride,
   validateHostUsers,
 } from './network-rules.ts'
-import { POD_OPTIONS, type PodOptions } from './options-rules.ts'
-import { validatePodResources } from './pod-resource-rules.ts'
-import { validateContainerResources } from './resource-rules.ts'
-import type { ResourceRequirements } from './resources.ts'
-import { validatePodSecurityContext } from './security-rules.ts'
+import { POD_OPTIONS, type PodOptions } from './options.ts'
+import { validatePodResources } from './resources/pod-resource-rules.ts'
+import { validateContainerResources } from './resources/resource-rules.ts'
+import type { ResourceRequirements } from './resources/resources.ts'
+import { validateAffinity } from './scheduling/affinity-rules.ts'
+import { validateTolerations } from './scheduling/toleration-rules.ts'
+import { validateTopologySpread } from './scheduling/topology-spread-rules.ts'
+import { validatePodSecurityContext } from './security/security-rules.ts'
+import { validateHostProcesses, validateOS } from './security/windows-rules.ts'
 import type { EvictionResponder, PodResourceClaim, PodSpec, PodTemplateSpec } from './spec.ts'
-import { validateChoice, validateLabelText, validateObjectName, validateQualifiedName } from './text-rules.ts'
-import { validateTolerations } from './toleration-rules.ts'
-import { validateTopologySpread } from './topology-spread-rules.ts'
-import { validateVolumes } from './volume-rules.ts'
-import type { Volume } from './volumes.ts'
-import { validateHostProcesses, validateOS } from './windows-rules.ts'
+import { validateVolumes } from './volumes/volume-rules.ts'
+import type { Volume } from './volumes/volumes.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_RESPONDERS = 10

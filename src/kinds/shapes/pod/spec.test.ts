@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { conform } from '../../../schema/conform.ts'
 import { fillDefaults } from '../../../schema/defaults.ts'
 import type { AnyType } from '../../../schema/types.ts'
-import { ContainerStatus } from './container-status.ts'
 import { PodSpec, PodTemplateSpec } from './spec.ts'
-import { PodStatus } from './status.ts'
-import { Volume } from './volumes.ts'
+import { ContainerStatus } from './status/container-status.ts'
+import { PodStatus } from './status/status.ts'
+import { Volume } from './volumes/volumes.ts'
 
 function filled(type: AnyType, sent: object): any {
   const { value, problems } = conform(type, sent as never)

@@ -1,12 +1,12 @@
 /** What a pod is to be: its containers, volumes, place and identity. */
 import { ObjectMeta } from '../../../schema/object-meta.ts'
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
-import { Affinity, Toleration, TopologySpreadConstraint } from './affinity.ts'
-import { Container, EphemeralContainer } from './container.ts'
-import { LocalObjectReference } from './references.ts'
-import { ResourceRequirements, roundAmounts } from './resources.ts'
-import { PodSecurityContext } from './security.ts'
-import { Volume } from './volumes.ts'
+import { LocalObjectReference } from '../references.ts'
+import { Container, EphemeralContainer } from './containers/container.ts'
+import { ResourceRequirements, roundAmounts } from './resources/resources.ts'
+import { Affinity, Toleration, TopologySpreadConstraint } from './scheduling/affinity.ts'
+import { PodSecurityContext } from './security/security.ts'
+import { Volume } from './volumes/volumes.ts'
 
 export const HostAlias = message('HostAlias', {
   ip: [1, string.always(), 'The address.'],

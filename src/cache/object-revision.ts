@@ -1,0 +1,140 @@
+/** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
+import { bufferOf, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
+import type { Revived } from '../schema/custom-schema.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { Entry, Revision } from '../storage/store.ts'
+
+type Texts = Readonly<Record<string, string>>
+type Identity = { readonly key: string; readonly namespace: string; readonly name: string }
+type Content = {
+  readonly json: Buffer | undefined
+  readonly uid: string
+  readonly labels: Texts
+  readonly fields: Texts
+  readonly revisionOffset: number
+  readonly stale?: boolean
+  readonly fault?: string
+}
+
+/** A class rather than a plain object: lists read one field of thousands of these, and all must have the same shape. */
+export class ObjectRevision {
+  readonly key: string
+  readonly namespace: string
+  readonly name: string
+  readonly revision: Revision
+  readonly uid: string
+  readonly labels: Texts
+  /** The kind's selectable fields. */
+  readonly fields: Texts
+  /** Set when the stored record cannot be trusted; `json` is then empty. */
+  readonly fault: string | undefined
+  readonly deleted: boolean
+  /** The stored record was written for an older schema and differs from this; the next write replaces it. */
+  readonly stale: boolean
+  /** What the object was before, while that is inside the history window. */
+  previous: ObjectRevision | undefined
+  /** Where the digits of the resourceVersion begin in `json`. */
+  readonly revisionOffset: number
+  #json: Buffer | undefined
+
+  constructor({ key, namespace, name }: Identity, revision: Revision, content: Content, last?: ObjectRevision) {
+    this.key = key
+    this.namespace = namespace
+    this.name = name
+    this.revision = revision
+    this.uid = content.uid
+    this.labels = content.labels
+    this.fields = content.fields
+    this.fault = content.fault
+    this.deleted = last !== undefined
+    this.stale = content.stale === true
+    this.previous = last
+    this.revisionOffset = content.revisionOffset
+    this.#json = content.json
+  }
+
+  /** The whole object as JSON, its resourceVersion inside. Of a deletion: the last state, with the revision of the deletion. */
+  get json(): Buffer {
+    // Most deletions are never looked at, so their bytes are made when first asked for.
+    this.#json ??= replaceRevision(this.previous!.json, this.revisionOffset, { from: this.previous!.revision, to: this.revision })
+    return this.#json
+  }
+}
+
+const NONE: Texts = Object.freeze({})
+const NOTHING = Buffer.alloc(0)
+
+/** The object revision of a stored entry; `object` is its decoded value when the writer has it, which saves decoding. */
+export function objectRevisionOf(resource: Resource, entry: Entry, object: AnyObject | undefined): ObjectRevision {
+  const identity = identityOf(resource, entry.key)
+  const broken = (fault: string) =>
+    new ObjectRevision(identity, entry.modified, { json: NOTHING, uid: '', labels: NONE, fields: NONE, revisionOffset: 0, fault })
+  if (entry.fault !== undefined) return broken(entry.fault)
+  if (resource.def.custom) return customRevision(resource, entry, { identity, object, broken })
+  const value = bufferOf(entry.value)
+  const offset = revisionOffset(value)
+  if (offset < 0) return broken('the record has no place for a resourceVersion')
+  let decoded: AnyObject
+  try {
+    decoded = object ?? JSON.parse(value.toString())
+  } catch (error) {
+    return broken((error as Error).message)
+  }
+  return new ObjectRevision(identity, entry.modified, {
+    json: withRevision(value, entry.modified, offset),
+    uid: decoded.metadata.uid ?? '',
+    labels: decoded.metadata.labels ?? NONE,
+    fields: selectableFields(resource, decoded),
+    revisionOffset: offset,
+  })
+}
+
+type Making = { readonly identity: Identity; readonly object: AnyObject | undefined; readonly broken: (fault: string) => ObjectRevision }
+
+/** An object of a custom kind, whose schema may have changed since it was written. */
+function customRevision(resource: Resource, entry: Entry, { identity, object, broken }: Making): ObjectRevision {
+  let revived: Revived
+  try {
+    revived = resource.def.custom!.revive(entry.value, object)
+  } catch (error) {
+    return broken((error as Error).message)
+  }
+  const value = bufferOf(revived.value)
+  const offset = revisionOffset(value)
+  if (offset < 0) return broken('the record has no place for a resourceVersion')
+  const { metadata } = revived.object
+  return new ObjectRevision(identity, entry.modified, {
+    json: withRevision(value, entry.modified, offset),
+    uid: metadata.uid ?? '',
+    labels: metadata.labels ?? NONE,
+    fields: selectableFields(resource, revived.object),
+    revisionOffset: offset,
+    stale: revived.value !== entry.value,
+  })
+}
+
+/** The deletion of an object: its last state, with the revision of the deletion. */
+export function tombstoneOf(last: ObjectRevision, revision: Revision): ObjectRevision {
+  const { uid, labels, fields, revisionOffset, fault } = last
+  return new ObjectRevision(
+    last,
+    revision,
+    { json: fault === undefined ? undefined : NOTHING, uid, labels, fields, revisionOffset, ...(fault !== undefined && { fault }) },
+    last,
+  )
+}
+
+function selectableFields(resource: Resource, object: AnyObject): Texts {
+  const { selectable } = resource.def
+  if (!selectable) return NONE
+  const fields: Record<string, string> = {}
+  for (const name of Object.keys(selectable)) fields[name] = String(selectable[name]!(object) ?? '')
+  return fields
+}
+
+function identityOf(resource: Resource, key: string): Identity {
+  const rest = key.slice(resource.prefix.length)
+  const slash = resource.namespaced ? rest.indexOf('/') : -1
+  return slash < 0 ? { key, namespace: '', name: rest } : { key, namespace: rest.slice(0, slash), name: rest.slice(slash + 1) }
+}

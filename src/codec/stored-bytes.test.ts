@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { AnyObject } from '../schema/object-meta.ts'
+import {
+  encodeObject,
+  encodeStored,
+  encodeWrite,
+  parseObject,
+  replaceRevision,
+  revisionOffset,
+  withoutRevision,
+  withRevision,
+} from './stored-bytes.ts'
+
+const object = (more: object = {}, metadata: object = {}): AnyObject =>
+  ({ ...more, apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels: { a: 'b' }, uid: '1', name: 'a', ...metadata } }) as AnyObject
+const RESERVED = '"resourceVersion":""'
+
+test('stored bytes begin with kind, apiVersion and the identity, and have an empty resourceVersion', () => {
+  const stored = encodeStored(object({ data: { k: 'v' } }, { resourceVersion: '7' }))
+  assert.equal(
+    stored.toString(),
+    '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"1","resourceVersion":"","labels":{"a":"b"}},"data":{"k":"v"}}',
+  )
+})
+
+test('a revision is put in, replaced and left out, whatever texts the object holds', () => {
+  const texts = fc.oneof(fc.string(), fc.constant(RESERVED), fc.constant('resourceVersion'))
+  const metadata = fc.record({ name: texts, generateName: texts, namespace: texts, uid: texts, labels: fc.dictionary(texts, texts) })
+  fc.assert(
+    fc.property(metadata, fc.dictionary(texts, texts), fc.nat(), fc.nat(), (meta, data, first, second) => {
+      const given = object({ data }, meta)
+      const stored = encodeStored(given)
+      const sent = withRevision(stored, first)
+      assert.deepEqual(parseObject(sent), parseObject(encodeObject(given, String(first))))
+      const replaced = replaceRevision(sent, revisionOffset(stored), { from: first, to: second })
+      assert.deepEqual(replaced, withRevision(stored, second))
+      assert.deepEqual(withoutRevision(stored), encodeObject(given, undefined))
+    }),
+  )
+})
+
+test('bytes without an empty resourceVersion have no offset', () => {
+  assert.equal(revisionOffset(Buffer.from('{"metadata":{"name":"a"}}')), -1)
+})
+
+test('a write past the limit of one object is refused', () => {
+  assert.throws(() => encodeWrite(object({ data: { k: 'x'.repeat(9 << 20) } })), { code: 413 })
+})

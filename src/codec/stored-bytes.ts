@@ -1,0 +1,84 @@
+/**
+ * The bytes of an object: JSON, made once per write, and then stored, cached, sent and watched as they are.
+ *
+ * A write learns its revision only when it is done, so the bytes that are stored have an empty resourceVersion, and the revision
+ * is put in afterwards. A config map, written as revision 42 and deleted as revision 57:
+ *
+ *     encodeStored(object)            {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"1f…","resourceVersion":"","labels":…},"data":…}
+ *     revisionOffset(stored)                                                                           here ──┘
+ *     withRevision(stored, 42)        {"kind":"ConfigMap",…,"resourceVersion":"42","labels":…           the cache, and every answer
+ *     replaceRevision(sent, …)        {"kind":"ConfigMap",…,"resourceVersion":"57","labels":…           the event of the deletion
+ *     withoutRevision(stored)         {"kind":"ConfigMap",…,"uid":"1f…","labels":…                      a create as a dry run
+ *
+ * Kind, apiVersion and metadata come first, and in metadata only texts precede the resourceVersion. So the first
+ * `"resourceVersion":""` in the bytes is always that of the object: inside a text its quotes would be escaped.
+ */
+import { LIMITS } from '../lib/limits.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { tooLarge } from '../schema/status-error.ts'
+import { parseJson, stringifyJson } from './json.ts'
+
+const EMPTY_REVISION = Buffer.from('"resourceVersion":""')
+const DIGITS = EMPTY_REVISION.length - 1
+const COMMA = 0x2c
+
+/** The bytes to store: the resourceVersion is empty, whatever the object says. */
+export const encodeStored = (object: AnyObject): Buffer => encodeObject(object, '')
+
+/** The bytes to store for a client's write. Throws a StatusError when they are too many. */
+export function encodeWrite(object: AnyObject): Buffer {
+  const bytes = encodeStored(object)
+  if (bytes.byteLength > LIMITS.storedObjectBytes) throw tooLarge(`Request entity is too large: limit is ${LIMITS.storedObjectBytes}`)
+  return bytes
+}
+
+/** The bytes of an object that is sent and not stored, in the same order of fields; with the resourceVersion it has, if any. */
+export function encodeObject(
+  { kind, apiVersion, metadata, ...rest }: AnyObject,
+  resourceVersion: string | undefined = metadata.resourceVersion,
+): Buffer {
+  const { name, generateName, namespace, selfLink: _, uid, resourceVersion: __, ...others } = metadata
+  // Undefined fields are not written.
+  const ordered = { name, generateName: generateName || undefined, namespace: namespace || undefined, uid, resourceVersion, ...others }
+  return Buffer.from(stringifyJson({ kind, apiVersion, metadata: ordered, ...rest } as never))
+}
+
+/** The object that bytes hold. Big integers are exact. */
+export const parseObject = (bytes: Uint8Array): AnyObject => parseJson(bytes).value as unknown as AnyObject
+
+/** Where the digits of the revision belong; -1 when the bytes have no empty resourceVersion. */
+export function revisionOffset(stored: Buffer): number {
+  const start = stored.indexOf(EMPTY_REVISION)
+  return start < 0 ? -1 : start + DIGITS
+}
+
+/** The bytes of a stored object with its revision. */
+export function withRevision(stored: Uint8Array, revision: number, offset?: number): Buffer {
+  const bytes = bufferOf(stored)
+  return splice(bytes, offset ?? revisionOffset(bytes), { removed: 0, revision })
+}
+
+/** Bytes that have a revision at this offset, with another one. */
+export const replaceRevision = (bytes: Buffer, offset: number, { from, to }: { readonly from: number; readonly to: number }): Buffer =>
+  splice(bytes, offset, { removed: String(from).length, revision: to })
+
+/** The bytes of a stored object without a resourceVersion, as a dry run answers a create. */
+export function withoutRevision(stored: Uint8Array): Buffer {
+  const bytes = bufferOf(stored)
+  const start = bytes.indexOf(EMPTY_REVISION)
+  const end = start + EMPTY_REVISION.length
+  return Buffer.concat([bytes.subarray(0, start), bytes.subarray(bytes[end] === COMMA ? end + 1 : end)])
+}
+
+/** The same bytes as a Buffer, not copied. */
+export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+function splice(bytes: Buffer, offset: number, { removed, revision }: { removed: number; revision: number }): Buffer {
+  const digits = String(revision)
+  // Not from the shared pool: cached bytes live long, and a pooled slice would keep its whole 8 KiB alive.
+  const out = Buffer.allocUnsafeSlow(bytes.length - removed + digits.length)
+  bytes.copy(out, 0, 0, offset)
+  out.write(digits, offset, 'latin1')
+  bytes.copy(out, offset + digits.length, offset + removed)
+  return out
+}

@@ -1,0 +1,50 @@
+/**
+ * Some errors show a value as Kubernetes holds it inside: fields under their Go names, everything absent written out.
+ * The metadata of an object is shown as usual there, as are conditions.
+ */
+import { type Json, setOwn } from '../../lib/json-value.ts'
+import type { AnyType } from '../../schema/types.ts'
+
+const GO_NAMES: Readonly<Record<string, string>> = { apiGroups: 'APIGroups', apiVersion: 'APIVersion', cel: 'CEL' }
+const SHOWN_AS_USUAL = new Set(['Condition', 'LabelSelector', 'ObjectMeta'])
+
+/** The value of a type as Kubernetes holds it. */
+export function internalForm(type: AnyType, value: any): Json {
+  const { shape, flags } = type
+  if (value === undefined || value === null) {
+    if (shape.kind === 'message' && flags.orEmpty) return internalForm(type, {})
+    return shape.kind !== 'scalar' || flags.optional ? null : zeroOf(shape.name)
+  }
+  if (shape.kind === 'list') return value.map((item: any) => internalForm(shape.item, item))
+  if (shape.kind === 'map') {
+    const out: { [key: string]: Json } = {}
+    for (const [key, item] of Object.entries(value)) setOwn(out, key, internalForm(shape.value, item))
+    return out
+  }
+  if (shape.kind === 'scalar' || shape.kind === 'either' || SHOWN_AS_USUAL.has(shape.name)) return value
+  return Object.assign({}, ...Object.entries(shape.fields).map(([name, [, field]]) => fieldForm(name, field, value[name])))
+}
+
+function fieldForm(name: string, type: AnyType, value: any): { [name: string]: Json } {
+  const form = internalForm(type, value)
+  // Metadata of templates is embedded: its fields stand among those of the template.
+  if (type.shape.kind === 'message' && type.shape.name === 'ObjectMeta') return form as { [name: string]: Json }
+  return { [GO_NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1)]: form }
+}
+
+function zeroOf(name: string): Json {
+  switch (name) {
+    case 'bool':
+      return false
+    case 'int32':
+    case 'int64':
+      return 0
+    case 'quantity':
+      return '0'
+    case 'raw':
+    case 'time':
+      return null
+    default:
+      return ''
+  }
+}

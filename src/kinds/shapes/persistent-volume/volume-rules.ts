@@ -1,0 +1,171 @@
+/** Rules on persistent volumes, as objects of their own and inside attachments. */
+import { integerValue, parseQuantity } from '../../../lib/quantity.ts'
+import { entry, type FieldError, forbidden, invalid, type Ref, refTo, required, unsupported, withValue } from '../../../schema/refs.ts'
+import { describeChange, meansTheSame } from '../compare.ts'
+import { NODE_SELECTOR_TERM_FORM, shownAs, under } from '../error-values.ts'
+import { validatePositiveQuantity } from '../pod/resources/resource-rules.ts'
+import type { NodeSelectorRequirement } from '../pod/scheduling/affinity.ts'
+import { validateNodeSelector } from '../pod/scheduling/node-selector-rules.ts'
+import { validateObjectName } from '../text-rules.ts'
+import { VOLUME_MODES, validateAccessModes } from './claim-rules.ts'
+import { validateVolumeSource } from './source-rules.ts'
+import { PersistentVolumeSource, type PersistentVolumeSpec, VolumeNodeAffinity, volumeSourceNames } from './volume.ts'
+
+const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain']
+const INLINE = 'in the context of inline volumes'
+
+export type VolumeOptions = {
+  /** The name of the volume. */
+  readonly name?: string
+  /** Values of node labels that are no label values pass. */
+  readonly allowInvalidNodeValues?: boolean
+}
+
+/** A volume that is an object of its own. */
+export function* validatePersistentVolumeSpec(
+  spec: PersistentVolumeSpec,
+  at: Ref<PersistentVolumeSpec>,
+  { name = '', allowInvalidNodeValues = false }: VolumeOptions = {},
+): Iterable<FieldError> {
+  const { persistentVolumeReclaimPolicy: policy, nodeAffinity, storageClassName, volumeMode } = spec
+  yield* validateModes(spec, at)
+  yield* validateCapacity(spec.capacity ?? {}, at.capacity)
+  if (policy && !RECLAIM_POLICIES.includes(policy)) yield unsupported(at.persistentVolumeReclaimPolicy, ...RECLAIM_POLICIES)
+  if (nodeAffinity) yield* validateNodeAffinity(nodeAffinity, at.nodeAffinity, allowInvalidNodeValues)
+  yield* validateVolumeSource(spec, at, name)
+  if (spec.hostPath && isRoot(spec.hostPath.path) && policy === 'Recycle')
+    yield forbidden(at.persistentVolumeReclaimPolicy, "may not be 'recycle' for a hostPath mount of '/'")
+  if (storageClassName) yield* validateObjectName(storageClassName, at.storageClassName)
+  if (volumeMode !== undefined && !(VOLUME_MODES as readonly string[]).includes(volumeMode))
+    yield unsupported(at.volumeMode, ...VOLUME_MODES)
+  yield* validateAttributesClass(spec, at)
+}
+
+/** A volume that stands in an attachment: storage of CSI, and nothing that only objects of their own have. */
+export function* validateInlineVolumeSpec(spec: PersistentVolumeSpec, at: Ref<PersistentVolumeSpec>): Iterable<FieldError> {
+  const { nodeAffinity, ...rest } = spec
+  const { claimRef, capacity, csi, persistentVolumeReclaimPolicy: policy, storageClassName, volumeMode } = rest
+  if (claimRef) yield forbidden(at.claimRef, `may not be specified ${INLINE}`)
+  if (Object.keys(capacity ?? {}).length > 0) yield forbidden(at.capacity, `may not be specified ${INLINE}`)
+  if (!csi) yield required(at.csi, `has to be specified ${INLINE}`)
+  yield* validateModes(spec, at)
+  if (policy && policy !== 'Retain') yield forbidden(at.persistentVolumeReclaimPolicy, `may only be Retain ${INLINE}`)
+  if (nodeAffinity) yield forbidden(at.nodeAffinity, `may not be specified ${INLINE}`)
+  // Affinity is refused above, so that storage of one node never has what it needs.
+  yield* validateVolumeSource(rest, at, '')
+  if (spec.hostPath && isRoot(spec.hostPath.path) && policy === 'Recycle')
+    yield forbidden(at.persistentVolumeReclaimPolicy, "may not be 'recycle' for a hostPath mount of '/'")
+  if (storageClassName) yield forbidden(at.storageClassName, `may not be specified ${INLINE}`)
+  if (volumeMode !== undefined && volumeMode !== 'Filesystem')
+    yield forbidden(at.volumeMode, `may not specify volumeMode other than Filesystem ${INLINE}`)
+}
+
+function* validateModes({ accessModes }: PersistentVolumeSpec, at: Ref<PersistentVolumeSpec>): Iterable<FieldError> {
+  if (!accessModes?.length) yield required(at.accessModes)
+  yield* validateAccessModes(accessModes ?? [], at.accessModes)
+}
+
+function* validateCapacity(capacity: Record<string, string>, at: Ref<Record<string, string>>): Iterable<FieldError> {
+  const names = Object.keys(capacity)
+  if (names.length === 0) yield required(at)
+  if (!Object.hasOwn(capacity, 'storage') || names.length > 1)
+    yield unsupported(withValue(at, names.length === 0 ? null : capacity), 'storage')
+  for (const [name, amount] of Object.entries(capacity)) {
+    const place = entry(at, name)
+    yield* validateBasicAmount(amount, place)
+    yield* validatePositiveQuantity(amount, place)
+  }
+}
+
+/** An amount that is not negative, shown as the whole number it stands for. */
+export function* validateBasicAmount(amount: string, at: Ref<any>): Iterable<FieldError> {
+  const value = integerValue(parseQuantity(amount))
+  if (value < 0n) yield invalid(withValue(at, value), 'must be a valid resource quantity')
+}
+
+function* validateNodeAffinity(
+  { required: selector }: VolumeNodeAffinity,
+  at: Ref<VolumeNodeAffinity>,
+  allowInvalidValues: boolean,
+): Iterable<FieldError> {
+  if (!selector) yield required(at.required, 'must specify required node constraints')
+  else yield* validateNodeSelector(selector, at.required, { allowInvalidValues })
+}
+
+function* validateAttributesClass(spec: PersistentVolumeSpec, at: Ref<PersistentVolumeSpec>): Iterable<FieldError> {
+  const { volumeAttributesClassName: name, csi } = spec
+  if (name === undefined) return
+  if (name === '') yield required(at.volumeAttributesClassName, 'an empty string is disallowed')
+  else yield* validateObjectName(name, at.volumeAttributesClassName)
+  if (!csi) yield required(at.csi, 'has to be specified when using volumeAttributesClassName')
+}
+
+/** Whether a path, however written, is the root directory. */
+function isRoot(path: string): boolean {
+  let depth = 0
+  if (!path.startsWith('/')) return false
+  for (const step of path.split('/'))
+    if (step === '..') depth = Math.max(0, depth - 1)
+    else if (step !== '' && step !== '.') depth++
+  return depth === 0
+}
+
+/** What may change of a volume: neither where it is, nor from where it is reached. */
+export function* validatePersistentVolumeChange(
+  spec: PersistentVolumeSpec,
+  old: PersistentVolumeSpec,
+  at: Ref<PersistentVolumeSpec>,
+  { mutableNodeAffinity = false }: { readonly mutableNodeAffinity?: boolean } = {},
+): Iterable<FieldError> {
+  const [source, before] = [sourceOf(spec), sourceOf(old)]
+  // The secret for growing the volume may be given later.
+  if (source.csi && before.csi && !before.csi.controllerExpandSecretRef) {
+    const { controllerExpandSecretRef: _, ...csi } = source.csi
+    source.csi = csi
+  }
+  if (!meansTheSame(PersistentVolumeSource, source, before))
+    yield forbidden(
+      under(at, 'persistentvolumesource'),
+      `spec.persistentvolumesource is immutable after creation\n${describeChange(before, source)}`,
+    )
+  if (spec.volumeMode !== old.volumeMode) yield invalid(refTo(spec.volumeMode ?? null, 'volumeMode'), 'field is immutable')
+  if (!mutableNodeAffinity && old.nodeAffinity && !isSameAffinity(spec.nodeAffinity, old.nodeAffinity))
+    yield invalid(refTo(shownAffinity(spec.nodeAffinity), 'nodeAffinity'), `field is immutable, except for updating from beta label to GA`)
+  if (old.volumeAttributesClassName !== undefined && spec.volumeAttributesClassName === undefined)
+    yield forbidden(at.volumeAttributesClassName, 'update from non-nil value to nil is forbidden')
+}
+
+const sourceOf = (spec: PersistentVolumeSpec): PersistentVolumeSource =>
+  Object.fromEntries(volumeSourceNames.flatMap(name => (spec[name] ? [[name, spec[name]]] : [])))
+
+/** What node labels are called since they left beta. */
+const RENAMED: ReadonlyMap<string, string> = new Map([
+  ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
+  ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
+  ['beta.kubernetes.io/os', 'kubernetes.io/os'],
+  ['beta.kubernetes.io/arch', 'kubernetes.io/arch'],
+  ['beta.kubernetes.io/instance-type', 'node.kubernetes.io/instance-type'],
+])
+
+/** Whether two affinities mean the same, also when labels of the old one are now called by their new names. */
+function isSameAffinity(now: VolumeNodeAffinity | undefined, old: VolumeNodeAffinity): boolean {
+  const terms = now?.required?.nodeSelectorTerms ?? []
+  const renamed = (list: NodeSelectorRequirement[] | undefined, others: NodeSelectorRequirement[] | undefined) =>
+    list?.map((requirement, i) => {
+      const key = others?.[i]?.key
+      return key !== undefined && RENAMED.get(requirement.key) === key ? { ...requirement, key } : requirement
+    })
+  const nodeSelectorTerms = (old.required?.nodeSelectorTerms ?? []).map((term, i) => ({
+    ...term,
+    ...(term.matchExpressions && { matchExpressions: renamed(term.matchExpressions, terms[i]?.matchExpressions)! }),
+    ...(term.matchFields && { matchFields: renamed(term.matchFields, terms[i]?.matchFields)! }),
+  }))
+  return meansTheSame(VolumeNodeAffinity, now, old.required ? { required: { nodeSelectorTerms } } : old)
+}
+
+/** An affinity the way errors print it. */
+function shownAffinity(affinity: VolumeNodeAffinity | undefined): unknown {
+  if (!affinity) return null
+  const { required: selector } = affinity
+  return { Required: selector ? { NodeSelectorTerms: shownAs(NODE_SELECTOR_TERM_FORM, selector.nodeSelectorTerms) } : null }
+}

@@ -1,0 +1,44 @@
+/** Rules on ports of containers. */
+import { isValidPortName, isValidPortNum } from '../../../../lib/names.ts'
+import { duplicate, type FieldError, invalidEach, type Ref, required, withValue } from '../../../../schema/refs.ts'
+import { validateChoice } from '../../text-rules.ts'
+import type { Container, ContainerPort } from './container.ts'
+
+/** Ports are in range, and no name is used twice. */
+export function* validateContainerPorts(
+  ports: readonly ContainerPort[] | null | undefined,
+  at: Ref<ContainerPort[]>,
+): Iterable<FieldError> {
+  const names = new Set<string>()
+  for (const [i, { name, containerPort, hostPort, protocol }] of (ports ?? []).entries()) {
+    const place = at[i]!
+    if (name) {
+      const faults = isValidPortName(name)
+      if (faults.length > 0) yield* invalidEach(place.name, faults)
+      else if (names.has(name)) yield duplicate(place.name)
+      else names.add(name)
+    }
+    if (!containerPort) yield required(place.containerPort)
+    else yield* invalidEach(place.containerPort, isValidPortNum(containerPort))
+    if (hostPort) yield* invalidEach(place.hostPort, isValidPortNum(hostPort))
+    yield* validateChoice(protocol, place.protocol, 'SCTP', 'TCP', 'UDP')
+  }
+}
+
+/** No two containers of the list take the same port of the node. */
+export function* validateHostPortConflicts(containers: readonly Container[], at: Ref<Container[]>): Iterable<FieldError> {
+  const taken = new Set<string>()
+  for (const [c, { ports }] of containers.entries())
+    for (const [p, { hostPort, hostIP = '', protocol = '' }] of (ports ?? []).entries()) {
+      if (!hostPort) continue
+      const port = `${protocol}/${hostIP}/${hostPort}`
+      if (taken.has(port)) yield duplicate(withValue(at[c]!.ports[p]!.hostPort, port))
+      else taken.add(port)
+    }
+}
+
+/** A port by number or by the name a container gives it. */
+export function* validatePortNumOrName(port: number | string | undefined, at: Ref<any>): Iterable<FieldError> {
+  if (typeof port === 'string') yield* invalidEach(at, isValidPortName(port))
+  else yield* invalidEach(withValue(at, port ?? 0), isValidPortNum(port ?? 0))
+}

@@ -1,0 +1,88 @@
+/** What the containers of a pod ask for together, and what the pod as a whole asks for when it says only a part. */
+import { getOwn, setOwn } from '../../../../lib/json-value.ts'
+import { addQuantity, compareQuantity, parseQuantity, type Quantity } from '../../../../lib/quantity.ts'
+import type { Container } from '../containers/container.ts'
+import { isSidecar } from '../containers/containers.ts'
+import type { PodSpec } from '../spec.ts'
+import { isHugePageResource, isOvercommitAllowed, isPodLevelResource } from './resource-rules.ts'
+
+type Bound = 'requests' | 'limits'
+type Totals = Map<string, Quantity>
+
+/**
+ * The most that the containers ask for at one time: containers and sidecars run together, and each init container
+ * runs beside the sidecars that were started before it.
+ */
+export function containerTotals(spec: PodSpec, bound: Bound): Totals {
+  const running: Totals = new Map()
+  for (const container of spec.containers ?? []) add(running, amountsOf(container, bound))
+  const sidecars: Totals = new Map()
+  const starting: Totals = new Map()
+  for (const container of spec.initContainers ?? []) {
+    const own = amountsOf(container, bound)
+    if (isSidecar(container)) {
+      add(running, own)
+      add(sidecars, own)
+      raise(starting, sidecars)
+    } else {
+      const together = new Map(sidecars)
+      add(together, own)
+      raise(starting, together)
+    }
+  }
+  raise(running, starting)
+  return running
+}
+
+/**
+ * Completes the resources of a pod that names some: limits of huge pages and requests from its containers, requests from
+ * limits, and limits where every container has one.
+ */
+export function fillPodLevelResources(spec: PodSpec): void {
+  const { resources } = spec
+  if (!resources || (isEmpty(resources.requests) && isEmpty(resources.limits))) return
+  const requests = { ...resources.requests }
+  const limits = { ...resources.limits }
+  const limitTotals = containerTotals(spec, 'limits')
+
+  for (const [name, { text }] of limitTotals) if (isHugePageResource(name) && !Object.hasOwn(requests, name)) fill(limits, name, text)
+  for (const [name, { text }] of containerTotals(spec, 'requests'))
+    if (isPodLevelResource(name) && isOvercommitAllowed(name)) fill(requests, name, text)
+  for (const [name, amount] of Object.entries(limits)) if (isPodLevelResource(name)) fill(requests, name, amount)
+  for (const [name, amount] of Object.entries(requests)) {
+    const total = limitTotals.get(name)
+    if (!total || !isPodLevelResource(name) || !everyContainerLimits(spec, name)) continue
+    fill(limits, name, compareQuantity(parseQuantity(amount), total) > 0 ? amount : total.text)
+  }
+
+  if (!isEmpty(requests)) resources.requests = requests
+  if (!isEmpty(limits)) resources.limits = limits
+}
+
+const isEmpty = (list: object | undefined): boolean => list === undefined || Object.keys(list).length === 0
+
+function fill(list: Record<string, string>, name: string, amount: string): void {
+  if (!Object.hasOwn(list, name)) setOwn(list, name, amount)
+}
+
+const everyContainerLimits = (spec: PodSpec, name: string): boolean =>
+  [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])].every(
+    ({ resources }) => getOwn(resources?.limits ?? {}, name) !== undefined,
+  )
+
+const amountsOf = ({ resources }: Container, bound: Bound): [name: string, amount: Quantity][] =>
+  Object.entries(resources?.[bound] ?? {}).map(([name, amount]) => [name, parseQuantity(amount)])
+
+function add(totals: Totals, amounts: Iterable<[string, Quantity]>): void {
+  for (const [name, amount] of amounts) {
+    const total = totals.get(name)
+    totals.set(name, total ? addQuantity(total, amount) : amount)
+  }
+}
+
+function raise(totals: Totals, amounts: Totals): void {
+  for (const [name, amount] of amounts) {
+    const total = totals.get(name)
+    if (!total || compareQuantity(amount, total) > 0) totals.set(name, amount)
+  }
+}

@@ -1,0 +1,33 @@
+/** The quality of service of a pod, from what it asks for. */
+import { getOwn } from '../../../../lib/json-value.ts'
+import { compareQuantity, parseQuantity, quantitySign } from '../../../../lib/quantity.ts'
+import type { PodSpec } from '../spec.ts'
+import { isPodLevelResource } from './resource-rules.ts'
+import type { ResourceRequirements } from './resources.ts'
+
+export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort'
+
+/** Guaranteed when everything has equal requests and limits, BestEffort when nothing has any, Burstable otherwise. */
+export function qosClassOf(spec: PodSpec): QosClass {
+  if (namesPodLevelResources(spec.resources)) return classOf(spec.resources!)
+  const classes = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].map(({ resources }) => classOf(resources ?? {}))
+  return agreed(classes)
+}
+
+const namesPodLevelResources = (resources: ResourceRequirements | undefined): boolean =>
+  [...Object.keys(resources?.requests ?? {}), ...Object.keys(resources?.limits ?? {})].some(isPodLevelResource)
+
+const classOf = (resources: ResourceRequirements): QosClass => agreed(['cpu', 'memory'].map(name => classOfResource(resources, name)))
+
+function classOfResource({ requests = {}, limits = {} }: ResourceRequirements, name: string): QosClass {
+  const request = parseQuantity(getOwn(requests, name) ?? '0')
+  const limit = parseQuantity(getOwn(limits, name) ?? '0')
+  if (compareQuantity(request, limit) !== 0) return 'Burstable'
+  return quantitySign(request) === 0 ? 'BestEffort' : 'Guaranteed'
+}
+
+/** The class all have, or Burstable where they differ. */
+const agreed = (classes: readonly QosClass[]): QosClass => {
+  const [first = 'BestEffort', ...others] = classes
+  return others.every(other => other === first) ? first : 'Burstable'
+}

@@ -1,0 +1,77 @@
+/** Rules on which nodes are selected. */
+import { isValidLabelValue, nameIsDNSSubdomain } from '../../../../lib/names.ts'
+import { validateLabelKey } from '../../../../schema/meta-rules.ts'
+import { type FieldError, forbidden, invalid, invalidEach, type Ref, required } from '../../../../schema/refs.ts'
+import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from './affinity.ts'
+
+export type NodeSelectorOptions = {
+  /** Values that are no label values pass. */
+  readonly allowInvalidValues?: boolean
+}
+
+/** There is a term, and each is well formed. */
+export function* validateNodeSelector(
+  selector: NodeSelector,
+  at: Ref<NodeSelector>,
+  options: NodeSelectorOptions = {},
+): Iterable<FieldError> {
+  const terms = selector.nodeSelectorTerms ?? []
+  if (terms.length === 0) yield required(at.nodeSelectorTerms, 'must have at least one node selector term')
+  for (const [i, term] of terms.entries()) yield* validateNodeSelectorTerm(term, at.nodeSelectorTerms[i]!, options)
+}
+
+/** Requirements on labels and on fields of nodes. */
+export function* validateNodeSelectorTerm(
+  { matchExpressions, matchFields }: NodeSelectorTerm,
+  at: Ref<NodeSelectorTerm>,
+  options: NodeSelectorOptions = {},
+): Iterable<FieldError> {
+  for (const [i, requirement] of (matchExpressions ?? []).entries())
+    yield* validateNodeSelectorRequirement(requirement, at.matchExpressions[i]!, options)
+  for (const [i, requirement] of (matchFields ?? []).entries()) yield* validateFieldRequirement(requirement, at.matchFields[i]!)
+}
+
+/** A requirement on a label of nodes. */
+export function* validateNodeSelectorRequirement(
+  { key, operator, values }: NodeSelectorRequirement,
+  at: Ref<NodeSelectorRequirement>,
+  { allowInvalidValues = false }: NodeSelectorOptions = {},
+): Iterable<FieldError> {
+  const count = values?.length ?? 0
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      if (count === 0) yield required(at.values, "must be specified when `operator` is 'In' or 'NotIn'")
+      break
+    case 'Exists':
+    case 'DoesNotExist':
+      if (count > 0) yield forbidden(at.values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+      break
+    case 'Gt':
+    case 'Lt':
+      if (count !== 1) yield required(at.values, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+      break
+    default:
+      yield invalid(at.operator, 'not a valid selector operator')
+  }
+  yield* validateLabelKey(at.key, key)
+  if (!allowInvalidValues) for (const [i, value] of (values ?? []).entries()) yield* invalidEach(at.values[i]!, isValidLabelValue(value))
+}
+
+/** A requirement on a field of nodes, of which only the name can be asked for. */
+function* validateFieldRequirement(
+  { key, operator, values }: NodeSelectorRequirement,
+  at: Ref<NodeSelectorRequirement>,
+): Iterable<FieldError> {
+  if (operator !== 'In' && operator !== 'NotIn') yield invalid(at.operator, 'not a valid selector operator')
+  else if (values?.length !== 1)
+    yield required(at.values, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector")
+  if (key !== 'metadata.name') yield invalid(at.key, 'not a valid field selector key')
+  else for (const [i, value] of (values ?? []).entries()) yield* invalidEach(at.values[i]!, nameIsDNSSubdomain(value))
+}
+
+/** Whether some required value is no label value, as objects stored long ago may have. */
+export const hasInvalidNodeValues = (selector: NodeSelector | undefined): boolean =>
+  (selector?.nodeSelectorTerms ?? []).some(term =>
+    term.matchExpressions?.some(({ values }) => values?.some(value => isValidLabelValue(value).length > 0)),
+  )

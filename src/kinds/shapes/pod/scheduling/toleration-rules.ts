@@ -1,0 +1,68 @@
+/** Rules on which taints of nodes are tolerated. */
+import { isDecimalInteger, isValidLabelValue } from '../../../../lib/names.ts'
+import { validateLabelKey } from '../../../../schema/meta-rules.ts'
+import { type FieldError, invalid, invalidEach, type Ref, unsupported, withValue } from '../../../../schema/refs.ts'
+import type { Toleration } from './affinity.ts'
+
+/** In the order errors list them. */
+export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
+
+export type TolerationOptions = {
+  /** Taints may be compared as numbers. */
+  readonly numericTolerations: boolean
+}
+
+/** Each toleration says clearly what it tolerates. */
+export function* validateTolerations(
+  tolerations: readonly Toleration[] | null | undefined,
+  at: Ref<Toleration[]>,
+  options: TolerationOptions,
+): Iterable<FieldError> {
+  for (const [i, toleration] of (tolerations ?? []).entries()) {
+    const { key, operator, effect, tolerationSeconds } = toleration
+    const place = at[i]!
+    if (key) yield* validateLabelKey(place.key, key)
+    else if (operator !== 'Exists')
+      yield invalid(place.operator, 'operator must be Exists when `key` is empty, which means "match all values and all keys"')
+    if (tolerationSeconds !== undefined && tolerationSeconds !== null && effect !== 'NoExecute')
+      yield invalid(place.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+    yield* validateComparison(toleration, place, options)
+    if (effect && !(TAINT_EFFECTS as readonly string[]).includes(effect)) yield unsupported(place.effect, ...TAINT_EFFECTS)
+  }
+}
+
+function* validateComparison(
+  { operator = '', value = '' }: Toleration,
+  at: Ref<Toleration>,
+  { numericTolerations }: TolerationOptions,
+): Iterable<FieldError> {
+  switch (operator) {
+    case '':
+    case 'Equal': {
+      const faults = isValidLabelValue(value)
+      if (faults.length > 0) yield invalid(withValue(at.operator, value), faults.join(';'))
+      return
+    }
+    case 'Exists':
+      if (value) yield invalid(withValue(at.operator, value), "value must be empty when `operator` is 'Exists'")
+      return
+    case 'Lt':
+    case 'Gt': {
+      if (!numericTolerations) return yield unsupported(at.operator, 'Equal', 'Exists', 'Lt', 'Gt')
+      yield* invalidEach(withValue(at.value, value), isDecimalInteger(value))
+      const fault = int64Fault(value)
+      if (fault) yield invalid(withValue(at.value, value), `strconv.ParseInt: parsing ${JSON.stringify(value)}: ${fault}`)
+      return
+    }
+    default:
+      yield unsupported(at.operator, 'Equal', 'Exists')
+  }
+}
+
+/** Why a text is no 64-bit integer; what has too many digits needs no conversion. */
+function int64Fault(text: string): string | undefined {
+  if (!/^[+-]?[0-9]+$/.test(text)) return 'invalid syntax'
+  const digits = text.replace(/^[+-]?0*/, '') || '0'
+  const value = digits.length > 19 ? undefined : BigInt(`${text.startsWith('-') ? '-' : ''}${digits}`)
+  return value !== undefined && BigInt.asIntN(64, value) === value ? undefined : 'value out of range'
+}

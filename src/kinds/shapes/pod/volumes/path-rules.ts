@@ -1,0 +1,26 @@
+/** Rules on the paths of files in volumes and containers. */
+import { type FieldError, invalid, type Ref, withValue } from '../../../../schema/refs.ts'
+
+/** No element of the path steps back. */
+export function* validateNoBacksteps(path: string, at: Ref<any>): Iterable<FieldError> {
+  if (hasBacksteps(path)) yield invalid(withValue(at, path), "must not contain '..'")
+}
+
+/** The path is relative and stays below where it starts. */
+export function* validateLocalDescendingPath(path: string, at: Ref<any>): Iterable<FieldError> {
+  if (isAbsolutePath(path)) yield invalid(withValue(at, path), 'must be a relative path')
+  yield* validateNoBacksteps(path, at)
+}
+
+/** The path is relative, descends, and does not begin with two dots, which atomic updates of volumes use for themselves. */
+export function* validateLocalNonReservedPath(path: string, at: Ref<any>): Iterable<FieldError> {
+  yield* validateLocalDescendingPath(path, at)
+  if (path.startsWith('..') && !path.startsWith('../')) yield invalid(withValue(at, path), "must not start with '..'")
+}
+
+export const hasBacksteps = (path: string): boolean => path.split('/').includes('..')
+export const isAbsolutePath = (path: string): boolean => path.startsWith('/')
+
+/** The permissions a file may be given. */
+export const FILE_MODE_MESSAGE = 'must be a number between 0 and 0777 (octal), both inclusive'
+export const isFileMode = (mode: number): boolean => mode >= 0 && mode <= 0o777

@@ -1,0 +1,46 @@
+/** The text rules that fields of pods share, as rules over a place. */
+import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidUserID, nameIsDNSSubdomain } from '../../lib/names.ts'
+import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+
+/** A DNS label. */
+export const validateLabelText = (value: string, at: Ref<any>): Iterable<FieldError> =>
+  invalidEach(withValue(at, value), isDNS1123Label(value))
+
+/** A DNS name. */
+export const validateSubdomain = (value: string, at: Ref<any>): Iterable<FieldError> =>
+  invalidEach(withValue(at, value), isDNS1123Subdomain(value))
+
+/** A label key. */
+export const validateQualifiedName = (value: string, at: Ref<any>): Iterable<FieldError> =>
+  invalidEach(withValue(at, value), isQualifiedName(value))
+
+/** The name of an object of a kind whose names are DNS names. */
+export const validateObjectName = (name: string, at: Ref<any>): Iterable<FieldError> =>
+  invalidEach(withValue(at, name), nameIsDNSSubdomain(name))
+
+/** A DNS label that must be there. */
+export function* validateRequiredLabelText(value: string | undefined, at: Ref<any>): Iterable<FieldError> {
+  if (!value) yield required(at)
+  else yield* validateLabelText(value, at)
+}
+
+/** One of some words; the empty text counts as missing. */
+export function* validateChoice(value: string | undefined, at: Ref<any>, ...choices: readonly string[]): Iterable<FieldError> {
+  if (!value) yield required(at)
+  else if (!choices.includes(value)) yield unsupported(at, ...choices)
+}
+
+/** A user id, if there is one. */
+export function* validateUser(user: number | bigint | undefined, at: Ref<any>): Iterable<FieldError> {
+  if (user !== undefined) yield* invalidEach(at, isValidUserID(user))
+}
+
+/** A number that is not below zero; absent is zero. */
+export function* validateNonNegative(value: number | bigint | undefined, at: Ref<any>): Iterable<FieldError> {
+  if ((value ?? 0) < 0) yield invalid(at, 'must be greater than or equal to 0')
+}
+
+/** A number above zero; absent is zero. */
+export function* validatePositive(value: number | bigint | undefined, at: Ref<any>): Iterable<FieldError> {
+  if ((value ?? 0) <= 0) yield invalid(withValue(at, value ?? 0), 'must be greater than zero')
+}

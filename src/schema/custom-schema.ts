@@ -1,0 +1,36 @@
+/** What stands in place of declared fields where a kind is defined while the server runs: its schema is data. */
+import type { Duplicate, Json, JsonObject } from '../lib/json-value.ts'
+import type { Column } from './columns.ts'
+import { type Conformed, conform } from './conform.ts'
+import type { AnyObject } from './object-meta.ts'
+import type { AnyType } from './types.ts'
+
+/** A stored record as it is to be read today, and its bytes in that form. */
+export type Revived = { readonly object: AnyObject; readonly value: Uint8Array }
+
+export interface CustomSchema {
+  /** As much of the schema as the owners of fields have to know, with the envelope around it. */
+  readonly type: AnyType
+  /** Gives a sent value its form; what was left out is told as a problem. Throws a ConformError. The input is never changed. */
+  conform(value: JsonObject, duplicates?: readonly Duplicate[]): Conformed
+  /** Fills the defaults of the schema, in place. */
+  fillDefaults(object: AnyObject): void
+  /** Schema and version may have changed since a record was written: this is how it reads now, the same bytes where nothing has. */
+  revive(value: Uint8Array, object: AnyObject | undefined): Revived
+  /** The schema as OpenAPI of a version tells it; `metadata` is how that document refers to the metadata of objects. */
+  published(version: 2 | 3, metadata: JsonObject): JsonObject
+  /** Table columns after Name, in order; names may repeat. */
+  readonly columns: readonly (readonly [name: string, column: Column<AnyObject>])[]
+  /** What discovery says can be done, where that is less than what is answered. */
+  readonly advertised?: readonly string[]
+  /** Called before an object is created and right before it is stored; throws when there are to be no more. */
+  readonly beforeCreate?: (name: string) => void
+}
+
+/** What a body is read as: declared fields, or a form of its own. */
+export type Conforming = { readonly type: AnyType; readonly def?: { readonly custom?: CustomSchema } }
+
+/** Gives a whole object the form of its kind. */
+export function conformObject({ type, def }: Conforming, value: Json, duplicates: readonly Duplicate[] = []): Conformed {
+  return def?.custom ? def.custom.conform(value as JsonObject, duplicates) : conform(type, value, duplicates)
+}

@@ -1,0 +1,13 @@
+/** Validation rules, as kinds declare them: they yield field errors and nothing else. */
+import type { NameRole } from '../lib/names.ts'
+import type { FieldError, Ref } from './refs.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** Rules on a whole object; on updates `old` is the stored one. */
+export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
+
+/** Rules on a change. */
+export type UpdateRule<O> = (o: O, old: O, at: Ref<O>, ctx: RequestContext) => Iterable<FieldError>
+
+/** What is wrong with a name, or with the prefix of one to be generated. */
+export type NameRule = (name: string, role?: NameRole) => readonly string[]

@@ -1,0 +1,83 @@
+/** The subresources of a kind: parts of an object that are updated, messages that are created for it, paths that connect to it. */
+import type { Kind, Verb } from './kind.ts'
+import type { Envelope } from './object-meta.ts'
+import type { RequestContext, ReviewContext } from './request-context.ts'
+import type { Rule, UpdateRule } from './rules.ts'
+import type { Type } from './types.ts'
+
+export interface Subresources<O> {
+  readonly status?: UpdateSubresource<O>
+  readonly scale?: ScaleSubresource<O>
+  /** Further parts that are updated, such as `approval`, `finalize`, `ephemeralcontainers`. */
+  readonly updates?: Readonly<Record<string, UpdateSubresource<O>>>
+  /** Messages that are created, such as `binding`, `eviction`, `token`. */
+  readonly creates?: Readonly<Record<string, CreateSubresource<O>>>
+  /** Paths that need a running node, such as `exec` and `log`: listed in discovery, and refused with a clear error. */
+  readonly connect?: Readonly<Record<string, { readonly kind: string; readonly verbs: readonly Verb[] }>>
+}
+
+/** A part of an object that is read and updated through its own path. */
+export interface UpdateSubresource<O> {
+  /** Copies what the write may change from the sent object into a copy of the stored one. Default: the field named like the subresource. */
+  readonly merge?: (sent: O, stored: O) => O
+  /** Labels, annotations and the rest of metadata stay as stored. */
+  readonly keepsMetadata?: true
+  /** Fields that no manager comes to own through this path, as dotted paths. Default: all but the field named like the subresource. */
+  readonly resetFields?: readonly string[]
+  readonly prepareForUpdate?: (o: O, old: O, ctx: RequestContext) => void
+  /** Replaces the kind's own rules for writes through this path. */
+  readonly validate?: Rule<O>
+  readonly validateUpdate?: UpdateRule<O>
+  readonly verbs?: readonly Verb[]
+}
+
+/**
+ * A message of another kind, created for an object. It either changes the object (`change`) or is answered without changing it
+ * (`review`); both refuse by throwing a StatusError.
+ */
+export interface CreateSubresource<O, I = any> {
+  readonly input: {
+    readonly group: string
+    readonly version: string
+    /** Further versions with the same fields that are accepted. */
+    readonly alsoVersions?: readonly string[]
+    readonly kind: string
+    readonly type: Type<I, boolean>
+  }
+  readonly verbs: readonly ['create']
+  /** Changes a copy of the stored object and returns it, or `delete` to store the changed copy and then delete it with the message's options. */
+  readonly change?: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
+  /** Completes and checks a message that is to be reviewed, before admission validates it. */
+  readonly prepare?: (o: O, input: I & Envelope, ctx: ReviewContext) => void
+  /** Returns the message with its status filled in, and warnings. The object must not be changed. */
+  readonly review?: (o: O, input: I & Envelope, ctx: ReviewContext) => Promise<Reviewed<I & Envelope>>
+  /** An object of another kind that has to approve first. */
+  readonly guard?: Guard<O, I>
+  /** What the caller gets back. Default: a Status of success. */
+  readonly returns?: 'object' | 'status'
+}
+
+export type Reviewed<I> = { readonly object: I; readonly warnings?: readonly string[] }
+
+/** Objects of another kind in the same namespace that may forbid a change. If that kind is not served, nothing is forbidden. */
+export interface Guard<O, I = any, H = any> {
+  readonly kind: Kind<H>
+  /** The one that has to approve; undefined if none has to. May refuse by throwing a StatusError. */
+  find(o: O, input: I & Envelope, others: readonly H[]): H | undefined
+  /** Records the approval in a copy of that object, which is stored before the change; or refuses by throwing a StatusError. */
+  approve(other: H, o: O, ctx: RequestContext): void
+  /** The subresource of that object that is written. */
+  readonly subresource: string
+}
+
+/** Where a scalable kind keeps its replicas. */
+export interface ScaleSubresource<O> {
+  /** The field with the desired replicas, for field ownership. Default: `spec.replicas`. */
+  readonly path?: string
+  /** Undefined if replicas are optional and this object has none. */
+  readonly replicas: (o: O) => number | undefined
+  readonly setReplicas: (o: O, replicas: number) => void
+  readonly observed: (o: O) => number
+  /** The selector as text. */
+  readonly selector: (o: O) => string
+}

@@ -1,0 +1,135 @@
+/** Drives a kind's declaration as the registry does, for tests of kinds. */
+import { check as checkType } from '../../../src/schema/check.ts'
+import type { Cell } from '../../../src/schema/columns.ts'
+import { conform } from '../../../src/schema/conform.ts'
+import { fillDefaults } from '../../../src/schema/defaults.ts'
+import type { Kind } from '../../../src/schema/kind.ts'
+import { validateObjectMeta } from '../../../src/schema/meta-rules.ts'
+import type { AnyObject } from '../../../src/schema/object-meta.ts'
+import { gatherErrors, refTo } from '../../../src/schema/refs.ts'
+import type { RequestContext } from '../../../src/schema/request-context.ts'
+import { type Resource, resourceOf } from '../../../src/schema/resource.ts'
+import type { UpdateSubresource } from '../../../src/schema/subresources.ts'
+import type { MessageShape } from '../../../src/schema/types.ts'
+
+/** The moment at which tests happen. */
+export const NOW = new Date('2026-07-01T12:00:00Z')
+
+/** A request of an administrator with every feature gate off but those named. */
+export function contextWith({ gates = [], ...more }: Partial<RequestContext> & { gates?: readonly string[] } = {}): RequestContext {
+  return {
+    user: { name: 'admin', groups: ['system:masters'] },
+    now: NOW,
+    groupDomain: 'k8s.io',
+    gate: name => gates.includes(name),
+    ...more,
+  }
+}
+
+/** A stored object as plain data: what tests write down, before it has been given its form. */
+export type Draft = { readonly metadata?: object; readonly [field: string]: unknown }
+
+/** The object as it would be after decoding and defaulting. */
+export function withDefaults(kind: Kind<any>, draft: Draft): any {
+  const resource = resourceOf(kind, 'k8s.io')
+  const object = conform(resource.type, structuredClone(complete(resource, draft)) as never).value
+  fillDefaults(resource.type, object)
+  kind.def.defaults?.(object, { now: NOW, groupDomain: 'k8s.io' })
+  return object
+}
+
+/** The object as it would be stored by a create. */
+export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = contextWith()): any {
+  const object = withDefaults(kind, draft)
+  if (kind.def.status && !kind.def.keepsStatusOnCreate) {
+    object.status = conform(kind.def.status, {}).value
+    fillDefaults(kind.def.status, object.status)
+  }
+  kind.def.prepareForCreate?.(object, ctx)
+  return object
+}
+
+/** The object as it would be stored by an update of `old`. */
+export function updated(kind: Kind<any>, draft: Draft, old: Draft, ctx: RequestContext = contextWith()): any {
+  const [object, stored] = [withDefaults(kind, draft), withDefaults(kind, old)]
+  if (kind.def.status) object.status = stored.status
+  kind.def.prepareForUpdate?.(object, stored, ctx)
+  return object
+}
+
+export type CheckOptions = { readonly old?: Draft; readonly ctx?: RequestContext }
+
+/** Everything that is wrong with a create, or with an update when `old` is given, as `path: message`. */
+export function check(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() }: CheckOptions = {}): string[] {
+  const resource = resourceOf(kind, 'k8s.io')
+  if (old) {
+    const object = updated(kind, draft, old, ctx)
+    return errorsOf(resource, object, { old: withDefaults(kind, old), ctx, rules: kind.def })
+  }
+  return errorsOf(resource, created(kind, draft, ctx), { ctx, rules: kind.def })
+}
+
+/** Everything that is wrong with a write through a subresource. */
+export function checkView(kind: Kind<any>, name: string, sent: Draft, old: Draft, ctx: RequestContext = contextWith()): string[] {
+  const { status, updates = {} } = kind.def.subresources ?? {}
+  const view: UpdateSubresource<any> | undefined = name === 'status' ? status : updates[name]
+  if (!view) throw new Error(`${kind.name} has no view ${name}`)
+  const [object, stored] = [written(view, name, withDefaults(kind, sent), withDefaults(kind, old)), withDefaults(kind, old)]
+  view.prepareForUpdate?.(object, stored, ctx)
+  const { validate = kind.def.validate, validateUpdate = kind.def.validateUpdate } = view
+  return errorsOf(resourceOf(kind, 'k8s.io'), object, {
+    old: stored,
+    ctx,
+    rules: { validate, validateUpdate },
+    ...(view.validate && { only: name }),
+  })
+}
+
+/** What a create or an update warns about. */
+export function warnings(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() }: CheckOptions = {}): string[] {
+  return [...(kind.def.warn?.(withDefaults(kind, draft), old && withDefaults(kind, old), ctx) ?? [])]
+}
+
+/** The cells of an object's table row by column. */
+export function cells(kind: Kind<any>, draft: Draft): Record<string, Cell> {
+  const object = withDefaults(kind, draft)
+  const columns = Object.entries(kind.def.columns ?? {})
+  return Object.fromEntries(columns.map(([name, [, get]]) => [name, get(object, { now: NOW })]))
+}
+
+function complete({ apiVersion, kind, namespaced }: Resource, { metadata, ...rest }: Draft) {
+  return { apiVersion, kind, metadata: { name: 'x', ...(namespaced ? { namespace: 'default' } : {}), ...metadata }, ...rest }
+}
+
+function written(view: UpdateSubresource<any>, name: string, sent: any, stored: any): any {
+  if (view.merge) return view.merge(sent, structuredClone(stored))
+  return { ...structuredClone(stored), [name]: sent[name] }
+}
+
+type Rules = {
+  readonly validate?: Kind['def']['validate'] | undefined
+  readonly validateUpdate?: Kind['def']['validateUpdate'] | undefined
+}
+
+type Situation = { readonly old?: AnyObject; readonly ctx: RequestContext; readonly rules: Rules; readonly only?: string }
+
+/** As the registry does it: what the types declare is asked of the whole object, or of the one field that a view is about. */
+function errorsOf(
+  { type, ...resource }: Resource,
+  object: AnyObject,
+  { old, ctx, rules: { validate, validateUpdate }, only }: Situation,
+): string[] {
+  const at = refTo(object, '', type)
+  const fields = Object.entries((type.shape as MessageShape).fields).filter(([name]) => only === undefined || name === only)
+  const errors = gatherErrors(
+    () => validateObjectMeta(object.metadata, at.metadata, resource),
+    () => (old ? validateUpdate?.(object, old, at, ctx) : []),
+    ...fields.map(
+      ([name, [, field]]) =>
+        () =>
+          checkType(field, object[name], at[name]!, old && { value: old[name] }),
+    ),
+    () => validate?.(object, at, old ? { ...ctx, old } : ctx),
+  )
+  return errors.map(({ field, message }) => `${field}: ${message}`)
+}

@@ -1,0 +1,50 @@
+/** Pods and templates for tests of their rules: given their form and defaults as the server does, then checked. */
+
+import { POD_OPTIONS, type PodOptions } from '../../../src/kinds/shapes/pod/options.ts'
+import { PodSpec, PodTemplateSpec } from '../../../src/kinds/shapes/pod/spec.ts'
+import { validatePodSpec, validatePodTemplateSpec } from '../../../src/kinds/shapes/pod/spec-rules.ts'
+import { conform } from '../../../src/schema/conform.ts'
+import { fillDefaults } from '../../../src/schema/defaults.ts'
+import { type FieldError, type Ref, refTo } from '../../../src/schema/refs.ts'
+import type { AnyType } from '../../../src/schema/types.ts'
+
+/** A container that nothing is wrong with, changed as said. */
+export const container = (more: object = {}) => ({ name: 'main', image: 'example.com/app:1', ...more })
+
+/** A draft of a spec that nothing is wrong with, changed as said. */
+export const podSpec = (more: object = {}) => ({ containers: [container()], ...more })
+
+/** The value as it is after decoding and defaulting. */
+export function formed<T>(type: AnyType, draft: unknown): T {
+  const value = conform(type, structuredClone(draft) as never).value
+  fillDefaults(type, value)
+  return value as T
+}
+
+/** Errors as `path: message`. */
+export const texts = (errors: Iterable<FieldError>): string[] => [...errors].map(({ field, message }) => `${field}: ${message}`)
+
+/** Everything that is wrong with a spec, under `spec`. */
+export function specErrors(draft: object, options: Partial<PodOptions> = {}): string[] {
+  const spec = formed<PodSpec>(PodSpec, draft)
+  return texts(validatePodSpec(spec, refTo(spec, 'spec') as Ref<PodSpec>, { ...POD_OPTIONS, ...options }))
+}
+
+/** Everything that is wrong with a template, under `template`. */
+export function templateErrors(draft: object, options: Partial<PodOptions> = {}): string[] {
+  const template = formed<PodTemplateSpec>(PodTemplateSpec, draft)
+  return texts(validatePodTemplateSpec(template, refTo(template, 'template') as Ref<PodTemplateSpec>, { ...POD_OPTIONS, ...options }))
+}
+
+/** What is wrong with the first container of a pod, its place left out. */
+export const containerErrors = (more: object, spec: object = {}, options: Partial<PodOptions> = {}): string[] =>
+  specErrors(podSpec({ containers: [container(more)], ...spec }), options).map(text => text.replace('spec.containers[0].', ''))
+
+/** What is wrong with the only volume of a pod, its place left out. */
+export const volumeErrors = (source: object, options: Partial<PodOptions> = {}): string[] =>
+  specErrors(podSpec({ volumes: [{ name: 'data', ...source }] }), options).map(text =>
+    text.replace('spec.volumes[0]', '').replace(/^\./, ''),
+  )
+
+/** Rows of what is tested, what is given, and what is wrong with it. */
+export type Rows<T> = readonly (readonly [name: string, given: T, expected: readonly string[]])[]

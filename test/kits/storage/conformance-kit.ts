@@ -1,0 +1,64 @@
+/** What the tests of stores have in common. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { Clock } from '../../../src/storage/clock.ts'
+import type { Event, Revision, Store, Swap } from '../../../src/storage/store.ts'
+
+export type Subject = {
+  /** Opens a new, empty store. */
+  open(clock: Clock): Promise<Store>
+  /** Closes a store and opens what it kept; left out where nothing outlives a close. */
+  reopen?(store: Store, clock: Clock): Promise<Store>
+  /** Set where another process keeps the data: it has its own clock, and watches may hear of a write after its writer does. */
+  remote?: boolean
+}
+
+/** An open store for one test, closed after it. */
+export type Opener = (t: TestContext, clock?: Clock) => Promise<Store>
+
+export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+export const text = (value: Uint8Array): string => new TextDecoder().decode(value)
+
+/** Writes a key whatever it holds, or deletes it, and returns the revision. */
+export async function put(store: Store, key: string, value: string | null, ttlSeconds?: number): Promise<Revision> {
+  const { entry } = await store.get(key)
+  const change = {
+    expect: entry?.modified ?? 0,
+    value: value === null ? null : bytes(value),
+    ...(ttlSeconds !== undefined && { ttlSeconds }),
+  }
+  return revisionOf(await store.swap(key, change))
+}
+
+/** The revision of a swap that must have succeeded. */
+export function revisionOf(swap: Swap): Revision {
+  assert.ok(swap.ok, 'the swap should have succeeded')
+  return swap.revision
+}
+
+/** Reads a key as text. */
+export async function read(store: Store, key: string, at?: Revision): Promise<string | undefined> {
+  const { entry } = await store.get(key, at)
+  return entry && text(entry.value)
+}
+
+/** Watches until some events have come, checking that each batch is in order and within its revision. */
+export async function collect(
+  store: Store,
+  { prefix = '/', after, count }: { prefix?: string; after: Revision; count: number },
+): Promise<Event[]> {
+  const stop = new AbortController()
+  const seen: Event[] = []
+  let reached = after
+  for await (const batch of store.watch(prefix, after, stop.signal)) {
+    assert.ok(batch.revision >= reached, 'a batch went back')
+    for (const event of batch.events) {
+      assert.ok(event.revision > (seen.at(-1)?.revision ?? after), 'events are in order, none twice')
+      assert.ok(event.revision > reached && event.revision <= batch.revision, 'an event is outside of its batch')
+      seen.push(event)
+    }
+    reached = batch.revision
+    if (seen.length >= count) stop.abort()
+  }
+  return seen
+}
