@@ -88,7 +88,7 @@ function ESM_REQUIRE() {
   return "import { createRequire as keelsonRequire } from 'node:module'; const require = keelsonRequire(import.meta.url);"
 }
 
-/** Starts and ends a server once: what V8 compiles for that is kept beside the bundle (bin/keelson.js), where Node does not do it. */
+/** Starts and ends a server once: what V8 compiles for that is kept beside the bundle (bin/start.js), where Node does not do it. */
 async function keepCompiled(folder) {
   if (module.enableCompileCache) return
   cpSync('bin', join(folder, 'bin'), { recursive: true })

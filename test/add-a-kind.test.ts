@@ -11,6 +11,7 @@ import { int32, keyed, mapOf, message, oneOf, quantity, string } from '../src/sc
 import { DEFAULTS } from '../src/server/config.ts'
 import { startServer } from '../src/server/start.ts'
 import { type Answer, ask, patient, run, type Sent, type Target, targetOf, temporaryDirectory, Watching } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const Bed = message('Bed', {
   name: [1, string.required(), 'Unique in the greenhouse.'],
@@ -205,7 +206,7 @@ test('watches tell of its objects, and tables show its columns', patient, async 
   assert.deepEqual(json.rows[0].cells.slice(0, 3), ['two', 1, 0])
 })
 
-test('kubectl gets, explains, applies and edits it like any other', patient, async t => {
+testWith('kubectl', 'kubectl gets, explains, applies and edits it like any other', patient, async (t, program) => {
   const server = await startServer({ ...DEFAULTS, store: 'memory', port: 0 }, { kinds: [Greenhouse] })
   t.after(() => server.close())
   const home = temporaryDirectory(t)
@@ -214,7 +215,7 @@ test('kubectl gets, explains, applies and edits it like any other', patient, asy
   const manifest = (beds: object[]) => writeFileSync(file, JSON.stringify({ ...house('one', { beds }), apiVersion: 'garden.k8s.io/v1' }))
   const kubectl = async (...args: string[]) => {
     const all = ['--kubeconfig', join(home, 'kubeconfig'), '--cache-dir', join(home, 'cache'), ...args]
-    const { code, stdout, stderr } = await run(process.env['KUBECTL'] ?? 'kubectl', all, { env: { PATH: process.env['PATH'], HOME: home } })
+    const { code, stdout, stderr } = await run(program, all, { env: { PATH: process.env['PATH'], HOME: home } })
     assert.equal(code, 0, `kubectl ${args.join(' ')}: ${stderr}`)
     return stdout
   }

@@ -6,8 +6,6 @@ import type { TestContext } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { ask, run, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 
-const KUBECTL = process.env['KUBECTL'] ?? 'kubectl'
-
 export type Written = { readonly kind: string; readonly metadata: { readonly name: string; readonly namespace?: string } }
 export type Kubectl = (...args: string[]) => Promise<string>
 
@@ -31,10 +29,10 @@ export async function applyEachWay(kubectl: Kubectl, path: string): Promise<void
 }
 
 /** A kubectl for a fresh server; what it prints is the result. */
-export const openKubectl = async (t: TestContext): Promise<Kubectl> => (await openServer(t)).kubectl
+export const openKubectl = async (t: TestContext, program: string): Promise<Kubectl> => (await openServer(t, program)).kubectl
 
 /** A fresh server with a kubectl for it. */
-export async function openServer(t: TestContext): Promise<{ server: Target; kubectl: Kubectl }> {
+export async function openServer(t: TestContext, program: string): Promise<{ server: Target; kubectl: Kubectl }> {
   // The rules of a role that gathers them are the controller's, whatever a manifest says of them.
   const server = await startInProcess(t, { controllers: ['*', '-clusterrole-aggregation-controller'] })
   const home = temporaryDirectory(t)
@@ -42,7 +40,7 @@ export async function openServer(t: TestContext): Promise<{ server: Target; kube
   writeFileSync(kubeconfig, server.kubeconfig)
   const env = { PATH: process.env['PATH'], HOME: home }
   const kubectl: Kubectl = async (...args) => {
-    const { code, stdout, stderr } = await run(KUBECTL, ['--kubeconfig', kubeconfig, '--cache-dir', join(home, 'cache'), ...args], { env })
+    const { code, stdout, stderr } = await run(program, ['--kubeconfig', kubeconfig, '--cache-dir', join(home, 'cache'), ...args], { env })
     assert.equal(code, 0, `kubectl ${args.join(' ')}: ${stderr}`)
     return stdout
   }

@@ -21,6 +21,7 @@ import {
   type Target,
   temporaryDirectory,
 } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts'
 const PODS = '/api/v1/namespaces/default/pods'
@@ -187,9 +188,9 @@ test('forged tokens are refused, and nothing of any token is written down', pati
     assert.ok(!server.stderr().includes(secret) && !text.includes(secret))
 })
 
-test('kubectl acts as others, as far as it may', patient, async t => {
+testWith('kubectl', 'kubectl acts as others, as far as it may', patient, async (t, program) => {
   const server = await startProcess(t)
-  const kubectl = (...args: string[]) => run('kubectl', ['--kubeconfig', server.kubeconfig, '--cache-dir', temporaryDirectory(t), ...args])
+  const kubectl = (...args: string[]) => run(program, ['--kubeconfig', server.kubeconfig, '--cache-dir', temporaryDirectory(t), ...args])
   const masters = await kubectl('get', 'namespaces', '--as', 'bob', '--as-group', 'system:masters', '-o', 'name')
   assert.match(masters.stdout, /^namespace\/default$/m)
   const nobody = await kubectl('get', 'secrets', '--as', 'bob')

@@ -18,6 +18,7 @@ import {
   startProcess,
   temporaryDirectory,
 } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const USERS =
@@ -205,12 +206,12 @@ test('with the mode Node a kubelet reads what its own pods use', patient, async 
   assert.match((await ask(server, '/api/v1/nodes/n2', n1)).json.message, /: node: node 'n1' cannot read 'n2', only its own Node object$/)
 })
 
-test('kubectl auth tells what may be done', patient, async t => {
+testWith('kubectl', 'kubectl auth tells what may be done', patient, async (t, program) => {
   const server = await startServer(t)
   await createRole(server, 'reader', rule('get list', 'configmaps'))
   await bindIn(server, 'default', bind('reads', 'Role reader', user('jane')))
   const kubeconfig = ['--kubeconfig', '/dev/null', '--server', server.url, '--insecure-skip-tls-verify', '--token', 'jane-token']
-  const kubectl = (...args: string[]) => run('kubectl', [...kubeconfig, ...args])
+  const kubectl = (...args: string[]) => run(program, [...kubeconfig, ...args])
   const canI = async (...args: string[]) => (await kubectl('auth', 'can-i', ...args)).stdout.trim()
   assert.equal(await canI('get', 'configmaps'), 'yes')
   assert.equal(await canI('get', 'configmaps', '-A'), 'no')
@@ -219,7 +220,7 @@ test('kubectl auth tells what may be done', patient, async t => {
   const { stdout } = await kubectl('auth', 'can-i', '--list')
   assert.match(stdout, /^configmaps +\[\] +\[\] +\[get list\]$/m)
   assert.match(stdout, /^selfsubjectaccessreviews\.authorization\.k8s\.io +\[\] +\[\] +\[create\]$/m)
-  const admin = (...args: string[]) => run('kubectl', ['--kubeconfig', server.kubeconfig, ...args])
+  const admin = (...args: string[]) => run(program, ['--kubeconfig', server.kubeconfig, ...args])
   assert.equal((await admin('auth', 'can-i', '*', '*', '-A')).stdout.trim(), 'yes')
   assert.equal((await admin('auth', 'can-i', 'list', 'secrets', '--as', 'jane')).stdout.trim(), 'no')
 })

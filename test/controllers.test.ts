@@ -1,27 +1,27 @@
 // What users delete goes, with all that belongs to it: by a real server with its controllers, and a real kubectl.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { ask, eventually, type Finished, PATIENCE_MS, run, type Scope, type ServerProcess, startProcess } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const patient = { timeout: 2 * PATIENCE_MS }
 
 type Client = (input: object | object[] | undefined, ...args: string[]) => Promise<Finished>
 
 /** A kubectl that speaks to a server. */
-function kubectlOf(server: ServerProcess): Client {
+function kubectlOf(program: string, server: ServerProcess): Client {
   return async (input, ...args) => {
     const documents = Array.isArray(input) ? { apiVersion: 'v1', kind: 'List', items: input } : input
     const all = ['--kubeconfig', server.kubeconfig, '--cache-dir', join(server.dataDir, 'cache'), ...args]
-    const result = await run(process.env['KUBECTL'] ?? 'kubectl', all, documents ? { input: JSON.stringify(documents) } : {})
+    const result = await run(program, all, documents ? { input: JSON.stringify(documents) } : {})
     assert.equal(result.code, 0, `kubectl ${args.join(' ')}: ${result.stderr}`)
     return result
   }
 }
 
-const open = async (t: Scope) => {
+const open = async (t: Scope, program: string) => {
   const server = await startProcess(t, { flags: ['--controllers=*'] })
-  return { server, kubectl: kubectlOf(server) }
+  return { server, kubectl: kubectlOf(program, server) }
 }
 const statusOf = async (server: ServerProcess, path: string) => (await ask(server, path)).status
 const gone = (server: ServerProcess, path: string) =>
@@ -84,8 +84,8 @@ async function left(kubectl: Client, namespace: string): Promise<string> {
   return (await kubectl(undefined, 'get', kinds, '-n', namespace, '-o', 'name')).stdout
 }
 
-test('a namespace goes with all that is in it, whatever it is', patient, async t => {
-  const { server, kubectl } = await open(t)
+testWith('kubectl', 'a namespace goes with all that is in it, whatever it is', patient, async (t, program) => {
+  const { server, kubectl } = await open(t, program)
   await fill(server, kubectl, 'full', 20)
   await kubectl(undefined, 'delete', 'namespace', 'full', '--timeout=60s')
   assert.equal(await statusOf(server, '/api/v1/namespaces/full'), 404)
@@ -95,8 +95,8 @@ test('a namespace goes with all that is in it, whatever it is', patient, async t
   assert.equal((await ask(server, '/api/v1/namespaces/full/pods')).json.items.length, 0)
 })
 
-test('a namespace waits for what somebody holds back, and says for what', patient, async t => {
-  const { server, kubectl } = await open(t)
+testWith('kubectl', 'a namespace waits for what somebody holds back, and says for what', patient, async (t, program) => {
+  const { server, kubectl } = await open(t, program)
   await kubectl(undefined, 'create', 'namespace', 'held')
   const held = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'held', finalizers: ['example.com/keep'] } }
   await kubectl(held, 'create', '-f', '-')
@@ -122,14 +122,14 @@ test('a namespace waits for what somebody holds back, and says for what', patien
   await gone(server, '/api/v1/namespaces/held')
 })
 
-test('a deletion of a namespace that a kill -9 cut off is ended by the next server', patient, async t => {
-  const first = await open(t)
+testWith('kubectl', 'a deletion of a namespace that a kill -9 cut off is ended by the next server', patient, async (t, program) => {
+  const first = await open(t, program)
   await fill(first.server, first.kubectl, 'cut', 20)
   await ask(first.server, '/api/v1/namespaces/cut', { method: 'DELETE' })
   await first.server.stop('SIGKILL')
   const server = await startProcess(t, { dataDir: first.server.dataDir, flags: ['--controllers=*'] })
   await gone(server, '/api/v1/namespaces/cut')
-  assert.equal(await left(kubectlOf(server), 'cut'), '')
+  assert.equal(await left(kubectlOf(program, server), 'cut'), '')
 })
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
@@ -151,8 +151,8 @@ async function family(server: ServerProcess, kubectl: Client, name: string): Pro
   await kubectl(widget, 'create', '-f', '-')
 }
 
-test('kubectl deletes in the background, in the foreground and without dependents', patient, async t => {
-  const { server, kubectl } = await open(t)
+testWith('kubectl', 'kubectl deletes in the background, in the foreground and without dependents', patient, async (t, program) => {
+  const { server, kubectl } = await open(t, program)
   await kubectl(WIDGETS, 'apply', '-f', '-')
   await kubectl(undefined, 'wait', '--for=condition=Established', 'crd/widgets.example.com', '--timeout=30s')
   for (const name of ['back', 'front', 'alone']) await family(server, kubectl, name)
@@ -180,8 +180,8 @@ const ownerOfWidget = ({ json: { metadata } }: { json: any }) => ({
   uid: metadata.uid,
 })
 
-test('claims, volumes and classes go when nobody uses them', patient, async t => {
-  const { server, kubectl } = await open(t)
+testWith('kubectl', 'claims, volumes and classes go when nobody uses them', patient, async (t, program) => {
+  const { server, kubectl } = await open(t, program)
   const at = (plural: string) => `/api/v1/namespaces/default/${plural}`
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }]
   const user = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'user' }, spec: { ...template.spec, nodeName: 'here', volumes } }
@@ -224,8 +224,8 @@ test('claims, volumes and classes go when nobody uses them', patient, async t =>
   await gone(server, '/apis/storage.k8s.io/v1/volumeattributesclasses/gold')
 })
 
-test('pods whose node goes are ended, so that they can be deleted', patient, async t => {
-  const { server, kubectl } = await open(t)
+testWith('kubectl', 'pods whose node goes are ended, so that they can be deleted', patient, async (t, program) => {
+  const { server, kubectl } = await open(t, program)
   const pod = (name: string, nodeName: string) => ({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -243,8 +243,8 @@ test('pods whose node goes are ended, so that they can be deleted', patient, asy
   await kubectl(undefined, 'delete', 'pod', 'b', '--timeout=30s')
 })
 
-test('APIServices tell of the groups that are served', patient, async t => {
-  const { server, kubectl } = await open(t)
+testWith('kubectl', 'APIServices tell of the groups that are served', patient, async (t, program) => {
+  const { server, kubectl } = await open(t, program)
   const path = '/apis/apiregistration.k8s.io/v1/apiservices'
   const { groups } = (await ask(server, '/apis')).json
   const served = ['v1.', ...groups.flatMap(({ versions, name }: any) => versions.map((each: any) => `${each.version}.${name}`))]

@@ -7,8 +7,8 @@ import { type TestContext, test } from 'node:test'
 import { ApiextensionsV1Api, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node'
 import { loadPki } from '../src/server/pki.ts'
 import { ask, eventually, patient, run, type ServerProcess, startProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
+import { testWith } from './programs.ts'
 
-const KUBECTL = process.env['KUBECTL'] ?? 'kubectl'
 const GROUP = 'stable.example.com'
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const TABS = `/apis/${GROUP}/v1/namespaces/default/crontabs`
@@ -84,12 +84,13 @@ type Kubectl = (args: string[], input?: unknown) => Promise<string>
 
 function kubectlOf(
   t: TestContext,
+  program: string,
   server: ServerProcess,
 ): { kubectl: Kubectl; refused: (args: string[], input?: unknown) => Promise<string> } {
   const home = temporaryDirectory(t)
   const env = { PATH: process.env['PATH'], HOME: home }
   const attempt = (args: string[], input: unknown) =>
-    run(KUBECTL, ['--kubeconfig', server.kubeconfig, '--cache-dir', join(home, 'cache'), ...args], {
+    run(program, ['--kubeconfig', server.kubeconfig, '--cache-dir', join(home, 'cache'), ...args], {
       env,
       input: input === undefined ? '' : JSON.stringify(input),
     })
@@ -107,8 +108,8 @@ function kubectlOf(
   }
 }
 
-test('kubectl defines a kind and uses it as any other', patient, async t => {
-  const { kubectl, refused } = kubectlOf(t, await startProcess(t, { flags: ['--controllers=none'] }))
+testWith('kubectl', 'kubectl defines a kind and uses it as any other', patient, async (t, program) => {
+  const { kubectl, refused } = kubectlOf(t, program, await startProcess(t, { flags: ['--controllers=none'] }))
   assert.match(await refused(['apply', '-f', '-'], tab('early')), /no matches for kind "CronTab" in version "stable.example.com\/v1"/)
   assert.match(await kubectl(['apply', '-f', '-'], definition()), /crontabs.stable.example.com created/)
   await kubectl(['wait', '--for=condition=Established', 'crd/crontabs.stable.example.com'])

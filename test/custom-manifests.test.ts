@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { applyEachWay, objectsIn, openKubectl } from './applying.ts'
 import { patient, ROOT } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const DIRECTORY = join(ROOT, 'test/custom-manifests')
 const SETS = readdirSync(DIRECTORY).flatMap(file => /^(.*)\.definitions\.yaml$/.exec(file)?.[1] ?? [])
@@ -12,8 +12,8 @@ const definitionsOf = (set: string) => join(DIRECTORY, `${set}.definitions.yaml`
 const objectsOf = (set: string) => join(DIRECTORY, `${set}.objects.yaml`)
 
 for (const set of SETS)
-  test(`the kinds of ${set} are defined, used, read and deleted`, patient, async t => {
-    const kubectl = await openKubectl(t)
+  testWith('kubectl', `the kinds of ${set} are defined, used, read and deleted`, patient, async (t, program) => {
+    const kubectl = await openKubectl(t, program)
     await applyEachWay(kubectl, definitionsOf(set))
     await kubectl('wait', '--for=condition=Established', '-f', definitionsOf(set), '--timeout=30s')
     await applyEachWay(kubectl, objectsOf(set))

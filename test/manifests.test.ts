@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { applyEachWay, openServer, storedAnew } from './applying.ts'
 import { patient, ROOT } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const DIRECTORY = join(ROOT, 'test/manifests')
 
-test('every object of every manifest is accepted and reads back', patient, async t => {
-  const { server, kubectl } = await openServer(t)
+testWith('kubectl', 'every object of every manifest is accepted and reads back', patient, async (t, program) => {
+  const { server, kubectl } = await openServer(t, program)
   for (const file of readdirSync(DIRECTORY).sort()) await t.test(file, () => applyEachWay(kubectl, join(DIRECTORY, file)))
   assert.deepEqual(await storedAnew(server), [], 'what is replaced by itself stays the version it is')
 })

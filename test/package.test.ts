@@ -13,7 +13,7 @@ test('the packed package installs into an empty folder and works there', { timeo
 
   await t.test('it holds the built server and no sources, tests or paths of the machine it was built on', () => {
     const expected =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(keelson\.js|package\.json)|dist\/(cli\.cjs|keelson\.js)|dist\/types\/.+\.d\.ts)$/
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(keelson\.js|require-node\.js|start\.js|package\.json)|dist\/(cli\.cjs|keelson\.js)|dist\/types\/.+\.d\.ts)$/
     assert.deepEqual(
       files.filter(file => !expected.test(file)),
       [],

@@ -102,9 +102,6 @@ export function stringifyPretty(value: Json): string {
   }
 }
 
-/** The compact JSON text of a value that may hold numbers as they were written. */
-export const showJson = (value: Json): string => write(value, '', '')
-
 /** Writes a value that JSON.stringify cannot; `line` is what starts a line at the current depth, empty for compact text. */
 function write(value: Json, indent: string, line: string): string {
   if (typeof value === 'bigint') return value.toString()

@@ -1,5 +1,16 @@
-// Values and quotes as Go's formatter prints them, for the messages clients read.
+/**
+ * Values as Go prints them, for messages that clients read. Everything that imitates a text of Go is printed here:
+ *
+ *   goQuote       %q    "a\\x00"
+ *   goPrint       %v    map[a:1 b:[x y]]
+ *   goSyntax      %#v   map[string]interface {}{"a":1}
+ *   goType        %T    map[string]interface {}
+ *   goFloat       %v of a float64
+ *   goJson        json.Marshal, with the members of structs in the order of the Go type
+ *   goFieldValue  the value in `Invalid value: …` of a field error
+ */
 import { isObject, type Json, type JsonObject } from './json-value.ts'
+import { writtenText } from './written-number.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '\x07': '\\a',
@@ -15,7 +26,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const PLAIN = /^[ !#-[\]-~]*$/
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
-/** Whether Go prints the character as it is; the only space among them is the plain one. */
+/** Whether Go prints the character without escaping it; of all spaces only U+0020. */
 export const isPrintable = (char: string): boolean => PRINTABLE.test(char)
 
 /** The text in double quotes, as `%q` prints it. */
@@ -82,16 +93,78 @@ export function compareText(a: string, b: string): number {
 const SURROGATES = /[\ud800-\udfff]/
 const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff
 
-/** JSON text as Go's encoder writes it: sorted keys, and the characters that matter to HTML escaped. */
-export function goJson(value: Json): string {
+/** As much of a type as the order of members depends on; the types of `schema/` fit. */
+export interface GoType {
+  readonly shape:
+    | { readonly kind: 'scalar' }
+    | { readonly kind: 'list'; readonly item: GoType }
+    | { readonly kind: 'map'; readonly value: GoType }
+    | { readonly kind: 'message'; readonly fields: { readonly [name: string]: readonly [unknown, GoType, ...unknown[]] } }
+    | { readonly kind: 'either'; readonly object: readonly [unknown, GoType]; readonly list?: readonly [unknown, GoType] }
+}
+
+/** How the members of objects are ordered: by key as in Go maps, as in the value, or as the type says: structs as declared, maps by key. */
+export type MemberOrder = 'sorted' | 'given' | GoType
+
+/** JSON text as Go's encoder writes it, with the characters escaped that matter in HTML. */
+export function goJson(value: Json, order: MemberOrder = 'sorted'): string {
   if (typeof value === 'string') return goJsonString(value)
   if (typeof value === 'bigint') return value.toString()
-  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`
-  if (isObject(value)) {
-    const members = Object.keys(value as JsonObject).sort(compareText)
-    return `{${members.map(key => `${goJsonString(key)}:${goJson(value[key]!)}`).join(',')}}`
+  if (Array.isArray(value)) {
+    const inner = itemOrder(order)
+    return `[${value.map(item => goJson(item, inner)).join(',')}]`
   }
-  return JSON.stringify(value)
+  if (!isObject(value)) return writtenText(value) ?? JSON.stringify(value)
+  const members: string[] = []
+  for (const key of orderedKeys(value, order)) {
+    const member = value[key]
+    if (member !== undefined) members.push(`${goJsonString(key)}:${goJson(member, memberOrder(order, key))}`)
+  }
+  return `{${members.join(',')}}`
+}
+
+/** The value as field errors show it. Absent is shown as the empty text: for most fields absent and empty are the same. */
+export function goFieldValue(value: Json | undefined, order: MemberOrder): string {
+  if (value === undefined) return '""'
+  if (typeof value === 'string') return goQuote(value)
+  return isGoFloat(value) ? goFloat(Number(value)) : goJson(value, order)
+}
+
+/** Whether Go holds the number as a float64: one that is not an integer of 64 bits. */
+export function isGoFloat(value: Json | undefined): value is number | bigint {
+  if (typeof value === 'bigint') return BigInt.asIntN(64, value) !== value
+  return typeof value === 'number' && !Number.isSafeInteger(value)
+}
+
+function orderedKeys(value: JsonObject, order: MemberOrder): string[] {
+  const keys = Object.keys(value)
+  const shape = shapeOf(order)
+  if (order === 'given' || shape?.kind === 'scalar') return keys
+  if (shape?.kind !== 'message') return keys.sort(compareText)
+  const declared = Object.keys(shape.fields).filter(name => Object.hasOwn(value, name))
+  return declared.length === keys.length
+    ? declared
+    : [...declared, ...keys.filter(key => !Object.hasOwn(shape.fields, key)).sort(compareText)]
+}
+
+/** What a type says of an object; for types that also allow a list, the part about objects. */
+function shapeOf(order: MemberOrder): GoType['shape'] | undefined {
+  if (typeof order === 'string') return undefined
+  return order.shape.kind === 'either' ? order.shape.object[1].shape : order.shape
+}
+
+function itemOrder(order: MemberOrder): MemberOrder {
+  if (typeof order === 'string') return order
+  const { shape } = order
+  if (shape.kind === 'either') return shape.list ? itemOrder(shape.list[1]) : 'given'
+  return shape.kind === 'list' ? shape.item : 'given'
+}
+
+function memberOrder(order: MemberOrder, key: string): MemberOrder {
+  if (typeof order === 'string') return order
+  const shape = shapeOf(order)!
+  if (shape.kind === 'map') return shape.value
+  return shape.kind === 'message' && Object.hasOwn(shape.fields, key) ? shape.fields[key]![1] : 'given'
 }
 
 /** Text that every JSON writer leaves as it is. */
@@ -112,14 +185,17 @@ function goJsonString(text: string): string {
 
 /** `%v` of a double: the shortest digits, with an exponent below 1e-4 and from 1e6 on. */
 export function goFloat(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
   const [digits = '0', exponent = '0'] = value.toExponential().split('e')
   const power = Number(exponent)
-  if (value === 0 || (power >= -4 && power < 6)) return plain(value)
+  if (power >= -4 && power < 6) return plainDecimal(value)
   return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
 }
 
-/** The digits of a double without any exponent. */
-export function plain(value: number): string {
+/** The digits of a finite double without an exponent. */
+export function plainDecimal(value: number): string {
   const text = String(value)
   const at = text.indexOf('e')
   if (at < 0) return text

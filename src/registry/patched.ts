@@ -1,5 +1,5 @@
 /** A patched document, read as an object again. */
-import { showJson } from '../codec/json.ts'
+import { goJson } from '../lib/go-text.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
@@ -19,7 +19,7 @@ export function conformPatched(
   { problems, validation, shown }: { problems: readonly string[]; validation: FieldValidation; shown?: string | undefined },
 ): { object: AnyObject; warnings: readonly string[] } {
   const refuse = (why: string) =>
-    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? showJson(sorted(value)) }).patch, why)])
+    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? goJson(sorted(value), 'given') }).patch, why)])
   try {
     const { value: object, problems: unknown } = conformObject(expected, value)
     const all = [...problems, ...unknown]

@@ -2,10 +2,10 @@
 import { atomic, bool, int64, keyed, mapOf, message, raw, type Static, set, string, time } from './types.ts'
 
 export const OwnerReference = message('OwnerReference', {
+  apiVersion: [5, string.always(), 'API group and version of the owner.'],
   kind: [1, string.always(), 'Kind of the owner.'],
   name: [3, string.always(), 'Name of the owner.'],
   uid: [4, string.always(), 'UID of the owner.'],
-  apiVersion: [5, string.always(), 'API group and version of the owner.'],
   controller: [6, bool.optional(), 'Whether the owner is the one that manages this object.'],
   blockOwnerDeletion: [7, bool.optional(), 'Whether a foreground deletion of the owner waits for this object.'],
 }).atomic()

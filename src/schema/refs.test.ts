@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { check } from './check.ts'
 import { conform } from './conform.ts'
 import { entry, type FieldError, gatherErrors, invalid, pathOf, type Ref, refTo, required, targetValue, withValue } from './refs.ts'
-import { atomic, bool, int32, message, string } from './types.ts'
+import { atomic, bool, int32, mapOf, message, string } from './types.ts'
 
 test('the path of a ref is put together from the steps that led to it', () => {
   const step = fc.oneof(fc.nat({ max: 30 }), fc.constantFrom('spec', 'a', 'toString', '__proto__', 'constructor'))
@@ -29,6 +29,19 @@ test('a ref knows what is there, by entries of maps and with another value too',
   assert.equal(pathOf(entry(at.labels, 'a.b/c')), 'x.labels[a.b/c]')
   const other = withValue(at.list, 7)
   assert.deepEqual([pathOf(other), targetValue(other)], ['x.list', 7])
+})
+
+test('objects are shown with the fields in the order of the type, and maps by key, whatever the client sent', () => {
+  const Expression = message('Expression', { key: [1, string], operator: [2, string] })
+  const type = message('T', {
+    selectors: [1, mapOf(message('S', { matchLabels: [1, mapOf(string)], matchExpressions: [2, atomic(Expression)] }))],
+  })
+  const sent = { matchExpressions: [{ operator: 'In', key: 'k' }], matchLabels: { b: '1', a: '2' } }
+  const at = refTo<{ selectors: Record<string, typeof sent> }>({ selectors: { x: sent } }, '', type)
+  const shown = '{"matchLabels":{"a":"2","b":"1"},"matchExpressions":[{"key":"k","operator":"In"}]}'
+  assert.equal(invalid(entry(at.selectors, 'x'), 'no').message, `Invalid value: ${shown}: no`)
+  assert.equal(invalid(at.selectors, 'no').message, `Invalid value: {"x":${shown}}: no`)
+  assert.equal(invalid(withValue(at, { b: 1, a: 2 }), 'no').message, 'Invalid value: {"b":1,"a":2}: no')
 })
 
 test('absent numbers and booleans are shown as zero where their type says so, through lists as well', () => {

@@ -1,6 +1,7 @@
 /** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
 
-import { goQuote } from '../lib/go-text.ts'
+import { goFieldValue, goQuote } from '../lib/go-text.ts'
+import type { Json } from '../lib/json-value.ts'
 import type { AnyType } from './types.ts'
 
 const TARGET = Symbol('target')
@@ -31,11 +32,11 @@ class Target {
     return this.#path!
   }
 
-  /** Only fields and items are of a known type. */
+  /** The type of a field, item or entry inside a value of a known type. */
   get type(): AnyType | undefined {
     const untyped: Target[] = []
     let around: Target = this
-    for (; !around.#type && around.#join === inward; around = around.#above!) untyped.push(around)
+    for (; !around.#type && (around.#join === inward || around.#join === entered); around = around.#above!) untyped.push(around)
     let type = around.#type
     for (const at of untyped.reverse()) type = type && typeWithin(type, at.#step)
     return type
@@ -74,6 +75,7 @@ const INTO: ProxyHandler<Target> = {
 
 function typeWithin({ shape }: AnyType, name: string): AnyType | undefined {
   if (shape.kind === 'message') return Object.hasOwn(shape.fields, name) ? shape.fields[name]![1] : undefined
+  if (shape.kind === 'map') return shape.value
   return shape.kind === 'list' ? shape.item : undefined
 }
 const INDEX = /^\d+$/
@@ -120,7 +122,7 @@ export const unsupported = (ref: Ref<any>, ...supported: readonly string[]): Fie
     'FieldValueNotSupported',
     'Unsupported value',
     ref,
-    supported.length ? `supported values: ${supported.map(s => JSON.stringify(s)).join(', ')}` : '',
+    supported.length ? `supported values: ${supported.map(goQuote).join(', ')}` : '',
   )
 export const required = (ref: Ref<any>, detail = ''): FieldError => about('FieldValueRequired', 'Required value', ref, detail)
 export const forbidden = (ref: Ref<any>, detail: string): FieldError => about('FieldValueForbidden', 'Forbidden', ref, detail)
@@ -150,25 +152,14 @@ const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): 
   message: detail === '' ? title : `${title}: ${detail}`,
 })
 const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError =>
-  about(reason, `${title}: ${show(valueToShow(targetOf(ref)))}`, ref, detail)
-/** Go's JSON leaves nothing that could be taken for HTML. */
-const HTML = /[<>&\u2028\u2029]/g
+  about(reason, `${title}: ${goFieldValue(valueToShow(targetOf(ref)), targetOf(ref).type ?? 'given')}`, ref, detail)
 
-const ZEROS: { readonly [scalar: string]: unknown } = { int32: 0, int64: 0, double: 0, bool: false }
+const ZEROS: { readonly [scalar: string]: Json } = { int32: 0, int64: 0, double: 0, bool: false }
 
 /** Absent numbers and booleans are zero, unless zero is something else than absent. */
-function valueToShow({ value, type }: Target): unknown {
-  if (value !== undefined || type?.shape.kind !== 'scalar' || type.flags.optional) return value
+function valueToShow({ value, type }: Target): Json | undefined {
+  if (value !== undefined || type?.shape.kind !== 'scalar' || type.flags.optional) return value as Json | undefined
   return ZEROS[type.shape.name]
-}
-
-/** Absent shows as the empty text: most fields are text, and for them absent and empty are the same. */
-function show(value: unknown): string {
-  if (value === undefined) return '""'
-  if (typeof value === 'string') return goQuote(value)
-  if (typeof value === 'bigint') return String(value)
-  const text = JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? Number(v) : v))
-  return text.replace(HTML, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** Bounds on what is reported about one object: a hostile one can be wrong in more ways than anyone reads. */

@@ -1,7 +1,7 @@
 /** The values that an `enum` allows: found in time that does not grow with their number, and named once for all who ask. */
 import { goJson, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
-import { isInteger, truncated } from './number-text.ts'
+import { isInteger, truncated } from './integers.ts'
 
 export class EnumValues {
   readonly #values: readonly Json[]

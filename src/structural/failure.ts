@@ -1,8 +1,7 @@
 /** What a schema finds wrong with a value, until it is known whether it counts, and then as the field error that clients see. */
-import { goFloat, goJson, goQuote } from '../lib/go-text.ts'
+import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { FieldError, FieldReason } from '../schema/refs.ts'
-import { isFloat } from './number-text.ts'
 
 /** One thing that is wrong. Two with the same text are the same. */
 export type Failure = {
@@ -58,7 +57,7 @@ export class Verdict {
 /** A rule that the value of a field breaks. */
 export function broken(path: string, rule: string, value: Json | undefined): Failure {
   const text = `${path} in body ${rule}`
-  return { text, field: path, reason: 'FieldValueInvalid', message: `Invalid value: ${showValue(value)}: ${text}` }
+  return { text, field: path, reason: 'FieldValueInvalid', message: `Invalid value: ${goFieldValue(value, 'sorted')}: ${text}` }
 }
 
 /** A value of the wrong type or format; `found` is what it is instead. */
@@ -87,7 +86,7 @@ export function unsupported(path: string, value: Json, names: string): Failure {
     text: `${path} in body should be one of [${names}]`,
     field: path,
     reason: 'FieldValueNotSupported',
-    message: `Unsupported value: ${showValue(value)}: supported values: ${names}`,
+    message: `Unsupported value: ${goFieldValue(value, 'sorted')}: supported values: ${names}`,
   }
 }
 
@@ -109,10 +108,3 @@ export function fieldErrorOf({ field, reason, message }: Failure, base: string):
   return { reason, field: full === '' ? NIL_PATH : full, message }
 }
 export const NIL_PATH = '<nil>'
-
-/** A value as field errors show it. */
-export function showValue(value: Json | undefined): string {
-  if (value === undefined) return '""'
-  if (typeof value === 'string') return goQuote(value)
-  return isFloat(value) ? goFloat(Number(value)) : goJson(value)
-}

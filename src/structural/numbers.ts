@@ -1,8 +1,8 @@
 /** The limits that a schema sets on a number. */
 
-import { goFloat, plain } from '../lib/go-text.ts'
+import { goFloat, plainDecimal } from '../lib/go-text.ts'
 import { broken, type Failure, overall, type Verdict } from './failure.ts'
-import { isInteger, isWhole, truncated } from './number-text.ts'
+import { isInteger, isWhole, truncated } from './integers.ts'
 import type { Limits } from './schema.ts'
 
 /** Adds what is wrong with a number at a path: first its range, then multiples, the least and the greatest. */
@@ -56,7 +56,7 @@ const formatText = (format: string) => (format === '' ? '(default format)' : `wi
 /** Whether a number can be held by the type without loss. */
 function fitsType(value: number | bigint, type: string, format: string): boolean {
   if (type === 'integer') {
-    const whole = typeof value === 'bigint' ? value : Number.isInteger(value) ? BigInt(plain(value)) : undefined
+    const whole = typeof value === 'bigint' ? value : Number.isInteger(value) ? BigInt(plainDecimal(value)) : undefined
     return whole !== undefined && BigInt.asIntN(format === 'int32' ? 32 : 64, whole) === whole
   }
   return type !== 'number' || format !== 'float' || Number.isFinite(Math.fround(Number(value)))

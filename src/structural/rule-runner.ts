@@ -2,12 +2,12 @@
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import { type Bindings, CelCancellation, type Program } from '../cel/runtime/program.ts'
 import { CelFault, CelOptional, type CelValue, optionalNone } from '../cel/runtime/values.ts'
-import { goQuote } from '../lib/go-text.ts'
+import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { FieldError, FieldReason } from '../schema/refs.ts'
 import type { CompiledRule } from './compile-rules.ts'
 import type { Correlation } from './correlation.ts'
-import { MAX_LENGTH, NIL_PATH, showValue } from './failure.ts'
+import { MAX_LENGTH, NIL_PATH } from './failure.ts'
 import { ruleShapeOf } from './rule-shapes.ts'
 import type { Structural, ValidationRule } from './schema.ts'
 
@@ -106,7 +106,7 @@ export class RuleRunner {
       throw new RulesEnded()
     }
     const detail = this.#message(compiled, bindings, endWith) ?? (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
-    const shown = type === 'object' || type === 'array' ? undefined : showValue(value)
+    const shown = type === 'object' || type === 'array' ? undefined : goFieldValue(value, 'sorted')
     report(errorFor(rule.reason, path, { shown, detail }))
   }
 

@@ -5,7 +5,7 @@ import { type FieldError, pathOf, type Ref } from '../schema/refs.ts'
 import { Correlation } from './correlation.ts'
 import { broken, fieldErrorOf, missing, notAllowed, overall, tooLong, tooMany, unsupported, Verdict, wrongType } from './failure.ts'
 import { hasFormat, isTextFormat } from './formats.ts'
-import { isInteger, isWhole } from './number-text.ts'
+import { isInteger, isWhole } from './integers.ts'
 import { checkNumber } from './numbers.ts'
 import type { Pattern } from './pattern.ts'
 import type { Structural } from './schema.ts'
@@ -199,7 +199,7 @@ function checkList({ items, limits }: Structural, list: readonly Json[], { path,
   const { minItems, maxItems, uniqueItems } = limits
   if (minItems !== undefined && list.length < minItems) out.add(broken(path, `should have at least ${minItems} items`, list.length))
   if (maxItems !== undefined && list.length > maxItems) out.add(tooMany(path, 'items', { size: list.length, max: maxItems }))
-  if (uniqueItems && new Set(list.map(goJson)).size < list.length) out.add(broken(path, "shouldn't contain duplicates", undefined))
+  if (uniqueItems && new Set(list.map(item => goJson(item))).size < list.length) out.add(broken(path, "shouldn't contain duplicates", undefined))
   out.fits += 2
 }
 

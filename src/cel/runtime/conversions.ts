@@ -1,8 +1,9 @@
 /** Conversions between types: `int(…)`, `string(…)` and their like. */
 
 import { isUtf8 } from 'node:buffer'
+import { goFloat } from '../../lib/go-text.ts'
 import { intOverflow, uintOverflow } from './int64.ts'
-import { formatDurationValue, formatTimestamp, parseDurationValue, parseTimestamp, plainDecimal, timestampOf } from './times.ts'
+import { formatDurationValue, formatTimestamp, parseDurationValue, parseTimestamp, timestampOf } from './times.ts'
 import { CelDouble, CelDuration, CelTimestamp, CelTypeValue, CelUint, type CelValue, fault, intOf, isInt, runtimeType } from './values.ts'
 
 /** Converts a value, or tells with undefined that there is no such conversion. */
@@ -48,7 +49,7 @@ export const toText: Convert = value => {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean' || isInt(value)) return String(value)
   if (value instanceof CelUint) return String(value.value)
-  if (value instanceof CelDouble) return formatDouble(value.value)
+  if (value instanceof CelDouble) return goFloat(value.value)
   if (value instanceof Uint8Array) return utf8Text(value) ?? fault('invalid UTF-8 in bytes, cannot convert to string')
   if (value instanceof CelTimestamp) return formatTimestamp(value)
   return value instanceof CelDuration ? formatDurationValue(value) : undefined
@@ -105,17 +106,6 @@ function parseHexFloat(text: string): number | undefined {
   if (exponent === undefined || whole + fraction === '') return undefined
   const size = Number(BigInt(`0x${whole}${fraction}`)) * 2 ** (Number(exponent) - 4 * fraction.length)
   return sign === '-' ? -size : size
-}
-
-/** A double as Go's `%g` prints it: the shortest digits, with an exponent below 1e-4 and from 1e6 on. */
-export function formatDouble(value: number): string {
-  if (Number.isNaN(value)) return 'NaN'
-  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
-  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
-  const scientific = value.toExponential()
-  const exponent = Number(scientific.slice(scientific.indexOf('e') + 1))
-  if (exponent >= -4 && exponent < 6) return plainDecimal(value)
-  return scientific.replace(/e([+-])(\d)$/, 'e$10$2')
 }
 
 function utf8Text(bytes: Uint8Array): string | undefined {

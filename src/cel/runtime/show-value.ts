@@ -1,7 +1,7 @@
-/** Values as messages of cel-go show them. */
+/** Values of CEL as cel-go's messages show them. This is not how Go prints values (`lib/go-text.ts`), but how cel-go's own types do. */
 
 import { formatDuration } from '../../lib/duration.ts'
-import { formatDouble } from './conversions.ts'
+import { goFloat } from '../../lib/go-text.ts'
 import { makeEffort } from './effort.ts'
 import { formatTimestamp } from './times.ts'
 import {
@@ -18,13 +18,13 @@ import {
   elementsOf,
 } from './values.ts'
 
-/** The value as Go's `%v` prints it. */
+/** The text of a value in a message. */
 export function showValue(value: CelValue): string {
   makeEffort()
   if (value === null) return 'NULL_VALUE'
   if (typeof value !== 'object') return String(value)
   if (value instanceof CelUint) return String(value.value)
-  if (value instanceof CelDouble) return formatDouble(value.value)
+  if (value instanceof CelDouble) return goFloat(value.value)
   if (value instanceof Uint8Array) return `[${value.join(' ')}]`
   if (value instanceof CelTimestamp) return formatTimestamp(value)
   if (value instanceof CelDuration) return formatDuration(BigInt(value.nanos))

