@@ -1,0 +1,154 @@
+/**
+ * Which requests a webhook or a policy is about: rules name resources and operations, selectors look at labels.
+ *
+ * Rules depend only on what kind of request it is, so the answer to them is kept for each kind; with a thousand configurations
+ * that do not match, a request costs one look-up. Selectors are asked for the few whose rules match.
+ */
+import { type LabelSelector, labelTermsOf } from '../kinds/shapes/meta.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import { type LabelTerms, matchesLabelTerms } from '../schema/selectors.ts'
+import { internalError, notFound } from '../schema/status-error.ts'
+import type { Attributes } from './plugin.ts'
+
+export type Rule = {
+  readonly apiGroups?: readonly string[]
+  readonly apiVersions?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly operations?: readonly string[]
+  readonly scope?: string
+  /** Of policies alone; empty names every object. */
+  readonly resourceNames?: readonly string[]
+}
+
+export type MatchCriteria = {
+  /** Without any, a binding of a policy matches every resource, and a webhook none. */
+  readonly rules: readonly Rule[]
+  readonly excludeRules?: readonly Rule[]
+  readonly matchPolicy?: string | undefined
+  readonly namespaceSelector?: LabelSelector | undefined
+  readonly objectSelector?: LabelSelector | undefined
+  readonly matchesWithoutRules?: boolean
+}
+
+/** What comes of matching: the resource, in the version in which a rule names it, or why nothing does. */
+export type Match =
+  | { readonly matches: true; readonly resource: Resource }
+  | { readonly matches: false; readonly because: 'rules' | 'excluded' | 'namespace' | 'object' }
+
+export class RequestMatcher {
+  readonly #criteria: MatchCriteria
+  readonly #namespaceTerms: LabelTerms
+  readonly #objectTerms: LabelTerms
+  readonly #known = new Map<string, RuleMatch>()
+
+  constructor(criteria: MatchCriteria) {
+    this.#criteria = criteria
+    this.#namespaceTerms = termsOf(criteria.namespaceSelector)
+    this.#objectTerms = termsOf(criteria.objectSelector)
+  }
+
+  /** Whether a request is matched. Throws a StatusError when the namespace whose labels decide it is not there. */
+  match(attributes: Attributes, namespaceOf: (name: string) => AnyObject | undefined): Match {
+    const byRules = this.#matchRules(attributes)
+    if (!byRules.matches) return byRules
+    if (!this.#matchesNamespace(attributes, namespaceOf)) return { matches: false, because: 'namespace' }
+    return this.#matchesObject(attributes) ? byRules : { matches: false, because: 'object' }
+  }
+
+  #matchRules(attributes: Attributes): Match {
+    const { resource, subresource, operation, namespace, name } = attributes
+    const key = `${resource.apiVersion}/${resource.plural}/${subresource} ${operation}${namespace === '' ? ' -' : ''}`
+    let known = this.#known.get(key)
+    if (!known || known.of !== resource) this.#known.set(key, (known = this.#decideRules(attributes)))
+    const { included, excluded } = known
+    if (excluded.some(({ names }) => isNamed(names, name))) return { matches: false, because: 'excluded' }
+    const found = included.find(({ names }) => isNamed(names, name))
+    return found ? { matches: true, resource: found.resource } : { matches: false, because: 'rules' }
+  }
+
+  #decideRules(attributes: Attributes): RuleMatch {
+    const { rules, excludeRules = [], matchPolicy, matchesWithoutRules } = this.#criteria
+    const isEquivalent = matchPolicy === 'Equivalent'
+    const { resource } = attributes
+    const everything = rules.length === 0 && matchesWithoutRules
+    return {
+      of: resource,
+      included: everything ? [{ resource, names: [] }] : rulesMatching(rules, attributes, isEquivalent),
+      excluded: rulesMatching(excludeRules, attributes, isEquivalent),
+    }
+  }
+
+  /** Objects of the cluster have no namespace to select by; namespaces are selected by their own labels. */
+  #matchesNamespace({ resource, subresource, operation, namespace, object }: Attributes, find: (name: string) => AnyObject | undefined) {
+    const isNamespace = resource.group === '' && resource.plural === 'namespaces'
+    if (this.#namespaceTerms.length === 0 || (namespace === '' && !isNamespace)) return true
+    const isOwn = isNamespace && subresource === '' && (operation === 'CREATE' || operation === 'UPDATE')
+    const found = isOwn ? object : find(namespace)
+    if (!found) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, namespace)
+    return matchesLabelTerms(this.#namespaceTerms, found.metadata.labels)
+  }
+
+  #matchesObject({ object, oldObject }: Attributes): boolean {
+    const terms = this.#objectTerms
+    if (terms.length === 0) return true
+    const matches = (each: AnyObject | undefined) => each !== undefined && matchesLabelTerms(terms, each.metadata?.labels)
+    return matches(object) || matches(oldObject)
+  }
+}
+
+/** Rules that match one kind of request, each with the version in which it names the resource and the objects that it is about. */
+type NamedMatch = { readonly resource: Resource; readonly names: readonly string[] }
+type RuleMatch = { readonly of: Resource; readonly included: readonly NamedMatch[]; readonly excluded: readonly NamedMatch[] }
+
+const isNamed = (names: readonly string[], name: string): boolean => names.length === 0 || names.includes(name)
+
+/** First the rules that name the resource as it was asked for, then those that name another version of it. */
+function rulesMatching(rules: readonly Rule[], attributes: Attributes, isEquivalent: boolean): NamedMatch[] {
+  const { resource } = attributes
+  const exact = rules.filter(rule => matchesRule(rule, attributes, resource)).map(({ resourceNames: names = [] }) => ({ resource, names }))
+  if (!isEquivalent) return exact
+  const others = resource.forms.filter(other => other !== resource)
+  const equivalent = rules.flatMap(rule =>
+    others.filter(other => matchesRule(rule, attributes, other)).map(other => ({ resource: other, names: rule.resourceNames ?? [] })),
+  )
+  return [...exact, ...equivalent]
+}
+
+function matchesRule(rule: Rule, { subresource, operation, namespace }: Attributes, { group, version, plural }: Resource): boolean {
+  const { apiGroups = [], apiVersions = [], operations = [], resources = [], scope = '*' } = rule
+  const isOf = (items: readonly string[], wanted: string) => items.includes('*') || items.includes(wanted)
+  const isOfCluster = namespace === '' || (group === '' && plural === 'namespaces')
+  return (
+    (scope === '*' || (scope === 'Cluster') === isOfCluster) &&
+    isOf(operations, operation) &&
+    isOf(apiGroups, group) &&
+    isOf(apiVersions, version) &&
+    resources.some(text => {
+      const slash = text.indexOf('/')
+      const [name, sub] = slash < 0 ? [text, ''] : [text.slice(0, slash), text.slice(slash + 1)]
+      return (name === '*' || name === plural) && (sub === '*' || sub === subresource)
+    })
+  )
+}
+
+/** What a selector requires; a selector that is absent or empty requires nothing. */
+function termsOf(selector: LabelSelector | undefined): LabelTerms {
+  if (!selector) return []
+  const terms = labelTermsOf(selector)
+  if (!terms) throw internalError('a label selector cannot be read')
+  return terms
+}
+
+const CONFIGURATION_KINDS = [
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+]
+
+/** Whether a request is about what admission itself is configured with: no webhook may stand in the way of removing one. */
+export const isAdmissionConfiguration = ({ resource, ctx }: Attributes): boolean =>
+  resource.group === `admissionregistration.${ctx.groupDomain}` && CONFIGURATION_KINDS.includes(resource.kind)
