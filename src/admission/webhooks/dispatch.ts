@@ -4,13 +4,14 @@ import { JsonError, parseJson } from '../../codec/json.ts'
 import { deepEqual, type Json, jsonTypeName } from '../../lib/json-value.ts'
 import { applyJsonPatch, PatchError, parseJsonPatch } from '../../patch/json-patch.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Resource } from '../../schema/resource.ts'
-import { forbiddenRequest, internalError, StatusError, timedOut } from '../../schema/status-error.ts'
+import { forbiddenRequest, internalError, timedOut } from '../../schema/status-error.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import { evaluateConditions } from '../match-conditions.ts'
 import { isAdmissionConfiguration } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes } from '../plugin.ts'
+import type { Rounds } from '../reinvocation.ts'
+import { inVersion } from '../versions.ts'
 import { type CallOutcome, type CallParts, callWebhook } from './call.ts'
 import type { ReviewResponse } from './review.ts'
 import type { Webhook } from './webhook.ts'
@@ -24,43 +25,27 @@ export type WebhookParts = CallParts & {
   readonly validating: () => readonly Webhook[]
 }
 
-/** What mutating webhooks remember between the two rounds of one request. */
-export type MutatingRound = {
-  /** 0, and 1 when webhooks and policies are asked once more because the object changed after they had seen it. */
-  readonly round: 0 | 1
-  /** Those asked in this request that want to be asked again if it changes. */
-  readonly reinvocable: Set<string>
-  /** Those of them that have to be. */
-  readonly reinvoke: Set<string>
-  lastOutput: AnyObject | undefined
-}
-
 type Matched = { readonly webhook: Webhook; readonly request: VersionedRequest }
 
 /** Whether the object was changed. Throws the StatusError of the first webhook that rejects. */
-export async function callMutating(attributes: Attributes, rounds: MutatingRound, parts: WebhookParts): Promise<boolean> {
+export async function callMutating(attributes: Attributes, rounds: Rounds, parts: WebhookParts): Promise<boolean> {
   const webhooks = parts.mutating()
   if (webhooks.length === 0 || isAdmissionConfiguration(attributes)) return false
-  if (rounds.round === 1 && !deepEqual(rounds.lastOutput, attributes.object)) requireReinvocation(rounds)
+  rounds.begin(attributes.object)
   let changed = false
   for (const [index, webhook] of webhooks.entries()) {
-    if (rounds.round === 1 && !rounds.reinvoke.has(webhook.id)) continue
+    if (rounds.skips(webhook.id)) continue
     const matched = await matchWebhook(webhook, attributes, { type: 'admit', parts })
     if (!matched) continue
     const isChanged = await mutate(matched, { round: rounds.round, index, parts })
     if (isChanged) {
       changed = true
-      requireReinvocation(rounds)
+      rounds.changed()
     }
-    if (webhook.isReinvoked) rounds.reinvocable.add(webhook.id)
+    if (webhook.isReinvoked) rounds.invoked(webhook.id)
   }
-  rounds.lastOutput = attributes.object && structuredClone(attributes.object)
+  rounds.end(attributes.object)
   return changed
-}
-
-function requireReinvocation({ reinvocable, reinvoke }: MutatingRound): void {
-  for (const id of reinvocable) reinvoke.add(id)
-  reinvocable.clear()
 }
 
 async function mutate(
@@ -235,15 +220,3 @@ async function matchWebhook(
   if (webhook.failsOpen) return undefined
   throw forbiddenRequest(attributes.resource, attributes.name, decided.message)
 }
-
-/** A request with its objects converted to another served version of its resource. */
-export async function inVersion(attributes: Attributes, resource: Resource): Promise<VersionedRequest> {
-  const { object, oldObject, kind } = attributes
-  if (resource === attributes.resource) return { attributes, resource, kind, object, oldObject }
-  // What a subresource speaks, such as Scale, is the same in every version.
-  if (kind !== attributes.resource) return { attributes, resource, kind, object, oldObject }
-  const convert = (each: AnyObject | undefined) => each && attributes.convert(each, resource)
-  return { attributes, resource, kind: resource, object: await convert(object), oldObject: await convert(oldObject) }
-}
-
-export const isStatusError = (error: unknown): error is StatusError => error instanceof StatusError
