@@ -44,7 +44,22 @@ try {
   rmSync(aside, { recursive: true, force: true })
 }
 
+/** The worker that reads large bodies, as text: one file is simpler to ship, and to bundle again, than one that has to find another. */
+async function transcodeWorker() {
+  const { outputFiles } = await build({
+    ...shared,
+    entryPoints: ['src/codec/transcode-worker.ts'],
+    format: 'cjs',
+    minify: true,
+    write: false,
+  })
+  return outputFiles[0].text
+}
+
 async function bundle(folder) {
+  shared.define.KEELSON_TRANSCODE_WORKER = JSON.stringify(await transcodeWorker())
+  // Only sources that are not bundled look for a file beside them.
+  shared.define['import.meta.url'] = '""'
   const bundles = await Promise.allSettled([
     // CommonJS starts faster, can use V8's compile cache, and loads its packages without the module loader's detour.
     build({

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { issueAuthority, issueClient, issueServer, type KeyPair } from '../src/lib/x509.ts'
+import { issueAuthority, issueClient, issueServer, type KeyPair } from '../src/lib/x509/issue.ts'
 import {
   type Answer,
   anonymous,

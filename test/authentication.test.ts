@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { AuthenticationV1Api, CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { issueAuthority, issueClient, issueServer } from '../src/lib/x509.ts'
+import { issueAuthority, issueClient, issueServer } from '../src/lib/x509/issue.ts'
 import {
   anonymous,
   ask,

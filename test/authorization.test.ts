@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { issueAuthority, issueClient } from '../src/lib/x509.ts'
+import { issueAuthority, issueClient } from '../src/lib/x509/issue.ts'
 import {
   anonymous,
   ask,

@@ -160,7 +160,7 @@ test('the objects that are there come first, then the mark of their end, then wh
   for (const tape of quiet) assert.deepEqual(await tape.end(), [], 'nothing happens after the last version')
 })
 
-/** Where the reference lets a kind be selected by more than its name and namespace: each field with what the sample has there. */
+/** Where kube-apiserver lets a kind be selected by more than its name and namespace: each field with what the sample has there. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'v1 Pod': {
     'spec.nodeName': 'n',
@@ -213,7 +213,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'custom.example.com/v1 Far': { 'spec.color': 'red', 'spec.size': '3' },
 }
 
-test('every kind is selected by its name, its namespace and the fields of the reference, and by no other', patient, async t => {
+test('every kind is selected by its name, its namespace and the fields of kube-apiserver, and by no other', patient, async t => {
   const { session, served } = await openAll(t)
   for (const resource of served) {
     const { apiVersion, kind, namespaced } = resource

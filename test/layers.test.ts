@@ -1,55 +1,169 @@
-// A folder may import itself and the folders named beside it; src/server and the files at the top may import all.
+// Which folder may import which, and why. Imports point down; what is not listed is not allowed, and what is listed is in use.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path/posix'
 import test from 'node:test'
 
-const MAY_IMPORT: Readonly<Record<string, string>> = {
-  lib: '',
-  storage: 'lib', // bytes in, bytes out
-  schema: 'lib',
-  codec: 'schema lib',
-  cel: 'schema lib',
-  structural: 'cel codec schema lib', // what the schema of a custom kind means for its objects
-  kinds: 'structural cel codec schema lib', // declarations only
-  patch: 'codec schema lib',
-  cache: 'storage codec schema lib',
-  authn: 'kinds schema lib', // readers are injected
-  authz: 'kinds schema lib',
-  admission: 'cel kinds schema lib',
-  registry: 'admission cache storage patch codec cel kinds schema lib',
-  allocation: 'registry storage kinds schema lib', // stocks that the ledger of the registry is made of
-  http: 'registry cache authn authz admission codec kinds schema lib',
-  custom: 'registry cache structural codec kinds schema lib', // custom kinds at run time; the one place beside kinds where a kind is named
-  client: 'codec kinds schema lib', // never the server
-  controllers: 'client kinds schema lib',
-}
+/** `from`, `to`, and the reason. Files at the top of src are their own unit. */
+const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] = [
+  ['schema', 'lib', 'names, quantities, times and JSON values have no domain'],
+  ['storage', 'lib', 'limits and encodings; values are bytes to a store'],
+  ['codec', 'lib', 'numbers, base64 and JSON values'],
+  ['codec', 'schema', 'types say how fields are written'],
+  ['cel', 'lib', 'regular expressions, addresses, quantities, times'],
+  ['structural', 'lib', 'JSON values, names, formats'],
+  ['structural', 'schema', 'errors are field errors'],
+  ['structural', 'cel', 'validation rules of schemas are CEL'],
+  ['kinds', 'lib', 'rules are about names, addresses, quantities and certificates'],
+  ['kinds', 'schema', 'declarations are made of types, references and errors'],
+  ['kinds', 'codec', 'values inside of texts: annotations with JSON, keys of Secrets'],
+  ['kinds', 'cel', 'policies and device selectors hold expressions'],
+  ['kinds', 'structural', 'CustomResourceDefinition holds a schema'],
+  ['patch', 'lib', 'JSON values and printing'],
+  ['patch', 'schema', 'types say how lists and maps are merged'],
+  ['patch', 'codec', 'fieldsV1 is JSON with an order'],
+  ['cache', 'schema', 'resources, selectors and keys'],
+  ['cache', 'codec', 'stored bytes become an object revision'],
+  ['cache', 'storage', 'the cache follows a store'],
+  ['authn', 'lib', 'certificates, tokens, time'],
+  ['authn', 'schema', 'User and token claims; readers are handed in'],
+  ['authz', 'lib', 'JSON values'],
+  ['authz', 'schema', 'Attributes and Decision; readers are handed in'],
+  ['authz', 'kinds', 'roles and bindings are kinds'],
+  ['admission', 'lib', 'names and quantities'],
+  ['admission', 'schema', 'objects, resources and errors; readers are handed in'],
+  ['admission', 'kinds', 'a plugin is about certain kinds'],
+  ['registry', 'lib', 'JSON values, yielding'],
+  ['registry', 'schema', 'resources and their declarations'],
+  ['registry', 'codec', 'bodies are decoded, objects are stored as bytes'],
+  ['registry', 'patch', 'patches, apply and ownership'],
+  ['registry', 'cache', 'reads and watches come from the cache'],
+  ['registry', 'storage', 'writes are swaps in a store'],
+  ['registry', 'admission', 'admission is a step of a write'],
+  ['registry', 'kinds', 'Scale, the one kind that the registry speaks itself'],
+  ['client', 'lib', 'times and JSON values'],
+  ['client', 'schema', 'resources and objects'],
+  ['client', 'codec', 'objects are sent and answered as JSON'],
+  ['client', 'kinds', 'Event, which the recorder writes'],
+  ['allocation', 'lib', 'addresses'],
+  ['allocation', 'schema', 'what kinds say about allocation'],
+  ['allocation', 'kinds', 'IPAddress, ServiceCIDR and Service'],
+  ['allocation', 'storage', 'allocated ports are stored'],
+  ['allocation', 'registry', 'allocations are a step of a write'],
+  ['allocation', 'client', 'allocated addresses are objects'],
+  ['custom', 'lib', 'JSON values, names'],
+  ['custom', 'schema', 'a custom kind compiles to a Resource'],
+  ['custom', 'codec', 'stored bytes of older versions'],
+  ['custom', 'structural', 'the schema of a custom kind'],
+  ['custom', 'kinds', 'CustomResourceDefinition'],
+  ['custom', 'cache', 'the objects of a custom kind are read in when it is defined'],
+  ['custom', 'client', 'reads and writes definitions'],
+  ['custom', 'controllers', 'definitions are reconciled by controllers'],
+  ['custom', 'registry', 'resources come and go in the catalog'],
+  ['http', 'lib', 'limits, URLs, times'],
+  ['http', 'schema', 'resources, errors and types'],
+  ['http', 'codec', 'responses are encoded'],
+  ['http', 'cache', 'watch events and stored bytes are sent as they are'],
+  ['http', 'registry', 'a request becomes a call of the registry'],
+  ['http', 'authn', 'who sends a request'],
+  ['http', 'authz', 'whether they may'],
+  ['http', 'kinds', 'Scale has a schema in OpenAPI documents'],
+  ['controllers', 'lib', 'times and JSON values'],
+  ['controllers', 'schema', 'objects and keys'],
+  ['controllers', 'kinds', 'a controller is about certain kinds'],
+  ['controllers', 'client', 'informers, work queues and writes'],
+  ['server', 'lib', 'limits, certificates'],
+  ['server', 'schema', 'resources'],
+  ['server', 'storage', 'opens the store'],
+  ['server', 'cache', 'opens the caches'],
+  ['server', 'kinds', 'lists all kinds'],
+  ['server', 'codec', 'worker threads that read bodies'],
+  ['server', 'registry', 'makes the registry'],
+  ['server', 'allocation', 'makes the allocators'],
+  ['server', 'custom', 'starts custom kinds'],
+  ['server', 'admission', 'lists the plugins'],
+  ['server', 'authn', 'makes the authenticators'],
+  ['server', 'authz', 'makes the authorizers'],
+  ['server', 'http', 'listens'],
+  ['server', 'client', 'makes the clients of its components'],
+  ['server', 'controllers', 'starts the controllers'],
+  ['server', 'version.ts', 'says which version runs'],
+  ['cli-flags.ts', 'lib', 'durations and names in flags'],
+  ['cli-flags.ts', 'server', 'flags become its configuration'],
+  ['cli.ts', 'cli-flags.ts', 'the command line'],
+  ['cli.ts', 'server', 'starts a server'],
+  ['cli.ts', 'storage', 'errors of the store have their own exit'],
+  ['cli.ts', 'version.ts', 'keelson version'],
+  ['index.ts', 'schema', 'errors that callers catch'],
+  ['index.ts', 'server', 'starts a server'],
+  ['index.ts', 'storage', 'the store that a caller may bring'],
+  ['index.ts', 'version.ts', 'is exported'],
+]
+
+/** Kits for tests stand above everything but the server's command line. */
+const ABOVE_ALL = ['test/kits']
+
 const IMPORT = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)/g
+const permitted = new Set(MAY_IMPORT.map(([from, to]) => `${from} → ${to}`))
 
 test('imports point down', () => {
-  const upward: string[] = []
-  for (const file of sources()) {
-    const from = file.split('/')[0]!
-    if (!file.includes('/') || from === 'server' || isForTests(file)) continue
-    for (const [, path] of readFileSync(`src/${file}`, 'utf8').matchAll(IMPORT)) {
-      const to = join(dirname(file), path!).split('/')[0]!
-      if (to !== from && !MAY_IMPORT[from]?.split(' ').includes(to)) upward.push(`${file} → ${path}`)
-    }
-  }
-  assert.deepEqual(upward, [])
+  const upward = importsBetweenUnits().filter(({ from, to }) => !ABOVE_ALL.includes(from) && !permitted.has(`${from} → ${to}`))
+  assert.deepEqual(
+    upward.map(({ file, path }) => `${file} → ${path}`),
+    [],
+  )
+})
+
+test('every permitted import is in use', () => {
+  const used = new Set(importsBetweenUnits().map(({ from, to }) => `${from} → ${to}`))
+  assert.deepEqual(
+    [...permitted].filter(line => !used.has(line)),
+    [],
+  )
+})
+
+test('every folder has its lines', () => {
+  const listed = new Set(['lib', 'version.ts', ...MAY_IMPORT.map(([from]) => from)])
+  const units = readdirSync('src').filter(name => !name.endsWith('.test.ts'))
+  assert.deepEqual(
+    units.filter(unit => !listed.has(unit)),
+    [],
+  )
 })
 
 test('shared code never names a kind', () => {
-  const naming: string[] = []
-  for (const file of sources()) {
-    const [folder] = file.split('/')
-    if (!['schema', 'codec', 'patch', 'cache', 'registry', 'http', 'storage'].includes(folder!) || isForTests(file)) continue
+  const shared = ['schema', 'codec', 'patch', 'cache', 'registry', 'http', 'storage']
+  const naming = importsBetweenUnits().filter(({ from, to, path }) => {
     // The Scale of the scale subresource is the one kind the registry speaks itself.
-    for (const [, path] of readFileSync(`src/${file}`, 'utf8').matchAll(IMPORT))
-      if (/\/kinds\//.test(path!) && !path!.endsWith('/autoscaling/scale.ts')) naming.push(`${file} → ${path}`)
-  }
-  assert.deepEqual(naming, [])
+    return shared.includes(from) && to === 'kinds' && !path.endsWith('/autoscaling/scale.ts')
+  })
+  assert.deepEqual(
+    naming.map(({ file, path }) => `${file} → ${path}`),
+    [],
+  )
 })
 
-const sources = () => readdirSync('src', { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
-const isForTests = (file: string) => /\.test\.ts$|\btesting\b/.test(file)
+type Import = { readonly file: string; readonly path: string; readonly from: string; readonly to: string }
+
+/** What is imported across units, tests aside: these may use everything. */
+function importsBetweenUnits(): Import[] {
+  const found: Import[] = []
+  for (const file of [...sourcesIn('src'), ...sourcesIn('test/kits')])
+    for (const [, path] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
+      const [from, to] = [unitOf(file), unitOf(join(dirname(file), path!))]
+      if (from !== to) found.push({ file, path: path!, from, to })
+    }
+  return found
+}
+
+const sourcesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(file => join(folder, file))
+    .filter(file => /(?<!\.test)\.ts$/.test(file) && !/\btesting\.ts$/.test(file))
+
+/** The folder of src that a file is in, or the file itself at its top; for tests, `test/kits` or `test`. */
+function unitOf(file: string): string {
+  const [top, folder] = file.split('/')
+  if (top === 'src') return folder!
+  return file.startsWith('test/kits/') ? 'test/kits' : top!
+}

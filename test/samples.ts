@@ -1,7 +1,7 @@
 /** Two small valid objects of every kind that the server stores, for tests that go through all of them. */
 import { generateKeyPairSync } from 'node:crypto'
-import { certificate, certificateRequest } from '../src/lib/der-testing.ts'
 import { encodePem } from '../src/lib/pem.ts'
+import { certificate, certificateRequest } from './kits/x509.ts'
 
 /** What is peculiar about the n-th object of a kind; its name is `every-N` unless it has one here. */
 export type Sample = (n: number) => { readonly metadata?: { readonly name: string }; readonly [field: string]: unknown }

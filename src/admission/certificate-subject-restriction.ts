@@ -1,6 +1,7 @@
 /** Nobody gets a client certificate of the group that may do everything by asking for it. */
-import { readCertificateRequest } from '../lib/certificate-request.ts'
+
 import { decodePem } from '../lib/pem.ts'
+import { readCertificateRequest } from '../lib/x509/certificate-request.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
 import type { Plugin } from './plugin.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { admitted } from '../../test/kits/admission.ts'
-import { Pod } from '../kinds/core/pod.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
 import { defaultTolerationSeconds } from './default-toleration-seconds.ts'
 
 const given = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })

@@ -19,9 +19,9 @@ export function persistentVolumeClaimResize(reader: Reader, groupDomain: string)
   }
   return {
     name: 'PersistentVolumeClaimResize',
-    validate({ operation, resource, subresource, name, object, old }: Attributes) {
+    validate({ operation, resource, subresource, name, object, oldObject }: Attributes) {
       if (operation !== 'UPDATE' || subresource !== '' || resource.group !== '' || resource.plural !== 'persistentvolumeclaims') return
-      const [claim, before] = [object as Claim, old as Claim]
+      const [claim, before] = [object as Claim, oldObject as Claim]
       if (compareQuantity(sizeOf(claim), sizeOf(before)) <= 0) return
       if (before.status.phase !== 'Bound') throw forbiddenRequest(resource, name, 'Only bound persistent volume claims can be expanded')
       if (!mayGrow(claim, before))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { admitted, readerOf } from '../../test/kits/admission.ts'
 import { withDefaults } from '../../test/kits/kinds/kinds.ts'
-import { Pod } from '../kinds/core/pod.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
 import { PriorityClass } from '../kinds/scheduling/priorityclass.ts'
 import { priority } from './priority.ts'
 

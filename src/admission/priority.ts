@@ -28,11 +28,11 @@ export function priority(reader: Reader, groupDomain: string): Plugin {
   return {
     name: 'Priority',
     mutate(attributes) {
-      const { operation, resource, subresource, object, old } = attributes
+      const { operation, resource, subresource, object, oldObject } = attributes
       if (subresource !== '' || resource.group !== '' || resource.plural !== 'pods' || !object) return
       const spec = object['spec'] as PodSpec
       if (operation === 'CREATE') rank(spec, standingOf(attributes, spec.priorityClassName), attributes)
-      else if (operation === 'UPDATE' && old) keepRank(spec, old['spec'] as PodSpec)
+      else if (operation === 'UPDATE' && oldObject) keepRank(spec, oldObject['spec'] as PodSpec)
     },
     validate(attributes) {
       const { operation, resource, subresource, object } = attributes

@@ -41,8 +41,8 @@ export function resourceClaimStatus({ refusalOf, groupDomain }: ClaimStatusParts
 }
 
 async function check(attributes: Attributes, refusalOf: RefusalOf): Promise<void> {
-  const { resource, object, old, ctx, namespace, verb = 'update' } = attributes
-  const [next, before]: [Status, Status] = [object?.['status'] ?? {}, old?.['status'] ?? {}]
+  const { resource, object, oldObject, ctx, namespace, verb } = attributes
+  const [next, before]: [Status, Status] = [object?.['status'] ?? {}, oldObject?.['status'] ?? {}]
   const refusal = (verb: string, place: { subresource: string; namespace: string; name: string }) =>
     refusalOf(ctx.user, {
       verb,

@@ -24,9 +24,9 @@ export function roleEscalation(parts: EscalationParts): Plugin {
   return {
     name: 'RoleEscalation',
     mutate(attributes) {
-      const { operation, resource, subresource, object, old, ctx } = attributes
+      const { operation, resource, subresource, object, oldObject, ctx } = attributes
       if (resource.group !== group || subresource !== '' || !object || (operation !== 'CREATE' && operation !== 'UPDATE')) return
-      if (ctx.user.groups.includes('system:masters') || (old && onlyChangesOwnership(object, old))) return
+      if (ctx.user.groups.includes('system:masters') || (oldObject && onlyChangesOwnership(object, oldObject))) return
       if (resource.plural === 'roles' || resource.plural === 'clusterroles') return checkRole(attributes, parts)
       if (resource.plural === 'rolebindings' || resource.plural === 'clusterrolebindings') return checkBinding(attributes, parts)
     },
@@ -39,10 +39,10 @@ type Role = {
 }
 
 async function checkRole(attributes: Attributes, parts: EscalationParts): Promise<void> {
-  const { operation, resource, object, old, ctx } = attributes
+  const { operation, resource, object, oldObject, ctx } = attributes
   const { group, plural } = resource
   const namespace = resource.namespaced ? attributes.namespace : ''
-  const name = operation === 'CREATE' ? (attributes.requestName ?? '') : attributes.name
+  const name = operation === 'CREATE' ? attributes.requestName : attributes.name
   const escalating = { verb: 'escalate', path: '', resource: { group, version: '*', plural, subresource: '', namespace, name } }
   if (await parts.may(ctx.user, escalating)) return
   const role = object as unknown as Role
@@ -50,7 +50,7 @@ async function checkRole(attributes: Attributes, parts: EscalationParts): Promis
   if (problem) throw refusal(attributes, problem)
   // What gathers rules can gather anything.
   const gathers = (each: Role | undefined) => (each?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0
-  if (!gathers(role) && !gathers(old as unknown as Role | undefined)) return
+  if (!gathers(role) && !gathers(oldObject as unknown as Role | undefined)) return
   if (escalation(EVERYTHING, { ...parts, user: ctx.user, namespace }))
     throw refusal(attributes, 'must have cluster-admin privileges to use the aggregationRule')
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { admitted, readerOf } from '../../test/kits/admission.ts'
-import { Pod } from '../kinds/core/pod.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
 import { runtimeClass } from './runtime-class.ts'
 
 const sandbox = (more: object) => ({

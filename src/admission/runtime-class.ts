@@ -1,6 +1,8 @@
 /** Pods take over from their runtime class what running them costs beside their containers, and where they may run. */
+
 import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { setOwn } from '../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../lib/quantity.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -17,7 +19,7 @@ export function runtimeClass(reader: Reader, groupDomain: string): Plugin {
   const classes = { group: `node.${groupDomain}`, version: 'v1', plural: 'runtimeclasses' }
   const runtimeOf = (attributes: Attributes, { runtimeClassName: name }: PodSpec): Runtime | undefined => {
     const found = name === undefined ? undefined : (reader.get(classes, name) as Runtime | undefined)
-    if (name !== undefined && !found) throw refusal(attributes, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`)
+    if (name !== undefined && !found) throw refusal(attributes, `pod rejected: RuntimeClass ${goQuote(name)} not found`)
     return found
   }
   return {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contextWith, withDefaults } from '../../test/kits/kinds/kinds.ts'
-import { Pod } from '../kinds/core/pod.ts'
+import { attributesOf } from '../../test/kits/admission.ts'
+import { withDefaults } from '../../test/kits/kinds/kinds.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
-import type { Attributes } from './plugin.ts'
 import { serviceAccount } from './service-account.ts'
 
 const PATH = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -40,17 +40,7 @@ async function admitted(
     metadata: { name: 'p', namespace: 'ns', ...metadata },
     spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
   })
-  const attributes: Attributes = {
-    operation,
-    resource: resourceOf(Pod, 'k8s.io'),
-    subresource,
-    namespace: 'ns',
-    name: 'p',
-    object,
-    old: undefined,
-    dryRun: false,
-    ctx: contextWith(),
-  }
+  const attributes = attributesOf(resourceOf(Pod, 'k8s.io'), object, { operation, subresource, namespace: 'ns', name: 'p' })
   try {
     await made.mutate?.(attributes)
     await made.validate?.(attributes)

@@ -1,7 +1,9 @@
 /** Pods run as a service account that is there, with its token mounted and its secrets for pulling images. */
+
 import type { Container } from '../kinds/shapes/pod/containers/container.ts'
 import { environmentSecrets, secretNames } from '../kinds/shapes/pod/secret-names.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
+import { goQuote } from '../lib/go-text.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { forbiddenRequest, type StatusError } from '../schema/status-error.ts'
 import type { Attributes, Plugin } from './plugin.ts'
@@ -95,7 +97,7 @@ const isMirror = ({ metadata: { annotations = {} } }: AnyObject) => Object.hasOw
 const refusal = ({ resource, name, object }: Attributes, why: string): StatusError =>
   forbiddenRequest(resource, name || object?.metadata.name || '', why)
 const missing = (attributes: Attributes, name: string) =>
-  refusal(attributes, `error looking up service account ${attributes.namespace}/${name}: serviceaccount ${JSON.stringify(name)} not found`)
+  refusal(attributes, `error looking up service account ${attributes.namespace}/${name}: serviceaccount ${goQuote(name)} not found`)
 
 /** A mirror only shows a pod that a node runs by itself; it can have nothing of the cluster. */
 function checkMirror(attributes: Attributes, spec: PodSpec): void {

@@ -16,7 +16,7 @@ export const certificateApproval = (parts: SignerParts): Plugin =>
     verb: 'approve',
     refusal: 'user not permitted to approve requests with signerName',
     // What the request says now decides, not what it is to become.
-    signerOf: ({ subresource, old }) => (subresource === 'approval' ? (old?.['spec'].signerName ?? '') : undefined),
+    signerOf: ({ subresource, oldObject }) => (subresource === 'approval' ? (oldObject?.['spec'].signerName ?? '') : undefined),
   })
 
 /** Issuing a certificate, or saying anything about a request, needs the verb `sign`. */
@@ -25,11 +25,11 @@ export const certificateSigning = (parts: SignerParts): Plugin =>
     plural: 'certificatesigningrequests',
     verb: 'sign',
     refusal: 'user not permitted to sign requests with signerName',
-    signerOf({ subresource, object, old }) {
+    signerOf({ subresource, object, oldObject }) {
       if (subresource !== 'status') return undefined
-      const [next, stored] = [object?.['status'] ?? {}, old?.['status'] ?? {}]
+      const [next, stored] = [object?.['status'] ?? {}, oldObject?.['status'] ?? {}]
       const says = next.certificate !== stored.certificate || !deepEqual(next.conditions ?? [], stored.conditions ?? [])
-      return says ? (old?.['spec'].signerName ?? '') : undefined
+      return says ? (oldObject?.['spec'].signerName ?? '') : undefined
     },
   })
 
@@ -39,8 +39,8 @@ export const clusterTrustBundleAttest = (parts: SignerParts): Plugin =>
     plural: 'clustertrustbundles',
     verb: 'attest',
     refusal: 'user not permitted to attest for signerName',
-    signerOf: ({ object, old }) =>
-      !object || (old && onlyChangesOwnership(object, old)) ? undefined : object['spec'].signerName || undefined,
+    signerOf: ({ object, oldObject }) =>
+      !object || (oldObject && onlyChangesOwnership(object, oldObject)) ? undefined : object['spec'].signerName || undefined,
   })
 
 type Check = {

@@ -6,19 +6,19 @@
  * just after it; the block is therefore looked at again once the record is in the cache. All writes have one order, and the
  * cache follows it: whoever decides that a block is free either sees the record, or the record's writer sees the deletion.
  */
+import type { Client, ResourceClient } from '../client/client.ts'
 import { formatIP, parseIPSloppy } from '../lib/ip.ts'
-import type { Holder, Stock } from '../registry/allocations.ts'
-import type { LocalClient } from '../registry/local-client.ts'
+import type { Allocator, Holder } from '../registry/allocations.ts'
 import type { Taken } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type AddressBlock, blockOf, candidates, gives, type Random } from './address-block.ts'
 
-type Repairing = Parameters<Stock['repair']>[1]
+type Repairing = Parameters<Allocator['repair']>[1]
 
 export type AddressParts = {
   readonly family: 'IPv4' | 'IPv6'
-  readonly client: () => LocalClient
+  readonly client: Client
   readonly blocks: Resource
   readonly records: Resource
   /** The kinds whose objects hold addresses. */
@@ -33,7 +33,7 @@ const TAKEN = refuse('provided IP is already allocated')
 const OUTSIDE = refuse('the provided network does not match the current range')
 const NOT_READY = refuse('allocator not ready')
 
-export class Addresses implements Stock {
+export class Addresses implements Allocator {
   readonly #parts: AddressParts
   /** Addresses that writes of this server are recording just now. */
   readonly #pending = new Set<string>()
@@ -70,9 +70,9 @@ export class Addresses implements Stock {
     const record = this.#recordOf(item)
     if (!record || !isFor(record, holder)) return
     // A namesake that came after this holder may have got the same address since.
-    const now = this.#client.get(holder.resource, holder)
+    const now = this.#client.of(holder.resource).get(holder)
     if (now && now.metadata.uid !== holder.uid && holds(now, item, holder.resource)) return
-    await this.#client.remove(this.#parts.records, record)
+    await this.#stored.delete(record)
   }
 
   async repair(held: () => ReadonlyMap<string, Holder>, { before, spared }: Repairing): Promise<void> {
@@ -82,7 +82,7 @@ export class Addresses implements Stock {
       const holder = holders.get(ip)
       if ((holder && isFor(record, holder)) || spared(ip)) continue
       const isYoung = Date.parse(record.metadata.creationTimestamp ?? '') > before.getTime()
-      if (holder || !isYoung) await this.#client.remove(this.#parts.records, record)
+      if (holder || !isYoung) await this.#stored.delete(record)
     }
     for (const [ip, holder] of holders) {
       const record = records.get(ip)
@@ -96,19 +96,24 @@ export class Addresses implements Stock {
     if (`IPv${parseIPSloppy(item)?.family}` !== this.#parts.family) return
     const { group = '', resource: plural, namespace = '', name = '' } = record['spec']?.parentRef ?? {}
     const resource = this.#parts.holders.find(r => r.group === group && r.plural === plural)
-    const object = resource && this.#client.get(resource, { namespace, name })
+    const object = resource && this.#client.of(resource).get({ namespace, name })
     if (!resource || !object || !holds(object, item, resource)) return
     await this.#write({ resource, namespace, name, uid: object.metadata.uid! }, item)
   }
 
-  get #client(): LocalClient {
-    return this.#parts.client()
+  get #client(): Client {
+    return this.#parts.client
+  }
+
+  /** The records of this and other families, as the API has them. */
+  get #stored(): ResourceClient<AnyObject> {
+    return this.#client.of(this.#parts.records)
   }
 
   /** Blocks that give addresses now, each once, in the order of their names. */
   *#blocks(): Iterable<AddressBlock> {
     const seen = new Set<string>()
-    const usable = [...this.#client.list(this.#parts.blocks)].filter(isUsable)
+    const usable = [...this.#client.of(this.#parts.blocks).list()].filter(isUsable)
     for (const object of usable.sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1)))
       for (const text of (object['spec'].cidrs ?? []) as string[]) {
         const block = blockOf(text)
@@ -124,7 +129,7 @@ export class Addresses implements Stock {
   }
 
   #recordOf(item: string): AnyObject | undefined {
-    return this.#client.get(this.#parts.records, { name: item })
+    return this.#stored.get({ name: item })
   }
 
   #isFree(item: string): boolean {
@@ -135,7 +140,7 @@ export class Addresses implements Stock {
   *#records(): Iterable<AnyObject> {
     const { family, groupDomain } = this.#parts
     const labels = labelsOf(family, groupDomain)
-    for (const record of this.#client.list(this.#parts.records)) {
+    for (const record of this.#stored.list()) {
       const { labels: has = {} } = record.metadata
       if (Object.entries(labels).every(([key, value]) => has[key] === value)) yield record
     }
@@ -147,17 +152,18 @@ export class Addresses implements Stock {
       if (!(await this.#write(holder, item))) return false
       if (this.#isGiven(item)) return true
       const record = this.#recordOf(item)
-      if (record && isFor(record, holder)) await this.#client.remove(this.#parts.records, record)
+      if (record && isFor(record, holder)) await this.#stored.delete(record)
       return false
     } finally {
       this.#pending.delete(item)
     }
   }
 
-  #write({ resource, namespace, name }: Holder, item: string): Promise<boolean> {
-    const { family, groupDomain, records } = this.#parts
+  async #write({ resource, namespace, name }: Holder, item: string): Promise<boolean> {
+    const { family, groupDomain } = this.#parts
     const parentRef = { group: resource.group, resource: resource.plural, namespace, name }
-    return this.#client.create(records, { metadata: { name: item, labels: labelsOf(family, groupDomain) }, spec: { parentRef } })
+    const labels = labelsOf(family, groupDomain)
+    return (await this.#stored.create({ metadata: { name: item, labels }, spec: { parentRef } })) !== undefined
   }
 }
 

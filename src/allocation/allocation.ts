@@ -1,11 +1,11 @@
 /** The stocks that services take from, put together: addresses of each family and ports of nodes, and their repair. */
 import { randomBytes } from 'node:crypto'
-import { SERVICE_STOCKS } from '../kinds/core/service-claims.ts'
+import type { Client } from '../client/client.ts'
+import { SERVICE_STOCKS } from '../kinds/core/service/allocations.ts'
 import { IPAddress } from '../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
 import { parseCIDR } from '../lib/ip.ts'
-import { Ledger, type Stock } from '../registry/allocations.ts'
-import type { LocalClient } from '../registry/local-client.ts'
+import { Allocations, type Allocator } from '../registry/allocations.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
@@ -16,8 +16,8 @@ import { NodePorts, type PortRange } from './node-ports.ts'
 export type AllocationParts = {
   readonly store: Store
   readonly resources: Iterable<Resource>
-  /** Reads and writes records; asked for when first needed, since the registry behind it needs the ledger. */
-  readonly client: () => LocalClient
+  /** Reads and writes records. */
+  readonly client: Client
   /** Ranges of addresses, at most one of each family; the first is the family of services that name none. */
   readonly ranges: readonly string[]
   readonly nodePorts: PortRange
@@ -31,7 +31,7 @@ const GRACE_MS = 60_000
 const REPAIR_EVERY_MS = 180_000
 
 export class Allocation {
-  readonly ledger: Ledger
+  readonly allocations: Allocations
   readonly #parts: AllocationParts
   readonly #addresses: readonly Addresses[]
   readonly #holders: readonly Resource[]
@@ -49,8 +49,8 @@ export class Allocation {
     this.#holders = holders
     this.#records = records
     this.#addresses = families.map(family => new Addresses({ family, client, blocks, records, holders, groupDomain, random }))
-    this.ledger = new Ledger(
-      new Map<string, Stock>([
+    this.allocations = new Allocations(
+      new Map<string, Allocator>([
         ...families.map((family, i) => [family, this.#addresses[i]!] as const),
         [SERVICE_STOCKS.nodePorts, nodePorts],
       ]),
@@ -69,23 +69,18 @@ export class Allocation {
     const timer = setInterval(() => this.repair(new Date(now().getTime() - GRACE_MS)).catch(onError), REPAIR_EVERY_MS)
     timer.unref()
     signal.addEventListener('abort', () => clearInterval(timer), { once: true })
-    client().follow(
-      this.#records,
-      change => {
-        if (change?.type !== 'DELETED') return
-        const record = change.object()
-        for (const addresses of this.#addresses) addresses.restore(record).catch(onError)
-      },
-      signal,
-    )
+    void client.of(this.#records).watch(({ type, current }) => {
+      const record = type === 'deleted' ? current.object : undefined
+      if (record) for (const addresses of this.#addresses) addresses.restore(record).catch(onError)
+    }, signal)
   }
 
   /** Makes records and services agree, but for records younger than `before`. */
   repair(before: Date): Promise<void> {
-    const client = this.#parts.client()
+    const { client } = this.#parts
     const holders = this.#holders
-    return this.ledger.repair(function* () {
-      for (const resource of holders) for (const object of client.list(resource)) yield [resource, object] as const
+    return this.allocations.repair(function* () {
+      for (const resource of holders) for (const object of client.of(resource).list()) yield [resource, object] as const
     }, before)
   }
 }

@@ -3,12 +3,12 @@
  * compare-and-swap with the uid of its holder: right over several servers, and after a crash at any moment. What this server
  * knows to be taken only steers its choice; the store has the last word.
  */
-import type { Holder, Stock } from '../registry/allocations.ts'
+import type { Allocator, Holder } from '../registry/allocations.ts'
 import type { Taken } from '../schema/claims.ts'
 import type { Entry, Store } from '../storage/store.ts'
 import type { Random } from './address-block.ts'
 
-type Repairing = Parameters<Stock['repair']>[1]
+type Repairing = Parameters<Allocator['repair']>[1]
 /** Both ends included. */
 export type PortRange = { readonly from: number; readonly to: number }
 type Record = { readonly uid: string; readonly since: string }
@@ -22,7 +22,7 @@ const refuse = (why: string, isFull = false): Taken => ({ ok: false, why, isFull
 const FULL = refuse('range is full', true)
 const TAKEN = refuse('provided port is already allocated')
 
-export class NodePorts implements Stock {
+export class NodePorts implements Allocator {
   readonly #store: Store
   readonly #range: PortRange
   readonly #random: Random

@@ -1,5 +1,7 @@
 /** Whether what a service account's token claims still holds, and whom it makes its bearer. Signatures have been verified before. */
+
 import { timingSafeEqual } from 'node:crypto'
+import { goQuote } from '../lib/go-text.ts'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { accountGroups, accountUser, readAccountUser } from '../lib/service-account-name.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -36,7 +38,7 @@ export function checkBound(claims: JsonObject, { now, find }: Moment): void {
   const isGone = ({ metadata }: AnyObject) =>
     metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < now - LEEWAY_MS
   const found = find('serviceaccounts', namespace, account.name)
-  if (!found) throw new ClaimError(`serviceaccounts ${JSON.stringify(account.name)} not found`)
+  if (!found) throw new ClaimError(`serviceaccounts ${goQuote(account.name)} not found`)
   if (found.metadata.uid !== account.uid)
     throw new ClaimError(`service account UID (${found.metadata.uid}) does not match claim (${account.uid})`)
   if (isGone(found)) throw new ClaimError(`service account ${namespace}/${account.name} has been deleted`)
@@ -122,7 +124,7 @@ export function checkLegacy(token: string, claims: LegacyClaims, find: FindCore)
   const kept = isObject(data) && Object.hasOwn(data, 'token') ? Buffer.from(text(data['token']), 'base64') : Buffer.alloc(0)
   if (!isSame(kept, Buffer.from(token))) throw new ClaimError("Token does not match server's copy")
   const found = find('serviceaccounts', namespace, account)
-  if (!found) throw new ClaimError(`serviceaccounts ${JSON.stringify(account)} not found`)
+  if (!found) throw new ClaimError(`serviceaccounts ${goQuote(account)} not found`)
   if (found.metadata.deletionTimestamp !== undefined) throw new ClaimError(`ServiceAccount ${namespace}/${account} has been deleted`)
   if (found.metadata.uid !== uid) throw new ClaimError(`ServiceAccount UID (${found.metadata.uid}) does not match claim (${uid})`)
   if (secret.metadata.labels?.[INVALID_SINCE])

@@ -61,7 +61,7 @@ function forge(header: object, claims: unknown, privateKey: KeyObject | undefine
 }
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
 
-test('a token is what the reference issues: header, claims, order', async () => {
+test('a token is what kube-apiserver issues: header, claims, order', async () => {
   const { issue } = bench()
   const token = await issue({ pod: { name: 'p', uid: 'p-uid' }, warnafter: NOW + 3607 })
   const [header = '', claims = ''] = token.split('.').map(part => Buffer.from(part, 'base64url').toString())

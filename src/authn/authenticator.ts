@@ -1,7 +1,7 @@
 /** Who sends a request: authenticators asked one after the other, then the anonymous user. */
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { User } from '../schema/user.ts'
-import type { ClientCertificate } from './certificate.ts'
+import type { ClientCertificate } from './client-certificate.ts'
 
 /** The credentials of a request. */
 export type Credentials = {

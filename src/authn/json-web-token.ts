@@ -27,7 +27,7 @@ function readPart(part: string): JsonObject | undefined {
   }
 }
 
-/** Why a signature is not believed, in the words of the reference. */
+/** Why a signature is not believed, in the words of kube-apiserver. */
 export class SignatureError extends Error {}
 
 /** The claims of a token that one of the keys has signed. Throws SignatureError. */
@@ -50,7 +50,7 @@ const CAUSES: ReadonlyMap<string | undefined, string> = new Map([
   ['ERR_JOSE_ALG_NOT_ALLOWED', 'go-jose/go-jose: unknown/unsupported algorithm'],
 ])
 
-/** Signs claims. They are written in the order of their names, as the reference writes them. */
+/** Signs claims. They are written in the order of their names, as kube-apiserver writes them. */
 export async function signToken(claims: JWTPayload, { privateKey, algorithm, id }: SigningKey): Promise<string> {
   const { CompactSign } = await import('jose/jws/compact/sign')
   return new CompactSign(Buffer.from(JSON.stringify(sorted(claims)))).setProtectedHeader({ alg: algorithm, kid: id }).sign(privateKey)

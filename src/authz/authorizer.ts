@@ -1,4 +1,5 @@
 /** Who may do what: the question, its answers, and how a refusal is worded. */
+import { goQuote } from '../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import { forbiddenPath, StatusError } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
@@ -16,16 +17,14 @@ export interface RuleResolver {
 export function forbidden(user: User, { verb, path, resource }: Attributes, reason = ''): StatusError {
   const why = reason === '' ? '' : `: ${reason}`
   if (resource === undefined) {
-    const message = plainText(`User ${JSON.stringify(user.name)} cannot ${verb} path ${JSON.stringify(path)}`)
+    const message = plainText(`User ${goQuote(user.name)} cannot ${verb} path ${goQuote(path)}`)
     return forbiddenPath(`forbidden: ${message}${why}`)
   }
   const { group, plural, subresource, namespace, name } = resource
   const what = subresource === '' ? plural : `${plural}/${subresource}`
-  const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`
-  const message = plainText(
-    `User ${JSON.stringify(user.name)} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}`,
-  )
-  const subject = `${group === '' ? plural : `${plural}.${group}`}${name === '' ? '' : ` ${JSON.stringify(name)}`}`
+  const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${goQuote(namespace)}`
+  const message = plainText(`User ${goQuote(user.name)} cannot ${verb} resource ${goQuote(what)} in API group ${goQuote(group)} ${where}`)
+  const subject = `${group === '' ? plural : `${plural}.${group}`}${name === '' ? '' : ` ${goQuote(name)}`}`
   return new StatusError(403, 'Forbidden', `${subject} is forbidden: ${message}${why}`, {
     ...(name === '' ? {} : { name }),
     ...(group === '' ? {} : { group }),

@@ -25,7 +25,7 @@ function indexOf(roles: readonly Role[], bindings: readonly Binding[]): RoleInde
 const decide = (index: RoleIndex, user: User, attributes: Attributes) =>
   rbacAuthorizer(index, 'k8s.io').authorize(user, attributes, REQUEST) as Decision
 
-/** The question as the reference goes about it: every binding, every rule. */
+/** The question as kube-apiserver goes about it: every binding, every rule. */
 function naive(roles: readonly Role[], bindings: readonly Binding[], user: User, { verb, path, resource }: Attributes): boolean {
   const applies = ({ kind, name, namespace }: Subject, home: string) => {
     if (kind === 'User') return user.name === name

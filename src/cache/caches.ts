@@ -30,8 +30,8 @@ type Waiter = { readonly revision: Revision; readonly resolve: () => void }
 
 /** Somebody who is told of all that happens, in order and as soon as it can be read. What it does there must be quick and must not fail. */
 export interface Observer {
-  /** A version has become the newest of its key. `object` is what it says, when the writer is at hand. */
-  changed(resource: Resource, version: ObjectRevision, object: AnyObject | undefined): void
+  /** A revision has become the current one of its object; `previous` is what it replaced. */
+  changed(resource: Resource, current: ObjectRevision, previous: ObjectRevision | undefined): void
   /** Objects of a resource are kept from now on, or in another form than before. */
   joined(resource: Resource): void
 }
@@ -232,8 +232,10 @@ export class Caches implements AsyncDisposable {
       const joining = this.#joining.get(prefix)
       const cache = this.#byPrefix.get(prefix)
       const object = event.after && this.#decoded.find(({ value }) => value === event.after!.value)?.object
+      const previous = cache?.get(event.key)
       const version = cache?.apply(event, object)
-      if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, object)
+      if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, previous)
+      previous?.releaseObject()
       joining?.push(event)
     }
     this.#revision = revision

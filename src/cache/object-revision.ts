@@ -1,4 +1,5 @@
 /** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
+import { parseJson } from '../codec/json.ts'
 import { bufferOf, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
 import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -12,6 +13,8 @@ type Content = {
   readonly uid: string
   readonly labels: Texts
   readonly fields: Texts
+  readonly owners: readonly string[]
+  readonly terminating: boolean
   readonly revisionOffset: number
   readonly stale?: boolean
   readonly fault?: string
@@ -27,6 +30,10 @@ export class ObjectRevision {
   readonly labels: Texts
   /** The kind's selectable fields. */
   readonly fields: Texts
+  /** The uids in its owner references. */
+  readonly owners: readonly string[]
+  /** Whether its deletion has been asked for. */
+  readonly terminating: boolean
   /** Set when the stored record cannot be trusted; `json` is then empty. */
   readonly fault: string | undefined
   readonly deleted: boolean
@@ -37,6 +44,7 @@ export class ObjectRevision {
   /** Where the digits of the resourceVersion begin in `json`. */
   readonly revisionOffset: number
   #json: Buffer | undefined
+  #object: AnyObject | undefined
 
   constructor({ key, namespace, name }: Identity, revision: Revision, content: Content, last?: ObjectRevision) {
     this.key = key
@@ -46,6 +54,8 @@ export class ObjectRevision {
     this.uid = content.uid
     this.labels = content.labels
     this.fields = content.fields
+    this.owners = content.owners
+    this.terminating = content.terminating
     this.fault = content.fault
     this.deleted = last !== undefined
     this.stale = content.stale === true
@@ -60,16 +70,32 @@ export class ObjectRevision {
     this.#json ??= replaceRevision(this.previous!.json, this.revisionOffset, { from: this.previous!.revision, to: this.revision })
     return this.#json
   }
+
+  /**
+   * The object decoded, once for all who ask; undefined when the record cannot be trusted. Nobody may change it. A field rather than
+   * an entry of a WeakMap: what is in one stays until a full garbage collection.
+   */
+  get object(): AnyObject | undefined {
+    if (this.fault !== undefined) return undefined
+    this.#object ??= parseJson(this.json).value as unknown as AnyObject
+    return this.#object
+  }
+
+  /** Called when another revision has become current: whoever still wants this object decodes it again. */
+  releaseObject(): void {
+    this.#object = undefined
+  }
 }
 
 const NONE: Texts = Object.freeze({})
+const NO_OWNERS: readonly string[] = Object.freeze([])
 const NOTHING = Buffer.alloc(0)
+const UNKNOWN = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, terminating: false, revisionOffset: 0 }
 
 /** The object revision of a stored entry; `object` is its decoded value when the writer has it, which saves decoding. */
 export function objectRevisionOf(resource: Resource, entry: Entry, object: AnyObject | undefined): ObjectRevision {
   const identity = identityOf(resource, entry.key)
-  const broken = (fault: string) =>
-    new ObjectRevision(identity, entry.modified, { json: NOTHING, uid: '', labels: NONE, fields: NONE, revisionOffset: 0, fault })
+  const broken = (fault: string) => new ObjectRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
   if (entry.fault !== undefined) return broken(entry.fault)
   if (resource.def.custom) return customRevision(resource, entry, { identity, object, broken })
   const value = bufferOf(entry.value)
@@ -83,9 +109,7 @@ export function objectRevisionOf(resource: Resource, entry: Entry, object: AnyOb
   }
   return new ObjectRevision(identity, entry.modified, {
     json: withRevision(value, entry.modified, offset),
-    uid: decoded.metadata.uid ?? '',
-    labels: decoded.metadata.labels ?? NONE,
-    fields: selectableFields(resource, decoded),
+    ...selectedBy(resource, decoded),
     revisionOffset: offset,
   })
 }
@@ -103,12 +127,9 @@ function customRevision(resource: Resource, entry: Entry, { identity, object, br
   const value = bufferOf(revived.value)
   const offset = revisionOffset(value)
   if (offset < 0) return broken('the record has no place for a resourceVersion')
-  const { metadata } = revived.object
   return new ObjectRevision(identity, entry.modified, {
     json: withRevision(value, entry.modified, offset),
-    uid: metadata.uid ?? '',
-    labels: metadata.labels ?? NONE,
-    fields: selectableFields(resource, revived.object),
+    ...selectedBy(resource, revived.object),
     revisionOffset: offset,
     stale: revived.value !== entry.value,
   })
@@ -116,13 +137,21 @@ function customRevision(resource: Resource, entry: Entry, { identity, object, br
 
 /** The deletion of an object: its last state, with the revision of the deletion. */
 export function tombstoneOf(last: ObjectRevision, revision: Revision): ObjectRevision {
-  const { uid, labels, fields, revisionOffset, fault } = last
+  const { uid, labels, fields, owners, terminating, revisionOffset, fault } = last
+  const known = { uid, labels, fields, owners, terminating, revisionOffset }
   return new ObjectRevision(
     last,
     revision,
-    { json: fault === undefined ? undefined : NOTHING, uid, labels, fields, revisionOffset, ...(fault !== undefined && { fault }) },
+    { json: fault === undefined ? undefined : NOTHING, ...known, ...(fault !== undefined && { fault }) },
     last,
   )
+}
+
+/** What selectors and indexes need to know of an object. */
+function selectedBy(resource: Resource, object: AnyObject) {
+  const { uid = '', labels = NONE, ownerReferences, deletionTimestamp } = object.metadata
+  const owners = ownerReferences?.length ? ownerReferences.map(reference => reference.uid) : NO_OWNERS
+  return { uid, labels, owners, terminating: Boolean(deletionTimestamp), fields: selectableFields(resource, object) }
 }
 
 function selectableFields(resource: Resource, object: AnyObject): Texts {

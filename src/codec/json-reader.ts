@@ -2,6 +2,7 @@
 
 import { type Duplicate, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { NumberRangeError, writtenNumber } from '../lib/written-number.ts'
+import { tooManyValues } from './decoded-size.ts'
 
 /** How deep arrays and objects may nest; far below what would exhaust the stack of any later walk. */
 export const MAX_DEPTH = 1000
@@ -35,9 +36,15 @@ export interface Parsed {
 /** How numbers are read: `values` as the doubles and integers of 64 bits that Go makes of them where it knows no type, `written` for a type to decide. */
 export type Numbers = 'values' | 'written'
 
-/** Reads one JSON document exactly; throws JsonError. */
-export function readJson(text: string, numbers: Numbers = 'values'): Parsed {
-  const reader = new Reader(text, numbers)
+export type ReadOptions = {
+  readonly numbers?: Numbers
+  /** How many values the document may hold; without it, any number. */
+  readonly nodes?: number
+}
+
+/** Reads one JSON document exactly; throws JsonError, or a StatusError when it holds too many values. */
+export function readJson(text: string, options: ReadOptions = {}): Parsed {
+  const reader = new Reader(text, options)
   const value = reader.document()
   return { value, duplicates: reader.duplicates }
 }
@@ -55,14 +62,17 @@ class Reader {
   readonly duplicates: Duplicate[] = []
   readonly #text: string
   readonly #numbers: Numbers
+  readonly #limit: number
+  #nodes = 0
   #at = 0
   /** Keys and indices from the root to the value being read. */
   readonly #path: (string | number)[] = []
   readonly #reported = new Set<string>()
 
-  constructor(text: string, numbers: Numbers) {
+  constructor(text: string, { numbers = 'values', nodes = Number.POSITIVE_INFINITY }: ReadOptions) {
     this.#text = text
     this.#numbers = numbers
+    this.#limit = nodes
   }
 
   document(): Json {
@@ -72,6 +82,7 @@ class Reader {
   }
 
   #value(code: number): Json {
+    if (++this.#nodes > this.#limit) throw tooManyValues(this.#limit)
     switch (code) {
       case OPEN_BRACE:
         return this.#object()

@@ -2,37 +2,40 @@
 
 import type { Json } from '../lib/json-value.ts'
 import { writtenText } from '../lib/written-number.ts'
-import { MAX_DEPTH, type Numbers, type Parsed, readJson } from './json-reader.ts'
+import { tooManyValues } from './decoded-size.ts'
+import { MAX_DEPTH, type Parsed, type ReadOptions, readJson } from './json-reader.ts'
 
 export { JsonError, JsonRangeError, MAX_DEPTH, type Parsed } from './json-reader.ts'
 
 /**
  * Parses one JSON document as the API server does: the last of duplicate keys wins and each is reported, integers past
  * 2^53 are bigints, broken UTF-8 and surrogates become U+FFFD. Throws JsonError with Go's message. Written numbers are for those
- * who conform the value to a type at once, and know how to `settleNumbers`.
+ * who conform the value to a type at once, and know how to `settleNumbers`. `nodes` limits how many values there may be.
  */
-export function parseJson(source: string | Uint8Array, { numbers = 'values' }: { readonly numbers?: Numbers } = {}): Parsed {
+export function parseJson(source: string | Uint8Array, options: ReadOptions = {}): Parsed {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
-  const members = countMembers(text, numbers)
-  if (members < 0) return readJson(text, numbers)
+  const members = countMembers(text, options)
+  if (members < 0) return readJson(text, options)
   let value: Json
   try {
     value = JSON.parse(text) as Json
   } catch {
-    return readJson(text, numbers)
+    return readJson(text, options)
   }
   // Fewer members in the value than in the text means that keys were repeated.
-  return countKeys(value) === members ? { value, duplicates: NO_DUPLICATES } : readJson(text, numbers)
+  return countKeys(value) === members ? { value, duplicates: NO_DUPLICATES } : readJson(text, options)
 }
 
 const NO_DUPLICATES: Parsed['duplicates'] = []
 
 /** Colons outside strings, or -1 when the document holds something JSON.parse would read inexactly or too deep. */
-function countMembers(text: string, numbers: Numbers): number {
+function countMembers(text: string, { numbers, nodes = Number.POSITIVE_INFINITY }: ReadOptions): number {
   const end = text.length
   const point = numbers === 'written' ? 0x2e : -1
   let members = 0
   let depth = 0
+  // Every value but the first of a list or mapping follows a comma.
+  let values = 1
   for (let i = 0; i < end; i++) {
     const code = text.charCodeAt(i)
     if (code === 0x22) {
@@ -46,7 +49,9 @@ function countMembers(text: string, numbers: Numbers): number {
         }
       }
     } else if (code === 0x3a) members++
+    else if (code === 0x2c) values++
     else if (code === 0x7b || code === 0x5b) {
+      values++
       if (++depth > MAX_DEPTH) return -1
     } else if (code === 0x7d || code === 0x5d) depth--
     else if (code >= 0x30 && code <= 0x39) {
@@ -57,6 +62,7 @@ function countMembers(text: string, numbers: Numbers): number {
       if (i - start >= 15 || (next | 0x20) === 0x65 || next === point) return -1
     }
   }
+  if (values > nodes) throw tooManyValues(nodes)
   return members
 }
 

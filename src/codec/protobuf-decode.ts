@@ -2,8 +2,11 @@
  * From Kubernetes protobuf to JSON values, compiled once per type. What comes out is what a client could have sent as JSON:
  * `conform` gives it its form. Fields nobody knows are passed over; a message that comes twice is merged, as protobuf wants it.
  */
+
 import { formatDuration } from '../lib/duration.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { formatMicroTime, formatTime, type Instant } from '../lib/time.ts'
 import type { AnyType, EitherShape, MessageShape, ScalarName } from '../schema/types.ts'
 import { JsonError, parseJson } from './json.ts'
@@ -117,7 +120,10 @@ function listReader(name: string, type: AnyType): ReadContent {
     const list = (out[name] ??= []) as Json[]
     if (reader.wireType === DELIMITED && wireType !== DELIMITED) {
       const outer = reader.enter()
-      while (!reader.done) list.push(read(reader))
+      while (!reader.done) {
+        reader.count()
+        list.push(read(reader))
+      }
       reader.leave(outer)
       return
     }
@@ -271,12 +277,12 @@ function readRaw(reader: ProtobufReader): Json {
   if (isEnveloped(bytes)) {
     const { kind, raw, contentType } = openEnvelope(bytes)
     if (contentType !== 'application/json')
-      throw new ProtobufError(`proto: RawExtension: an embedded ${JSON.stringify(kind)} must be JSON, not ${JSON.stringify(contentType)}`)
+      throw new ProtobufError(`proto: RawExtension: an embedded ${goQuote(kind)} must be JSON, not ${goQuote(contentType)}`)
     bytes = raw
   }
   if (bytes.length === 0) return null
   try {
-    return parseJson(bytes).value
+    return parseJson(bytes, { nodes: LIMITS.decodedNodes }).value
   } catch (error) {
     if (error instanceof JsonError) throw new ProtobufError(error.message)
     throw error

@@ -17,7 +17,7 @@ export type Enveloped = {
 }
 
 const MAGIC = Buffer.from('k8s\0')
-/** An empty contentEncoding and an empty contentType, which the reference always writes. */
+/** An empty contentEncoding and an empty contentType, which kube-apiserver always writes. */
 const TAIL = Buffer.from([0x1a, 0, 0x22, 0])
 
 /** Whether bytes begin as an envelope does. */

@@ -1,5 +1,8 @@
 /** Reads the protobuf wire: tags, varints and length-delimited parts, never past their end. Errors are told in Go's words. */
 
+import { LIMITS } from '../lib/limits.ts'
+import { tooManyValues } from './decoded-size.ts'
+
 /** Bytes that are no protobuf, or not of the message they are read as. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
@@ -21,6 +24,7 @@ export class ProtobufReader {
   /** The end of the part being read. */
   #end: number
   #depth = 0
+  #values = 0
   /** The halves of the last varint. */
   #low = 0
   #high = 0
@@ -44,12 +48,18 @@ export class ProtobufReader {
   /** Goes to the next field and returns its number, or 0 at the end of the part. `message` is named in errors. */
   next(message: string): number {
     if (this.done) return 0
+    this.count()
     this.#varint()
     this.#wireType = this.#low & 7
     const number = (this.#low >>> 3) | (this.#high << 29)
     if (this.#wireType === END_GROUP) throw new ProtobufError(`proto: ${message}: wiretype end group for non-group`)
     if (number <= 0) throw new ProtobufError(`proto: ${message}: illegal tag ${number} (wire type ${this.#wireType})`)
     return number
+  }
+
+  /** Counts a value that was read; throws a StatusError when there are too many. */
+  count(): void {
+    if (++this.#values > LIMITS.decodedNodes) throw tooManyValues()
   }
 
   /** Throws unless the field at hand has this wire type. */

@@ -116,7 +116,7 @@ test('a raw value is JSON, also in an envelope that says so, and nothing else', 
   assert.equal(back(t.raw, '0a00'), null)
 })
 
-test('times are rounded as the reference does and refused where JSON has no year for them', () => {
+test('times are rounded as kube-apiserver does and refused where JSON has no year for them', () => {
   assert.equal(back(t.time, '0a07080110ffc1d72f'), '1970-01-01T00:00:01Z')
   assert.equal(back(t.microTime, '0a07080110ffc7ff7f'), '1970-01-01T00:00:01.268428Z')
   assert.equal(back(t.time, '0a00'), null)

@@ -16,11 +16,16 @@
 import { LIMITS } from '../lib/limits.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { tooLarge } from '../schema/status-error.ts'
+import { tooManyValues } from './decoded-size.ts'
 import { parseJson, stringifyJson } from './json.ts'
 
 const EMPTY_REVISION = Buffer.from('"resourceVersion":""')
 const DIGITS = EMPTY_REVISION.length - 1
 const COMMA = 0x2c
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
 
 /** The bytes to store: the resourceVersion is empty, whatever the object says. */
 export const encodeStored = (object: AnyObject): Buffer => encodeObject(object, '')
@@ -28,8 +33,22 @@ export const encodeStored = (object: AnyObject): Buffer => encodeObject(object, 
 /** The bytes to store for a client's write. Throws a StatusError when they are too many. */
 export function encodeWrite(object: AnyObject): Buffer {
   const bytes = encodeStored(object)
-  if (bytes.byteLength > LIMITS.storedObjectBytes) throw tooLarge(`Request entity is too large: limit is ${LIMITS.storedObjectBytes}`)
+  if (bytes.byteLength > LIMITS.storedObjectBytes) throw tooLarge(`Request entity too large: limit is ${LIMITS.storedObjectBytes}`)
+  // The smallest value takes two bytes, with its comma.
+  if (bytes.byteLength > 2 * LIMITS.storedNodes && countValues(bytes) > LIMITS.storedNodes) throw tooManyValues(LIMITS.storedNodes)
   return bytes
+}
+
+/** How many values the bytes hold, at most: each but the first follows a comma or opens a list or mapping. */
+function countValues(bytes: Uint8Array): number {
+  let values = 1
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (byte === QUOTE) {
+      for (i++; bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++
+    } else if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) values++
+  }
+  return values
 }
 
 /** The bytes of an object that is sent and not stored, in the same order of fields; with the resourceVersion it has, if any. */

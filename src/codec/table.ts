@@ -1,5 +1,7 @@
 /** Tables: objects as rows of the columns that their kind declares, for people and kubectl. */
 import type { Json } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { Budget } from '../schema/budget.ts'
 import { type Cell, type CellContext, type Column, createdAt, NAME_DOC } from '../schema/columns.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -22,9 +24,16 @@ export function tableOf(resource: Resource, objects: readonly Uint8Array[], meta
   const columns = columnsOf(resource)
   const head = options.columns ? stringifyJson(columns.map(c => c.definition)) : 'null'
   const parsed = objects.map(readObject)
-  const ctx: CellContext = { now: options.now, ...(options.isList && { list: parsed }) }
+  const ctx: CellContext = { now: options.now, budget: tableBudget(objects), ...(options.isList && { list: parsed }) }
   const rows = objects.map((json, i) => rowOf(resource, json, { ...options, object: parsed[i]!, ctx }))
   return `{"kind":"Table","apiVersion":"${options.apiVersion}","metadata":${stringifyJson(metadata)},"columnDefinitions":${head},"rows":[${rows.join(',')}]}`
+}
+
+/** The work that the cells may cost grows with what is shown, so that columns at worst double what a table costs. */
+function tableBudget(objects: readonly Uint8Array[]): Budget {
+  let bytes = 0
+  for (const { length } of objects) bytes += length
+  return new Budget(objects.length * LIMITS.tableWorkPerObject + bytes * LIMITS.tableWorkPerByte)
 }
 
 /** The metadata of a table of one object. */

@@ -1,35 +1,26 @@
-// YAML in: what kubectl users write, read as the API server reads it. Import it lazily: the parser is large and rarely needed.
-
+/**
+ * YAML in: what kubectl users write, read as the API server reads it. js-yaml tells the events of the grammar; what tags, plain
+ * scalars, merges and aliases mean is decided here. Runs in a worker, or inline for small texts; import it lazily.
+ */
 import {
-  Composer,
-  type CST,
-  type Document,
-  isAlias,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  Lexer,
-  LineCounter,
-  type Node,
-  Parser,
-  type Scalar,
-  type YAMLMap,
-} from 'yaml'
+  type AliasEvent,
+  type DocumentDirective,
+  EVENT_ID,
+  type Event,
+  getScalarValue,
+  type MappingEvent,
+  parseEvents,
+  SCALAR_STYLE,
+  type ScalarEvent,
+  type SequenceEvent,
+  YAMLException,
+} from 'js-yaml'
 import { Base64Error, decodeBase64 } from '../lib/base64.ts'
-import { type Duplicate, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
-import { atOnce, isSliceOver } from '../lib/turns.ts'
-import { JsonError, type Parsed, parseJson } from './json.ts'
-import { formatPath } from './json-reader.ts'
+import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { tooManyValues } from './decoded-size.ts'
+import { JsonError, parseJson } from './json.ts'
 import { formatFloat, resolveScalar } from './yaml-scalar.ts'
-
-export { stringifyYaml } from './yaml-writer.ts'
-
-/** The longest document read that is no JSON: parsing is slow, and a larger object could not be stored anyway. */
-export const MAX_YAML_BYTES = 1.5 * 1024 * 1024
-
-/** How deep lists and mappings may nest: well within what the recursive parser manages on any stack. */
-export const MAX_YAML_DEPTH = 500
 
 /** A document that is no YAML, or none that has a JSON form. */
 export class YamlError extends Error {
@@ -43,141 +34,189 @@ export class YamlError extends Error {
   }
 }
 
-/** A parsed document; `strictError` is the one error strict decoding gives for all its duplicates, by line. */
-export interface ParsedYaml extends Parsed {
-  readonly strictError: string | undefined
-}
+/** A parsed document; `strictError` is the one error strict decoding gives for all its duplicate keys, by line. */
+export type ParsedYaml = { readonly value: Json; readonly strictError: string | undefined }
 
-/** Reads the first document of a YAML text as a JSON value; throws YamlError. */
+/** Reads the first document of a YAML text as a JSON value; throws YamlError, or a StatusError when it holds too much. */
 export function parseYaml(source: string | Uint8Array): ParsedYaml {
-  const { done, value } = atOnce(() => readingYaml(source).next())
-  if (!done) throw new Error('the reader stopped though nobody asked it to')
-  return value
-}
-
-/** The same as work that can be stopped. */
-export function* readingYaml(source: string | Uint8Array): Generator<void, ParsedYaml> {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
-  const parsed = parseAsJson(text)
-  if (parsed !== undefined) return parsed
-  if (Buffer.byteLength(text) > MAX_YAML_BYTES) throw new YamlError(`yaml: document is longer than ${MAX_YAML_BYTES} bytes`)
-  const lines = new LineCounter()
-  const found = yield* tokens(text, lines)
-  if (isSliceOver()) yield
-  return new Conversion(compose(found, lines), lines).result()
+  return parseAsJson(text) ?? new Conversion(firstDocument(text)).result()
 }
 
-/** Most YAML that machines send is JSON. With duplicates the slow way is taken, since it knows their lines. */
+/** Most YAML that machines send is JSON. Undefined for all other texts, and for JSON with duplicate keys, which are told by line. */
 function parseAsJson(text: string): ParsedYaml | undefined {
   if (!/^\s*\{/.test(text)) return undefined
   try {
-    const parsed = parseJson(text)
-    return parsed.duplicates.length === 0 ? { ...parsed, strictError: undefined } : undefined
+    const parsed = parseJson(text, { nodes: LIMITS.decodedNodes })
+    return parsed.duplicates.length === 0 ? { value: parsed.value, strictError: undefined } : undefined
   } catch (error) {
     if (error instanceof JsonError) return undefined
     throw error
   }
 }
 
-const MAX_DUPLICATES = 100
+/** A line that is no content of a document: blank, a comment, or a directive. */
+const NO_CONTENT = /^(?:\s*(?:#.*)?|%.*)$/
 
-/** One document on its way from nodes to JSON. */
+/** The text as far as the first document goes: a marker at the beginning of a line ends it, whatever it stands in. */
+function firstDocument(text: string): string {
+  const marker = /^(?:---|\.\.\.)(?=[ \t\r\n]|$)/gm
+  const first = marker.exec(text)
+  if (!first) return text
+  const opens =
+    first[0] === '---' &&
+    text
+      .slice(0, first.index)
+      .split(/\r?\n/)
+      .every(line => NO_CONTENT.test(line))
+  const end = opens ? marker.exec(text) : first
+  return end ? text.slice(0, end.index) : text
+}
+
+const MAX_DUPLICATES = 100
+const TAG_PREFIX = 'tag:yaml.org,2002:'
+
+/** One document on its way from events to JSON. */
 class Conversion {
-  readonly #lines: LineCounter
-  readonly #document: Document.Parsed | undefined
-  readonly #anchors: Anchors
-  readonly #aliasing = new Set<Node>()
-  readonly #path: (string | number)[] = []
-  readonly #duplicates: Duplicate[] = []
+  readonly #text: string
+  readonly #events: readonly Event[]
+  readonly #directives: readonly DocumentDirective[]
+  /** For each alias, the event that begins what it stands for. */
+  readonly #targets: ReadonlyMap<number, number | undefined>
+  readonly #aliasing = new Set<number>()
   readonly #strictErrors: string[] = []
+  /** The event to be read next. */
+  #next = 0
+  #depth = 0
   #nodes = 0
   #aliasedNodes = 0
-  #aliasDepth = 0
 
-  constructor(document: Document.Parsed | undefined, lines: LineCounter) {
-    this.#lines = lines
-    this.#document = document
-    this.#anchors = resolveAliases(this.#document?.contents ?? null)
+  constructor(text: string) {
+    this.#text = text
+    this.#events = eventsOf(text)
+    const [first] = this.#events
+    this.#directives = first?.type === EVENT_ID.DOCUMENT ? first.directives : []
+    this.#targets = this.#resolveAliases()
   }
 
   result(): ParsedYaml {
-    const value = this.#convert(this.#document?.contents ?? null)
+    const opened = this.#events[0]?.type === EVENT_ID.DOCUMENT
+    this.#next = 1
+    const value = opened && this.#events[1]?.type !== EVENT_ID.POP ? this.#convert() : null
     const strictError = this.#strictErrors.length === 0 ? undefined : `yaml: unmarshal errors:\n  ${this.#strictErrors.join('\n  ')}`
-    return { value, duplicates: this.#duplicates, strictError }
+    return { value, strictError }
   }
 
-  #convert(node: Node | null): Json {
+  #convert(): Json {
     this.#count()
-    if (node === null) return null
-    if (isAlias(node)) return this.#alias(node, target => this.#convert(target))
-    if (isScalar(node)) return scalarValue(node)
-    if (this.#path.length >= MAX_YAML_DEPTH) throw tooDeep()
-    if (isSeq(node)) {
-      return node.items.map((item, index) => {
-        this.#path.push(index)
-        const value = this.#convert(asNode(item))
-        this.#path.pop()
-        return value
-      })
+    const index = this.#next++
+    const event = this.#events[index]!
+    switch (event.type) {
+      case EVENT_ID.ALIAS:
+        return this.#alias(index, () => this.#convert())
+      case EVENT_ID.SCALAR:
+        return this.#scalar(event)
+      case EVENT_ID.SEQUENCE: {
+        const list: Json[] = []
+        this.#inside(() => list.push(this.#convert()))
+        return list
+      }
+      case EVENT_ID.MAPPING: {
+        const object: JsonObject = {}
+        this.#fill(object)
+        return object
+      }
+      default:
+        throw new YamlError('yaml: unknown kind of node')
     }
-    if (!isMap(node)) throw new YamlError('yaml: unknown kind of node')
-    const object: JsonObject = {}
-    this.#fill(object, node)
-    return object
+  }
+
+  /** Runs once for every item of the list or mapping that has just been opened. */
+  #inside(item: () => void): void {
+    if (++this.#depth > LIMITS.yamlDepth) throw tooDeep()
+    while (this.#events[this.#next]!.type !== EVENT_ID.POP) item()
+    this.#next++
+    this.#depth--
   }
 
   /** Sets the entries of a mapping one after the other: a merged mapping is overridden by what follows it and overrides what precedes it. */
-  #fill(object: JsonObject, map: YAMLMap): void {
-    for (const pair of map.items) {
-      const keyNode = asNode(pair.key)
-      const valueNode = asNode(pair.value)
-      if (isMergeKey(keyNode)) this.#merge(object, valueNode)
-      else {
-        const { key, shown } = this.#key(keyNode)
-        this.#path.push(key)
-        const value = this.#convert(valueNode)
-        this.#path.pop()
-        if (Object.hasOwn(object, key)) this.#duplicate({ owner: object, key, shown }, valueNode ?? keyNode)
-        setOwn(object, key, value)
+  #fill(object: JsonObject): void {
+    this.#inside(() => {
+      const keyEvent = this.#events[this.#next]!
+      if (this.#isMergeKey(keyEvent)) {
+        this.#next++
+        this.#merge(object)
+        return
       }
-    }
+      const { key, shown } = this.#key()
+      const valueEvent = this.#events[this.#next]!
+      const value = this.#convert()
+      if (Object.hasOwn(object, key)) this.#duplicate(object, { key, shown }, offsetOf(valueEvent) ?? offsetOf(keyEvent) ?? 0)
+      setOwn(object, key, value)
+    })
   }
 
-  #merge(object: JsonObject, node: Node | null): void {
+  #merge(object: JsonObject): void {
     this.#count()
-    const merging = (target: Node | null) => {
-      if (!isMap(target)) throw new YamlError('yaml: map merge requires map or sequence of maps as the value')
-      this.#fill(object, target)
+    const event = this.#events[this.#next]!
+    if (event.type !== EVENT_ID.SEQUENCE) {
+      this.#mergeOne(object)
+      return
     }
-    if (isAlias(node)) this.#alias(node, merging)
     // Earlier mappings win, so they come last.
-    else if (isSeq(node)) {
-      for (const item of node.items.toReversed()) {
-        const target = asNode(item)
-        if (isAlias(target)) this.#alias(target, merging)
-        else merging(target)
-      }
-    } else merging(node)
+    this.#next++
+    const starts: number[] = []
+    this.#inside(() => {
+      starts.push(this.#next)
+      this.#next = this.#endOf(this.#next)
+    })
+    const end = this.#next
+    for (const start of starts.reverse()) {
+      this.#next = start
+      this.#mergeOne(object)
+    }
+    this.#next = end
   }
 
-  #alias<T>(alias: Node, action: (target: Node) => T): T {
-    const { name, target } = this.#anchors.get(alias) ?? { name: '', target: undefined }
+  #mergeOne(object: JsonObject): void {
+    const index = this.#next++
+    const { type } = this.#events[index]!
+    if (type === EVENT_ID.ALIAS) this.#alias(index, () => this.#mergeTarget(object))
+    else {
+      this.#next = index
+      this.#mergeTarget(object)
+    }
+  }
+
+  #mergeTarget(object: JsonObject): void {
+    if (this.#events[this.#next++]!.type !== EVENT_ID.MAPPING)
+      throw new YamlError('yaml: map merge requires map or sequence of maps as the value')
+    this.#fill(object)
+  }
+
+  /** Reads what an alias stands for, and goes on behind the alias. */
+  #alias<T>(index: number, read: () => T): T {
+    const target = this.#targets.get(index)
+    const name = anchorOf(this.#text, this.#events[index] as AliasEvent)
     if (target === undefined) throw new YamlError(`yaml: unknown anchor '${name}' referenced`)
-    if (this.#aliasing.has(alias)) throw new YamlError(`yaml: anchor '${name}' value contains itself`)
-    this.#aliasing.add(alias)
-    this.#aliasDepth++
-    const result = action(target)
-    this.#aliasDepth--
-    this.#aliasing.delete(alias)
+    if (this.#aliasing.has(index)) throw new YamlError(`yaml: anchor '${name}' value contains itself`)
+    this.#aliasing.add(index)
+    const after = this.#next
+    this.#next = target
+    const result = read()
+    this.#next = after
+    this.#aliasing.delete(index)
     return result
   }
 
   /** JSON keys are text: numbers and booleans are written out. `shown` is the key as strict errors show it. */
-  #key(node: Node | null): { key: string; shown: string } {
+  #key(): { key: string; shown: string } {
     this.#count()
-    if (isAlias(node)) return this.#alias(node, target => this.#key(target))
-    if (!isScalar(node)) throw new YamlError('yaml: invalid map key: a key must be a scalar')
-    const value = scalarValue(node, 'key')
+    const index = this.#next++
+    const event = this.#events[index]!
+    if (event.type === EVENT_ID.ALIAS) return this.#alias(index, () => this.#key())
+    if (event.type !== EVENT_ID.SCALAR) throw new YamlError('yaml: invalid map key: a key must be a scalar')
+    const value = this.#scalar(event, 'key')
     if (value === null) throw new YamlError('unsupported map key of type: null')
     if (typeof value === 'string') return { key: value, shown: JSON.stringify(value) }
     const isFloat = typeof value === 'number' && !Number.isInteger(value)
@@ -185,116 +224,112 @@ class Conversion {
     return { key, shown: key }
   }
 
-  #duplicate({ owner, key, shown }: { owner: JsonObject; key: string; shown: string }, at: Node | null): void {
+  #scalar(event: ScalarEvent, role: 'value' | 'key' = 'value'): Json {
+    const text = getScalarValue(this.#text, event)
+    const tag = this.#tagOf(event)
+    const value = tag === undefined ? (event.style === SCALAR_STYLE.PLAIN ? plainValue(text) : text) : taggedValue(text, tag)
+    // JSON has no words for these; as keys they are just names.
+    if (typeof value === 'number' && !Number.isFinite(value) && role === 'value')
+      throw new YamlError(`json: unsupported value: ${Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'}`)
+    return value
+  }
+
+  #isMergeKey(event: Event): boolean {
+    if (event.type !== EVENT_ID.SCALAR || getScalarValue(this.#text, event) !== '<<') return false
+    const tag = this.#tagOf(event)
+    return tag === undefined ? event.style === SCALAR_STYLE.PLAIN : tag === `${TAG_PREFIX}merge`
+  }
+
+  /** The whole tag of a node: `!!int` is short for one of YAML's own, `!e!x` for what a directive says. */
+  #tagOf({ tagStart, tagEnd }: ScalarEvent): string | undefined {
+    if (tagStart < 0) return undefined
+    const written = this.#text.slice(tagStart, tagEnd)
+    if (written.startsWith('!<')) return written.slice(2, -1)
+    const handle = /^![\w-]*!/.exec(written)?.[0] ?? '!'
+    const declared = this.#directives.find(directive => directive.kind === 'tag' && directive.handle === handle)
+    const prefix = declared?.kind === 'tag' ? declared.prefix : handle === '!!' ? TAG_PREFIX : handle
+    return prefix + written.slice(handle.length)
+  }
+
+  #duplicate(owner: JsonObject, { key, shown }: { key: string; shown: string }, offset: number): void {
     // Removing it first moves the key to its last place in the order of keys, where the report belongs.
     delete owner[key]
-    if (this.#duplicates.length >= MAX_DUPLICATES) return
-    const { line } = this.#lines.linePos(at?.range?.[0] ?? 0)
-    this.#strictErrors.push(`line ${line}: key ${shown} already set in map`)
-    this.#duplicates.push({ path: formatPath([...this.#path, key]), owner, key })
+    if (this.#strictErrors.length < MAX_DUPLICATES)
+      this.#strictErrors.push(`line ${lineOf(this.#text, offset)}: key ${shown} already set in map`)
   }
 
-  /** Counts nodes, each again for every alias that leads to it, and stops when aliases make out too much of a document. */
+  /** Counts nodes, each again for every alias that leads to it, and stops when there are too many, or too many of them are aliased. */
   #count(): void {
-    this.#nodes++
-    if (this.#aliasDepth > 0) this.#aliasedNodes++
-    if (this.#aliasedNodes > 100 && this.#nodes > 1000 && this.#aliasedNodes / this.#nodes > allowedAliasRatio(this.#nodes))
+    if (++this.#nodes > LIMITS.decodedNodes) throw tooManyValues()
+    if (this.#aliasing.size > 0) this.#aliasedNodes++
+    if (this.#aliasedNodes > 100 && this.#nodes > 1000 && this.#aliasedNodes / this.#nodes > ALIAS_RATIO)
       throw new YamlError('yaml: document contains excessive aliasing')
   }
-}
 
-/** From 99 % in documents of up to 400,000 nodes down to 10 % at 4,000,000. */
-function allowedAliasRatio(nodes: number): number {
-  if (nodes <= 400_000) return 0.99
-  return nodes >= 4_000_000 ? 0.1 : 0.99 - 0.89 * ((nodes - 400_000) / 3_600_000)
-}
-
-/** The nodes of the first document. Scalars are left as text: what they mean is for this file to say, and tags run no code. */
-function compose(found: readonly CST.Token[], lines: LineCounter): Document.Parsed | undefined {
-  const composer = new Composer({
-    version: '1.1',
-    schema: 'failsafe',
-    merge: false,
-    uniqueKeys: false,
-    resolveKnownTags: false,
-    logLevel: 'silent',
-  })
-  const document = composer.compose(found).next().value as Document.Parsed | undefined
-  const fault = document?.errors[0]
-  if (fault?.code === 'RESOURCE_EXHAUSTION') throw tooDeep()
-  if (fault !== undefined) throw new YamlError(`yaml: line ${lines.linePos(fault.pos[0]).line}: ${fault.message}`)
-  return document
-}
-
-/** A document and a scalar surround what nests. */
-const MAX_OPEN_TOKENS = MAX_YAML_DEPTH + 2
-
-/**
- * The tokens of a text as far as the first document needs them. The parser keeps its own stack, but the composer after it
- * recurses, and where a stack nearly ends V8 may end the process. So nesting past the limit is found here.
- */
-function* tokens(text: string, lines: LineCounter): Generator<void, CST.Token[]> {
-  const parser = new Parser(lines.addNewLine)
-  const found: CST.Token[] = []
-  let documents = 0
-  let faults = 0
-  const keep = (token: CST.Token) => {
-    if (token.type === 'document') documents++
-    // What is wrong first is what is told, and a text can be wrong in a million places.
-    if (token.type !== 'error' || ++faults === 1) found.push(token)
+  /** What each alias stands for: the node that last took its anchor before it. */
+  #resolveAliases(): Map<number, number | undefined> {
+    const anchors = new Map<string, number>()
+    const targets = new Map<number, number | undefined>()
+    this.#events.forEach((event, index) => {
+      if (event.type === EVENT_ID.ALIAS) targets.set(index, anchors.get(anchorOf(this.#text, event)))
+      else if (isContent(event) && event.anchorStart >= 0) anchors.set(anchorOf(this.#text, event), index)
+    })
+    return targets
   }
-  lines.addNewLine(0)
-  for (const lexeme of new Lexer().lex(text)) {
-    for (const token of parser.next(lexeme)) keep(token)
-    if (documents > 1) return found
-    if (parser.stack.length > MAX_OPEN_TOKENS) throw tooDeep()
-    if (isSliceOver()) yield
+
+  /** The event after the node that begins at an event. */
+  #endOf(start: number): number {
+    let open = 0
+    let index = start
+    do {
+      const { type } = this.#events[index++]!
+      if (type === EVENT_ID.SEQUENCE || type === EVENT_ID.MAPPING) open++
+      else if (type === EVENT_ID.POP) open--
+    } while (open > 0)
+    return index
   }
-  for (const token of parser.end()) keep(token)
-  return found
 }
 
-function tooDeep(): YamlError {
-  return new YamlError(`yaml: exceeded max depth of ${MAX_YAML_DEPTH}`)
-}
+/** How much of a document may come from aliases: as go-yaml allows for as many nodes as are read here at most. */
+const ALIAS_RATIO = 0.99
 
-type Anchors = Map<Node, { name: string; target: Node | undefined }>
-
-/** What each alias stands for: the node that last took its anchor before it. */
-function resolveAliases(root: Node | null): Anchors {
-  const anchors = new Map<string, Node>()
-  const aliases: Anchors = new Map()
-  const pending: unknown[] = [root]
-  while (pending.length > 0) {
-    const node = pending.pop()
-    if (isAlias(node)) aliases.set(node, { name: node.source, target: anchors.get(node.source) })
-    else if (isScalar(node) || isMap(node) || isSeq(node)) {
-      if (node.anchor !== undefined) anchors.set(node.anchor, node)
-      // Pushed backwards, so that they are met in document order.
-      if (!isScalar(node)) for (let i = node.items.length - 1; i >= 0; i--) pending.push(node.items[i])
-    } else if (isPair(node)) pending.push(node.value, node.key)
+function eventsOf(text: string): Event[] {
+  try {
+    return parseEvents(text, { maxDepth: LIMITS.yamlDepth + 1 })
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error
+    if (error.reason.startsWith('nesting exceeded')) throw tooDeep()
+    throw new YamlError(`yaml: line ${(error.mark?.line ?? 0) + 1}: ${error.reason}`)
   }
-  return aliases
 }
 
-function asNode(value: unknown): Node | null {
-  return isScalar(value) || isMap(value) || isSeq(value) || isAlias(value) ? value : null
+type Content = ScalarEvent | SequenceEvent | MappingEvent
+
+const isContent = (event: Event): event is Content =>
+  event.type === EVENT_ID.SCALAR || event.type === EVENT_ID.SEQUENCE || event.type === EVENT_ID.MAPPING
+
+const anchorOf = (text: string, { anchorStart, anchorEnd }: Content | AliasEvent): string => text.slice(anchorStart, anchorEnd)
+
+/** Where a node begins in the text, if it has any text. */
+function offsetOf(event: Event): number | undefined {
+  const offset =
+    event.type === EVENT_ID.SCALAR
+      ? event.valueStart
+      : event.type === EVENT_ID.ALIAS
+        ? event.anchorStart
+        : isContent(event)
+          ? event.start
+          : -1
+  return offset < 0 ? undefined : offset
 }
 
-function isMergeKey(node: Node | null): boolean {
-  return isScalar(node) && node.value === '<<' && (node.type === 'PLAIN' || node.tag === `${TAG_PREFIX}merge`)
+function lineOf(text: string, offset: number): number {
+  let line = 1
+  for (let i = text.indexOf('\n'); i >= 0 && i < offset; i = text.indexOf('\n', i + 1)) line++
+  return line
 }
 
-const TAG_PREFIX = 'tag:yaml.org,2002:'
-
-function scalarValue(node: Scalar, role: 'value' | 'key' = 'value'): Json {
-  const text = String(node.value)
-  const value = node.tag === undefined ? (node.type === 'PLAIN' ? plainValue(text) : text) : taggedValue(text, node.tag)
-  // JSON has no words for these; as keys they are just names.
-  if (typeof value === 'number' && !Number.isFinite(value) && role === 'value')
-    throw new YamlError(`json: unsupported value: ${Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'}`)
-  return value
-}
+const tooDeep = () => new YamlError(`yaml: exceeded max depth of ${LIMITS.yamlDepth}`)
 
 function plainValue(text: string): Json {
   const resolved = resolveScalar(text)

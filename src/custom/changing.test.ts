@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { type CustomBench, definitions, openCustomBench, widget, widgetDefinition, widgets } from '../../test/kits/custom-kinds.ts'
 import type { WatchEvent, WatchStream } from '../cache/watch-stream.ts'
-import { type CustomBench, definitions, openCustomBench, widget, widgetDefinition, widgets } from './testing.ts'
 
 const NAME = '/widgets.stable.example.com'
 

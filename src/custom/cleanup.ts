@@ -1,25 +1,22 @@
-/** The end of a definition: its objects are deleted as any are, and when the last is gone, what held the definition is taken away. */
+/** The end of a definition: its objects are deleted, and when the last is gone, its finalizer is removed. */
 import type { Caches } from '../cache/caches.ts'
-import { cleanupFinalizer, setCondition } from '../kinds/apiextensions/customresourcedefinition.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import type { LocalClient } from '../registry/local-client.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
+import type { Client } from '../client/client.ts'
+import { serverIdentity } from '../client/identity.ts'
+import type { Change } from '../client/object-revision.ts'
+import { type Controller, defineController, watch, watchAll } from '../controllers/controller.ts'
+import { CustomResourceDefinition, cleanupFinalizer, setCondition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type CustomDefinition, findCondition, isTrue } from './definition.ts'
 
 export type CleanupParts = {
-  readonly client: LocalClient
-  readonly definitions: Resource
-  readonly catalog: Catalog
   readonly caches: Caches
-  readonly groupDomain: string
-  readonly onError: (name: string, error: unknown) => void
-  readonly signal: AbortSignal
-  /** Where the objects of a definition are, while it is served. */
-  readonly homeOf: (name: string) => Resource | undefined
+  /** Where the objects of a definition are stored, while it is served. */
+  readonly storedAs: (name: string) => Resource | undefined
+  /** Whether the objects of a definition would be those of a built-in kind. */
+  readonly isBuiltIn: (definition: CustomDefinition) => boolean
 }
 
-type Terminating = { reason: string; message: string; status: 'True' | 'False' }
+type Terminating = { readonly reason: string; readonly message: string; readonly status: 'True' | 'False' }
 
 const IN_PROGRESS: Terminating = {
   status: 'True',
@@ -33,137 +30,95 @@ const OVERLAPPING: Terminating = {
   reason: 'OverlappingBuiltInResource',
   message: 'instances overlap with built-in resources in storage',
 }
+const REMAINING: Terminating = {
+  status: 'True',
+  reason: 'InstanceDeletionCheck',
+  message: 'could not confirm zero CustomResources remaining: context deadline exceeded',
+}
 
-/** How long until it is told that objects are left, and how often what could not be deleted is tried again. */
-const TELL_AFTER_MS = 60_000
-const TRY_AGAIN_MS = 5_000
+/** How long until a condition says that objects remain; then their deletion is tried again. */
+const REPORT_AFTER_MS = 60_000
 
-type Cleaning = { readonly stop: AbortController; began: number | undefined; running: boolean; again: boolean }
-
-export class Cleanup {
-  readonly #parts: CleanupParts
-  readonly #cleanings = new Map<string, Cleaning>()
-
-  constructor(parts: CleanupParts) {
-    this.#parts = parts
-    const end = () => {
-      for (const { stop } of this.#cleanings.values()) stop.abort()
-    }
-    parts.signal.addEventListener('abort', end, { once: true })
-  }
-
-  /** Goes on with the end of a definition, beside whatever else goes on. */
-  start(name: string): void {
-    let cleaning = this.#cleanings.get(name)
-    if (!cleaning) this.#cleanings.set(name, (cleaning = { stop: new AbortController(), began: undefined, running: false, again: false }))
-    cleaning.again = true
-    if (!cleaning.running) void this.#run(name, cleaning)
-  }
-
-  /** The definition is gone. */
-  stop(name: string): void {
-    this.#cleanings.get(name)?.stop.abort()
-    this.#cleanings.delete(name)
-  }
-
-  async #run(name: string, cleaning: Cleaning): Promise<void> {
-    cleaning.running = true
-    const isOver = () => this.#parts.signal.aborted || cleaning.stop.signal.aborted
-    while (cleaning.again && !isOver()) {
-      cleaning.again = false
-      try {
-        await this.#step(name, cleaning)
-      } catch (error) {
-        if (isOver()) break
-        this.#parts.onError(name, error)
-        this.#later(name, cleaning, TRY_AGAIN_MS)
+export const cleanupController = ({ caches, storedAs, isBuiltIn }: CleanupParts): Controller =>
+  defineController({
+    name: 'crd_finalizer',
+    identity: serverIdentity(),
+    workers: 5,
+    create({ client, enqueue, groupDomain }) {
+      const definitions = client.of(CustomResourceDefinition)
+      const finalizer = cleanupFinalizer(groupDomain)
+      /** When the deletion of the objects began, by definition; and which definition the objects of a resource belong to. */
+      const began = new Map<string, number>()
+      const byPrefix = new Map<string, string>()
+      const onDeleted = ({ prefix }: Resource, { type }: Change) => {
+        const name = type === 'deleted' && byPrefix.size > 0 ? byPrefix.get(prefix) : undefined
+        if (name !== undefined && countOf(storedAs(name)) === 0) enqueue(name)
       }
-    }
-    cleaning.running = false
-  }
+      const countOf = (stored: Resource | undefined) => (stored && caches.has(stored) ? caches.of(stored).count : 0)
+      const forget = (name: string) => {
+        began.delete(name)
+        for (const [prefix, each] of byPrefix) if (each === name) byPrefix.delete(prefix)
+      }
+      return {
+        watches: [
+          watch(CustomResourceDefinition, ({ type, current }) => {
+            if (type === 'deleted') forget(current.name)
+            return type !== 'deleted' && current.terminating ? current.name : undefined
+          }),
+          watchAll({ changed: onDeleted, joined: () => {} }),
+        ],
+        async reconcile(name) {
+          const definition = definitions.get({ name })
+          if (!definition?.metadata.deletionTimestamp || !definition.metadata.finalizers?.includes(finalizer)) return undefined
+          if (isBuiltIn(definition)) return finish(client, definition, finalizer, OVERLAPPING)
+          if (!isTrue(definition.status, 'Established')) return finish(client, definition, finalizer, NEVER)
+          const stored = storedAs(name)
+          if (!stored) throw new Error('its objects cannot be deleted while it is not served')
+          const since = began.get(name)
+          if (since === undefined) {
+            // From this write on no object is created: whatever was let in before is there to be found.
+            await report(client, definition, IN_PROGRESS)
+            began.set(name, client.now.getTime())
+            byPrefix.set(stored.prefix, name)
+            await deleteAll(client, definition, stored)
+            return countOf(stored) === 0 ? 0 : REPORT_AFTER_MS
+          }
+          if (countOf(stored) === 0) return finish(client, definition, finalizer, COMPLETED)
+          const left = since + REPORT_AFTER_MS - client.now.getTime()
+          if (left > 0) return left
+          await report(client, definition, REMAINING)
+          await deleteAll(client, definition, stored)
+          return REPORT_AFTER_MS
+        },
+      }
+    },
+  })
 
-  async #step(name: string, cleaning: Cleaning): Promise<void> {
-    const { client, definitions, groupDomain } = this.#parts
-    const definition = client.get(definitions, { name }) as CustomDefinition | undefined
-    const finalizer = cleanupFinalizer(groupDomain)
-    if (!definition?.metadata.deletionTimestamp || !definition.metadata.finalizers?.includes(finalizer)) return
-    if (this.#isBuiltIn(definition)) return this.#finish(definition, finalizer, OVERLAPPING)
-    if (!isTrue(definition.status, 'Established')) return this.#finish(definition, finalizer, NEVER)
-    const home = this.#parts.homeOf(name)
-    if (!home) throw new Error('its objects cannot be deleted while it is not served')
-    if (cleaning.began === undefined) {
-      // From the write of this on, everything that was let in before is there to be found.
-      if (!(await this.#tell(definition, IN_PROGRESS))) return
-      cleaning.began = client.now.getTime()
-      this.#watch(name, home, cleaning)
-      await this.#removeAll(name, home)
-      this.#later(name, cleaning, TELL_AFTER_MS)
-      cleaning.again = true
-      return
-    }
-    if (this.#parts.caches.of(home).count === 0) return this.#finish(definition, finalizer, COMPLETED)
-    if (client.now.getTime() - cleaning.began < TELL_AFTER_MS) return
-    const message = 'could not confirm zero CustomResources remaining: context deadline exceeded'
-    await this.#tell(definition, { status: 'True', reason: 'InstanceDeletionCheck', message })
-    // Some may have been kept from being deleted at all.
-    await this.#removeAll(name, home)
-    this.#later(name, cleaning, TELL_AFTER_MS)
-  }
-
-  async #removeAll(name: string, home: Resource): Promise<void> {
-    const { client, definitions } = this.#parts
-    try {
-      await client.removeAll(home)
-    } catch (error) {
-      const definition = client.get(definitions, { name }) as CustomDefinition | undefined
-      const message = `could not issue all deletes: ${(error as Error).message}`
-      if (definition) await this.#tell(definition, { status: 'True', reason: 'InstanceDeletionFailed', message })
-      throw error
-    }
-  }
-
-  #watch(name: string, home: Resource, { stop }: Cleaning): void {
-    const { client, caches } = this.#parts
-    client.follow(
-      home,
-      () => {
-        if (!caches.has(home) || caches.of(home).count === 0) this.start(name)
-      },
-      stop.signal,
-    )
-  }
-
-  #later(name: string, { stop }: Cleaning, ms: number): void {
-    const timer = setTimeout(() => {
-      if (!stop.signal.aborted && !this.#parts.signal.aborted) this.start(name)
-    }, ms)
-    timer.unref()
-  }
-
-  #isBuiltIn({ spec }: CustomDefinition): boolean {
-    for (const { def, group, plural } of this.#parts.catalog)
-      if (!def.custom && group === spec.group && plural === spec.names.plural) return true
-    return false
-  }
-
-  /** False when the definition has changed meanwhile; there is another change to look at then. */
-  async #tell(definition: CustomDefinition, condition: Terminating): Promise<boolean> {
-    const { client, definitions } = this.#parts
-    const known = findCondition(definition.status, 'Terminating')
-    if (known?.status === condition.status && known.reason === condition.reason && known.message === condition.message) return true
-    return client.replace(definitions, withCondition(definition, condition, client.now), 'status')
-  }
-
-  async #finish(definition: CustomDefinition, finalizer: string, condition: Terminating): Promise<void> {
-    const { client, definitions } = this.#parts
-    const told = withCondition(definition, condition, client.now)
-    const finalizers = (told.metadata.finalizers ?? []).filter(name => name !== finalizer)
-    await client.replace(definitions, { ...told, metadata: { ...told.metadata, finalizers } }, 'status')
+async function deleteAll(client: Client, { metadata }: CustomDefinition, stored: Resource): Promise<void> {
+  try {
+    await client.of(stored).deleteCollection()
+  } catch (error) {
+    const definition = client.of(CustomResourceDefinition).get(metadata)
+    const message = `could not issue all deletes: ${(error as Error).message}`
+    if (definition) await report(client, definition, { status: 'True', reason: 'InstanceDeletionFailed', message })
+    throw error
   }
 }
 
-function withCondition(definition: CustomDefinition, condition: Terminating, now: Date): AnyObject {
+async function report(client: Client, definition: CustomDefinition, condition: Terminating): Promise<void> {
+  const known = findCondition(definition.status, 'Terminating')
+  if (known?.status === condition.status && known.reason === condition.reason && known.message === condition.message) return
+  await client.of(CustomResourceDefinition).updateStatus(withCondition(definition, condition, client.now))
+}
+
+async function finish(client: Client, definition: CustomDefinition, finalizer: string, condition: Terminating): Promise<undefined> {
+  const reported = withCondition(definition, condition, client.now)
+  const finalizers = (reported.metadata.finalizers ?? []).filter(name => name !== finalizer)
+  await client.of(CustomResourceDefinition).updateStatus({ ...reported, metadata: { ...reported.metadata, finalizers } })
+}
+
+function withCondition(definition: CustomDefinition, condition: Terminating, now: Date): CustomDefinition {
   const status = structuredClone(definition.status)
   setCondition(status, { type: 'Terminating', ...condition }, now)
-  return { ...definition, status } as unknown as AnyObject
+  return { ...definition, status }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { NOW } from '../../test/kits/registry.ts'
+import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { printerColumns } from './columns.ts'
 
@@ -22,7 +23,7 @@ const object = {
 
 function cell(type: string, jsonPath: string): unknown {
   const [[, [, get]]] = printerColumns([{ name: 'X', type, jsonPath }]) as any
-  return get(object, { now: NOW })
+  return get(object, { now: NOW, budget: new Budget() })
 }
 
 test('cells show what a path finds as the type of their column', () => {
@@ -47,4 +48,18 @@ test('without columns there is Age, and a path that cannot be read leaves none',
     [['Age', 'date']],
   )
   assert.deepEqual(printerColumns([{ name: 'X', type: 'string', jsonPath: '.spec[' }]), [])
+})
+
+test('once the cells of a table have cost too much work, the rest of them say so', () => {
+  const columns = printerColumns([
+    { name: 'Text', type: 'string', jsonPath: '.spec.text' },
+    { name: 'Every', type: 'string', jsonPath: '...*...*...*...*' },
+    { name: 'Whole', type: 'integer', jsonPath: '.spec.whole' },
+  ])
+  const cells = (units: number) => {
+    const ctx = { now: NOW, budget: new Budget(units) }
+    return columns.map(([, [, get]]) => get(object, ctx))
+  }
+  assert.deepEqual(cells(100), ['red', '<too expensive>', '<too expensive>'])
+  assert.notEqual(cells(1_000_000)[1], '<too expensive>')
 })

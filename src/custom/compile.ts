@@ -113,6 +113,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     storedAs: { version: storage.name },
     generation: status ? withoutStatus : content,
     allowUnconditionalUpdate: false,
+    unqualifiedFinalizers: true,
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
     validate: objectRules(ruled),

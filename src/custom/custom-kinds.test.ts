@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import {
+  conditionOf,
+  definitions,
+  isEstablished,
+  openCustomBench,
+  widget,
+  widgetDefinition,
+  widgets,
+} from '../../test/kits/custom-kinds.ts'
 import { NOW } from '../../test/kits/registry.ts'
 import { MemoryStore } from '../storage/memory.ts'
-import { conditionOf, definitions, isEstablished, openCustomBench, widget, widgetDefinition, widgets } from './testing.ts'
 
 test('a definition is established, and its kind is there when it says so', async t => {
   const { send, define, errors } = await openCustomBench(t)

@@ -3,133 +3,114 @@
  *
  * One definition is looked at at a time, and always as it is stored then:
  *
- *     changed ─→ names and conditions ─→ kind served ─→ status written          docs/custom-kinds.md tells it at length
- *     deleted ─→ no more creates ─→ objects deleted ─→ finalizer taken away ─→ kind gone
+ *     changed ─→ names and conditions ─→ kind compiled, objects read ─→ status written ─→ kind served       docs/custom-kinds.md
+ *     deleted ─→ no more creates ─→ objects deleted ─→ finalizer removed ─→ kind gone                       has all of it
  *
- * The kind is there before the status says so: whoever sees `Established` can use it.
+ * A kind is served from the moment at which its `Established` condition is stored: who sees the condition can use the kind, and
+ * who finds the kind in discovery can change its definition without a conflict, for nothing is written to it afterwards.
  */
-import { createHash } from 'node:crypto'
 import type { Caches } from '../cache/caches.ts'
+import type { Client, ResourceClient } from '../client/client.ts'
+import { serverIdentity } from '../client/identity.ts'
 import { stringifyJson } from '../codec/json.ts'
+import { type Controller, type ControllerContext, defineController, watch } from '../controllers/controller.ts'
 import { validateCABundle } from '../kinds/apiextensions/conversion-rules.ts'
+import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import type { LocalClient } from '../registry/local-client.ts'
 import { refTo } from '../schema/refs.ts'
 import type { Resource } from '../schema/resource.ts'
-import { Cleanup } from './cleanup.ts'
+import { cleanupController } from './cleanup.ts'
 import { type CompiledKind, type Converter, compileDefinition, type State } from './compile.ts'
-import { type CustomDefinition, isServed, isTerminating } from './definition.ts'
+import { type CustomDefinition, isEstablished, isTerminating } from './definition.ts'
 import { hasItsNames } from './names.ts'
 import { settledStatus } from './status.ts'
 
 export type CustomKindsParts = {
-  readonly client: LocalClient
-  /** The resource of the definitions themselves. */
-  readonly definitions: Resource
   readonly catalog: Catalog
   readonly caches: Caches
-  readonly groupDomain: string
   /** Makes what converts between versions of a kind by asking a webhook. */
   readonly converter: (definition: CustomDefinition) => Converter
-  /** Told what went wrong with a definition; it is tried again. */
-  readonly onError: (name: string, error: unknown) => void
-  readonly signal: AbortSignal
 }
 
-/** `content` tells one state of a definition from another. */
-type Installed = CompiledKind & { readonly uid: string; readonly content: string; readonly state: State }
+/** `content` is the same for definitions that give the same kind. A kind is published when it is in the catalog. */
+type Installed = CompiledKind & { readonly uid: string; readonly content: string; readonly state: State; isPublished: boolean }
 
-const FIRST_RETRY_MS = 100
-const LAST_RETRY_MS = 10_000
-
-export class CustomKinds {
-  readonly #parts: CustomKindsParts
-  readonly #installed = new Map<string, Installed>()
-  readonly #queue = new Set<string>()
-  readonly #failures = new Map<string, number>()
-  readonly #cleanup: Cleanup
-  #working: Promise<void> | undefined
-
-  constructor(parts: CustomKindsParts) {
-    this.#parts = parts
-    this.#cleanup = new Cleanup({ ...parts, homeOf: name => this.#installed.get(name)?.home })
-  }
-
-  /** Serves what is defined, then follows what changes. Resolves when all that was there has been dealt with. */
-  async start(): Promise<void> {
-    const { client, definitions, signal } = this.#parts
-    client.follow(definitions, change => (change ? this.#enqueue(nameOf(change.object())) : this.#enqueueAll()), signal)
-    this.#enqueueAll()
-    await this.#working
-  }
-
-  #enqueueAll(): void {
-    for (const definition of this.#definitions()) this.#enqueue(nameOf(definition))
-    for (const name of this.#installed.keys()) this.#enqueue(name)
-  }
-
-  #enqueue(name: string): void {
-    if (this.#parts.signal.aborted) return
-    this.#queue.add(name)
-    this.#working ??= this.#work()
-  }
-
-  async #work(): Promise<void> {
-    for (const name of this.#queue) {
-      this.#queue.delete(name)
-      try {
-        await this.#reconcile(name)
-        this.#failures.delete(name)
-      } catch (error) {
-        this.#retryLater(name, error)
+/** The controllers of custom kinds: the first serves them, the second ends them. */
+export function customKindControllers(parts: CustomKindsParts): readonly [serving: Controller, cleanup: Controller] {
+  const installed = new Map<string, Installed>()
+  const isBuiltIn = ({ spec }: CustomDefinition) => isBuiltInResource(parts.catalog, spec.group, spec.names.plural)
+  const serving = defineController({
+    name: 'crd_controller',
+    identity: serverIdentity(),
+    create(context) {
+      const kinds = new CustomKinds(parts, installed, context)
+      const onChange = (name: string, definition: CustomDefinition | undefined) => {
+        if (definition && isEstablished(definition)) kinds.publish(name)
+        return name
       }
-    }
-    this.#working = undefined
+      return {
+        watches: [
+          watch(CustomResourceDefinition, ({ type, current }) => onChange(current.name, type === 'deleted' ? undefined : current.object)),
+        ],
+        reconcile: name => kinds.reconcile(name),
+      }
+    },
+  })
+  return [serving, cleanupController({ caches: parts.caches, isBuiltIn, storedAs: name => installed.get(name)?.home })]
+}
+
+class CustomKinds {
+  readonly #parts: CustomKindsParts
+  readonly #installed: Map<string, Installed>
+  readonly #context: ControllerContext
+  readonly #client: Client
+  readonly #definitions: ResourceClient<CustomDefinition>
+
+  constructor(parts: CustomKindsParts, installed: Map<string, Installed>, context: ControllerContext) {
+    this.#parts = parts
+    this.#installed = installed
+    this.#context = context
+    this.#client = context.client
+    this.#definitions = context.client.of(CustomResourceDefinition)
   }
 
-  #retryLater(name: string, error: unknown): void {
-    const { signal, onError } = this.#parts
-    if (signal.aborted) return
-    onError(name, error)
-    const failures = this.#failures.get(name) ?? 0
-    this.#failures.set(name, failures + 1)
-    const timer = setTimeout(() => this.#enqueue(name), Math.min(FIRST_RETRY_MS * 2 ** failures, LAST_RETRY_MS))
-    timer.unref()
-  }
-
-  async #reconcile(name: string): Promise<void> {
-    const { client, definitions, groupDomain } = this.#parts
-    const definition = this.#find(name)
+  async reconcile(name: string): Promise<void> {
+    const { groupDomain } = this.#context
+    const definition = this.#definitions.get({ name })
     if (!definition) return this.#gone(name)
     const group = { [Symbol.iterator]: () => this.#inGroup(definition.spec.group) }
-    const status = settledStatus(definition, { group, now: client.now, groupDomain, isTrusted })
+    const status = settledStatus(definition, { group, now: this.#client.now, groupDomain, isTrusted })
     const settled = { ...definition, status }
-    if (isServed(settled)) await this.#install(settled)
+    if (isEstablished(settled)) await this.#install(settled, { isStored: isEstablished(definition) })
     else this.#uninstall(name)
-    if (status !== definition.status) {
-      // When somebody else came first there is another change to look at.
-      await client.replace(definitions, settled, 'status')
-      this.#namesChanged(definition.spec.group)
-    }
-    if (definition.metadata.deletionTimestamp !== undefined) this.#cleanup.start(name)
+    if (status === definition.status) return
+    await this.#definitions.updateStatus(settled)
+    this.#namesChanged(definition.spec.group)
+  }
+
+  /** Serves a kind that has been compiled. Called as soon as its definition is stored as established. */
+  publish(name: string): void {
+    const installed = this.#installed.get(name)
+    if (!installed || installed.isPublished) return
+    installed.isPublished = true
+    for (const resource of installed.served) this.#parts.catalog.add(resource)
   }
 
   #gone(name: string): void {
-    this.#cleanup.stop(name)
     this.#uninstall(name)
     this.#namesChanged(name.slice(name.indexOf('.') + 1))
   }
 
-  /** A name may have been given up that another definition waits for. */
+  /** A name may have become free that another definition waits for. */
   #namesChanged(group: string): void {
-    for (const definition of this.#inGroup(group)) if (!hasItsNames(definition)) this.#enqueue(nameOf(definition))
+    for (const definition of this.#inGroup(group)) if (!hasItsNames(definition)) this.#context.enqueue(definition.metadata.name!)
   }
 
-  async #install(definition: CustomDefinition): Promise<void> {
+  async #install(definition: CustomDefinition, { isStored }: { readonly isStored: boolean }): Promise<void> {
     const { catalog, caches, converter } = this.#parts
-    const name = nameOf(definition)
     const { spec, status, metadata } = definition
+    const name = metadata.name!
     if (this.#installed.get(name)?.uid !== metadata.uid) this.#uninstall(name)
     const former = this.#installed.get(name)
     const terminating = isTerminating(definition)
@@ -139,59 +120,43 @@ export class CustomKinds {
       catalog.touch()
     }
     const content = contentOf(definition)
-    if (former?.content === content || this.#isBuiltIn(definition)) return
+    if (former?.content === content || isBuiltInResource(catalog, spec.group, status.acceptedNames.plural)) return
     const convert = spec.conversion?.strategy === 'Webhook' ? converter(definition) : undefined
     const compiled = compileDefinition(definition, { names: status.acceptedNames, convert, state })
+    const served = compiled.served.filter(({ group, version }) => !catalog.isBuiltIn(group, version))
     await caches.join(compiled.home, () => {
-      for (const resource of former?.served ?? []) catalog.remove(resource)
-      for (const resource of compiled.served) catalog.add(resource)
-      this.#installed.set(name, { ...compiled, uid: metadata.uid!, content, state })
+      this.#unpublish(former)
+      this.#installed.set(name, { ...compiled, served, uid: metadata.uid!, content, state, isPublished: false })
+      if (isStored) this.publish(name)
     })
-  }
-
-  /** What is built in stays what it is, whatever is defined beside it. */
-  #isBuiltIn({ spec, status }: CustomDefinition): boolean {
-    for (const { def, group, plural } of this.#parts.catalog)
-      if (!def.custom && group === spec.group && plural === status.acceptedNames.plural) return true
-    return false
   }
 
   #uninstall(name: string): void {
     const installed = this.#installed.get(name)
     if (!installed) return
     this.#installed.delete(name)
-    for (const resource of installed.served) this.#parts.catalog.remove(resource)
+    this.#unpublish(installed)
     this.#parts.caches.leave(installed.home)
   }
 
-  #find(name: string): CustomDefinition | undefined {
-    return this.#parts.client.get(this.#parts.definitions, { name }) as CustomDefinition | undefined
+  #unpublish(installed: Installed | undefined): void {
+    if (installed?.isPublished) for (const resource of installed.served) this.#parts.catalog.remove(resource)
   }
 
   *#inGroup(group: string): Generator<CustomDefinition> {
-    for (const definition of this.#definitions()) if (definition.spec.group === group) yield definition
-  }
-
-  #definitions(): Iterable<CustomDefinition> {
-    return this.#parts.client.list(this.#parts.definitions) as Iterable<CustomDefinition>
+    for (const definition of this.#definitions.list()) if (definition.spec.group === group) yield definition
   }
 }
 
-const specs = new WeakMap<object, string>()
-
-/** All that a kind is made from, in few bytes. Definitions can be large and are looked at often; one that is stored is not read twice. */
-function contentOf({ spec, status }: CustomDefinition): string {
-  let hash = specs.get(spec)
-  if (hash === undefined) {
-    hash = createHash('sha256')
-      .update(stringifyJson(spec as unknown as Json))
-      .digest('base64')
-    specs.set(spec, hash)
-  }
-  return `${hash} ${stringifyJson(status.acceptedNames as unknown as Json)}`
+/** Built-in resources stay what they are, whatever is defined under their names. */
+function isBuiltInResource(catalog: Iterable<Resource>, group: string, plural: string): boolean {
+  for (const resource of catalog) if (!resource.def.custom && resource.group === group && resource.plural === plural) return true
+  return false
 }
 
-const nameOf = ({ metadata }: { readonly metadata: { readonly name?: string } }): string => metadata.name ?? ''
+/** All that a kind is made from: the generation moves with every change of the spec. */
+const contentOf = ({ metadata, status }: CustomDefinition): string =>
+  `${metadata.uid} ${metadata.generation} ${stringifyJson(status.acceptedNames as unknown as Json)}`
 
 /** Whether the certificates that a webhook is trusted by can be used. */
 function isTrusted({ spec }: CustomDefinition): boolean {

@@ -10,11 +10,10 @@ export const findCondition = (status: Status, type: string): DefinitionCondition
 
 export const isTrue = (status: Status, type: string): boolean => findCondition(status, type)?.status === 'True'
 
-/** Whether a definition's kind is served: it has, or once had, all its names. */
-export const isServed = ({ status }: Pick<CustomDefinition, 'status'>): boolean =>
-  isTrue(status, 'NamesAccepted') || isTrue(status, 'Established')
+/** Whether a definition's kind is served. */
+export const isEstablished = ({ status }: Pick<CustomDefinition, 'status'>): boolean => isTrue(status, 'Established')
 
-/** Whether a definition is on its way out: no more objects may be created. */
+/** Whether a definition is being deleted: no more objects may be created. */
 export const isTerminating = ({ metadata, status }: CustomDefinition): boolean =>
   metadata.deletionTimestamp !== undefined || isTrue(status, 'Terminating')
 

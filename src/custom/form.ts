@@ -1,6 +1,8 @@
 /** One version of a custom kind as data decides it: what its objects look like, are filled with and are checked for. */
+
 import { parseJson } from '../codec/json.ts'
 import { encodeStored } from '../codec/stored-bytes.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { type Conformed, conform } from '../schema/conform.ts'
 import type { CustomSchema, Revived } from '../schema/custom-schema.ts'
@@ -44,7 +46,7 @@ export function conformCustom(
   value: JsonObject,
   duplicates: readonly Duplicate[] = [],
 ): Conformed {
-  const problems = duplicates.map(({ path }) => `duplicate field ${JSON.stringify(path)}`)
+  const problems = duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`)
   const { value: metadata, problems: strange } = conform(ObjectMeta, value['metadata'] ?? {})
   problems.push(...strange.map(problem => problem.replace(UNKNOWN, 'unknown field "metadata.')))
   const rest = conformObject(structural, value, { problems, preserve })

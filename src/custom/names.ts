@@ -1,5 +1,7 @@
 /** Which of the names that a definition asks for it gets: those that no other definition of its group has. */
+
 import type { DefinitionCondition, DefinitionNames } from '../kinds/apiextensions/definition-shapes.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { type CustomDefinition, findCondition } from './definition.ts'
 
@@ -58,7 +60,7 @@ function setList(names: DefinitionNames, field: 'shortNames' | 'categories', lis
   else delete names[field]
 }
 
-const inUse = (name: string) => `${JSON.stringify(name)} is already in use`
+const inUse = (name: string) => `${goQuote(name)} is already in use`
 /** Several errors in one text, each said once. */
 function together(texts: readonly string[]): string {
   const unique = [...new Set(texts)]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { definitions, openCustomBench, type Version, widget, widgetDefinition, widgets } from './testing.ts'
+import { definitions, openCustomBench, type Version, widget, widgetDefinition, widgets } from '../../test/kits/custom-kinds.ts'
 
 const WITH_STATUS: Version = { subresources: { status: {} } }
 const SCALED: Version = {

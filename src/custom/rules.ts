@@ -1,11 +1,13 @@
 /** What is asked of custom objects beside the form of their schema: when they are written, and what their writers are warned of. */
+
 import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
+import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { isQualifiedName } from '../lib/names.ts'
-import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
+import { isStandardOrQualified } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Rule } from '../schema/rules.ts'
-import { objectErrors } from '../structural/custom-object.ts'
+import { validateObject } from '../structural/custom-object.ts'
 import type { VersionSchema } from './form.ts'
 import { checkObserved, checkWanted } from './scale.ts'
 
@@ -13,8 +15,9 @@ type Ruled = { readonly schema: VersionSchema; readonly scale: DefinitionSubreso
 
 /** Rules on a whole object. */
 export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
-  return (object, _, { old }) =>
-    objectErrors(schema.structural, contentOf(object), {
+  return (object, _, { old, budget }) =>
+    validateObject(schema.structural, contentOf(object), {
+      budget,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkWanted(scale, object), ...checkObserved(scale, object)] : [],
     })
@@ -22,24 +25,23 @@ export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
 
 /** Rules on an object of which the status was written. */
 export function statusRules({ schema, scale }: Ruled): Rule<AnyObject> {
-  return (object, _, { old }) =>
-    objectErrors(schema.structural, contentOf(object), {
+  return (object, _, { old, budget }) =>
+    validateObject(schema.structural, contentOf(object), {
+      budget,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkObserved(scale, object)] : [],
       subresource: 'status',
     })
 }
 
-const KNOWN_FINALIZERS = [ORPHAN_FINALIZER, FOREGROUND_FINALIZER, 'kubernetes']
-
 /** Finalizers without a domain may be somebody else's, too. */
 export function* finalizerWarnings({ metadata: { finalizers = [] } }: AnyObject, old: AnyObject | undefined): Iterable<string> {
   const known = new Set(old?.metadata.finalizers)
   const added = new Set(finalizers.filter(name => !known.has(name)))
   for (const name of [...added].sort()) {
-    const about = `metadata.finalizers: ${JSON.stringify(name)}: `
+    const about = `metadata.finalizers: ${goQuote(name)}: `
     for (const fault of isQualifiedName(name)) yield about + fault
-    if (name.includes('/') || KNOWN_FINALIZERS.includes(name)) continue
+    if (isStandardOrQualified(name)) continue
     const form = name.includes('.') ? 'a domain-qualified finalizer name including a path (/)' : 'a domain-qualified finalizer name'
     yield `${about}prefer ${form} to avoid accidental conflicts with other finalizer writers`
   }

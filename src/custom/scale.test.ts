@@ -17,7 +17,7 @@ test('sizes are read and set at the paths of the definition', () => {
   assert.deepEqual(bare['spec'], { size: { wanted: 5 } })
 })
 
-test('what is no size is refused in the words of the reference', () => {
+test('what is no size is refused in the words of kube-apiserver', () => {
   assert.deepEqual(told(checkWanted(SCALE, object({ spec: { size: { wanted: -1 } } }))), [
     '.spec.size.wanted: Invalid value: -1: should be a non-negative integer',
   ])

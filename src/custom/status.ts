@@ -20,8 +20,6 @@ export function settledStatus(definition: CustomDefinition, around: Surroundings
   const { group, now, isTrusted } = around
   const status = structuredClone(definition.status)
   const set = (condition: Parameters<typeof setCondition>[1]) => setCondition(status, condition, now)
-  setStructural(definition, status, now)
-  setApproval(definition, status, around)
   if (!hasItsNames(definition)) {
     const { names, accepted, established } = acceptNames(definition, group)
     status.acceptedNames = names
@@ -35,6 +33,8 @@ export function settledStatus(definition: CustomDefinition, around: Surroundings
         : { type: 'Established', status: 'False', reason: 'InvalidCABundle', message: 'The conversion webhook CABundle is invalid' },
     )
   }
+  setStructural(definition, status, now)
+  setApproval(definition, status, around)
   return deepEqual(status, definition.status) ? definition.status : status
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Recorder } from '../../test/kits/cache/widgets.ts'
+import { definitions, openCustomBench, type Version, widget, widgetDefinition, widgets } from '../../test/kits/custom-kinds.ts'
 import type { WatchStream } from '../cache/watch-stream.ts'
-import { definitions, openCustomBench, type Version, widget, widgetDefinition, widgets } from './testing.ts'
 
 const color = { type: 'string' }
 const NAME = '/widgets.stable.example.com'

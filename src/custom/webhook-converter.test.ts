@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Recorder } from '../../test/kits/cache/widgets.ts'
+import { openCustomBench, type Scope, widget, widgetDefinition, widgets } from '../../test/kits/custom-kinds.ts'
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { Post } from './https-post.ts'
-import { openCustomBench, type Scope, widget, widgetDefinition, widgets } from './testing.ts'
 
 const V1 = { name: 'v1', spec: { color: { type: 'string' } } }
 const V2 = { name: 'v2', storage: false, spec: { paint: { type: 'string' } } }

@@ -1,5 +1,7 @@
 /** Conversion between versions by the webhook that a definition names. */
+
 import { parseJson, stringifyJson } from '../codec/json.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { validateAnnotations, validateLabels } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -79,7 +81,7 @@ function addressOf({ spec }: CustomDefinition, { resolve }: WebhookParts): Omit<
   if (service) {
     const { namespace, name, port = 443, path = '/' } = service
     const found = resolve({ namespace, name, port })
-    if (!found) throw new Error(`service ${JSON.stringify(name)} not found`)
+    if (!found) throw new Error(`service ${goQuote(name)} not found`)
     return { ...found, path: path.startsWith('/') ? path : `/${path}`, servername: `${name}.${namespace}.svc`, ...ca }
   }
   const { hostname, port, pathname, search } = new URL(url ?? '')
@@ -97,8 +99,7 @@ function convertedOf(review: Json, { uid, apiVersion, isStrict }: Expected): Jso
     )
   const { response } = review
   if (!isObject(response)) throw new Error('no response provided')
-  if (isStrict && response['uid'] !== uid)
-    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(textOf(response['uid']))}`)
+  if (isStrict && response['uid'] !== uid) throw new Error(`expected response.uid=${goQuote(uid)}, got ${goQuote(textOf(response['uid']))}`)
   const result = isObject(response['result']) ? response['result'] : {}
   if (result['status'] !== 'Success')
     throw new Error(textOf(result['message']) || `response.result.status was '${textOf(result['status'])}', not 'Success'`)

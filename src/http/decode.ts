@@ -17,6 +17,6 @@ export async function decode(req: Request, call: Call): Promise<Body | undefined
   // What announces itself as too large is not waited for.
   const isAnnounced = Number(header(req.headers, 'content-length')) > LIMITS.bodyBytes
   const bytes = isAnnounced ? undefined : await req.readBody(LIMITS.bodyBytes)
-  if (bytes === undefined) throw tooLarge(`Request entity is too large: limit is ${LIMITS.bodyBytes}`)
+  if (bytes === undefined) throw tooLarge(`Request entity too large: limit is ${LIMITS.bodyBytes}`)
   return optional && bytes.byteLength === 0 ? undefined : { mediaType: early ?? bodyType(req, call), bytes }
 }

@@ -72,6 +72,6 @@ const unshaped = (message: string) => new StatusError(406, 'NotAcceptable', mess
 
 function writeAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<Uint8Array> {
   if (mediaType === 'application/yaml')
-    return import('../codec/yaml.ts').then(({ stringifyYaml }) => Buffer.from(stringifyYaml(parseJson(json).value)))
+    return import('../codec/yaml-writer.ts').then(({ stringifyYaml }) => Buffer.from(stringifyYaml(parseJson(json).value)))
   return pretty ? Buffer.from(stringifyPretty(parseJson(json).value)) : json
 }

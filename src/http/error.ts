@@ -3,25 +3,41 @@ import { stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import type { JsonObject } from '../lib/json-value.ts'
-import { internalError, StatusError } from '../schema/status-error.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { truncate } from '../lib/truncate.ts'
+import { internalError, type StatusCause, type StatusDetails, StatusError } from '../schema/status-error.ts'
 import { Status } from './documents/openapi-common.ts'
 import type { Exchange } from './exchange.ts'
 import type { Response } from './message.ts'
 import { type MediaType, negotiateError } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 
-/** The `Status` object of a failure. */
+/** The `Status` object of a failure, within the limits of what is told of one. */
 export function statusOf(error: StatusError): JsonObject {
   return {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: error.continue === undefined ? {} : { continue: error.continue },
     status: 'Failure',
-    message: error.message,
+    message: truncate(error.message, LIMITS.errorMessageLength),
     ...(error.reason === '' ? {} : { reason: error.reason }),
-    ...(error.details === undefined ? {} : { details: error.details as JsonObject }),
+    ...(error.details === undefined ? {} : { details: limited(error.details) as JsonObject }),
     code: error.code,
   }
+}
+
+/** Details with as many of their causes as may be told. */
+function limited(details: StatusDetails): StatusDetails {
+  if (!details.causes) return details
+  let length = 0
+  const causes: StatusCause[] = []
+  for (const cause of details.causes) {
+    const message = truncate(cause.message ?? '', LIMITS.errorTextLength)
+    length += message.length + (cause.field?.length ?? 0)
+    if (causes.length === LIMITS.errorCauses || (causes.length > 0 && length > 2 * LIMITS.errorTextLength)) break
+    causes.push(cause.message === undefined ? cause : { ...cause, message })
+  }
+  return { ...details, causes }
 }
 
 /** The answer to a request that failed. What was not meant for clients is logged and answered without its details. */
@@ -48,7 +64,7 @@ export const protobufStatusOf = (status: JsonObject) => envelope({ kind: 'Status
 
 async function write(status: JsonObject, mediaType: MediaType, pretty: boolean): Promise<Uint8Array> {
   if (mediaType === PROTOBUF) return protobufStatusOf(status)
-  if (mediaType === 'application/yaml') return Buffer.from((await import('../codec/yaml.ts')).stringifyYaml(status))
+  if (mediaType === 'application/yaml') return Buffer.from((await import('../codec/yaml-writer.ts')).stringifyYaml(status))
   return Buffer.from(pretty ? stringifyPretty(status) : `${stringifyJson(status)}\n`)
 }
 

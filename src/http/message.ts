@@ -1,5 +1,5 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
-import type { ClientCertificate } from '../authn/certificate.ts'
+import type { ClientCertificate } from '../authn/client-certificate.ts'
 import type { Room } from './flow-control/room.ts'
 
 /** Header fields by lower-case name. */

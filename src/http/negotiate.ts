@@ -1,6 +1,8 @@
 /** What form an answer takes and what form a body has: Accept, Content-Type, pretty, compression. */
+
 import { PROTOBUF, PROTOBUF_STREAM } from '../codec/protobuf-envelope.ts'
 import { hasProtobuf } from '../codec/protobuf-fields.ts'
+import { goQuote } from '../lib/go-text.ts'
 import type { Call } from '../registry/api.ts'
 import { CUSTOM_PATCH_TYPES } from '../registry/patch.ts'
 import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
@@ -87,8 +89,7 @@ export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty
 export function bodyType(req: Request, call: Call): string {
   const sent = header(req.headers, 'content-type') ?? ''
   const encoding = header(req.headers, 'content-encoding') ?? 'identity'
-  if (encoding !== 'identity')
-    throw new StatusError(415, 'UnsupportedMediaType', `content encoding ${JSON.stringify(encoding)} is not supported`)
+  if (encoding !== 'identity') throw new StatusError(415, 'UnsupportedMediaType', `content encoding ${goQuote(encoding)} is not supported`)
   const semicolon = sent.indexOf(';')
   const type = (semicolon === -1 ? sent : sent.slice(0, semicolon)).trim().toLowerCase()
   if (call.verb === 'patch') {
@@ -146,6 +147,6 @@ function includeOf(query: URLSearchParams): Shape['includeObject'] {
   if (value === '') return 'Metadata'
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value
   throw badRequest(
-    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${goQuote(value)}: must be 'Metadata', 'Object', 'None', or empty`,
   )
 }

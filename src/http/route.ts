@@ -70,7 +70,7 @@ type Place = {
 }
 
 /**
- * Percent-encoding is undone before the path is split, as the reference does: an encoded slash separates like any other,
+ * Percent-encoding is undone before the path is split, as kube-apiserver does: an encoded slash separates like any other,
  * so no name can smuggle one into a storage key. Undefined for what is no path at all.
  */
 function decodePath(path: string): string | undefined {

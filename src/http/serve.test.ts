@@ -196,7 +196,7 @@ test('too large a body is 413', async () => {
   const status = await jsonOf(response)
   assert.deepEqual(
     [status.code, status.reason, status.message],
-    [413, 'RequestEntityTooLarge', 'Request entity is too large: limit is 3145728'],
+    [413, 'RequestEntityTooLarge', 'Request entity too large: limit is 3145728'],
   )
   assert.equal(response.close, true)
 })

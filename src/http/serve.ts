@@ -8,6 +8,7 @@ import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
+import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { unauthorized } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
@@ -132,6 +133,7 @@ class Context implements CallContext {
   readonly gate: Api['gate']
   readonly namespace: Api['namespace'] | undefined
   readonly userAgent: string
+  readonly budget = new Budget()
   readonly #request: Request
   readonly #asker: Asker
 

@@ -32,9 +32,9 @@ export function parseDuration(text: string): bigint {
     if (whole === '' && fraction === '') throw invalid(text)
     rest = rest.slice(whole.length + (rest[whole.length] === '.' ? 1 + fraction.length : 0))
     const [name = ''] = /^[^0-9.]*/.exec(rest)!
-    if (name === '') throw new DurationError(`time: missing unit in duration ${JSON.stringify(text)}`)
+    if (name === '') throw new DurationError(`time: missing unit in duration ${quote(text)}`)
     const unit = UNITS.get(name)
-    if (unit === undefined) throw new DurationError(`time: unknown unit ${JSON.stringify(name)} in duration ${JSON.stringify(text)}`)
+    if (unit === undefined) throw new DurationError(`time: unknown unit ${quote(name)} in duration ${quote(text)}`)
     rest = rest.slice(name.length)
     // More digits than this cannot be nanoseconds that fit, or are below one.
     if (whole.replace(/^0+/, '').length > 19) throw invalid(text)
@@ -67,4 +67,14 @@ function decimal(value: bigint, unit: bigint): string {
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`
 }
 
-const invalid = (text: string) => new DurationError(`time: invalid duration ${JSON.stringify(text)}`)
+const invalid = (text: string) => new DurationError(`time: invalid duration ${quote(text)}`)
+
+/** Go's time package quotes in a way of its own: bytes outside of printable ASCII as hex. */
+function quote(text: string): string {
+  const bytes = Buffer.from(text).toString('latin1')
+  const escaped = bytes.replace(/["\\]|[^ -~\x7f]/g, char => {
+    if (char === '"' || char === '\\') return `\\${char}`
+    return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
+  return `"${escaped}"`
+}

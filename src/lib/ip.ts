@@ -1,6 +1,11 @@
-// IP addresses and CIDR blocks: strict and historic parsing, canonical text, arithmetic.
+/**
+ * IP addresses and CIDR blocks: parsing, canonical text, arithmetic. There are three parsers, because Kubernetes has three: strict
+ * for new fields (parseIP), one that allows leading zeros for old fields (parseIPSloppy, parseInterfaceAddress), and Go's net/netip
+ * for CEL, whose error messages clients see (parseAddress, parsePrefix).
+ */
 
 import { isIPv4, isIPv6 } from 'node:net'
+import { goQuote } from './go-text.ts'
 
 /** An address: its family and its bits as a number. An IPv4 address written inside IPv6 is of family 4 and `mapped`. */
 export interface IPAddress {
@@ -134,7 +139,7 @@ export function isValidIP(value: string): string[] {
   const faults = ipFaults(value)
   if (faults.length > 0) return faults
   const canonical = formatIP(parseIPSloppy(value) as IPAddress)
-  return value === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`]
+  return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
 /** Messages about a value of an old field: any unambiguous form is fine, as is whatever the stored object had. */
@@ -147,7 +152,7 @@ export function isValidCIDR(value: string): string[] {
   const faults = cidrFaults(value)
   if (faults.length > 0) return faults
   const canonical = formatCIDR((parseInterfaceAddress(value) as InterfaceAddress).cidr)
-  return value === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`]
+  return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
 /** Messages about a block in an old field: any unambiguous form is fine, as is whatever the stored object had. */
@@ -160,7 +165,7 @@ export function isValidInterfaceAddress(value: string): string[] {
   const parsed = parseInterfaceAddress(value)
   if (parsed === undefined) return ['must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)']
   const canonical = `${formatIP(parsed.address)}/${parsed.cidr.prefix}`
-  return value === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`]
+  return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
 /** Warnings about an address in an old field that is valid there but written in an unusual way. */
@@ -169,9 +174,9 @@ export function warningsForIP(path: string, value: string): string[] {
   if (address === undefined) return []
   const canonical = formatIP(address)
   if (!isStrict(value) || address.mapped)
-    return [`${path}: non-standard IP address ${JSON.stringify(value)} is invalid: use ${JSON.stringify(canonical)}`]
+    return [`${path}: non-standard IP address ${goQuote(value)} is invalid: use ${goQuote(canonical)}`]
   if (address.family === 4 || canonical === value) return []
-  return [`${path}: IPv6 address ${JSON.stringify(value)} should be in RFC 5952 canonical format (${JSON.stringify(canonical)})`]
+  return [`${path}: IPv6 address ${goQuote(value)} should be in RFC 5952 canonical format (${goQuote(canonical)})`]
 }
 
 /** Warnings about a block in an old field that is valid there but written in an unusual way. */
@@ -179,19 +184,17 @@ export function warningsForCIDR(path: string, value: string): string[] {
   const parsed = parseInterfaceAddress(value)
   if (parsed === undefined) return []
   const { address, cidr } = parsed
-  const quoted = JSON.stringify(value)
+  const quoted = goQuote(value)
   const canonical = formatCIDR(cidr)
   const warnings: string[] = []
   if (!sameIP(address, cidr.network)) {
     const single = `${formatIP(address)}/${address.mapped ? 128 : widthOf(address.family)}`
-    warnings.push(
-      `${path}: CIDR value ${quoted} is ambiguous in this context (should be ${JSON.stringify(canonical)} or ${JSON.stringify(single)}?)`,
-    )
+    warnings.push(`${path}: CIDR value ${quoted} is ambiguous in this context (should be ${goQuote(canonical)} or ${goQuote(single)}?)`)
   }
   if (!isStrictCIDR(value) || address.mapped)
-    warnings.push(`${path}: non-standard CIDR value ${quoted} is invalid: use ${JSON.stringify(canonical)}`)
+    warnings.push(`${path}: non-standard CIDR value ${quoted} is invalid: use ${goQuote(canonical)}`)
   if (warnings.length === 0 && address.family === 6 && canonical !== value)
-    warnings.push(`${path}: IPv6 CIDR value ${quoted} should be in RFC 5952 canonical format (${JSON.stringify(canonical)})`)
+    warnings.push(`${path}: IPv6 CIDR value ${quoted} should be in RFC 5952 canonical format (${goQuote(canonical)})`)
   return warnings
 }
 
@@ -294,4 +297,155 @@ function formatV6(bits: bigint): string {
   }
   const hex = groups.map(group => group.toString(16))
   return start < 0 ? hex.join(':') : `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`
+}
+
+/** An address as it was written: `zone` is what follows a percent sign, and one that maps IPv4 into IPv6 stays of family 6. */
+export interface ZonedAddress {
+  readonly address: IPAddress
+  readonly zone: string
+}
+
+/** An address with the length of a prefix; bits past the prefix are kept. */
+export interface Prefix {
+  readonly address: IPAddress
+  readonly bits: number
+}
+
+/** A text that is not an address or prefix; the message is that of Go's net/netip. */
+export class NetipError extends Error {
+  override readonly name = 'NetipError'
+}
+
+/** The address of a text, as Go's net/netip reads it; throws NetipError. */
+export function parseAddress(text: string): ZonedAddress {
+  const first = /[.:%]/.exec(text)?.[0]
+  if (first === '.') return { address: { family: 4, bits: parseOctets(text, text), mapped: false }, zone: '' }
+  if (first === ':') return parseZonedV6(text)
+  throw addressError(text, first === '%' ? 'missing IPv6 address' : 'unable to parse IP')
+}
+
+/** The prefix of a text such as `10.0.0.1/8`, as Go's net/netip reads it; throws NetipError. */
+export function parsePrefix(text: string): Prefix {
+  const fail = (why: string) => new NetipError(`netip.ParsePrefix(${goQuote(text)}): ${why}`)
+  const slash = text.lastIndexOf('/')
+  if (slash < 0) throw fail("no '/'")
+  const { address, zone } = parseWithin(text.slice(0, slash), fail)
+  if (zone !== '') throw fail('IPv6 zones cannot be present in a prefix')
+  const length = text.slice(slash + 1)
+  if (!/^(?:[0-9]|[1-9][0-9]*)$/.test(length)) throw fail(`bad bits after slash: ${goQuote(length)}`)
+  // Go reads the number into 64 bits before it looks at the range.
+  if (length.length > 18) throw fail(`bad bits after slash: ${goQuote(length)}`)
+  const bits = Number(length)
+  if (bits > widthOf(address.family)) throw fail('prefix length out of range')
+  return { address, bits }
+}
+
+/** Whether an address of family 6 holds one of family 4. */
+export const isMapped = ({ family, bits }: IPAddress): boolean => family === 6 && bits >> 32n === 0xffffn
+
+/** Whether two prefixes share addresses. */
+export const prefixesOverlap = (a: Prefix, b: Prefix): boolean => cidrsOverlap(blockOfPrefix(a), blockOfPrefix(b))
+
+/** Whether an address is in the prefix. */
+export const prefixContains = (prefix: Prefix, address: IPAddress): boolean => cidrContains(blockOfPrefix(prefix), address)
+
+/** The prefix with the bits past its length cleared. */
+export const maskPrefix = (prefix: Prefix): Prefix => ({ address: blockOfPrefix(prefix).network, bits: prefix.bits })
+
+const blockOfPrefix = ({ address, bits }: Prefix): CIDR => blockOf(address, bits)
+
+function parseWithin(text: string, fail: (why: string) => NetipError): ZonedAddress {
+  try {
+    return parseAddress(text)
+  } catch (error) {
+    throw error instanceof NetipError ? fail(error.message) : error
+  }
+}
+
+function addressError(text: string, why: string, at = ''): NetipError {
+  return new NetipError(`ParseAddr(${goQuote(text)}): ${why}${at === '' ? '' : ` (at ${goQuote(at)})`}`)
+}
+
+/** The bits of four octets; `whole` is what messages name. */
+function parseOctets(text: string, whole: string): bigint {
+  let bits = 0n
+  let octet = 0
+  let digits = 0
+  let dots = 0
+  for (const [i, char] of [...text].entries()) {
+    if (char >= '0' && char <= '9' && char.length === 1) {
+      if (digits === 1 && octet === 0) throw addressError(whole, 'IPv4 field has octet with leading zero')
+      octet = octet * 10 + Number(char)
+      digits++
+      if (octet > 255) throw addressError(whole, 'IPv4 field has value >255')
+    } else if (char === '.') {
+      if (digits === 0 || i === text.length - 1) throw addressError(whole, 'IPv4 field must have at least one digit', text.slice(i))
+      if (dots === 3) throw addressError(whole, 'IPv4 address too long')
+      bits = (bits << 8n) | BigInt(octet)
+      dots++
+      octet = 0
+      digits = 0
+    } else throw addressError(whole, 'unexpected character', text.slice(i))
+  }
+  if (dots < 3) throw addressError(whole, 'IPv4 address too short')
+  return (bits << 8n) | BigInt(octet)
+}
+
+function parseZonedV6(whole: string): ZonedAddress {
+  const percent = whole.indexOf('%')
+  const zone = percent < 0 ? '' : whole.slice(percent + 1)
+  if (percent >= 0 && zone === '') throw addressError(whole, 'zone must be a non-empty string')
+  let rest = percent < 0 ? whole : whole.slice(0, percent)
+  const groups: number[] = []
+  let gap = -1
+  if (rest.startsWith('::')) {
+    gap = 0
+    rest = rest.slice(2)
+  }
+  while (groups.length < 8 && (rest !== '' || gap !== groups.length)) {
+    const digits = takeGroup(rest, whole)
+    if (rest[digits.length] === '.') {
+      pushOctets(groups, { rest, whole, gap })
+      rest = ''
+      break
+    }
+    groups.push(Number.parseInt(digits, 16))
+    rest = rest.slice(digits.length)
+    if (rest === '') break
+    if (rest[0] !== ':') throw addressError(whole, 'unexpected character, want colon', rest)
+    if (rest.length === 1) throw addressError(whole, 'colon must be followed by more characters', rest)
+    rest = rest.slice(1)
+    if (rest[0] === ':') {
+      if (gap >= 0) throw addressError(whole, 'multiple :: in address', rest)
+      gap = groups.length
+      rest = rest.slice(1)
+    }
+  }
+  if (rest !== '') throw addressError(whole, 'trailing garbage after address', rest)
+  return { address: { family: 6, bits: joinGroups(fillGap(groups, gap, whole)), mapped: false }, zone }
+}
+
+function takeGroup(rest: string, whole: string): string {
+  const digits = /^[0-9a-fA-F]*/.exec(rest)?.[0] ?? ''
+  if (digits.length > 4) throw addressError(whole, 'each group must have 4 or less digits', rest)
+  if (digits === '') throw addressError(whole, 'each colon-separated field must have at least one digit', rest)
+  return digits
+}
+
+/** The last two groups written as an IPv4 address. */
+function pushOctets(groups: number[], { rest, whole, gap }: { rest: string; whole: string; gap: number }): void {
+  if (gap < 0 && groups.length !== 6)
+    throw addressError(whole, 'embedded IPv4 address must replace the final 2 fields of the address', rest)
+  if (groups.length > 6) throw addressError(whole, 'too many hex fields to fit an embedded IPv4 at the end of the address', rest)
+  const bits = parseOctets(rest, whole)
+  groups.push(Number(bits >> 16n), Number(bits & 0xffffn))
+}
+
+function fillGap(groups: readonly number[], gap: number, whole: string): readonly number[] {
+  if (groups.length === 8) {
+    if (gap >= 0) throw addressError(whole, 'the :: must expand to at least one field of zeros')
+    return groups
+  }
+  if (gap < 0) throw addressError(whole, 'address string too short')
+  return [...groups.slice(0, gap), ...Array<number>(8 - groups.length).fill(0), ...groups.slice(gap)]
 }

@@ -3,76 +3,79 @@ import { compareText } from './go-text.ts'
 import { type Bound, type JsonPath, JsonPathError, type Node } from './json-path.ts'
 import { isObject, type Json } from './json-value.ts'
 
-/** What every part of a template finds; nothing where fields are missing. Throws JsonPathError for what does not fit. */
-export function findValues(path: JsonPath, data: Json): Json[][] {
-  const walk: Walk = { left: MAX_STEPS }
-  return path.map(node => step(node, [data], walk))
+/** Takes a unit for each value that is looked at, and throws when there have been too many: paths with `..` find more than a value holds. */
+export type Work = { charge(units: number): void }
+
+/** For paths that are known to be harmless. */
+const UNCOUNTED: Work = { charge() {} }
+
+/**
+ * What every part of a template finds; nothing where fields are missing. Throws JsonPathError for what does not fit, and whatever
+ * `work` throws.
+ */
+export function findValues(path: JsonPath, data: Json, work: Work = UNCOUNTED): Json[][] {
+  return path.map(node => step(node, [data], work))
 }
 
 /** The first value that a template finds; undefined where it finds none or does not fit. */
-export function findFirst(path: JsonPath, data: Json): Json | undefined {
+export function findFirst(path: JsonPath, data: Json, work: Work = UNCOUNTED): Json | undefined {
   try {
-    return findValues(path, data)[0]?.[0]
+    return findValues(path, data, work)[0]?.[0]
   } catch (error) {
     if (error instanceof JsonPathError) return undefined
     throw error
   }
 }
 
-/** A path with several `..` can find more than there is in the value: the work that one search may be is limited. */
-const MAX_STEPS = 200_000
-type Walk = { left: number }
-
-function spend(walk: Walk, steps: number): void {
-  walk.left -= steps
-  if (walk.left < 0) throw new JsonPathError('the path finds too much')
-}
-
-function step(node: Node, input: readonly Json[], walk: Walk): Json[] {
-  spend(walk, input.length + 1)
+function step(node: Node, input: readonly Json[], work: Work): Json[] {
+  work.charge(input.length + 1)
   switch (node.kind) {
     case 'list':
-      return steps(node.nodes, input, walk)
+      return steps(node.nodes, input, work)
     case 'value':
       return node.isText ? [node.value] : input.map(() => node.value)
     case 'field':
       return input.flatMap(value => (isObject(value) && Object.hasOwn(value, node.name) ? [value[node.name]!] : []))
     case 'slice':
-      return slices(node.bounds, input)
+      return slices(node.bounds, input, work)
     case 'filter':
-      return filtered(node, input, walk)
+      return filtered(node, input, work)
     case 'wildcard':
-      return input.flatMap(value => partsOf(value, walk))
+      return input.flatMap(value => partsOf(value, work))
     case 'recursive':
-      return descendants(input, walk)
+      return descendants(input, work)
     case 'union':
-      return node.forms.flatMap(nodes => steps(nodes, input, walk))
+      return node.forms.flatMap(nodes => steps(nodes, input, work))
     case 'identifier':
       throw new JsonPathError(`unrecognized identifier ${node.name}`)
   }
 }
 
-function steps(nodes: readonly Node[], input: readonly Json[], walk: Walk): Json[] {
+function steps(nodes: readonly Node[], input: readonly Json[], work: Work): Json[] {
   let found = [...input]
-  for (const node of nodes) found = step(node, found, walk)
+  for (const node of nodes) found = step(node, found, work)
   return found
 }
 
 /** The members or items of a value; a text has bytes. */
-function partsOf(value: Json, walk: Walk): Json[] {
-  const parts = isObject(value) ? Object.values(value) : Array.isArray(value) ? value : typeof value === 'string' ? bytesOf(value) : []
-  spend(walk, parts.length)
+function partsOf(value: Json, work: Work): Json[] {
+  if (typeof value === 'string') {
+    work.charge(value.length)
+    return bytesOf(value)
+  }
+  const parts = isObject(value) ? Object.values(value) : Array.isArray(value) ? value : []
+  work.charge(parts.length)
   return parts
 }
 const bytesOf = (text: string): number[] => [...Buffer.from(text)]
 
 /** Everything in the values that has parts, outermost first. */
-function descendants(input: readonly Json[], walk: Walk): Json[] {
+function descendants(input: readonly Json[], work: Work): Json[] {
   const found: Json[] = []
   const open = [...input].reverse()
   while (open.length > 0) {
     const value = open.pop()!
-    const parts = typeof value === 'string' ? [] : partsOf(value, walk)
+    const parts = typeof value === 'string' ? [] : partsOf(value, work)
     if (parts.length === 0 && (typeof value !== 'string' || value === '')) continue
     found.push(value)
     for (let i = parts.length - 1; i >= 0; i--) open.push(parts[i]!)
@@ -80,7 +83,7 @@ function descendants(input: readonly Json[], walk: Walk): Json[] {
   return found
 }
 
-function slices([from, to, by]: readonly [Bound, Bound, Bound], input: readonly Json[]): Json[] {
+function slices([from, to, by]: readonly [Bound, Bound, Bound], input: readonly Json[], work: Work): Json[] {
   const found: Json[] = []
   for (const value of input) {
     if (value === null) continue
@@ -95,34 +98,36 @@ function slices([from, to, by]: readonly [Bound, Bound, Bound], input: readonly 
     if (outside !== undefined) throw new JsonPathError(`array index out of bounds: index ${outside}, length ${length}`)
     if (start > end) throw new JsonPathError(`starting index ${start} is greater than ending index ${end}`)
     if (by.known && by.value <= 0) throw new JsonPathError('step must be > 0')
+    work.charge(end - start)
     for (let i = start; i < end; i += by.known ? by.value : 1) found.push(value[i]!)
   }
   return found
 }
 
-function filtered(node: Extract<Node, { kind: 'filter' }>, input: readonly Json[], walk: Walk): Json[] {
+function filtered(node: Extract<Node, { kind: 'filter' }>, input: readonly Json[], work: Work): Json[] {
   const found: Json[] = []
   for (const value of input) {
     if (!Array.isArray(value)) throw new JsonPathError('only a list can be filtered')
-    for (const item of value) if (passes(node, item, walk)) found.push(item)
+    work.charge(value.length)
+    for (const item of value) if (passes(node, item, work)) found.push(item)
   }
   return found
 }
 
-function passes({ left, right, operator }: Extract<Node, { kind: 'filter' }>, item: Json, walk: Walk): boolean {
-  if (operator === 'exists') return exists(left, item, walk)
-  const a = theOne(steps(left, [item], walk))
+function passes({ left, right, operator }: Extract<Node, { kind: 'filter' }>, item: Json, work: Work): boolean {
+  if (operator === 'exists') return exists(left, item, work)
+  const a = theOne(steps(left, [item], work))
   if (a === undefined) return false
-  const b = theOne(steps(right, [item], walk))
+  const b = theOne(steps(right, [item], work))
   return b !== undefined && compare(operator, a, b)
 }
 
-function exists(nodes: readonly Node[], item: Json, walk: Walk): boolean {
+function exists(nodes: readonly Node[], item: Json, work: Work): boolean {
   try {
-    return steps(nodes, [item], walk).length > 0
+    return steps(nodes, [item], work).length > 0
   } catch (error) {
     // What does not fit leaves what was found so far, which is something.
-    if (error instanceof JsonPathError && walk.left >= 0) return true
+    if (error instanceof JsonPathError) return true
     throw error
   }
 }

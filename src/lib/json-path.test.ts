@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { JsonPathError, parseJsonPath } from './json-path.ts'
-import { findFirst, findValues } from './json-path-search.ts'
+import { findFirst, findValues, type Work } from './json-path-search.ts'
 import type { Json } from './json-value.ts'
 
 const pod = {
@@ -140,11 +140,40 @@ test('whatever is written, parsing ends with a path or an error of its own', () 
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), pieces => {
       try {
-        findValues(parseJsonPath(`{${pieces.join('')}}`), pod)
+        findValues(parseJsonPath(`{${pieces.join('')}}`), pod, atMost(200_000))
       } catch (error) {
-        assert.ok(error instanceof JsonPathError, String(error))
+        assert.ok(error instanceof JsonPathError || error instanceof TooMuchWork, String(error))
       }
     }),
     { numRuns: 2000 },
   )
+})
+
+class TooMuchWork extends Error {}
+
+const atMost = (units: number): Work => {
+  let left = units
+  return {
+    charge(units) {
+      left -= units
+      if (left < 0) throw new TooMuchWork()
+    },
+  }
+}
+
+test('a search counts every value that it looks at', () => {
+  const work = (path: string, data: Json) => {
+    let units = 0
+    findValues(parseJsonPath(`{${path}}`), data, {
+      charge(more) {
+        units += more
+      },
+    })
+    return units
+  }
+  const list = (length: number): Json => Array.from({ length }, (_, i) => ({ a: i, b: 'text' }))
+  for (const path of ['..a', '[*].a', '[?(@.a==1)].b', '...*...*', '[*].b.*'])
+    assert.ok(work(path, list(200)) > 15 * work(path, list(10)), path)
+  assert.ok(work('.a.b', { a: { b: 1 } }) < 10)
+  assert.throws(() => findValues(parseJsonPath('{...*...*...*...*}'), pod, atMost(500)), TooMuchWork)
 })

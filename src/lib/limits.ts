@@ -7,8 +7,25 @@ const MIB = 1024 * KIB
 export const LIMITS = {
   /** Bytes of a request body; kube-apiserver's default. */
   bodyBytes: 3 * MIB,
-  /** Bytes of one stored object, however often it is patched: the largest request with its managed fields, and small enough to be read, sent and cached. */
+  /** Bytes of one stored object, however often it is patched: more than the largest body and its managed fields. */
   storedObjectBytes: 8 * MIB,
+  /** Values in one decoded body: scalars, lists and mappings. Every later step (defaults, validation, owned fields) costs a few microseconds for each. */
+  decodedNodes: 50_000,
+  /** Values in one stored object: those of a body, and what its managed fields add. */
+  storedNodes: 150_000,
+  /** How deep lists and mappings of YAML may nest, well within what any stack takes. */
+  yamlDepth: 500,
+  /** YAML up to this size is read at once, unless it has anchors; and protobuf up to this. Larger bodies are read in workers. */
+  inlineYamlBytes: 4 * KIB,
+  inlineProtobufBytes: 128 * KIB,
+  /** Workers that read such bodies, what one body may cost there, and when a worker without work ends. */
+  transcodeWorkers: 2,
+  transcodeCpuMs: 400,
+  transcodeMs: 10 * SECOND,
+  transcodeHeapMB: 256,
+  transcodeIdleMs: 5 * SECOND,
+  /** Bodies of one user that wait for a worker. */
+  transcodesPerUser: 64,
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,
@@ -45,6 +62,11 @@ export const LIMITS = {
   waiting: 8_192,
   waitingPerUser: 1_024,
   waitMs: 15 * SECOND,
+  /** What an answer tells of one failure: how many causes, how long their texts are together, and one value in them; and its message. */
+  errorCauses: 2_000,
+  errorTextLength: 160 * KIB,
+  errorValueLength: 16 * KIB,
+  errorMessageLength: 256 * KIB,
   /** Answers larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
   /** Lists up to the first size are sent as a buffer of their own, larger ones in pieces up to the second; those that are encoded anew are whole for longer. */
@@ -64,4 +86,11 @@ export const LIMITS = {
   /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,
+  /** Units of work that the checks of one request may cost (`schema/budget.ts`); all of them take some tenths of a second. */
+  requestWork: 4_000_000,
+  /** Units of work that the cells of a table may cost: for each object, and for each byte of it. */
+  tableWorkPerObject: 1000,
+  tableWorkPerByte: 1 / 4,
+  /** Bytes that the defaults of a custom kind may add to one object. */
+  defaultBytes: 4 * MIB,
 } as const

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { kindOf, objectsOf, RUNS, stored, types } from '../../test/kits/patch.ts'
+import { applyConfiguration, kindOf, objectsOf, RUNS, stored, trackUpdate, types } from '../../test/kits/patch.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { type AnyType, atomic, int32, keyed, mapOf, message, set, string } from '../schema/types.ts'
-import { type Applied, type Apply, applyConfiguration } from './apply.ts'
+import type { Applied, Apply } from './apply.ts'
 import { compare } from './compare.ts'
 import { difference, type FieldSet, fieldSet, fieldSetOfNames, pathsOf, pathText, union } from './field-set.ts'
 import { fromFieldsV1 } from './fields-v1.ts'
 import { keepTimesIfUnchanged, managedFieldsOf, withManagedFields } from './managers.ts'
-import { trackUpdate } from './ownership.ts'
 import { structureOf } from './structure.ts'
 import { presenceOf } from './typed-sets.ts'
 
@@ -265,9 +264,8 @@ test('what an applier applied in an older version is removed through that versio
   store.apply('one', config({ replicas: 1, paused: 'a' }))
   const entries = managedFieldsOf(store.object!)!.map(entry => ({ ...entry, apiVersion: 'apps/v1beta1' }))
   store.object = withManagedFields(store.object!, entries)
-  const convert = (object: JsonObject, apiVersion: string) =>
-    apiVersion.startsWith('apps/') ? { type: Thing, object: { ...object, apiVersion } } : undefined
-  assert.ok(store.apply('one', config({ replicas: 1 }), { convert }).ok)
+  const typeIn = (apiVersion: string) => (apiVersion.startsWith('apps/') ? Thing : undefined)
+  assert.ok(store.apply('one', config({ replicas: 1 }), { typeIn }).ok)
   assert.deepEqual(store.spec, { replicas: 1, containers: null })
   assert.equal(store.object!['apiVersion'], 'apps/v1')
   assert.deepEqual(

@@ -30,7 +30,17 @@ import {
   withoutManagedFields,
   writeManagers,
 } from './managers.ts'
-import { blankOf, knownManagers, settle, UNOWNED_FIELDS, updateManagers, type Versioned, type Write, type Writer } from './ownership.ts'
+import {
+  blankOf,
+  type Converting,
+  knownManagers,
+  settle,
+  typeIn,
+  UNOWNED_FIELDS,
+  updateManagers,
+  type Write,
+  type Writer,
+} from './ownership.ts'
 import { typedErrors, typedErrorText } from './typed-errors.ts'
 import { mergeApplied, removeItems } from './typed-merge.ts'
 import { fieldSetOf, withMessages } from './typed-sets.ts'
@@ -70,7 +80,7 @@ export type Applied =
 const BEFORE_FIRST_APPLY = 'before-first-apply'
 
 /** Applies a configuration. What the manager applied before and leaves out now is removed, unless someone else owns it too. */
-export function applyConfiguration(apply: Apply): Applied {
+export function* applyConfiguration(apply: Apply): Converting<Applied> {
   const problem = misfit(apply)
   if (problem !== undefined) return { ok: false, reason: 'invalid', message: problem }
   const live = apply.live ?? blankOf(apply)
@@ -78,8 +88,8 @@ export function applyConfiguration(apply: Apply): Applied {
   if (!read.ok) return { ok: false, reason: 'invalid', message: `failed to decode managed fields: ${read.message}` }
 
   const bare = withoutManagedFields(live)
-  const managers = read.managers.size === 0 ? ownersBeforeFirstApply(apply, bare) : read.managers
-  let outcome = merge(apply, bare, managers)
+  const managers = read.managers.size === 0 ? yield* ownersBeforeFirstApply(apply, bare) : read.managers
+  let outcome = yield* merge(apply, bare, managers)
   if (outcome.conflicts.length > 0 && !apply.force) {
     const contested = contestedFields(apply, live, outcome.conflicts)
     if (contested.length > 0) return conflict(contested)
@@ -95,9 +105,9 @@ function contestedFields({ writer, type }: Apply, live: JsonObject, conflicts: C
   return allowed === undefined ? conflicts : conflicts.filter(({ path }) => !hasPath(allowed, path))
 }
 
-function ownersBeforeFirstApply(apply: Apply, live: JsonObject): Managers {
+function* ownersBeforeFirstApply(apply: Apply, live: JsonObject): Converting<Managers> {
   const writer: Writer = { ...apply.writer, name: BEFORE_FIRST_APPLY }
-  return updateManagers({ next: live, ...apply, writer, live: blankOf(apply) }, new Map())
+  return yield* updateManagers({ next: live, ...apply, writer, live: blankOf(apply) }, new Map())
 }
 
 function misfit({ applied, kind, writer, type }: Apply): string | undefined {
@@ -123,18 +133,18 @@ function kindText(apiVersion: string, kind: string): string {
 
 type Merged = { readonly object: JsonObject; readonly managers: Managers; readonly conflicts: Conflict[] }
 
-function merge(apply: Apply, live: JsonObject, stored: Managers): Merged {
+function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Merged> {
   const { type, applied, writer, resetFields = EMPTY_SET } = apply
   const self = identifierOf({ operation: 'Apply', ...writer })
-  const managers = new Map(knownManagers(apply, stored, live))
+  const managers = new Map(knownManagers(apply, stored))
   const last = managers.get(self)
   const named = recursiveDifference(fieldSetOf(type, applied), resetFields)
   const fields = last === undefined ? named : sharing(last.fields, named)
   const { name, apiVersion, subresource } = writer
   managers.set(self, { name, operation: 'Apply', apiVersion, subresource, ...timeOf(last), fields })
   const merged = mergeApplied(type, live, applied) as JsonObject
-  const object = last === undefined ? merged : prune(apply, merged, { managers, last, fields })
-  const { kept, lost } = settle({ next: object, ...apply, live }, managers, { self })
+  const object = last === undefined ? merged : yield* prune(apply, merged, { managers, last, fields })
+  const { kept, lost } = yield* settle({ next: object, ...apply, live }, managers, { self })
   const conflicts: Conflict[] = []
   for (const identifier of [...lost.keys()].sort(compareText)) {
     for (const path of pathsOf(lost.get(identifier)!)) conflicts.push({ manager: managers.get(identifier)!, path })
@@ -159,49 +169,51 @@ function signed(managers: Managers, self: string, time: string | undefined): Man
 type Pruning = { readonly managers: Managers; readonly last: Manager; readonly fields: FieldSet }
 
 /** Removes what the applier applied last time but not now, except what others own and what no one ever applied. */
-function prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pruning): JsonObject {
-  const { type, writer, convert } = apply
+function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pruning): Converting<JsonObject> {
+  const { writer } = apply
   if (isEmptySet(last.fields)) return merged
   // Nothing is given up, so nothing can go: the usual case, and by far the cheaper one.
   if (last.apiVersion === writer.apiVersion && isEmptySet(difference(last.fields, fields))) return merged
-  const inVersion: InVersion = (object, apiVersion) =>
-    apiVersion === writer.apiVersion && (convert === undefined || object['apiVersion'] === apiVersion)
-      ? { type, object }
-      : convert?.(object, apiVersion)
-  const whole = inVersion(merged, last.apiVersion)
-  if (whole === undefined) return merged
-  const all = namedFields(whole.type, whole.object)
-  const gone = removeItems(whole.type, whole.object, withMessages(whole.type, last.fields)) as JsonObject
-  const kept = addBackOwned({ whole, all, left: gone, version: last.apiVersion, inVersion }, managers)
+  const type = typeIn(apply, last.apiVersion)
+  if (type === undefined) return merged
+  const [whole] = yield* inVersion(apply, [merged], last.apiVersion)
+  const all = namedFields(type, whole!)
+  const gone = removeItems(type, whole!, withMessages(type, last.fields)) as JsonObject
+  const kept = yield* addBackOwned(apply, { whole: whole!, all, left: gone, version: last.apiVersion }, managers)
   // What went only because it was part of something removed, though the applier never owned it, comes back as well.
-  const given = difference(all, namedFields(whole.type, kept))
-  const left = removeItems(whole.type, whole.object, intersection(given, withMessages(whole.type, last.fields))) as JsonObject
-  return inVersion(left, writer.apiVersion)?.object ?? merged
+  const given = difference(all, namedFields(type, kept))
+  const left = removeItems(type, whole!, intersection(given, withMessages(type, last.fields))) as JsonObject
+  const [result] = yield* inVersion(apply, [left], writer.apiVersion)
+  return result!
 }
 
-type InVersion = (object: JsonObject, apiVersion: string) => Versioned | undefined
+/** Objects in a version of their kind; those that are in it already as they are. */
+function* inVersion(apply: Apply, objects: readonly JsonObject[], apiVersion: string): Converting<readonly JsonObject[]> {
+  if (apply.typeIn === undefined || objects.every(object => object['apiVersion'] === apiVersion)) return objects
+  return yield objects.map(object => ({ object, apiVersion }))
+}
+
 type Parts = {
-  readonly whole: Versioned
+  readonly whole: JsonObject
   /** The fields of the whole. */
   readonly all: FieldSet
   readonly left: JsonObject
   readonly version: string
-  readonly inVersion: InVersion
 }
 
 /** Puts back what any manager owns, the applier's new configuration among them. */
-function addBackOwned({ whole, all, left, version, inVersion }: Parts, managers: Managers): JsonObject {
+function* addBackOwned(apply: Apply, { whole, all, left, version }: Parts, managers: Managers): Converting<JsonObject> {
   const owned = new Map<string, FieldSet>([[version, EMPTY_SET]])
   for (const { apiVersion, fields } of managers.values()) owned.set(apiVersion, union(owned.get(apiVersion) ?? EMPTY_SET, fields))
   let result = left
   for (const [apiVersion, fields] of owned) {
-    const there = inVersion(whole.object, apiVersion)
-    const some = inVersion(result, apiVersion)
-    if (there === undefined || some === undefined) continue
-    const keep = union(namedFields(there.type, some.object), withMessages(there.type, fields))
-    const present = apiVersion === version ? all : namedFields(there.type, there.object)
-    const kept = removeItems(there.type, there.object, difference(present, keep)) as JsonObject
-    result = inVersion(kept, version)?.object ?? result
+    const type = typeIn(apply, apiVersion)
+    if (type === undefined) continue
+    const [there, some] = yield* inVersion(apply, [whole, result], apiVersion)
+    const keep = union(namedFields(type, some!), withMessages(type, fields))
+    const present = apiVersion === version ? all : namedFields(type, there!)
+    const kept = removeItems(type, there!, difference(present, keep)) as JsonObject
+    result = (yield* inVersion(apply, [kept], version))[0]!
   }
   return result
 }

@@ -6,7 +6,7 @@ import { type PathElement, parseElement, sortElements } from './path-element.ts'
 export type ParsedFields = { readonly ok: true; readonly set: FieldSet } | { readonly ok: false; readonly message: string }
 
 /**
- * The document of a set, its members in the order the reference writes them. Parts that were read or written before keep
+ * The document of a set, its members in the order kube-apiserver writes them. Parts that were read or written before keep
  * their documents, so it is not to be changed.
  */
 export function toFieldsV1(set: FieldSet): JsonObject {

@@ -70,7 +70,7 @@ test('paths that are not there are refused', () => {
   )
 })
 
-test('the leniencies of the reference are kept', () => {
+test('the leniencies of kube-apiserver are kept', () => {
   assert.deepEqual(apply({}, { op: 'replace', path: '/a', value: 1 }), { a: 1 })
   assert.deepEqual(apply({}, { op: 'add', path: '/a' }), { a: null })
   assert.deepEqual(apply({}, { op: 'copy', from: '/a', path: '/b' }), { b: null })

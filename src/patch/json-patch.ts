@@ -1,6 +1,7 @@
 // JSON Patch (RFC 6902) with the extensions and messages of the library that kube-apiserver uses.
 
 import { MAX_DEPTH } from '../codec/json.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 
 /** How many operations a patch may hold; a longer one is answered with 413 by the caller. */
@@ -83,7 +84,7 @@ class Patching {
   #add(operation: PatchOperation): void {
     const path = required(operation.path, 'add operation failed to decode path')
     const [parent, key] = this.#writable(path, missing => `add operation does not apply: doc is missing path: "${missing}": missing value`)
-    // An operation without a value means null, as in the reference.
+    // An operation without a value means null, as in kube-apiserver.
     wrap(`error in add for path: '${path}'`, () => insert(parent, key, operation.value ?? null))
   }
 
@@ -139,7 +140,7 @@ class Patching {
       path,
       missing => `copy operation does not apply: doc is missing destination path: ${missing}: missing value`,
     )
-    // A key that is not there is copied as null, as in the reference.
+    // A key that is not there is copied as null, as in kube-apiserver.
     const copy = this.#clone(value ?? null, 0)
     wrap('error while adding value during copy', () => insert(target, key, copy))
   }
@@ -234,7 +235,7 @@ function wrap<T>(context: string, action: () => T): T {
   }
 }
 
-/** The keys of a pointer, or undefined for the whole document. What stands before the first slash is ignored, as in the reference. */
+/** The keys of a pointer, or undefined for the whole document. What stands before the first slash is ignored, as in kube-apiserver. */
 function split(path: string): string[] | undefined {
   const keys = path.split('/').slice(1)
   return keys.length === 0 ? undefined : keys.map(key => key.replace(/~[01]/g, code => (code === '~1' ? '/' : '~')))
@@ -292,7 +293,7 @@ function existingIndex(array: readonly Json[], key: string): number {
   return indexWithin(parsed, array.length)
 }
 
-/** Indices below zero count from the end, which the reference supports beyond the RFC. */
+/** Indices below zero count from the end, which kube-apiserver supports beyond the RFC. */
 function indexWithin(index: number, length: number): number {
   if (index >= length || index < -length) throw new PatchError(`Unable to access invalid index: ${index}: invalid index referenced`)
   return index < 0 ? index + length : index
@@ -300,9 +301,9 @@ function indexWithin(index: number, length: number): number {
 
 /** An index as Go reads integers, or what is wrong with it. */
 function parseIndex(key: string): number | string {
-  if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`
+  if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${goQuote(key)}: invalid syntax`
   const index = Number(key)
-  return Number.isSafeInteger(index) ? index + 0 : `strconv.Atoi: parsing ${JSON.stringify(key)}: value out of range`
+  return Number.isSafeInteger(index) ? index + 0 : `strconv.Atoi: parsing ${goQuote(key)}: value out of range`
 }
 
 function isDeeperThan(value: Json, depth: number): boolean {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { withDefaults } from '../../test/kits/kinds/kinds.ts'
-import { kindOf, objectsOf, RUNS, stored, types } from '../../test/kits/patch.ts'
+import { kindOf, objectsOf, RUNS, stored, trackUpdate, types } from '../../test/kits/patch.ts'
 import { DaemonSet } from '../kinds/apps/daemonset.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
@@ -12,7 +12,7 @@ import { compare } from './compare.ts'
 import { difference, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
 import { fromFieldsV1 } from './fields-v1.ts'
 import { withManagedFields } from './managers.ts'
-import { MAX_UPDATE_MANAGERS, trackUpdate, UNOWNED_FIELDS } from './ownership.ts'
+import { MAX_UPDATE_MANAGERS, UNOWNED_FIELDS } from './ownership.ts'
 
 const Thing = message('Thing', {
   kind: [0, string],
@@ -123,13 +123,12 @@ test('managers of versions that are no longer served are forgotten', () => {
 test('managers of other versions keep what they own in terms of their version', () => {
   const live = write(undefined, base({ a: '1', b: '1' }), by('creator', 1))
   const old = entries(live).map(entry => ({ ...entry, apiVersion: 'v1beta1' }))
-  const convert = (object: JsonObject, apiVersion: string) => ({ type: Thing, object: { ...object, apiVersion } })
   const next = trackUpdate({
     type: Thing,
     live: withManagedFields(live, old),
     next: base({ a: '2', b: '1' }),
     writer: by('x', 2),
-    convert,
+    typeIn: () => Thing,
   })
   assert.deepEqual(
     next.map(({ manager, apiVersion, fieldsV1 }) => [manager, apiVersion, fieldsV1]),

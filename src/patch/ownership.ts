@@ -20,10 +20,14 @@ import {
 import { emptyValueOf } from './structure.ts'
 import { fitToSchema } from './typed-sets.ts'
 
-/** An object as one version of its kind has it. */
-export type Versioned = { readonly type: AnyType; readonly object: JsonObject }
-/** The object in a version, its own included, or undefined when that version is no longer served: what was owned in it is forgotten. */
-export type Convert = (object: JsonObject, apiVersion: string) => Versioned | undefined
+/** An object that is needed in another version of its kind. */
+export type Conversion = { readonly object: JsonObject; readonly apiVersion: string }
+
+/**
+ * Work that needs objects in other versions of their kind. It yields what is to be converted, several at once where they are
+ * known beforehand, and continues with the converted objects: whether somebody has to be asked for them is not its business.
+ */
+export type Converting<R> = Generator<readonly Conversion[], R, readonly JsonObject[]>
 
 /** Who writes, through which path, and when. */
 export type Writer = {
@@ -41,8 +45,11 @@ export type Write = {
   readonly writer: Writer
   /** Fields that writes through this path cannot set, with all that is below them. */
   readonly resetFields?: FieldSet
-  /** For kinds with several versions. Default: only the version of the write is known. */
-  readonly convert?: Convert
+  /**
+   * For kinds with several versions: the type of each version that is served; fields owned in any other version are forgotten.
+   * Default: only the version of the write is known.
+   */
+  readonly typeIn?: (apiVersion: string) => AnyType | undefined
   /** The object before anything is set. Default: the type's; for custom kinds just apiVersion and kind. */
   readonly blank?: JsonObject
 }
@@ -79,11 +86,11 @@ export const UNOWNED_FIELDS = fieldSetOfNames(
  * The managedFields of the object after a create, replace or patch. Times move only where ownership was taken; an object
  * whose managers were forgotten stays without until the next apply.
  */
-export function trackUpdate(write: TrackUpdate): ManagedFieldsEntry[] {
+export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[]> {
   const { live, next, writer } = write
   const managers = managersFor(live, next, writer.subresource)
   if (managers.size === 0 && uidOf(live) !== '') return []
-  return writeManagers(updateManagers({ ...write, live: live ?? blankOf(write) }, managers))
+  return writeManagers(yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers))
 }
 
 /** Clients that know nothing of managers must not lose them; those that do may edit or reset them, though not through a subresource. */
@@ -105,11 +112,11 @@ const uidOf = (object: JsonObject | undefined): Json => (object?.['metadata'] as
 export const blankOf = ({ blank, type }: Write): JsonObject => blank ?? emptyValueOf(type)
 
 /** The managers after the live object became the next one, by a plain write. */
-export function updateManagers(write: Write & { live: JsonObject; next: JsonObject }, managers: Managers): Managers {
+export function* updateManagers(write: Write & { live: JsonObject; next: JsonObject }, managers: Managers): Converting<Managers> {
   const { writer } = write
   const change = { ...write, live: withoutManagedFields(write.live), next: withoutManagedFields(write.next) }
-  const known = knownManagers(write, managers, change.live)
-  const { kept, comparison } = settle(change, known, { self: undefined })
+  const known = knownManagers(write, managers)
+  const { kept, comparison } = yield* settle(change, known, { self: undefined })
   const taken = difference(union(comparison.modified, comparison.added), UNOWNED_FIELDS)
   if (isEmptySet(taken)) return capUpdates(kept)
   const manager = { operation: 'Update', fields: taken, ...writer, name: writer.name || UNKNOWN } as const
@@ -121,16 +128,21 @@ export function updateManagers(write: Write & { live: JsonObject; next: JsonObje
 }
 
 /** Managers of versions that are still served, their fields fitted to today's schema. */
-export function knownManagers(write: Write, managers: Managers, live: JsonObject): Managers {
+export function knownManagers(write: Write, managers: Managers): Managers {
+  if (managers.size === 0) return managers
   const known = new Map<string, Manager>()
   for (const [identifier, manager] of managers) {
-    const type = manager.apiVersion === write.writer.apiVersion ? write.type : write.convert?.(live, manager.apiVersion)?.type
+    const type = typeIn(write, manager.apiVersion)
     if (type === undefined) continue
     const fields = fitToSchema(type, manager.fields)
     known.set(identifier, fields === manager.fields ? manager : { ...manager, fields })
   }
   return known
 }
+
+/** The type of a version, that of the write included; undefined when it is not served. */
+export const typeIn = ({ type, typeIn, writer }: Write, apiVersion: string): AnyType | undefined =>
+  apiVersion === writer.apiVersion ? type : typeIn?.(apiVersion)
 
 export type Settled = {
   /** Every manager but the writer without the fields that changed or went; those left with none are gone. */
@@ -141,14 +153,14 @@ export type Settled = {
 }
 
 /** Takes what a change touches from its owners, all but `self`. */
-export function settle(
+export function* settle(
   change: Write & { live: JsonObject; next: JsonObject },
   managers: Managers,
   { self }: { self: string | undefined },
-): Settled {
-  const { type, live, next, writer, resetFields = EMPTY_SET, convert } = change
+): Converting<Settled> {
+  const { type, live, next, resetFields = EMPTY_SET } = change
   const comparison = withoutFields(compare(type, live, next), resetFields)
-  const comparisons = new Map<string, Comparison | undefined>([[writer.apiVersion, comparison]])
+  const comparisons = yield* compareInVersions(change, comparison, managers)
   const kept = new Map<string, Manager>()
   const lost = new Map<string, FieldSet>()
   for (const [identifier, manager] of managers) {
@@ -156,9 +168,7 @@ export function settle(
       if (!isEmptySet(manager.fields)) kept.set(identifier, manager)
       continue
     }
-    const { apiVersion } = manager
-    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compareIn(apiVersion, live, next, convert))
-    const theirs = comparisons.get(apiVersion)
+    const theirs = comparisons.get(manager.apiVersion)
     if (theirs === undefined) continue
     const contested = intersection(manager.fields, union(theirs.modified, theirs.added))
     if (!isEmptySet(contested)) lost.set(identifier, contested)
@@ -168,10 +178,23 @@ export function settle(
   return { kept, lost, comparison }
 }
 
-function compareIn(apiVersion: string, live: JsonObject, next: JsonObject, convert: Convert | undefined): Comparison | undefined {
-  const before = convert?.(live, apiVersion)
-  const after = before && convert?.(next, apiVersion)
-  return after && compare(after.type, before.object, after.object)
+/** The comparison in the version of the write, and in every other version that managers name. */
+function* compareInVersions(
+  change: Write & { live: JsonObject; next: JsonObject },
+  comparison: Comparison,
+  managers: Managers,
+): Converting<ReadonlyMap<string, Comparison>> {
+  const { live, next, writer } = change
+  const comparisons = new Map([[writer.apiVersion, comparison]])
+  if (change.typeIn === undefined) return comparisons
+  const versions = [...new Set([...managers.values()].map(({ apiVersion }) => apiVersion))].filter(
+    version => version !== writer.apiVersion && typeIn(change, version) !== undefined,
+  )
+  if (versions.length === 0) return comparisons
+  const converted = yield versions.flatMap(apiVersion => [live, next].map(object => ({ object, apiVersion })))
+  for (const [i, version] of versions.entries())
+    comparisons.set(version, compare(typeIn(change, version)!, converted[2 * i]!, converted[2 * i + 1]!))
+  return comparisons
 }
 
 /** Merges the oldest entries of plain updates, those of one version into one, until no more than the cap are left. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { applyConfiguration } from '../../test/kits/patch.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { int32, message, string } from '../schema/types.ts'
-import { applyConfiguration } from './apply.ts'
 import { withManagedFields } from './managers.ts'
 import { parentManagedFields, scaleManagedFields } from './scale-ownership.ts'
 

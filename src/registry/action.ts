@@ -1,111 +1,185 @@
-/** Messages of another kind sent to an object, such as a Binding to a pod. */
-import { admit } from '../admission/plugin.ts'
-import { encodeObject } from '../codec/stored-bytes.ts'
+/** Messages of another kind sent to an object, such as a Binding to a pod, or a TokenRequest to a service account. */
+import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
+import { Budget } from '../schema/budget.ts'
 import { defineKind } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
 import type { ReviewContext } from '../schema/request-context.ts'
 import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
-import { notFound, notImplemented } from '../schema/status-error.ts'
-import type { CreateSubresource, Guard } from '../schema/subresources.ts'
-import type { Call, CallContext, Result, SuccessStatus } from './api.ts'
-import { change, decodeStored } from './change.ts'
+import { notFound, notImplemented, StatusError } from '../schema/status-error.ts'
+import type { Approval, CreateSubresource } from '../schema/subresources.ts'
+import { bodyOf, type Call, type CallContext, type Result, type SuccessStatus } from './api.ts'
 import { settleNamespace } from './create.ts'
 import { decodeObject, type Expected } from './decode.ts'
 import { checkPreconditions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
-import { type DeleteBody, deleteOptions, type WriteOptions, writeOptions } from './options.ts'
-import { ownChanged, ownCreated } from './ownership.ts'
-import { setDefaults } from './strategy.ts'
+import { type DeleteBody, type DeleteOptions, deleteOptions, writeOptions } from './options.ts'
+import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
 
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
 export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const action = call.resource.def.subresources!.creates![call.subresource]!
-  const sent = writeOptions(call.query, 'CreateOptions', ctx)
-  const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
-  const message = messageOf(action, ctx.groupDomain)
-  const { object: input, warnings } = decodeObject(expectedOf(action, message), body, sent.fieldValidation)
-  if (action.review) return answer(deps, { call, ctx, options: sent }, { action, message, input, warnings })
+  const options = writeOptions(call.query, 'CreateOptions', ctx)
+  const kind = messageOf(action, ctx.groupDomain)
+  const change = action.review ? question(action, reviewContextOf(deps, call, ctx)) : order(action)
+  return write(newWrite({ deps, call, ctx }, { options, kind, change }))
+}
+
+/** Reads the message. */
+function decodeMessage(action: CreateSubresource<AnyObject>, write: Write): void {
+  const { call, ctx, options, kind } = write
+  const { object, warnings } = decodeObject(expectedOf(action, kind), bodyOf(ctx), options.fieldValidation)
+  settleNamespace({ resource: kind, namespace: call.namespace }, object)
+  write.object = object
+  write.warnings.push(...warnings)
+}
+
+/** A message that is answered, and changes nothing. */
+const question = (action: CreateSubresource<AnyObject>, context: ReviewContext): Change => ({
+  does: 'message',
+  decode: write => decodeMessage(action, write),
+  validate: write => action.prepare?.(receiverOf(write).object, write.object as Envelope, context),
+  async store(write) {
+    const { object: answer, warnings = [] } = await action.review!(receiverOf(write).object, write.object as Envelope, context)
+    write.result = {
+      form: 'object',
+      code: 201,
+      resource: write.kind,
+      json: encodeObject(answer),
+      warnings: [...write.warnings, ...warnings],
+    }
+  },
+})
+
+/** A message that changes or deletes the object it is sent to. What it does there has been admitted with it. */
+const order = (action: CreateSubresource<AnyObject>): Change => ({
+  does: 'message',
+  decode: write => decodeMessage(action, write),
+  validate: ({ object, call }) => action.check?.(object as Envelope, call.name),
+  async store(write) {
+    const result = await carryOut(write, action)
+    write.result = action.returns === 'object' ? result : { form: 'status', code: 201, status: DONE, warnings: write.warnings }
+  },
+})
+
+/** How often an action is tried anew because the object changed while somebody was asked about it. */
+const ATTEMPTS = 20
+
+/** Obtains the approval that the action needs, then does to the object what the message says. */
+async function carryOut(message: Write, action: CreateSubresource<AnyObject>): Promise<Result> {
+  const { call, ctx, options } = message
   // A message that deletes carries the options of the deletion, which may be a dry run as well.
-  const deletion = deleteOptions(call.query, (input['deleteOptions'] as DeleteBody | undefined) ?? {}, ctx)
-  const options = { ...sent, dryRun: sent.dryRun || deletion.dryRun }
-  if (action.guard) await obtainApproval(deps, { call, ctx, options }, { guard: action.guard, input: input as Envelope })
-  let deletes = false
-  const result = await change(deps, {
-    call,
-    ctx,
-    dryRun: options.dryRun,
-    want(stored) {
-      const copy = structuredClone(stored)
-      const outcome = action.change!(copy, input as Envelope, ctx)
-      deletes = outcome === 'delete'
-      if (deletes) checkPreconditions(call.resource, stored, deletion)
-      return { object: outcome === 'delete' ? copy : outcome, warnings }
-    },
-    own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
-  })
-  if (deletes) {
-    // The version that was named is the one before the action; what may be deleted is the one that it made.
-    const { resourceVersion: _, ...preconditions } = deletion.preconditions
-    await removeObject(deps, { call: { ...call, subresource: '' }, ctx, options: { ...deletion, preconditions, dryRun: options.dryRun } })
+  const sent = deleteOptions(call.query, (message.object!['deleteOptions'] as DeleteBody | undefined) ?? {}, ctx)
+  const deletion = { ...sent, dryRun: sent.dryRun || options.dryRun }
+  for (let attempt = 1; ; attempt++) {
+    const approval = await obtainApproval(message, action, deletion)
+    try {
+      return await changeObject(message, action, { deletion, unchangedSince: approval?.ifChanged && approval.resourceVersion })
+    } catch (error) {
+      const isConflict = error instanceof StatusError && error.reason === 'Conflict'
+      if (!approval?.ifChanged || !isConflict || deletion.preconditions.resourceVersion !== undefined) throw error
+      if (approval.ifChanged !== 'retry') throw approval.ifChanged
+      if (attempt === ATTEMPTS) throw error
+    }
   }
-  return action.returns === 'object' ? result : { form: 'status', code: 201, status: DONE, warnings }
 }
 
-type Acting = { readonly call: Call; readonly ctx: CallContext; readonly options: WriteOptions }
-
-/** Finds the object that has to agree and stores that it did, by the same compare-and-swap as every change: two never get the same guard. */
-async function obtainApproval(
-  deps: Deps,
-  { call, ctx, options }: Acting,
-  { guard, input }: { guard: Guard<AnyObject, any, AnyObject>; input: Envelope },
-): Promise<void> {
-  const resource = resourceOf(guard.kind, ctx.groupDomain)
-  const version = deps.caches.of(call.resource).get(keyOf(call.resource, call.namespace, call.name))
-  if (!version) throw notFound(call.resource, call.name)
-  if (!deps.caches.has(resource)) return
-  const object = decodeStored(call.resource, version)
-  const { objects } = deps.caches.of(resource).list({ selection: { namespace: call.namespace, name: '' } })
-  const others = objects.filter(v => v.fault === undefined).map(v => decodeStored(resource, v))
-  const asked = guard.find(object, input, others)
-  if (!asked) return
-  const about: Call = { ...call, verb: 'update', resource, name: asked.metadata.name!, subresource: guard.subresource }
-  await change(deps, {
-    call: about,
-    ctx,
-    dryRun: options.dryRun,
-    want(stored) {
-      const copy = structuredClone(stored)
-      guard.approve(copy, object, ctx)
-      return { object: copy, warnings: [] }
+async function changeObject(
+  message: Write,
+  action: CreateSubresource<AnyObject>,
+  { deletion, unchangedSince }: { readonly deletion: DeleteOptions; readonly unchangedSince: string | undefined },
+): Promise<Result> {
+  const { deps, call, ctx, options } = message
+  const preconditions = { ...(unchangedSince && { resourceVersion: unchangedSince }), ...deletion.preconditions }
+  let deletes = false
+  const change: Change = {
+    does: 'change',
+    isAdmitted: true,
+    merge(write) {
+      const copy = structuredClone(write.old!)
+      const outcome = action.change!(copy, message.object as Envelope, ctx)
+      deletes = outcome === 'delete'
+      if (deletes) checkPreconditions(call.resource, write.stored!, { preconditions })
+      write.object = outcome === 'delete' ? copy : outcome
     },
-    own: (sent, stored) => ownChanged(about, { sent, stored, options, ctx }),
+  }
+  const dryRun = options.dryRun || deletion.dryRun
+  const changed = await write(newWrite({ deps, call, ctx }, { options: { ...options, dryRun }, change }))
+  if (!deletes) return changed
+  // The version that was named is the one before the action; what may be deleted is the one that it made.
+  const named = preconditions.resourceVersion !== undefined && changed.form === 'object'
+  const resourceVersion = named ? parseObject(changed.json).metadata.resourceVersion : undefined
+  const after = { ...(preconditions.uid !== undefined && { uid: preconditions.uid }), ...(resourceVersion && { resourceVersion }) }
+  return removeObject(deps, {
+    call: { ...call, subresource: '' },
+    ctx,
+    options: { ...deletion, preconditions: after, dryRun },
+    isAdmitted: true,
   })
 }
 
-type Question = {
-  readonly action: CreateSubresource<AnyObject>
-  readonly message: Resource
-  readonly input: AnyObject
-  readonly warnings: readonly string[]
+/** Who the server is when it writes for itself. */
+const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
+const SERVER_AGENT = 'kube-apiserver'
+
+/** Finds the object that has to agree and stores that it did, by the same compare-and-swap as every change: two never get the same approval. */
+async function obtainApproval(
+  message: Write,
+  { guard }: CreateSubresource<AnyObject>,
+  { dryRun }: DeleteOptions,
+): Promise<(Approval<AnyObject> & { readonly resourceVersion: string }) | undefined> {
+  const { deps, call, ctx, options } = message
+  if (!guard) return undefined
+  const { object, resourceVersion } = receiverOf(message)
+  const resource = resourceOf(guard.kind, ctx.groupDomain)
+  if (!deps.caches.has(resource)) return undefined
+  const { objects } = deps.caches.of(resource).list({ selection: { namespace: call.namespace, name: '' } })
+  const others = objects.filter(found => found.fault === undefined).map(found => decodeStored(resource, found))
+  const approval = guard.find(object, message.object as Envelope, others)
+  const { other } = approval
+  if (!other) return { ...approval, resourceVersion }
+  const { now, groupDomain, gate, namespace } = ctx
+  const change: Change = {
+    does: 'change',
+    merge(write) {
+      write.object = structuredClone(write.old!)
+      guard.approve(write.object, object, ctx)
+    },
+  }
+  const about: Call = {
+    verb: 'update',
+    resource,
+    namespace: call.namespace,
+    name: other.metadata.name!,
+    subresource: guard.subresource,
+    query: new URLSearchParams(),
+  }
+  const server = {
+    user: SERVER,
+    budget: new Budget(),
+    userAgent: SERVER_AGENT,
+    body: undefined,
+    signal: ctx.signal,
+    now,
+    groupDomain,
+    gate,
+    namespace,
+  }
+  await write(
+    newWrite({ deps, call: about, ctx: server }, { options: { ...options, fieldManager: '', dryRun: options.dryRun || dryRun }, change }),
+  )
+  return { ...approval, resourceVersion }
 }
 
-/** Answers a message that is a question. The sender owns what it asked, as of an object that it creates. */
-async function answer(deps: Deps, { call, ctx, options }: Acting, { action, message, input, warnings }: Question): Promise<Result> {
-  const { resource, subresource, namespace, name } = call
-  const asked = reviewContextOf(deps, call, ctx)
-  const about = { operation: 'CREATE', resource, subresource, namespace, name, old: undefined, dryRun: options.dryRun, ctx } as const
-  setDefaults(message, input, ctx)
-  settleNamespace({ ...call, resource: message }, input)
-  ownCreated(message, input, { options, ctx, subresource })
-  await admit(deps.plugins, 'mutate', { ...about, object: input })
-  const version = deps.caches.of(resource).get(keyOf(resource, namespace, name))
-  if (!version) throw notFound(resource, name)
-  const object = decodeStored(resource, version)
-  action.prepare?.(object, input, asked)
-  await admit(deps.plugins, 'validate', { ...about, object: input })
-  const { object: answer, warnings: more = [] } = await action.review!(object, input, asked)
-  return { form: 'object', code: 201, resource: message, json: encodeObject(answer), warnings: [...warnings, ...more] }
+/** The object that a message is sent to; 404 when there is none. */
+function receiverOf({ deps, call: { resource, namespace, name } }: Write): {
+  readonly object: AnyObject
+  readonly resourceVersion: string
+} {
+  const found = deps.caches.of(resource).get(keyOf(resource, namespace, name))
+  if (!found) throw notFound(resource, name)
+  const object = decodeStored(resource, found)
+  return { object, resourceVersion: object.metadata.resourceVersion! }
 }
 
 /** What may be known to those who answer questions. The signal is still made only when it is asked for. */

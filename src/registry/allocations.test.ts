@@ -6,7 +6,7 @@ import { internalError } from '../schema/status-error.ts'
 import { message, string } from '../schema/types.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Swap } from '../storage/store.ts'
-import { type Holder, Ledger, type Stock } from './allocations.ts'
+import { Allocations, type Allocator, type Holder } from './allocations.ts'
 
 const Guest = defineKind({
   group: 'theatre.k8s.io',
@@ -31,7 +31,7 @@ const Guest = defineKind({
   subresources: { status: {} },
 })
 
-class Seats implements Stock {
+class Seats implements Allocator {
   readonly taken = new Map<string, string>()
 
   async take({ uid }: Holder, item: string | undefined) {
@@ -62,12 +62,12 @@ class LosingStore extends MemoryStore {
 
 async function open(): Promise<Bench & { seats: Seats; store: LosingStore }> {
   const [seats, store] = [new Seats(), new LosingStore()]
-  const bench = await openBench([Guest], { store, ledger: async () => new Ledger(new Map([['seats', seats]])) })
+  const bench = await openBench([Guest], { store, allocations: async () => new Allocations(new Map([['seats', seats]])) })
   return { ...bench, seats, store }
 }
 const guest = (name: string, spec: object = {}) => ({ metadata: { name }, spec })
 
-test('what is taken is kept with the object and given back when it goes', async () => {
+test('what is allocated is kept with the object and released when it is deleted', async () => {
   const { send, seats, close } = await open()
   assert.equal((await send('POST guests', guest('x'))).body.spec.seat, 'a')
   assert.deepEqual([...seats.taken.keys()], ['a'])
@@ -81,7 +81,7 @@ test('what is taken is kept with the object and given back when it goes', async 
   await close()
 })
 
-test('a write that is refused, loses or is only tried keeps nothing', async () => {
+test('a write that is rejected, loses a race or is a dry run keeps nothing', async () => {
   const { send, seats, close } = await open()
   assert.equal((await send('POST guests', guest('x', { mood: 'angry' }))).code, 422)
   assert.equal((await send('POST guests?dryRun=All', guest('x'))).body.spec.seat, 'some')
@@ -100,7 +100,7 @@ test('a write that is refused, loses or is only tried keeps nothing', async () =
   await close()
 })
 
-test('when nobody knows whether the object was stored, what it may hold stays taken', async () => {
+test('when nobody knows whether the object was stored, what it may hold stays allocated', async () => {
   const { send, seats, store, close } = await open()
   store.loses = true
   await assert.rejects(send('POST guests', guest('x')), /connection lost/)

@@ -1,4 +1,4 @@
-/** Who holds what of the stocks that objects share: taken before a write, kept once it is stored, given back when it is not. */
+/** What objects hold of things that all of them share, such as cluster IPs: reserved before a write, kept once it is stored, released when it is not. */
 import type { Claim, Claims, Stocks, Taken } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -7,13 +7,13 @@ import { StatusError } from '../schema/status-error.ts'
 /** An object that holds something. The uid tells it from a later one of the same name. */
 export type Holder = { readonly resource: Resource; readonly namespace: string; readonly name: string; readonly uid: string }
 
-/** A stock of things. It keeps its own records of who holds what: durable, and written by compare-and-swap, so that no two get the same. */
-export interface Stock {
+/** Allocates things of one sort. It keeps its own records of who holds what: durable, and written by compare-and-swap, so that no two get the same. */
+export interface Allocator {
   /** Records that the holder has the item, or any free one. */
   take(holder: Holder, item: string | undefined): Promise<Taken>
   /** What `take` would answer to a write that has already been promised `promised`. Records nothing. */
   preview(item: string | undefined, promised: readonly string[]): Taken
-  /** Gives an item back, if the holder has it. */
+  /** Releases an item, if the holder has it. */
   release(holder: Holder, item: string): Promise<void>
   /** Drops records of what nobody holds, unless younger than `before` or spared, and writes those that are missing. */
   repair(
@@ -22,7 +22,7 @@ export interface Stock {
   ): Promise<void>
 }
 
-/** A write that takes something. `old` is what is stored; `takes` is false for writes of a part that holds nothing. */
+/** A write that needs something. `old` is what is stored; `takes` is false for writes of a part that holds nothing. */
 export type ClaimingWrite = {
   readonly resource: Resource
   readonly object: AnyObject
@@ -30,51 +30,49 @@ export type ClaimingWrite = {
   readonly takes: boolean
   readonly dryRun: boolean
 }
-/** A write that was done: its answer, and the object as stored, undefined when the write removed it. */
-export type Done<R> = { readonly answer: R; readonly stored: AnyObject | undefined }
+
+/** What a write has reserved. Exactly one of the two is called once the write is decided. */
+export interface Reservation {
+  /** Keeps what the stored object holds and releases the rest; without an outcome another write came first, and all is released. */
+  settle(outcome: { readonly object: AnyObject | undefined } | undefined): Promise<void>
+  /** The write failed: releases everything, unless nobody knows whether the object was stored. */
+  abandon(error: unknown): Promise<void>
+}
 
 /**
  * A record always comes before the object that holds the item and goes after it. A crash in between leaves a record that
  * nobody stands behind, never an object without one; `repair` finds it.
  */
-export class Ledger {
-  readonly #stocks: ReadonlyMap<string, Stock>
-  /** What writes of this server have taken and not yet kept or given back. */
+export class Allocations {
+  readonly #allocators: ReadonlyMap<string, Allocator>
+  /** What writes of this server have reserved and not yet kept or released. */
   readonly #underWay = new Set<string>()
 
-  constructor(stocks: ReadonlyMap<string, Stock> = new Map()) {
-    this.#stocks = stocks
+  constructor(allocators: ReadonlyMap<string, Allocator> = new Map()) {
+    this.#allocators = allocators
   }
 
-  /** Takes what the object needs, then runs `write`, which answers undefined when another write came first. */
-  async run<R>(about: ClaimingWrite, write: () => Promise<Done<R> | undefined>): Promise<R | undefined> {
-    const claims = this.#claimsOf(about.resource)
-    if (!claims || about.dryRun) {
-      if (claims && about.takes) await claims.take(about.object, about.old, this.#previews())
-      return (await write())?.answer
+  /** Reserves what the object needs and writes it into the object. Undefined when there is nothing to settle. */
+  async reserve({ resource, object, old, takes, dryRun }: ClaimingWrite): Promise<Reservation | undefined> {
+    const claims = this.#claimsOf(resource)
+    if (!claims) return undefined
+    if (dryRun) {
+      if (takes) await claims.take(object, old, this.#previews())
+      return undefined
     }
-    const holder = holderOf(about.resource, about.old ?? about.object)
+    const holder = holderOf(resource, old ?? object)
     const taken: Claim[] = []
+    const reservation = this.#reservation(holder, claims, { taken, old })
     try {
-      if (about.takes) await claims.take(about.object, about.old, this.#takings(holder, taken))
-      const done = await write()
-      const kept = new Set((done?.stored ? claims.held(done.stored) : []).map(idOf))
-      const before = done && about.old ? claims.held(about.old) : []
-      await this.#giveBack(
-        holder,
-        [...before, ...taken].filter(claim => !kept.has(idOf(claim))),
-      )
-      return done?.answer
+      if (takes) await claims.take(object, old, this.#takings(holder, taken))
     } catch (error) {
-      // After any other failure nobody knows whether the object was stored: what it may hold stays taken until the repair looks.
-      if (error instanceof StatusError) await this.#giveBack(holder, taken)
+      await reservation.abandon(error)
       throw error
-    } finally {
-      for (const claim of taken) this.#underWay.delete(idOf(claim))
     }
+    return reservation
   }
 
-  /** Gives back all that an object held that is gone. */
+  /** Releases all that an object held that is gone. */
   async release(resource: Resource, object: AnyObject): Promise<void> {
     const claims = this.#claimsOf(resource)
     if (claims) await this.#giveBack(holderOf(resource, object), claims.held(object))
@@ -85,7 +83,7 @@ export class Ledger {
    * store, a server that has just started needs none.
    */
   async repair(objects: () => Iterable<readonly [Resource, AnyObject]>, before: Date): Promise<void> {
-    for (const [name, stock] of this.#stocks) {
+    for (const [name, allocator] of this.#allocators) {
       const held = () => {
         const holders = new Map<string, Holder>()
         for (const [resource, object] of objects())
@@ -93,19 +91,45 @@ export class Ledger {
             if (claim.stock === name && !holders.has(claim.item)) holders.set(claim.item, holderOf(resource, object))
         return holders
       }
-      await stock.repair(held, { before, spared: item => this.#underWay.has(idOf({ stock: name, item })) })
+      await allocator.repair(held, { before, spared: item => this.#underWay.has(idOf({ stock: name, item })) })
     }
   }
 
   #claimsOf({ def }: Resource): Claims<AnyObject> | undefined {
-    return this.#stocks.size > 0 ? def.claims : undefined
+    return this.#allocators.size > 0 ? def.claims : undefined
+  }
+
+  #reservation(
+    holder: Holder,
+    claims: Claims<AnyObject>,
+    { taken, old }: { readonly taken: readonly Claim[]; readonly old: AnyObject | undefined },
+  ): Reservation {
+    const end = () => {
+      for (const claim of taken) this.#underWay.delete(idOf(claim))
+    }
+    return {
+      settle: async outcome => {
+        const kept = new Set((outcome?.object ? claims.held(outcome.object) : []).map(idOf))
+        const before = outcome && old ? claims.held(old) : []
+        await this.#giveBack(
+          holder,
+          [...before, ...taken].filter(claim => !kept.has(idOf(claim))),
+        )
+        end()
+      },
+      abandon: async error => {
+        // After any other failure nobody knows whether the object was stored: what it may hold stays reserved until the repair looks.
+        if (error instanceof StatusError) await this.#giveBack(holder, taken)
+        end()
+      },
+    }
   }
 
   #takings(holder: Holder, taken: Claim[]): Stocks {
     return {
-      names: [...this.#stocks.keys()],
+      names: [...this.#allocators.keys()],
       take: async (stock, item) => {
-        const outcome = await this.#stocks.get(stock)!.take(holder, item)
+        const outcome = await this.#allocators.get(stock)!.take(holder, item)
         if (outcome.ok) {
           const claim = { stock, item: outcome.item }
           taken.push(claim)
@@ -119,10 +143,10 @@ export class Ledger {
   #previews(): Stocks {
     const promised = new Map<string, string[]>()
     return {
-      names: [...this.#stocks.keys()],
+      names: [...this.#allocators.keys()],
       take: async (stock, item) => {
         const before = promised.get(stock) ?? []
-        const outcome = this.#stocks.get(stock)!.preview(item, before)
+        const outcome = this.#allocators.get(stock)!.preview(item, before)
         if (outcome.ok) promised.set(stock, [...before, outcome.item])
         return outcome
       },
@@ -132,7 +156,7 @@ export class Ledger {
   /** The write has been decided: a record that cannot be dropped now is left to the repair. */
   async #giveBack(holder: Holder, claims: readonly Claim[]): Promise<void> {
     const unique = new Map(claims.map(claim => [idOf(claim), claim]))
-    await Promise.allSettled([...unique.values()].map(({ stock, item }) => this.#stocks.get(stock)?.release(holder, item)))
+    await Promise.allSettled([...unique.values()].map(({ stock, item }) => this.#allocators.get(stock)?.release(holder, item)))
   }
 }
 

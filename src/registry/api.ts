@@ -1,5 +1,6 @@
 /** What the registry takes and gives: the contract between HTTP above and cache and store below. */
 import type { WatchStream } from '../cache/watch-stream.ts'
+import type { Transcoded } from '../codec/transcode.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { RequestContext } from '../schema/request-context.ts'
@@ -17,7 +18,16 @@ export type Call = {
 }
 
 /** A body as it was sent, its media type without parameters. The registry decodes it: what it must be depends on the call. */
-export type Body = { readonly mediaType: string; readonly bytes: Uint8Array }
+export type Body = {
+  readonly mediaType: string
+  readonly bytes: Uint8Array
+  /** What YAML and large protobuf were turned into, before the verb began (`prepare-body.ts`). */
+  readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }>
+}
+
+/** The body of a call that must have one: none is an empty JSON document. */
+export const bodyOf = ({ body }: Pick<CallContext, 'body'>): Body => body ?? EMPTY_BODY
+const EMPTY_BODY: Body = { mediaType: 'application/json', bytes: new Uint8Array() }
 
 /** What comes with a call. */
 export type CallContext = RequestContext & {

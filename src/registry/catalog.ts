@@ -7,6 +7,7 @@ export class Catalog {
   /** The same by group, version and plural: nothing has to be put together for a lookup, of which every request has two. */
   readonly #byGroup = new Map<string, Map<string, Map<string, Resource>>>()
   #version = 0
+  #kinds: { readonly version: number; readonly byKind: ReadonlyMap<string, Resource> } | undefined
 
   constructor(resources: Iterable<Resource> = []) {
     for (const r of resources) this.add(r)
@@ -34,6 +35,26 @@ export class Catalog {
 
   find(group: string, version: string, plural: string): Resource | undefined {
     return this.#byGroup.get(group)?.get(version)?.get(plural)
+  }
+
+  /** The resource of an apiVersion and kind. What is built in comes first: no definition can take its place. */
+  findKind(apiVersion: string, kind: string): Resource | undefined {
+    if (this.#kinds?.version !== this.#version) {
+      const byKind = new Map<string, Resource>()
+      for (const resource of this) {
+        const key = `${resource.apiVersion} ${resource.kind}`
+        const known = byKind.get(key)
+        if (!known || (known.def.custom && !resource.def.custom)) byKind.set(key, resource)
+      }
+      this.#kinds = { version: this.#version, byKind }
+    }
+    return this.#kinds.byKind.get(`${apiVersion} ${kind}`)
+  }
+
+  /** Whether a group version belongs to built-in kinds: no definition is served in it. */
+  isBuiltIn(group: string, version: string): boolean {
+    for (const resource of this.#byGroup.get(group)?.get(version)?.values() ?? []) if (!resource.def.custom) return true
+    return false
   }
 
   /** Makes documents old though the same kinds are there, because one of them is told of in another way. */

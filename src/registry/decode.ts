@@ -1,56 +1,19 @@
 /** From the bytes of a body to a typed object: parse, recognise, conform, and say what was not understood. */
+
 import { JsonError, JsonRangeError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
-import { inSlices } from '../lib/turns.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { ConformError } from '../schema/conform.ts'
 import { type Conforming, conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, invalidObject, type StatusError } from '../schema/status-error.ts'
+import type { Body } from './api.ts'
 import type { FieldValidation } from './options.ts'
-
-type ParsedYaml = import('../codec/yaml.ts').ParsedYaml
-type Yaml = typeof import('../codec/yaml.ts')
-let loaded: Yaml | undefined
-
-/** Loads the YAML reader before a body needs it: few servers ever see YAML, and none should start slower for it. */
-export async function loadYaml(): Promise<void> {
-  loaded ??= await import('../codec/yaml.ts')
-}
-
-/** What YAML bodies say, read before anybody asks, in slices: that takes long. */
-const read = new WeakMap<Uint8Array, () => ParsedYaml>()
-
-/** Makes a YAML body ready to be read. */
-export async function prepareYaml(bytes: Uint8Array): Promise<void> {
-  await loadYaml()
-  const { YamlError, readingYaml } = yaml()
-  try {
-    const parsed = await inSlices(readingYaml(bytes))
-    read.set(bytes, () => parsed)
-  } catch (error) {
-    if (!(error instanceof YamlError)) throw error
-    read.set(bytes, () => {
-      throw error
-    })
-  }
-}
-
-/** A YAML body; throws YamlError. Whoever reads it again, in a second attempt, gets another value than the first. */
-export function readYaml(bytes: Uint8Array): ParsedYaml {
-  const prepared = read.get(bytes)
-  read.delete(bytes)
-  return prepared?.() ?? yaml().parseYaml(bytes)
-}
-
-/** The YAML reader, once `loadYaml` has been waited for. */
-export function yaml(): Yaml {
-  if (!loaded) throw new Error('loadYaml has not been called')
-  return loaded
-}
 
 /** What a body is expected to be. */
 export type Expected = Conforming & {
@@ -62,9 +25,8 @@ export type Expected = Conforming & {
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
 /** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
-export function decodeObject(expected: Expected, source: { mediaType: string; bytes: Uint8Array }, validation: FieldValidation): Decoded {
-  const { value, duplicates, strictError } =
-    source.mediaType === PROTOBUF ? readProtobuf(expected, source.bytes) : parseBody(expected, source)
+export function decodeObject(expected: Expected, source: Body, validation: FieldValidation): Decoded {
+  const { value, duplicates, strictError } = source.mediaType === PROTOBUF ? readProtobuf(expected, source) : parseBody(expected, source)
   if (value !== null && !isObject(value))
     throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
   const claimed = (expected.def?.custom ? recogniseCustom : recognise)(expected, value ?? {}, source.bytes)
@@ -95,27 +57,43 @@ export const warningsOf = (problems: readonly string[]): string[] =>
 type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicate[]; readonly strictError?: string | undefined }
 
 /** Reads any JSON or YAML document; what is wrong with it is told as for an object of the expected kind. */
-export function parseBody(expected: Expected, { mediaType, bytes }: { mediaType: string; bytes: Uint8Array }): ParsedBody {
+export function parseBody(expected: Expected, body: Body): ParsedBody {
+  const { mediaType, bytes } = body
   try {
-    return mediaType === 'application/yaml' ? readYaml(bytes) : parseJson(bytes, numbersOf(expected))
+    if (mediaType !== 'application/yaml') return parseJson(bytes, readingOf(expected))
+    const { value, strictError } = transcodedOf(body, message =>
+      badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${message}`),
+    )
+    return { value, duplicates: [], strictError }
   } catch (error) {
-    if (loaded && error instanceof loaded.YamlError)
-      throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${error.message}`)
     if (error instanceof JsonRangeError) throw cannotBe(expected, { kind: expected.kind, version: versionOf(expected) }, error)
     if (error instanceof JsonError) throw unrecognised(expected, error.message, bytes)
     throw error
   }
 }
 
+/** What a body is as JSON that was sent as something else; `refuse` makes the error for one that is nothing. */
+export function transcodedOf(
+  { transcoded }: Body,
+  refuse: (message: string) => StatusError,
+): { value: Json; strictError: string | undefined } {
+  if (!transcoded) throw new Error('the body has not been prepared')
+  if (transcoded.outcome === 'malformed') throw refuse(transcoded.message)
+  return { value: parseJson(transcoded.json).value, strictError: transcoded.strictError }
+}
+
 /** Fields say what numbers are; a schema is asked when they have been read. */
-const numbersOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written' }) as const
+const readingOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written', nodes: LIMITS.decodedNodes }) as const
 
 /** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to tell of. */
-function readProtobuf(expected: Expected, bytes: Uint8Array): ParsedBody {
-  const { kind, apiVersion, raw } = openBody(expected, bytes)
+function readProtobuf(expected: Expected, body: Body): ParsedBody {
+  const { kind, apiVersion, raw } = openBody(expected, body.bytes)
   const claimed = recognise(expected, { kind, apiVersion })
   try {
-    return { value: { ...fromProtobuf(expected.type, raw), kind, apiVersion }, duplicates: [] }
+    const message = body.transcoded
+      ? (transcodedOf(body, problem => cannotBe(expected, claimed, new Error(problem))).value as JsonObject)
+      : fromProtobuf(expected.type, raw)
+    return { value: { ...message, kind, apiVersion }, duplicates: [] }
   } catch (error) {
     if (error instanceof ProtobufError) throw cannotBe(expected, claimed, error)
     throw error
@@ -135,7 +113,7 @@ function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
 const versionOf = ({ apiVersion }: { readonly apiVersion: string }) => apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
 
 const cannotBe = (expected: Expected, { kind, version }: { kind: string; version: string }, { message }: Error) =>
-  badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: ${message}`)
+  badRequest(`${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: ${message}`)
 
 /** The kind and version a body claims, completed from what is expected. Throws when they are of something else. */
 function recognise(expected: Expected, value: { readonly [key: string]: Json }): { kind: string; version: string } {
@@ -144,11 +122,11 @@ function recognise(expected: Expected, value: { readonly [key: string]: Json }):
   const version = versionOf({ apiVersion })
   if (apiVersion !== expected.apiVersion && !expected.alsoVersions?.includes(apiVersion))
     throw badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
+      `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
     )
   if (kind !== expected.kind)
     throw badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: converting (v1.${kind}) to (core.${expected.kind}): unknown conversion`,
+      `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: converting (v1.${kind}) to (core.${expected.kind}): unknown conversion`,
     )
   return { kind, version }
 }

@@ -43,7 +43,7 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
   }
 }
 
-/** A deletion as of a version spares what came later, as the reference does: it reads page by page, and pages are of exactly one version. */
+/** A deletion as of a version spares what came later, as kube-apiserver does: it reads page by page, and pages are of exactly one version. */
 function exactly(options: ListOptions): ListOptions {
   const { match, resourceVersion, continue: token } = options
   return match === '' && token === '' && resourceVersion !== '' && resourceVersion !== '0' ? { ...options, match: 'Exact' } : options

@@ -1,24 +1,20 @@
 /** Delete: at once, or by marking the object while grace or finalizers hold it back. */
-import { admit } from '../admission/plugin.ts'
-import type { ObjectRevision } from '../cache/object-revision.ts'
 import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
-import { deepEqual } from '../lib/json-value.ts'
+import { deepEqual, type JsonObject } from '../lib/json-value.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../lib/time.ts'
-import { nextTurn } from '../lib/turns.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { conflict, invalidObject } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
-import { untilDecided } from './attempts.ts'
-import { decodeStored } from './change.ts'
 import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
-import { isLong } from './pace.ts'
 import { next } from './strategy.ts'
-import { servedJson, storedResource, toServed } from './version-conversion.ts'
+import { servedJson } from './version-conversion.ts'
+import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })
@@ -42,46 +38,74 @@ function decodeDeleteOptions(
   return decodeObject({ ...expected, alsoVersions }, body, 'Ignore').object as DeleteBody
 }
 
-export type Removal = { readonly call: Call; readonly ctx: CallContext; readonly options: DeleteOptions }
+/** A delete of one object; `isAdmitted` when admission has had its say about what it is part of. */
+export type Removal = { readonly call: Call; readonly ctx: CallContext; readonly options: DeleteOptions; readonly isAdmitted?: true }
 
-export function removeObject(deps: Deps, removal: Removal): Promise<Result> {
-  return untilDecided(deps, removal.call, { once: version => attemptRemoval(deps, removal, version) })
+export function removeObject(deps: Deps, { call, ctx, options, isAdmitted }: Removal): Promise<Result> {
+  const change = deletion(options)
+  const { dryRun } = options
+  return write(
+    newWrite(
+      { deps, call, ctx },
+      {
+        options: { dryRun, fieldManager: '', fieldValidation: 'Ignore', force: undefined },
+        change: isAdmitted ? { ...change, isAdmitted } : change,
+      },
+    ),
+  )
 }
 
-/** One turn of the loop. Undefined when another write came first. */
-async function attemptRemoval(deps: Deps, removal: Removal, version: ObjectRevision): Promise<Result | undefined> {
-  const { call, ctx, options } = removal
-  const { resource, namespace, name } = call
-  if (version.fault !== undefined && options.ignoreReadErrors) return removeUnreadable(deps, removal, version)
-  const stored = decodeStored(resource, version)
-  checkPreconditions(resource, stored, options)
-  const long = isLong(ctx, version.json.byteLength)
-  if (long) await nextTurn()
-  const about = {
-    operation: 'DELETE',
-    resource,
-    subresource: '',
-    namespace,
-    name,
-    object: undefined,
-    old: resource.hub ? await toServed(resource, stored) : stored,
-  } as const
-  await admit(deps.plugins, 'mutate', { dryRun: options.dryRun, ctx, ...about })
-  checkDeletable(resource, stored, ctx)
-  await admit(deps.plugins, 'validate', { dryRun: options.dryRun, ctx, ...about })
-  const plan = planDeletion(resource, stored, { options, ctx })
-  if (plan.step === 'wait')
-    return { form: 'object', code: codeOf(options), resource, json: await servedJson(resource, version.json), warnings: [] }
-  if (long) await nextTurn()
-  if (plan.step === 'mark') return mark(deps, removal, { version, marked: plan.object })
-  return erase(deps, removal, { version, stored })
+/** What a delete brings to the steps of a write: it plans what has to happen, and marks or erases what is stored. */
+function deletion(options: DeleteOptions): Change {
+  let plan: Plan = { step: 'erase' }
+  return {
+    does: 'delete',
+    deleteOptions: options.sent as JsonObject,
+    merge(write) {
+      const { call, ctx, found, stored } = write
+      plan = { step: 'erase' }
+      if (!stored && options.ignoreReadErrors) return
+      if (!stored) return void decodeStored(call.resource, found!)
+      checkPreconditions(call.resource, stored, options)
+      plan = planDeletion(call.resource, stored, { options, ctx })
+      if (plan.step === 'wait') return respond(write, found!.json, options)
+    },
+    validate({ call, stored, ctx }) {
+      if (stored) checkDeletable(call.resource, stored, ctx)
+    },
+    async store(write) {
+      if (plan.step === 'keep') write.done = { json: write.found!.json, object: write.stored }
+      else if (plan.step === 'mark') await mark(write, plan.object)
+      else await erase(write)
+    },
+    respond(write) {
+      const { call, done, found, stored } = write
+      const tellsObject = plan.step !== 'erase' || (stored && call.resource.def.deletion?.returns === 'object')
+      if (tellsObject) return respond(write, done!.json, options)
+      write.result = {
+        form: 'status',
+        code: 200,
+        status: deleted(call.resource, found!.name, stored?.metadata.uid),
+        warnings: write.warnings,
+      }
+    },
+  }
+}
+
+/** Answers with the object. 202 only where clients have long asked for it: a cascading deletion, in its old spelling, that is not over yet. */
+function respond(write: Write, stored: Uint8Array, { orphanDependents }: DeleteOptions): MaybePromise<void> {
+  const { call, warnings, done } = write
+  const code = orphanDependents === false && !(done && done.object === undefined) ? 202 : 200
+  return whenDone(servedJson(call.resource, stored), json => {
+    write.result = { form: 'object', code, resource: call.resource, json, warnings }
+  })
 }
 
 /** A deletion may name the uid and the version of the object that is meant. */
 export function checkPreconditions(
   resource: Resource,
   { metadata }: AnyObject,
-  { preconditions: { uid, resourceVersion } }: DeleteOptions,
+  { preconditions: { uid, resourceVersion } }: Pick<DeleteOptions, 'preconditions'>,
 ): void {
   const subject = { ...resource, plural: resource.kind }
   if (uid !== undefined && uid !== metadata.uid)
@@ -103,9 +127,10 @@ function checkDeletable({ def, group, kind }: Resource, stored: AnyObject, ctx: 
   if (errors.length > 0) throw invalidObject({ group, kind }, stored.metadata.name!, errors)
 }
 
-type Plan = { readonly step: 'erase' } | { readonly step: 'wait' } | { readonly step: 'mark'; readonly object: AnyObject }
+/** Erase the object, mark it as being deleted, keep it as it is, or wait for a deletion that is under way. */
+type Plan = { readonly step: 'erase' | 'wait' | 'keep' } | { readonly step: 'mark'; readonly object: AnyObject }
 
-/** What has to happen next: nothing while a deletion is under way, a mark when something holds it back, else the end. */
+/** What has to happen next. */
 function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: { options: DeleteOptions; ctx: CallContext }): Plan {
   const { deletion } = resource.def
   const object = structuredClone(stored)
@@ -136,7 +161,7 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
       if (metadata.generation) metadata.generation = next(metadata.generation)
       deletion?.onMark?.(object, ctx)
     }
-    return finalizersChanged || !deepEqual(object, stored) ? { step: 'mark', object } : { step: 'wait' }
+    return finalizersChanged || !deepEqual(object, stored) ? { step: 'mark', object } : { step: 'keep' }
   }
   return { step: 'erase' }
 }
@@ -174,53 +199,30 @@ function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDepe
   return true
 }
 
-async function mark(
-  { caches }: Deps,
-  { call: { resource }, options }: Removal,
-  { version, marked }: { version: ObjectRevision; marked: AnyObject },
-): Promise<Result | undefined> {
+async function mark(write: Write, marked: AnyObject): Promise<void> {
+  const { deps, found, options } = write
+  const { key, revision } = found!
   const value = encodeStored(marked)
-  const answer = async (json: Uint8Array): Promise<Result> => ({
-    form: 'object',
-    code: codeOf(options),
-    resource,
-    json: await servedJson(resource, json),
-    warnings: [],
-  })
-  if (options.dryRun) return answer(withRevision(value, version.revision))
-  const swapped = await caches.write(version.key, { expect: version.revision, value }, marked)
-  if (!swapped.ok) return undefined
-  return answer(withRevision(value, swapped.revision))
-}
-
-async function erase(
-  { caches, ledger }: Deps,
-  { call: { resource }, options }: Removal,
-  { version, stored }: { version: ObjectRevision; stored: AnyObject },
-): Promise<Result | undefined> {
-  let json: Uint8Array = version.json
-  if (!options.dryRun) {
-    const swapped = await caches.write(version.key, { expect: version.revision, value: null })
-    if (!swapped.ok) return undefined
-    await ledger.release(storedResource(resource), stored)
-    json = withRevision(encodeStored(stored), swapped.revision)
+  if (options.dryRun) {
+    write.done = { json: withRevision(value, revision), object: marked }
+    return
   }
-  if (resource.def.deletion?.returns === 'object')
-    return { form: 'object', code: 200, resource, json: await servedJson(resource, json), warnings: [] }
-  return { form: 'status', code: 200, status: deleted(resource, version.name, stored.metadata.uid), warnings: [] }
+  const swapped = await deps.caches.write(key, { expect: revision, value }, marked)
+  if (swapped.ok) write.done = { json: withRevision(value, swapped.revision), object: marked }
 }
 
 /** An object that cannot be read has no finalizers or preconditions to respect: it can only be thrown away. */
-async function removeUnreadable(
-  { caches }: Deps,
-  { call: { resource }, options }: Removal,
-  version: ObjectRevision,
-): Promise<Result | undefined> {
-  if (!options.dryRun) {
-    const swapped = await caches.write(version.key, { expect: version.revision, value: null })
-    if (!swapped.ok) return undefined
+async function erase(write: Write): Promise<void> {
+  const { deps, call, found, options, stored } = write
+  const { key, revision, json } = found!
+  if (options.dryRun) {
+    write.done = { json, object: undefined }
+    return
   }
-  return { form: 'status', code: 200, status: deleted(resource, version.name, undefined), warnings: [] }
+  const swapped = await deps.caches.write(key, { expect: revision, value: null })
+  if (!swapped.ok) return
+  if (stored && call.resource.def.claims) await deps.allocations.release(call.resource, stored)
+  write.done = { json: stored ? withRevision(encodeStored(stored), swapped.revision) : json, object: undefined }
 }
 
 const deleted = ({ group, plural }: Resource, name: string, uid: string | undefined) =>
@@ -231,6 +233,3 @@ const deleted = ({ group, plural }: Resource, name: string, uid: string | undefi
     status: 'Success',
     details: { name, ...(group !== '' && { group }), kind: plural, ...(uid !== undefined && { uid }) },
   }) as const
-
-/** 202 only where clients have long asked for it: a cascading deletion, in its old spelling, that is not over yet. */
-const codeOf = ({ orphanDependents }: DeleteOptions): 200 | 202 => (orphanDependents === false ? 202 : 200)

@@ -4,7 +4,6 @@ import test from 'node:test'
 import { openBench } from '../../test/kits/registry.ts'
 import { defineKind } from '../schema/kind.ts'
 import { int32, message, quantity } from '../schema/types.ts'
-import { loadYaml } from './decode.ts'
 
 const Crate = defineKind({
   group: 'harbour',
@@ -46,7 +45,6 @@ test('a body in JSON has to write integers as such, and quantities stay as they 
 
 test('YAML is values before it is JSON', async t => {
   const { says } = await open(t)
-  await loadYaml()
   const sent = 'metadata: {name: c}\nspec:\n  count: 1e3\n'
   assert.deepEqual(await says('POST crates', sent, { type: 'application/yaml' }), { count: 1000 })
 })

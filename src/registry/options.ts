@@ -52,6 +52,8 @@ export type DeleteOptions = {
   readonly propagationPolicy: 'Orphan' | 'Background' | 'Foreground' | undefined
   readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string }
   readonly ignoreReadErrors: boolean
+  /** The options as they were sent, for admission. */
+  readonly sent: DeleteBody
 }
 /** The body of a delete, as far as it was sent. */
 export type DeleteBody = {
@@ -90,6 +92,7 @@ export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefin
     propagationPolicy: propagationPolicy as DeleteOptions['propagationPolicy'],
     preconditions,
     ignoreReadErrors,
+    sent,
   }
 }
 const PROPAGATION = ['Foreground', 'Background', 'Orphan']

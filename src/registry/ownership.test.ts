@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Deployment } from '../kinds/apps/deployment.ts'
-import { Pod } from '../kinds/core/pod.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
 import { pathsOf, pathText } from '../patch/field-set.ts'
 import { defineKind, type Kind } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { message, string } from '../schema/types.ts'
-import { writeOf } from './ownership.ts'
+import { ownedWrite } from './ownership.ts'
+import type { Write } from './write.ts'
 
 const Part = message('Part', { a: [1, string, ''], b: [2, string, ''] })
 const plain = {
@@ -25,14 +26,16 @@ const Special = defineKind({
   subresources: { status: { resetFields: ['spec', 'status.a'] } },
 })
 
-const about = {
-  options: { fieldManager: 'm' },
-  ctx: { userAgent: 'u', now: new Date(0) },
-} as unknown as Parameters<typeof writeOf>[1]
-
 const resetFields = (kind: Kind<any>, subresource: string) => {
-  const { resetFields } = writeOf({ resource: resourceOf(kind, 'k8s.io'), subresource }, about)
-  return pathsOf(resetFields!).map(pathText).sort()
+  const resource = resourceOf(kind, 'k8s.io')
+  const write = {
+    kind: resource,
+    call: { resource, subresource },
+    options: { fieldManager: 'm' },
+    ctx: { userAgent: 'u', now: new Date(0) },
+  }
+  const owned = ownedWrite(write as unknown as Write)
+  return pathsOf(owned.resetFields!).map(pathText).sort()
 }
 
 test('nobody owns the status through a plain write, nor anything else through that of the status', () => {

@@ -1,42 +1,34 @@
-/** Who owns which fields after a write: the patch layer's bookkeeping, told what a kind's paths may set. */
+/** Who owns which fields after a write: the bookkeeping of the patch layer, told what a kind's paths may set. */
 import type { JsonObject } from '../lib/json-value.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import { type FieldSet, fieldSetOfNames } from '../patch/field-set.ts'
 import { managerOf } from '../patch/managers.ts'
-import { trackUpdate, type Write } from '../patch/ownership.ts'
+import { type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import type { Call, CallContext } from './api.ts'
-import type { WriteOptions } from './options.ts'
-import { conversions } from './version-conversion.ts'
+import { typesOfVersions, withConversions } from './version-conversion.ts'
+import type { Write } from './write.ts'
 
-type About = { readonly options: WriteOptions; readonly ctx: CallContext }
-
-/** A create owns all it sets; a message that is answered is owned by its sender like an object, through the path it was sent to. */
-export function ownCreated(resource: Resource, object: AnyObject, { subresource = '', ...about }: About & { subresource?: string }): void {
-  const entries = trackUpdate({ live: undefined, next: object as unknown as JsonObject, ...writeOf({ resource, subresource }, about) })
-  setManagers(object, entries)
+/** Who owns what after a create or a change other than an apply: a create owns all it sets, a change what it changed. */
+export function ownersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
+  const live = write.old as unknown as JsonObject | undefined
+  return withConversions(write.kind, trackUpdate({ live, next: write.object as unknown as JsonObject, ...ownedWrite(write) }))
 }
 
-/** A change owns what it changed, and nobody else does any longer. */
-export function ownChanged(call: Call, { sent, stored, ...about }: About & { sent: AnyObject; stored: AnyObject }): void {
-  const write = writeOf(call, about)
-  setManagers(sent, trackUpdate({ live: stored as unknown as JsonObject, next: sent as unknown as JsonObject, ...write }))
-}
-
-/** What the patch layer needs to know of a write through one of a kind's paths. */
-export function writeOf({ resource, subresource }: Pick<Call, 'resource' | 'subresource'>, { options, ctx }: About): Write {
-  const convert = conversions(resource)
+/** What the patch layer needs to know of a write. */
+export function ownedWrite({ kind, call, options, ctx }: Write): OwnedWrite {
+  const typeIn = typesOfVersions(kind)
   return {
-    type: resource.type,
-    ...(convert && { convert }),
+    type: kind.type,
+    ...(typeIn && { typeIn }),
     // Nothing is there of a custom object before it is set.
-    ...(resource.def.custom && { blank: { kind: resource.kind, apiVersion: resource.apiVersion } }),
-    resetFields: resetFields(resource, subresource),
+    ...(kind.def.custom && { blank: { kind: kind.kind, apiVersion: kind.apiVersion } }),
+    resetFields: resetFields(kind, kind === call.resource ? call.subresource : ''),
     writer: {
       name: managerOf(options.fieldManager, ctx.userAgent),
-      apiVersion: resource.apiVersion,
-      subresource,
+      apiVersion: kind.apiVersion,
+      subresource: call.subresource,
       time: formatTime(instantOf(ctx.now.getTime())),
     },
   }

@@ -1,22 +1,19 @@
 /** Patch: the stored object with the sent changes made to it. Apply has its own file. */
 import { JsonError, parseJson } from '../codec/json.ts'
-import { goPrint } from '../lib/go-text.ts'
+import { goPrint, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
 import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { strategicMerge } from '../patch/strategic-merge.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, StatusError, tooLarge, unprocessable, unsupportedMediaType } from '../schema/status-error.ts'
 import type { Body, Call, CallContext, Result } from './api.ts'
-import { applyPatch } from './apply.ts'
-import { change, checkIdentity } from './change.ts'
+import { applyChange } from './apply.ts'
 import type { Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { type WriteOptions, writeOptions } from './options.ts'
-import { ownChanged } from './ownership.ts'
-import { conformPatched } from './patched.ts'
-import { setDefaults } from './strategy.ts'
+import { writeOptions } from './options.ts'
+import { type PatchProblems, takePatched } from './patched-object.ts'
+import { type Change, newWrite, write } from './write.ts'
 
 export const JSON_PATCH = 'application/json-patch+json'
 export const MERGE_PATCH = 'application/merge-patch+json'
@@ -28,34 +25,29 @@ export const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPL
 export const CUSTOM_PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
 
 export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const body = ctx.body ?? { mediaType: '', bytes: new Uint8Array() }
-  if (call.resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
-  if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
-  const isApply = body.mediaType === APPLY_PATCH
+  const { body, isApply } = patchBody(call, ctx)
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  if (isApply) return applyPatch(deps, { call, ctx, options, bytes: body.bytes })
-  return change(deps, {
-    call,
-    ctx,
-    dryRun: options.dryRun,
-    want: stored => patchedObject(call, { body, options, stored, ctx }),
-    own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
-  })
+  return write(newWrite({ deps, call, ctx }, { options, change: isApply ? applyChange(call, body) : patchChange(body) }))
 }
 
-function patchedObject(
-  call: Call,
-  { body, options, stored, ctx }: { body: Body; options: WriteOptions; stored: AnyObject; ctx: CallContext },
-) {
-  const { value, ...patch } = patchValue(call.resource, body, stored as unknown as Json)
-  const { object, warnings } = conformPatched(call.resource, value, { validation: options.fieldValidation, ...patch })
-  checkIdentity(call, object)
-  setDefaults(call.resource, object, ctx)
-  return { object, warnings }
+/** The body of a patch, which says by its media type what sort of patch it is. Throws for sorts that there are not. */
+export function patchBody({ resource }: Call, { body = NO_PATCH }: CallContext): { readonly body: Body; readonly isApply: boolean } {
+  if (resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
+  if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+  return { body, isApply: body.mediaType === APPLY_PATCH }
 }
+const NO_PATCH: Body = { mediaType: '', bytes: new Uint8Array() }
 
-/** The patched JSON, what was odd about the patch itself, and how it is shown when the result is refused. */
-type Patched = { readonly value: Json; readonly problems: string[]; readonly shown?: string }
+/** A patch of what is stored, as an object of the write's kind. */
+export const patchChange = (body: Body): Change => ({
+  does: 'change',
+  merge(write) {
+    const { value, ...patch } = patchValue(write.kind, body, write.old as unknown as Json)
+    takePatched(write, value, patch)
+  },
+})
+
+type Patched = PatchProblems & { readonly value: Json }
 
 export function patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): Patched {
   if (mediaType === JSON_PATCH) return patchByOperations(expected, bytes, stored)
@@ -64,7 +56,7 @@ export function patchValue(expected: Expected, { mediaType, bytes }: Body, store
     throw badRequest(
       `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${jsonTypeName(changes)} into Go value of type map[string]interface {}`,
     )
-  const problems = duplicates.map(d => `duplicate field ${JSON.stringify(d.path)}`)
+  const problems = duplicates.map(d => `duplicate field ${goQuote(d.path)}`)
   const values = settled(changes, { prefix: mediaType === MERGE_PATCH ? 'error decoding patch: ' : '' })
   if (mediaType === MERGE_PATCH) return { value: applyMergePatch(stored, expected.def?.custom ? values : changes), problems }
   return { value: mergeStrategically(expected, stored, values), problems, shown: goPrint(values) }
@@ -84,8 +76,8 @@ function patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json):
     if (operations.length > MAX_PATCH_OPERATIONS)
       throw tooLarge(`The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`)
     const problems = [
-      ...unknownFields.map(path => `json patch unknown field ${JSON.stringify(path)}`),
-      ...duplicates.map(d => `json patch duplicate field ${JSON.stringify(d.path)}`),
+      ...unknownFields.map(path => `json patch unknown field ${goQuote(path)}`),
+      ...duplicates.map(d => `json patch duplicate field ${goQuote(d.path)}`),
     ]
     return { value: applyOperations(stored, operations), problems }
   } catch (error) {

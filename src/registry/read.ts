@@ -3,10 +3,10 @@ import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { keyOf } from '../schema/resource.ts'
 import { notFound } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
-import { decodeStored } from './change.ts'
 import type { Deps } from './deps.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import { servedJson } from './version-conversion.ts'
+import { decodeStored } from './write.ts'
 
 /** Waits only for a revision that is still to come, and for whoever converts the object. */
 export function read({ caches }: Deps, call: Call, ctx: CallContext): MaybePromise<Result> {

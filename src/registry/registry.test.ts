@@ -268,11 +268,40 @@ test('keys of the prototype are plain data on every path', async t => {
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
 })
 
-test('a replace of an absent name is refused, or creates where the kind allows it', async t => {
+test('a replace of an absent name is rejected, or creates where the kind allows it', async t => {
   const { send } = await bench(t)
   assert.equal((await send('PUT widgets/a', named('a'))).code, 404)
   assert.equal((await send('PUT ghosts/a', named('a'))).code, 201)
-  assert.equal((await send('PUT ghosts/b', { metadata: { name: 'b', resourceVersion: '1' } })).code, 404)
+})
+
+test('a replace that creates ignores a resourceVersion, and is a conflict when it names a uid', async t => {
+  const { send } = await bench(t)
+  assert.equal((await send('PUT ghosts/b', { metadata: { name: 'b', resourceVersion: '1' } })).code, 201)
+  const { code, body } = await send('PUT ghosts/c', { metadata: { name: 'c', uid: 'u-1' } })
+  assert.equal(code, 409)
+  assert.match(body.message, /Precondition failed: UID in precondition: u-1, UID in object meta: $/)
+})
+
+test('a create that names a resourceVersion is refused last, and only when it could be one', async t => {
+  const { send } = await bench(t)
+  const versioned = (resourceVersion: string, more: object = {}) => ({ metadata: { name: 'a', resourceVersion, ...more } })
+  const labels = { a: 'not valid!' }
+  assert.equal((await send('POST widgets', versioned('7', { labels }))).code, 422)
+  const { code, body } = await send('POST widgets', versioned('7'))
+  assert.deepEqual([code, body.reason, body.message], [500, '', 'resourceVersion should not be set on objects to be created'])
+  assert.equal((await send('POST widgets?dryRun=All', versioned('7'))).code, 201)
+  for (const text of ['0', 'x', '-1', '1.5', '99999999999999999999999']) {
+    assert.equal((await send('POST widgets', versioned(text))).code, 201, text)
+    await send('DELETE widgets/a')
+  }
+})
+
+test('a create under the name of an object that is being deleted says so', async t => {
+  const { send } = await bench(t)
+  await send('POST widgets', { metadata: { name: 'a', finalizers: ['example.com/hold'] } })
+  assert.match((await send('POST widgets', named('a'))).body.message, /^widgets.*"a" already exists$/)
+  await send('DELETE widgets/a')
+  assert.match((await send('POST widgets', named('a'))).body.message, /^object is being deleted: widgets.*"a" already exists$/)
 })
 
 test('finalizers hold a deletion until the last is removed', async t => {

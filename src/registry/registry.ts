@@ -1,17 +1,18 @@
 /** All verbs behind one call. */
-import type { MaybePromise } from '../lib/maybe-promise.ts'
-import { methodNotAllowed, notImplemented } from '../schema/status-error.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import { methodNotAllowed } from '../schema/status-error.ts'
 import { act } from './action.ts'
-import { Ledger } from './allocations.ts'
-import type { Call, CallContext, Registry, Result } from './api.ts'
-import { Turns } from './contention.ts'
+import { Allocations } from './allocations.ts'
+import type { Body, Call, CallContext, Registry, Result } from './api.ts'
+import { connect } from './connect.ts'
+import { Contention } from './contention.ts'
 import { create } from './create.ts'
-import { prepareYaml } from './decode.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
+import { prepareBody } from './prepare-body.ts'
 import { read } from './read.ts'
 import { replace } from './replace.ts'
 import { patchScale, readScale, replaceScale } from './scale.ts'
@@ -26,21 +27,33 @@ const UNSTORED: Handlers = { create: accept, get: tellOne, list: tellAll }
 const VIEWS: Handlers = { get: read, update: replace, patch }
 const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScale }
 const ACTIONS: Handlers = { create: act }
-const CONNECT: Handlers = { create: refuse, get: refuse, update: refuse, patch: refuse, delete: refuse }
+const CONNECT: Handlers = { create: connect, get: connect, update: connect, patch: connect, delete: connect }
 
-/** Without a ledger nothing is taken from stocks: kinds that need any are stored as they were sent. */
-export function createRegistry(parts: Omit<Deps, 'turns' | 'ledger'> & { readonly ledger?: Ledger }): Registry {
-  const deps: Deps = { ledger: new Ledger(), ...parts, turns: new Turns() }
+/** Without allocations nothing is allocated: kinds that need something are stored as they were sent. */
+export function createRegistry(parts: Omit<Deps, 'contention' | 'allocations'> & { readonly allocations?: Allocations }): Registry {
+  const deps: Deps = { allocations: new Allocations(), ...parts, contention: new Contention() }
   return {
     handle(call, ctx) {
       const handler = handlersFor(call)[call.verb]
       if (!handler) throw methodNotAllowed()
       const { body } = ctx
-      if (body?.mediaType.endsWith('yaml')) return prepareYaml(body.bytes).then(() => handler(deps, call, ctx))
-      return handler(deps, call, ctx)
+      if (!body) return handler(deps, call, ctx)
+      return whenDone(prepareBody(body, call, ctx, deps.transcoder), prepared =>
+        handler(deps, call, prepared === body ? ctx : withBody(ctx, prepared)),
+      )
     },
   }
 }
+
+/** The same context with another body. What it makes when asked, and who may create, are asked of the original: a copy would lose them. */
+const withBody = (ctx: CallContext, body: Body): CallContext => ({
+  ...ctx,
+  body,
+  ...(ctx.authorizeCreate && { authorizeCreate: () => ctx.authorizeCreate!() }),
+  get signal() {
+    return ctx.signal
+  },
+})
 
 function handlersFor({ resource, subresource }: Call): Handlers {
   if (subresource === '') return resource.def.virtual ? UNSTORED : OBJECTS
@@ -49,12 +62,4 @@ function handlersFor({ resource, subresource }: Call): Handlers {
   if ((subresource === 'status' && status) || updates?.[subresource]) return VIEWS
   if (connect?.[subresource]) return CONNECT
   return creates?.[subresource] ? ACTIONS : {}
-}
-
-/** What only a node agent could answer is refused with a reason, for an object that is there. */
-async function refuse(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  await read(deps, call, ctx)
-  throw notImplemented(
-    `${call.resource.plural}/${call.subresource} is answered by the node that runs the object, and this server has no nodes`,
-  )
 }

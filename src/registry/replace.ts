@@ -1,54 +1,44 @@
 /** Replace: the sent object takes the place of the stored one, whole or through one of its views. */
 import type { AnyObject } from '../schema/object-meta.ts'
-import { conflict } from '../schema/status-error.ts'
-import type { Call, CallContext, Result } from './api.ts'
-import { change, checkIdentity } from './change.ts'
-import { createObject } from './create.ts'
+import { badRequest, conflict } from '../schema/status-error.ts'
+import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { writeOptions } from './options.ts'
-import { ownChanged } from './ownership.ts'
-import { setDefaults } from './strategy.ts'
+import { type Change, newWrite, type Write, write } from './write.ts'
 
 export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const { resource, subresource } = call
-  const options = writeOptions(call.query, 'UpdateOptions', ctx)
-  const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
-  const decode = () => {
-    const decoded = decodeObject(resource, body, options.fieldValidation)
-    checkIdentity(call, decoded.object)
-    setDefaults(resource, decoded.object, ctx)
-    return decoded
-  }
-  const { object, warnings } = decode()
-  // The loop changes the object it is given; a second turn needs it as it was sent.
-  let fresh: AnyObject | undefined = object
-  const isConditional = Boolean(object.metadata.resourceVersion) && object.metadata.resourceVersion !== '0'
-  const createsAbsent = resource.def.allowCreateOnUpdate && subresource === '' && !isConditional && !object.metadata.uid
-  return change(deps, {
-    call,
-    ctx,
-    dryRun: options.dryRun,
-    want(stored) {
-      const sent = fresh ?? decode().object
-      fresh = undefined
-      checkUid(call, sent, stored)
-      return { object: sent, warnings }
-    },
-    own: (sent, stored) => ownChanged(call, { sent, stored, options, ctx }),
-    ...(createsAbsent && {
-      async whenAbsent() {
-        await ctx.authorizeCreate?.()
-        return createObject(deps, { call, ctx, options, warnings }, object)
-      },
-    }),
-  })
+  const change = call.resource.def.allowCreateOnUpdate && call.subresource === '' ? REPLACE_OR_CREATE : REPLACE
+  return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'UpdateOptions', ctx), change }))
 }
 
-/** An object that names a uid must replace the very object that has it, not a namesake. */
-function checkUid({ resource, namespace, name }: Call, { metadata: { uid } }: AnyObject, stored: AnyObject): void {
-  if (!uid || uid === stored.metadata.uid) return
+const REPLACE: Change = { does: 'change', decode: decodeReplacement, merge: checkUid }
+const REPLACE_OR_CREATE: Change = { ...REPLACE, does: 'either' }
+
+/** Reads an object that replaces the one of the path. */
+export function decodeReplacement(write: Write): void {
+  const { call, ctx, options, kind } = write
+  const { object, warnings } = decodeObject(kind, bodyOf(ctx), options.fieldValidation)
+  checkIdentity(call, object)
+  write.object = object
+  write.warnings.push(...warnings)
+}
+
+/** Names in a body must be those of the path. */
+export function checkIdentity({ resource, namespace, name }: Call, { metadata }: AnyObject): void {
+  if (!metadata.name) throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+  if (metadata.name !== name) throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+  if (resource.namespaced && metadata.namespace && metadata.namespace !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  if (resource.namespaced) metadata.namespace = namespace
+}
+
+/** An object that names a uid must replace the very object that has it, not a namesake, and not nothing. */
+export function checkUid({ call: { resource, namespace, name }, object, stored }: Write): void {
+  const { uid } = object!.metadata
+  const there = stored?.metadata.uid ?? ''
+  if (!uid || uid === there) return
   const key = `/registry/${resource.plural}/${resource.namespaced ? `${namespace}/` : ''}${name}`
-  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.metadata.uid}`
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${there}`
   throw conflict(resource, name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`)
 }

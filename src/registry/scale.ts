@@ -1,29 +1,25 @@
 /** The scale subresource: an object's size, read and written as a Scale. */
-
 import { parseObject } from '../codec/stored-bytes.ts'
 import { Scale } from '../kinds/autoscaling/scale.ts'
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { applyConfiguration } from '../patch/apply.ts'
+import { isObject } from '../lib/json-value.ts'
 import { withManagedFields } from '../patch/managers.ts'
-import { trackUpdate } from '../patch/ownership.ts'
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from '../patch/scale-ownership.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
-import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
 import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
-import { badRequest, conflict, internalError, invalidObject, MODIFIED, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
+import { badRequest, conflict, internalError, invalidObject } from '../schema/status-error.ts'
 import type { ScaleSubresource } from '../schema/subresources.ts'
-import type { Call, CallContext, Result } from './api.ts'
-import { readConfiguration, refusedApply, strictProblems } from './apply.ts'
-import { change, checkIdentity } from './change.ts'
-import { decodeObject } from './decode.ts'
+import type { Body, Call, CallContext, Result } from './api.ts'
+import { mergeConfiguration, readConfiguration } from './apply.ts'
 import type { Deps } from './deps.ts'
-import { type WriteOptions, writeOptions } from './options.ts'
-import { setManagers, writeOf } from './ownership.ts'
-import { APPLY_PATCH, CUSTOM_PATCH_TYPES, PATCH_TYPES, patchValue } from './patch.ts'
-import { conformPatched } from './patched.ts'
+import { writeOptions } from './options.ts'
+import { setManagers } from './ownership.ts'
+import { patchBody, patchChange } from './patch.ts'
 import { read } from './read.ts'
+import { checkUid, decodeReplacement } from './replace.ts'
+import { type Change, newWrite, type Write, write } from './write.ts'
 
 const SCALE = resourceOf(Scale, '')
 
@@ -34,87 +30,72 @@ export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promi
   return answer(call, result)
 }
 
-export function replaceScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+export async function replaceScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const options = writeOptions(call.query, 'UpdateOptions', ctx)
-  const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
-  const { object, warnings } = decodeObject(SCALE, body, options.fieldValidation)
-  checkIdentity(call, object)
-  return resize(deps, { call, ctx, options }, () => ({ scale: object as Scale, warnings }))
+  return answer(call, await write(newWrite({ deps, call, ctx }, { options, kind: SCALE, change: REPLACE })))
 }
 
 export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const body = ctx.body ?? { mediaType: '', bytes: new Uint8Array() }
-  if (call.resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
-  if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
-  const isApply = body.mediaType === APPLY_PATCH
+  const { body, isApply } = patchBody(call, ctx)
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  const writing: Resize = { call, ctx, options }
-  return resize(deps, writing, live => {
-    const { value, managers, ...patch } = isApply
-      ? applied(writing, live, body.bytes)
-      : { ...patchValue(SCALE, body, live as unknown as Json), managers: undefined }
-    const { object, warnings } = conformPatched(SCALE, value, { ...patch, validation: options.fieldValidation })
-    checkIdentity(call, object)
-    return { scale: object as Scale, warnings, managers }
-  })
-}
-
-type Resize = { readonly call: Call; readonly ctx: CallContext; readonly options: WriteOptions }
-/** The scale a write wants, and who owns it then, where the write itself decides that. */
-type Wanted = { readonly scale: Scale; readonly warnings: readonly string[]; readonly managers?: readonly ManagedFieldsEntry[] | undefined }
-
-async function resize(deps: Deps, { call, ctx, options }: Resize, wanted: (live: Scale) => Wanted): Promise<Result> {
-  let owners: readonly ManagedFieldsEntry[] = []
-  const result = await change(deps, {
-    call,
-    ctx,
-    dryRun: options.dryRun,
-    want(stored) {
-      const live = scaleOf(call, stored, UNSET)
-      const { scale, warnings, managers } = wanted(live)
-      if (scale.spec.replicas === UNSET) throw badRequest(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} cannot be empty`)
-      checkScale(call, scale, stored)
-      owners =
-        managers ??
-        trackUpdate({ ...scaleWrite({ call, ctx, options }), live: live as unknown as JsonObject, next: scale as unknown as JsonObject })
-      const object = structuredClone(stored)
-      viewOf(call).setReplicas(object, scale.spec.replicas ?? 0)
-      return { object, warnings }
+  const merge = isApply ? (write: Write) => applyScale(write, body) : patchChange(body).merge!
+  const change: Change = {
+    ...CHANGE,
+    merge(write) {
+      showStored(write)
+      return merge(write)
     },
-    own(sent, stored) {
-      const parent = stored.metadata.managedFields ?? []
-      setManagers(sent, parentManagedFields({ parent, scale: owners, paths: pathsOf(call), apiVersion: call.resource.apiVersion }))
-    },
-  })
-  return answer(call, result)
+  }
+  return answer(call, await write(newWrite({ deps, call, ctx }, { options, kind: SCALE, change })))
 }
 
-function applied({ call, ctx, options }: Resize, live: Scale, bytes: Uint8Array) {
-  const { applied: configuration, strictError } = readConfiguration(bytes)
-  const outcome = applyConfiguration({
-    ...scaleWrite({ call, ctx, options }),
-    kind: SCALE.kind,
-    live: live as unknown as JsonObject,
-    applied: isObject(configuration['metadata']) ? configuration : { ...configuration, metadata: { name: call.name } },
-    force: options.force === true,
-  })
-  if (!outcome.ok) throw refusedApply(outcome)
-  return { value: outcome.object, problems: strictProblems(strictError, options), managers: outcome.managedFields }
+/** Admission and field managers see a Scale; what is prepared, validated and stored is the object. */
+const CHANGE: Change = { does: 'change', convert: resize, show: write => scaleOf(write.call, write.object!) }
+const REPLACE: Change = {
+  ...CHANGE,
+  decode: decodeReplacement,
+  merge(write) {
+    checkUid(write)
+    showStored(write)
+  },
 }
 
-/** A write of the scale itself: its owners own a Scale's field, which is the object's in another name. */
-const scaleWrite = ({ call, ctx, options }: Resize) => ({
-  ...writeOf({ resource: SCALE, subresource: '' }, { options, ctx }),
-  writer: writeOf({ resource: SCALE, subresource: call.subresource }, { options, ctx }).writer,
-})
+/** What is stored, as a Scale. */
+function showStored(write: Write): void {
+  write.old = scaleOf(write.call, write.before!, UNSET)
+}
 
-function checkScale(call: Call, scale: Scale, stored: AnyObject): void {
+function applyScale(write: Write, body: Body) {
+  const { applied, strictError } = readConfiguration(body)
+  const named = isObject(applied['metadata']) ? applied : { ...applied, metadata: { name: write.call.name } }
+  return mergeConfiguration(write, { applied: named, strictError })
+}
+
+/** Writes a Scale into the object: its size, and who owns that. */
+function resize(write: Write): void {
+  const { call, before } = write
+  const scale = write.object as Scale
+  if (scale.spec.replicas === UNSET) throw badRequest(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} cannot be empty`)
+  checkScale(call, scale, before!)
+  const object = structuredClone(before!)
+  viewOf(call).setReplicas(object, scale.spec.replicas ?? 0)
+  const { resourceVersion, managedFields = [] } = scale.metadata
+  if (resourceVersion) object.metadata.resourceVersion = resourceVersion
+  const parent = before!.metadata.managedFields ?? []
+  setManagers(object, parentManagedFields({ parent, scale: managedFields, paths: pathsOf(call), apiVersion: call.resource.apiVersion }))
+  write.object = object
+}
+
+function checkScale({ resource, name }: Call, scale: Scale, { metadata }: AnyObject): void {
   const errors = [...check(SCALE.type, scale, refTo(scale))]
-  if (errors.length > 0) throw invalidObject(SCALE, call.name, errors)
-  const { uid, resourceVersion } = scale.metadata
-  if (uid && uid !== stored.metadata.uid)
-    throw badRequest(`the uid of the scale (${uid}) is not that of the object (${stored.metadata.uid})`)
-  if (resourceVersion && resourceVersion !== stored.metadata.resourceVersion) throw conflict(call.resource, call.name, MODIFIED)
+  if (errors.length > 0) throw invalidObject(SCALE, name, errors)
+  const { uid } = scale.metadata
+  if (uid && uid !== metadata.uid)
+    throw conflict(
+      { ...resource, plural: `${resource.plural}/scale` },
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
+    )
 }
 
 const viewOf = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def.subresources!.scale!

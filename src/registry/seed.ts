@@ -16,17 +16,27 @@ export type Seeding = {
 }
 
 /** An object with all that its kind's defaults would fill in, fields in the order of its type; it is not looked at again. */
-export type Seed = { readonly resource: Resource; readonly object: Omit<AnyObject, 'kind' | 'apiVersion'> }
+export type Seed = {
+  readonly resource: Resource
+  readonly object: Omit<AnyObject, 'kind' | 'apiVersion'>
+  /** Who owns the conditions in the status, if there are any. */
+  readonly statusManager?: { readonly manager: string; readonly operation: 'Apply' | 'Update' }
+}
 
 /** Stores those whose names are free, in one commit. */
 export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager }: Seeding): Promise<void> {
   const time = formatTime(instantOf(now.getTime()))
   const written: ReturnType<Caches['write']>[] = []
-  for (const { resource, object } of seeds) {
+  for (const { resource, object, statusManager } of seeds) {
     const { kind, apiVersion } = resource
     const { name = '', namespace = '', ...others } = object.metadata
     const fieldsV1 = fieldsOf(resource.type, object as unknown as JsonObject)
-    const managedFields = [{ manager, operation: 'Update', apiVersion, time, fieldsType: 'FieldsV1', fieldsV1 }]
+    const entry = { apiVersion, time, fieldsType: 'FieldsV1' }
+    const ofStatus = statusManager && statusFields(object['status'], statusManager.operation)
+    const managedFields = [
+      { manager, operation: 'Update', ...entry, fieldsV1 },
+      ...(ofStatus ? [{ ...statusManager, ...entry, fieldsV1: ofStatus, subresource: 'status' }] : []),
+    ].sort((a, b) => (a.operation < b.operation ? -1 : 0))
     const metadata = { name, ...(namespace && { namespace }), uid: newUid(), ...others, creationTimestamp: time, managedFields }
     const stored = { kind, apiVersion, ...object, metadata } as AnyObject
     const value = encodeStored(stored)
@@ -41,6 +51,16 @@ function fieldsOf(type: AnyType, object: JsonObject): JsonObject {
   const { name: __, namespace: ___, generation: ____, ...shown } = metadata as JsonObject
   const fields = { ...below(type, own), 'f:metadata': below(undefined, shown) }
   return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** The ownership of conditions, which are listed by their type. */
+function statusFields(status: { conditions?: readonly JsonObject[] } | undefined, operation: 'Apply' | 'Update'): JsonObject | undefined {
+  if (!status?.conditions?.length) return undefined
+  const items = status.conditions.map(condition => [
+    `k:${JSON.stringify({ type: condition['type']! })}`,
+    { '.': {}, ...below(undefined, condition) },
+  ])
+  return { 'f:status': { 'f:conditions': { ...(operation === 'Update' && { '.': {} }), ...Object.fromEntries(items) } } }
 }
 
 function below(type: AnyType | undefined, value: JsonObject): JsonObject {

@@ -58,7 +58,7 @@ function selectableOf({ apiVersion, kind, namespaced, def: { selectable, fieldSe
   }
 }
 
-/** The reference answers these as a failure of its own, without a reason; clients that look at the code find the same here. */
+/** kube-apiserver answers these as a failure of its own, without a reason; clients that look at the code find the same here. */
 function shardOf(text: string): ShardSelector {
   try {
     return parseShardSelector(text)

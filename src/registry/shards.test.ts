@@ -92,7 +92,7 @@ test('delete collection deletes its shard and leaves the rest', async t => {
   assert.ok(left.every((path: string) => !inside.includes(path)))
 })
 
-test('a selector that makes no sense is refused as the reference refuses it', async t => {
+test('a selector that makes no sense is refused as kube-apiserver refuses it', async t => {
   const { send } = await bench(t)
   for (const request of ['GET widgets', 'GET widgets?watch=true', 'DELETE widgets']) {
     const { code, body } = await send(`${request}${request.includes('?') ? '&' : '?'}shardSelector=true`)

@@ -3,7 +3,7 @@ import { deepEqual } from '../lib/json-value.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
-import { validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
+import { validateFinalizerDomains, validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import { type FieldError, gatherErrors, type Ref, refTo } from '../schema/refs.ts'
 import type { DefaultingContext, RequestContext } from '../schema/request-context.ts'
@@ -87,6 +87,7 @@ export function validateUpdate(
   const validateUpdate = rules.validateUpdate as UpdateRule<AnyObject> | undefined
   const errors = gatherErrors(
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
+    () => finalizerErrors(resource, object.metadata, at),
     () => validateUpdate?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, view?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
@@ -107,8 +108,13 @@ export function warningsOf({ def }: Resource, object: AnyObject, old: AnyObject 
   return [...warnings]
 }
 
-function* metaErrors({ namespaced, nameRule }: Resource, { metadata }: AnyObject, at: Ref<AnyObject>): Iterable<FieldError> {
-  yield* validateObjectMeta(metadata, at.metadata as Ref<ObjectMeta>, { namespaced, nameRule })
+function* metaErrors(resource: Resource, { metadata }: AnyObject, at: Ref<AnyObject>): Iterable<FieldError> {
+  yield* validateObjectMeta(metadata, at.metadata as Ref<ObjectMeta>, resource)
+  yield* finalizerErrors(resource, metadata, at)
+}
+
+function* finalizerErrors({ def }: Resource, { finalizers }: ObjectMeta, at: Ref<AnyObject>): Iterable<FieldError> {
+  if (!def.unqualifiedFinalizers) yield* validateFinalizerDomains(finalizers, at.metadata.finalizers as Ref<string[]>)
 }
 
 /**

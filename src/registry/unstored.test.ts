@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openBench } from '../../test/kits/registry.ts'
 import { Binding } from '../kinds/core/binding.ts'
 import { ComponentStatus } from '../kinds/core/componentstatus.ts'
-import { Pod } from '../kinds/core/pod.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
 
 const pod = { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 const binding = (metadata: object) => ({ kind: 'Binding', apiVersion: 'v1', metadata, target: { kind: 'Node', name: 'n1' } })

@@ -1,18 +1,17 @@
 /** Kinds of which nothing is stored: their creates are questions or messages to other objects, their reads tell of the server itself. */
-import { admit } from '../admission/plugin.ts'
 import { encodeObject } from '../codec/stored-bytes.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { gatherErrors, refTo } from '../schema/refs.ts'
+import type { ReviewContext } from '../schema/request-context.ts'
 import { assertSelectable, matchesFieldTerms, matchesLabelTerms } from '../schema/selectors.ts'
 import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
 import { act, reviewContextOf } from './action.ts'
-import type { Call, CallContext, Result } from './api.ts'
+import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
 import { settleNamespace } from './create.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { listOptions, writeOptions } from './options.ts'
-import { ownCreated } from './ownership.ts'
-import { setDefaults } from './strategy.ts'
+import { type Change, newWrite, wipeIdentity, write } from './write.ts'
 
 /** Creates of kinds that are not stored: questions are answered, messages are handed on. */
 export async function accept(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
@@ -22,39 +21,40 @@ export async function accept(deps: Deps, call: Call, ctx: CallContext): Promise<
   throw methodNotAllowed()
 }
 
-/** Answers a question. The sender owns what it asked, as of an object that it creates. */
-async function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const { resource } = call
-  const asked = reviewContextOf(deps, call, ctx)
-  const options = writeOptions(call.query, 'CreateOptions', ctx)
-  const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
-  const { object, warnings } = decodeObject(resource, body, options.fieldValidation)
-  setDefaults(resource, object, ctx)
-  const { metadata } = object
-  for (const field of SYSTEM) delete metadata[field]
-  settleNamespace(call, object)
-  ownCreated(resource, object, { options, ctx })
-  const { namespace } = call
-  const about = { operation: 'CREATE', resource, subresource: '', namespace, name: metadata.name ?? '', old: undefined, ctx } as const
-  const admitted = { ...about, object, dryRun: options.dryRun }
-  await admit(deps.plugins, 'mutate', admitted)
-  const errors = gatherErrors(() => resource.def.validate?.(object, refTo(object), ctx))
-  // Of questions, clients are told the group alone.
-  if (errors.length > 0) throw invalidObject({ group: resource.group, kind: '' }, '', errors)
-  await admit(deps.plugins, 'validate', admitted)
-  const answered = await resource.def.virtual!.review!(object, asked)
-  return { form: 'object', code: 201, resource, json: encodeObject(answered), warnings }
+/** Answers a question. */
+function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const change = question(reviewContextOf(deps, call, ctx))
+  return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'CreateOptions', ctx), change }))
 }
-const SYSTEM = ['creationTimestamp', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const
+
+const question = (context: ReviewContext): Change => ({
+  does: 'message',
+  decode(write) {
+    const { call, options, kind } = write
+    const { object, warnings } = decodeObject(kind, bodyOf(write.ctx), options.fieldValidation)
+    settleNamespace(call, object)
+    wipeIdentity(object)
+    write.object = object
+    write.warnings.push(...warnings)
+  },
+  validate({ kind, object, ctx }) {
+    const errors = gatherErrors(() => kind.def.validate?.(object!, refTo(object!), ctx))
+    // Of questions, clients are told the group alone.
+    if (errors.length > 0) throw invalidObject({ group: kind.group, kind: '' }, '', errors)
+  },
+  async store(write) {
+    const answered = await write.kind.def.virtual!.review!(write.object!, context)
+    write.result = { form: 'object', code: 201, resource: write.kind, json: encodeObject(answered), warnings: write.warnings }
+  },
+})
 
 /** Hands a created object as a message to the object that it names. */
 async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const to = call.resource.def.virtual!.forwardsTo!
   const resource = deps.find?.(to.group, to.version, to.plural)
   if (!resource) throw noSuchResource()
-  const body = ctx.body ?? { mediaType: 'application/json', bytes: new Uint8Array() }
   // Only whom it is for; the action reads the whole of it, as strictly as the client wants.
-  const { metadata } = decodeObject(call.resource, body, 'Ignore').object
+  const { metadata } = decodeObject(call.resource, bodyOf(ctx), 'Ignore').object
   const { name = '', namespace = '' } = metadata
   if (namespace !== '' && namespace !== call.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')

@@ -4,23 +4,18 @@
  * the server itself, at once; some by somebody it has to ask, and then the answer is a promise.
  */
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
-import { stringifyJson } from '../codec/json.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
 import type { JsonObject } from '../lib/json-value.ts'
-import type { Convert } from '../patch/ownership.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { Conversion, Converting } from '../patch/ownership.ts'
 import { conform } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { DefaultingContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
+import type { AnyType } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
-
-/** The resource as it is stored. */
-export const storedResource = (resource: Resource): Resource => resource.hub?.resource ?? resource
-
-/** The resource whose rules and hooks hold for writes through this one; they see objects in its form. */
-export const ruledBy = (resource: Resource): Resource => (resource.hub?.keepsRules ? resource : storedResource(resource))
 
 /** A stored object in the form of a resource. */
 export function toServed(resource: Resource, stored: AnyObject): AnyObject | Promise<AnyObject> {
@@ -75,73 +70,50 @@ export function servedStream(resource: Resource, stream: WatchStream): WatchStre
   }
 }
 
-/** How the owners of fields in other forms of an object are found; undefined for kinds of one form. */
-export function conversions({ forms }: Resource): Convert | undefined {
-  if (forms.length < 2) return undefined
-  return (object, apiVersion) => {
-    const [from, to] = [object['apiVersion'], apiVersion].map(version => forms.find(form => form.apiVersion === version))
-    return from && to && { type: to.type, object: between(from, to, object) }
+/** The types of all versions of a kind, by apiVersion; undefined for kinds of one version. */
+export function typesOfVersions({ forms }: Resource): ((apiVersion: string) => AnyType | undefined) | undefined {
+  return forms.length < 2 ? undefined : apiVersion => forms.find(form => form.apiVersion === apiVersion)?.type
+}
+
+/** Does work that needs objects in other versions. A promise only where somebody has to be asked for them. */
+export function withConversions<R>(resource: Resource, work: Converting<R>): MaybePromise<R> {
+  const first = work.next()
+  return first.done ? first.value : convertFor(resource, work, first)
+}
+
+function convertFor<R>(resource: Resource, work: Converting<R>, asked: ReturnType<Converting<R>['next']>): MaybePromise<R> {
+  let step = asked
+  while (!step.done) {
+    const converted = convertAll(resource, step.value)
+    if (converted instanceof Promise) return converted.then(objects => convertFor(resource, work, work.next(objects)))
+    step = work.next(converted)
   }
+  return step.value
+}
+
+/** Objects in the wanted versions; where somebody has to be asked, once for each version. */
+function convertAll({ forms, hub }: Resource, wanted: readonly Conversion[]): MaybePromise<readonly JsonObject[]> {
+  const formOf = (version: unknown) => forms.find(form => form.apiVersion === version)!
+  if (!hub?.convert) return wanted.map(({ object, apiVersion }) => between(formOf(object['apiVersion']), formOf(apiVersion), object))
+  const versions = [...new Set(wanted.map(({ apiVersion }) => apiVersion))]
+  const asked = versions.map(async version => {
+    const objects = wanted.filter(({ apiVersion }) => apiVersion === version).map(({ object }) => object as unknown as AnyObject)
+    return [version, (await hub.convert!(objects, formOf(version))) as unknown as JsonObject[]] as const
+  })
+  return Promise.all(asked).then(answers => {
+    const left = new Map(answers)
+    return wanted.map(({ apiVersion }) => left.get(apiVersion)!.shift()!)
+  })
 }
 
 function between(from: Resource, to: Resource, object: JsonObject): JsonObject {
   if (from === to) return object
-  if (to.hub?.convert) return atHand(to, object)
-  // Custom kinds say the same in all forms; what a form has no field for is not left out here.
+  // Custom kinds say the same in all versions; what a version has no field for is not left out here.
   if (to.def.custom) return { ...object, apiVersion: to.apiVersion }
   // Parts may be missing: an owner's fields alone need not make an object.
   const whole = conform(from.type, object).value as AnyObject
   const stored = from.hub ? shaped(from.hub.resource, from.hub.toHub(whole)) : whole
   return (to.hub ? shaped(to, to.hub.fromHub(stored)) : stored) as unknown as JsonObject
-}
-
-/** Thrown where a conversion is needed that is not at hand. */
-class Missing extends Error {
-  readonly key: string
-  readonly object: AnyObject
-  readonly to: Resource
-
-  constructor(key: string, object: AnyObject, to: Resource) {
-    super('a conversion is not at hand')
-    this.key = key
-    this.object = object
-    this.to = to
-  }
-}
-
-const MOST_CONVERSIONS = 200
-/** The conversions that the function being run may need and that have been made; it runs to its end at once. */
-let made: Map<string, JsonObject> | undefined
-
-function atHand(to: Resource, object: JsonObject): JsonObject {
-  const key = `${to.apiVersion} ${stringifyJson(object)}`
-  const found = made?.get(key)
-  if (found === undefined) throw new Missing(key, object as unknown as AnyObject, to)
-  return found
-}
-
-/**
- * Runs a function that works out owners of fields and may need conversions for it. Where somebody has to be asked for them,
- * it is run again with each answer; what it does besides must not matter until it has run to its end.
- */
-export async function withConversions<R>({ hub }: Resource, run: () => R): Promise<R> {
-  if (!hub?.convert) return run()
-  const answers = new Map<string, JsonObject>()
-  while (answers.size < MOST_CONVERSIONS) {
-    made = answers
-    let missing: Missing
-    try {
-      return run()
-    } catch (error) {
-      if (!(error instanceof Missing)) throw error
-      missing = error
-    } finally {
-      made = undefined
-    }
-    const [object] = await hub.convert([missing.object], missing.to)
-    answers.set(missing.key, object as unknown as JsonObject)
-  }
-  throw internalError('an object has owners in too many versions')
 }
 
 /** A converted object as it would be after decoding: nothing undefined, everything in its place. */

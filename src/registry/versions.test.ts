@@ -363,7 +363,7 @@ const REFUSALS: readonly (readonly [query: string, message: string])[] = [
   ],
 ]
 
-test('refusals say what the reference says, the first reason first', async t => {
+test('refusals say what kube-apiserver says, the first reason first', async t => {
   const { send, close } = await history()
   t.after(close)
   for (const [query, message] of REFUSALS) {

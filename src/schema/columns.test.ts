@@ -1,22 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Budget } from './budget.ts'
 import { age, createdAt, formatLabels, since, until } from './columns.ts'
 
 const now = new Date('2026-07-01T12:00:00Z')
+const ctx = { now, budget: new Budget() }
 const object = (creationTimestamp?: string) => ({ apiVersion: 'v1', kind: 'Any', metadata: creationTimestamp ? { creationTimestamp } : {} })
 
 test('ages are for people', () => {
   const [, get] = age
-  assert.equal(get(object('2026-07-01T11:58:30Z'), { now }), '90s')
-  assert.equal(get(object('2026-06-28T10:00:00Z'), { now }), '3d2h')
-  assert.equal(get(object(), { now }), '<unknown>')
-  assert.equal(createdAt[1](object('2026-06-28T10:00:00Z'), { now }), '2026-06-28T10:00:00Z')
+  assert.equal(get(object('2026-07-01T11:58:30Z'), ctx), '90s')
+  assert.equal(get(object('2026-06-28T10:00:00Z'), ctx), '3d2h')
+  assert.equal(get(object(), ctx), '<unknown>')
+  assert.equal(createdAt[1](object('2026-06-28T10:00:00Z'), ctx), '2026-06-28T10:00:00Z')
 })
 
 test('times lie behind or ahead', () => {
-  assert.equal(since('2026-07-01T11:59:00.250000Z', { now }), '59s')
-  assert.equal(until('2026-07-01T12:10:00Z', { now }), '10m')
-  assert.equal(until(undefined, { now }), '<unknown>')
+  assert.equal(since('2026-07-01T11:59:00.250000Z', ctx), '59s')
+  assert.equal(until('2026-07-01T12:10:00Z', ctx), '10m')
+  assert.equal(until(undefined, ctx), '<unknown>')
 })
 
 test('labels are sorted pairs', () => {

@@ -1,10 +1,11 @@
 /** Table columns: their type, and the columns and cell formats that many kinds share. */
 import { humanDuration, millisecondsOf, parseTime } from '../lib/time.ts'
+import type { Budget } from './budget.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 
 export type Cell = string | number | bigint | boolean | null | undefined
-/** What cells may depend on beside the object: the time, for ages, and in tables of lists the whole list. */
-export type CellContext = { readonly now: Date; readonly list?: readonly AnyObject[] }
+/** What cells may depend on beside the object: the time, for ages, the work that all cells of the table may cost, and in tables of lists the whole list. */
+export type CellContext = { readonly now: Date; readonly budget: Budget; readonly list?: readonly AnyObject[] }
 /** A table column; `format` is the OpenAPI format, `name` for the column that names the object. */
 export type Column<O> = readonly [
   type: 'integer' | 'string' | 'date' | 'boolean' | 'number',
@@ -28,13 +29,15 @@ export const age: Column<Envelope> = ['string', (o, ctx) => since(o.metadata.cre
 /** When the object was created, for kinds without columns of their own. */
 export const createdAt: Column<Envelope> = ['date', o => o.metadata.creationTimestamp, CREATED_DOC]
 
+type Clock = Pick<CellContext, 'now'>
+
 /** The time from a timestamp until now as people write it; `<unknown>` when there is none. */
-export function since(timestamp: string | undefined, { now }: CellContext): string {
+export function since(timestamp: string | undefined, { now }: Clock): string {
   return timestamp ? humanDuration(now.getTime() - millisecondsOf(parseTime(timestamp))) : '<unknown>'
 }
 
 /** The time from now until a timestamp; `<unknown>` when there is none. */
-export function until(timestamp: string | undefined, { now }: CellContext): string {
+export function until(timestamp: string | undefined, { now }: Clock): string {
   return timestamp ? humanDuration(millisecondsOf(parseTime(timestamp)) - now.getTime()) : '<unknown>'
 }
 

@@ -4,7 +4,7 @@
  */
 import { canonicalBase64 } from '../lib/base64.ts'
 import { formatDuration, parseDuration } from '../lib/duration.ts'
-import { goType as goTypeOf } from '../lib/go-text.ts'
+import { goQuote, goType as goTypeOf } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 import { canonicalQuantity } from '../lib/quantity.ts'
 import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, parseTime } from '../lib/time.ts'
@@ -128,7 +128,7 @@ function messageReader(shape: MessageShape): Reader {
       reportDuplicates(value, key, walk)
       const i = index.get(key)
       walk.path.push(key)
-      if (i === undefined) report(walk, () => `unknown field ${JSON.stringify(pathText(walk.path))}`)
+      if (i === undefined) report(walk, () => `unknown field ${goQuote(pathText(walk.path))}`)
       else {
         walk.fields.push(key)
         walk.struct = shape.name
@@ -276,7 +276,7 @@ function reading<T>(read: () => T): T {
 
 function reportDuplicates(owner: JsonObject, key: string, walk: Walk): void {
   if (walk.duplicates.length === 0) return
-  for (const d of walk.duplicates) if (d.owner === owner && d.key === key) report(walk, () => `duplicate field ${JSON.stringify(d.path)}`)
+  for (const d of walk.duplicates) if (d.owner === owner && d.key === key) report(walk, () => `duplicate field ${goQuote(d.path)}`)
 }
 
 /** How many problems are told: as many as Kubernetes tells. */

@@ -80,6 +80,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
 
   /** What names are valid. Default: a DNS subdomain. */
   readonly name?: NameCheck
+  /** Finalizers need no domain. */
+  readonly unqualifiedFinalizers?: true
   /** Verbs served. Default: all. */
   readonly verbs?: readonly Verb[]
   /** Descriptions of the API tell clients to send metadata. */

@@ -1,5 +1,5 @@
 /** The rules of metadata that hold for every kind: names, labels, annotations, owners, finalizers and field ownership. */
-import { isPrintable } from '../lib/go-text.ts'
+import { goQuote, isPrintable } from '../lib/go-text.ts'
 import { isQualifiedName, isValidLabelValue, nameIsDNSLabel } from '../lib/names.ts'
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported, withValue } from './refs.ts'
@@ -87,6 +87,20 @@ export function* validateFinalizers(finalizers: readonly string[] | null | undef
     yield invalid(at, `finalizer ${ORPHAN_FINALIZER} and ${FOREGROUND_FINALIZER} cannot be both set`)
 }
 
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(['kubernetes', ORPHAN_FINALIZER, FOREGROUND_FINALIZER])
+
+/** Whether a finalizer is one of Kubernetes' own or has a domain. */
+export const isStandardOrQualified = (finalizer: string): boolean => finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
+
+/** Finalizers are standard ones or have a domain. Holds for most kinds, beside what `validateObjectMeta` requires for all. */
+export function* validateFinalizerDomains(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
+  for (const [i, name] of (finalizers ?? []).entries()) yield* validateFinalizerDomain(name, at[i]!)
+}
+
+export function* validateFinalizerDomain(name: string, at: Ref<string>): Iterable<FieldError> {
+  if (!isStandardOrQualified(name)) yield invalid(at, 'name is neither a standard finalizer name nor is it fully qualified')
+}
+
 /** An object that is being deleted takes no further finalizers. */
 export function* validateNoNewFinalizers(
   finalizers: readonly string[] | null | undefined,
@@ -96,7 +110,7 @@ export function* validateNoNewFinalizers(
   const known = new Set(old)
   const extra = [...new Set(finalizers ?? [])].filter(name => !known.has(name)).sort()
   if (extra.length === 0) return
-  const list = `[]string{${extra.map(name => JSON.stringify(name)).join(', ')}}`
+  const list = `[]string{${extra.map(name => goQuote(name)).join(', ')}}`
   yield forbidden(at, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`)
 }
 

@@ -28,7 +28,7 @@ export const ObjectMeta = message('ObjectMeta', {
   uid: [5, string, 'Unique in time and space; set by the server.'],
   resourceVersion: [6, string, 'Opaque version of this object, for concurrency and watches; set by the server.'],
   generation: [7, int64, 'Counts changes of the desired state; set by the server.'],
-  creationTimestamp: [8, time, 'When the object was created; set by the server.'],
+  creationTimestamp: [8, time, 'CreationTimestamp is a timestamp of when the server created this object. Set by the server.'],
   deletionTimestamp: [9, time, 'When the object is to be gone; set by the server once deletion is asked for.'],
   deletionGracePeriodSeconds: [10, int64.optional(), 'Seconds allowed for a graceful end; set by the server.'],
   labels: [11, mapOf(string), 'Keys and values by which objects are selected.'],
@@ -46,5 +46,11 @@ export type OwnerReference = Static<typeof OwnerReference>
 export type ManagedFieldsEntry = Static<typeof ManagedFieldsEntry>
 
 export type Envelope = { apiVersion: string; kind: string; metadata: ObjectMeta }
+/** What clients look for in descriptions of the fields that all objects have: they begin as in Kubernetes. */
+export const API_VERSION_DOC = 'APIVersion defines the group and version of the API that this object is written in.'
+export const KIND_DOC = 'Kind is a string value that names the type of this object, in CamelCase. Cannot be updated.'
+export const METADATA_DOC = "Standard object's metadata: its name, labels and the rest of what all objects share."
+export const LIST_METADATA_DOC = 'Standard list metadata: the revision that was listed, and where to continue.'
+
 /** Any stored object, when its kind is not known to the code at hand. */
 export type AnyObject = Envelope & { [field: string]: any }

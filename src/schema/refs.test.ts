@@ -71,8 +71,9 @@ test('errors are gathered in order up to a bound, and rules past it are not run'
   assert.deepEqual(errors.slice(0, 3).map(pathOfError), ['first', 'l[0]', 'l[1]'])
   assert.ok(errors.length < 10_000)
   assert.equal(ran, errors.length - 1)
-  const long = gatherErrors(() => [1, 2, 3, 4].map(() => invalid(refTo('x'.repeat(1 << 20), 'l'), 'no')))
-  assert.equal(long.length, 1)
+  const long = gatherErrors(() => Array.from({ length: 100 }, () => invalid(refTo('x'.repeat(1 << 16), 'l'), 'no')))
+  assert.ok(long.length < 20)
+  assert.match(long[0]!.message, /x… \(truncated, 65538 characters in all\): no$/)
 })
 
 const pathOfError = ({ field }: FieldError) => field

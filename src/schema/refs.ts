@@ -2,6 +2,8 @@
 
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { truncate } from '../lib/truncate.ts'
 import type { AnyType } from './types.ts'
 
 const TARGET = Symbol('target')
@@ -152,7 +154,12 @@ const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): 
   message: detail === '' ? title : `${title}: ${detail}`,
 })
 const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError =>
-  about(reason, `${title}: ${goFieldValue(valueToShow(targetOf(ref)), targetOf(ref).type ?? 'given')}`, ref, detail)
+  about(
+    reason,
+    `${title}: ${truncate(goFieldValue(valueToShow(targetOf(ref)), targetOf(ref).type ?? 'given'), LIMITS.errorValueLength)}`,
+    ref,
+    detail,
+  )
 
 const ZEROS: { readonly [scalar: string]: Json } = { int32: 0, int64: 0, double: 0, bool: false }
 
@@ -162,14 +169,10 @@ function valueToShow({ value, type }: Target): Json | undefined {
   return ZEROS[type.shape.name]
 }
 
-/** Bounds on what is reported about one object: a hostile one can be wrong in more ways than anyone reads. */
-const MAX_ERRORS = 4096
-const MAX_TEXT = 1 << 20
-
 /** Rules, run only if those before them have left room for more errors. */
 export type ErrorSource = () => Iterable<FieldError> | undefined
 
-/** The errors of all sources, in order, up to the bounds. */
+/** The errors of all sources, in order, up to a limit: a hostile object can be wrong in more ways than anyone reads. */
 export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
   const errors: FieldError[] = []
   let length = 0
@@ -177,7 +180,7 @@ export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
     for (const error of source() ?? []) {
       errors.push(error)
       length += error.field.length + error.message.length
-      if (errors.length === MAX_ERRORS || length > MAX_TEXT) return errors
+      if (errors.length === LIMITS.errorCauses || length > LIMITS.errorTextLength) return errors
     }
   return errors
 }

@@ -1,5 +1,6 @@
 /** What the rules and hooks of kinds know about a request, beside the object. */
 import type { Access } from './access.ts'
+import type { Budget } from './budget.ts'
 import type { AnyObject } from './object-meta.ts'
 import type { User } from './user.ts'
 
@@ -10,6 +11,8 @@ export type RequestContext = {
   readonly groupDomain: string
   /** Whether a feature gate is on. */
   readonly gate: (name: string) => boolean
+  /** The work that checking what was sent may cost. */
+  readonly budget: Budget
   /** A namespace as it is stored, for rules that depend on its labels. */
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
 }

@@ -2,7 +2,7 @@
 import { type NameCheck, nameIsDNSSubdomain } from '../lib/names.ts'
 import type { CellContext } from './columns.ts'
 import type { Kind, KindSpec, Verb } from './kind.ts'
-import { type AnyObject, ObjectMeta } from './object-meta.ts'
+import { type AnyObject, API_VERSION_DOC, KIND_DOC, METADATA_DOC, ObjectMeta } from './object-meta.ts'
 import { type AnyType, type Fields, message, string } from './types.ts'
 
 export interface Resource {
@@ -156,13 +156,9 @@ function formDefinition(form: Definition, { resource, toHub }: HubForm): Definit
 
 function objectType(def: KindSpec<any, any, Fields, any>): AnyType {
   return message(def.kind, {
-    kind: [0, string, 'The kind of this object.'],
-    apiVersion: [0, string, 'The API group and version it is written in.'],
-    metadata: [
-      1,
-      def.expectsMetadata ? ObjectMeta.orEmpty().expected() : ObjectMeta.orEmpty(),
-      'Name, labels and the rest of what all objects share.',
-    ],
+    kind: [0, string, KIND_DOC],
+    apiVersion: [0, string, API_VERSION_DOC],
+    metadata: [1, def.expectsMetadata ? ObjectMeta.orEmpty().expected() : ObjectMeta.orEmpty(), METADATA_DOC],
     ...(def.spec ? { spec: [2, def.spec.orEmpty(), 'The desired state.'] as const } : {}),
     ...(def.fields ?? {}),
     ...(def.status ? { status: [3, def.status.orEmpty(), 'The observed state; written through the status subresource.'] as const } : {}),

@@ -5,7 +5,9 @@
  *
  * An object is in a range when the FNV-1a hash of its uid (or namespace) is at or above the first bound and below the second.
  */
+
 import { fnv64a } from '../lib/fnv.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { type Expression, ExpressionError, parseExpression } from './shard-expression.ts'
 
 export type ShardField = 'object.metadata.uid' | 'object.metadata.namespace'
@@ -94,7 +96,7 @@ function rangesOf(expression: Expression): Range[] {
       throw new ShardSelectorError(`unexpected expression kind ${KIND_NUMBERS[e.kind]}; expected shardRange() call or || operator`)
     if (e.name === '_||_') open.push(...e.args.toReversed())
     else if (e.name === 'shardRange') found.push(rangeOf(e.args))
-    else throw new ShardSelectorError(`unsupported function ${JSON.stringify(e.name)}; only shardRange() and || are allowed`)
+    else throw new ShardSelectorError(`unsupported function ${goQuote(e.name)}; only shardRange() and || are allowed`)
   }
   return found
 }
@@ -103,9 +105,7 @@ function rangeOf(args: readonly Expression[]): Range {
   if (args.length !== 3) throw new ShardSelectorError(`shardRange() requires exactly 3 arguments, got ${args.length}`)
   const field = pathOf(args[0]!)
   if (field !== 'object.metadata.uid' && field !== 'object.metadata.namespace')
-    throw new ShardSelectorError(
-      `unsupported field path ${JSON.stringify(field)}; supported: object.metadata.uid, object.metadata.namespace`,
-    )
+    throw new ShardSelectorError(`unsupported field path ${goQuote(field)}; supported: object.metadata.uid, object.metadata.namespace`)
   const start = boundOf(args[1]!, 'hexStart')
   const end = boundOf(args[2]!, 'hexEnd')
   if (BigInt(start) >= BigInt(end)) throw new ShardSelectorError(`shard range start ${start} must be less than end ${end}`)
@@ -130,19 +130,19 @@ function boundOf(e: Expression, name: string): string {
   if (e.kind !== 'literal')
     throw new ShardSelectorError(`${name} must be a string literal (e.g. '0xff'), got expression kind ${KIND_NUMBERS[e.kind]}`)
   const { text } = e
-  const quoted = JSON.stringify(text)
+  const quoted = goQuote(text)
   if (e.type !== 'string') throw new ShardSelectorError(`${name} must be a string literal, got ${e.type}`)
   if (!text.startsWith('0x')) throw new ShardSelectorError(`${name} must have '0x' prefix, got ${quoted}`)
   const digits = text.slice(2)
   const length = Buffer.byteLength(digits)
   if (digits === '') throw new ShardSelectorError(`${name}: hex value is required after '0x'`)
   if (length > DIGITS + 1)
-    throw new ShardSelectorError(`${name}: hex value too long (${length} chars, max ${DIGITS + 1}): ${JSON.stringify(digits)}`)
+    throw new ShardSelectorError(`${name}: hex value too long (${length} chars, max ${DIGITS + 1}): ${goQuote(digits)}`)
   const odd = /[^0-9a-f]/u.exec(digits)
-  if (odd) throw new ShardSelectorError(`${name}: invalid hex character ${JSON.stringify(odd[0])} in ${quoted}`)
+  if (odd) throw new ShardSelectorError(`${name}: invalid hex character ${goQuote(odd[0])} in ${quoted}`)
   if (length > DIGITS && text !== TOP) throw new ShardSelectorError(`${name}: 17-digit hex value must be '${TOP}' (2^64), got ${quoted}`)
   if (length < DIGITS) {
-    const meant = JSON.stringify(`0x${digits.padStart(DIGITS, '0')}`)
+    const meant = goQuote(`0x${digits.padStart(DIGITS, '0')}`)
     throw new ShardSelectorError(`${name} must be a 0x-prefixed 16-digit hex value, got ${quoted} (did you mean ${meant}?)`)
   }
   return text

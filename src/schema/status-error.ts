@@ -54,6 +54,14 @@ export const notAcceptable = (accepted: readonly string[]) =>
   new StatusError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`)
 export const alreadyExists = (r: Named, name: string) =>
   new StatusError(409, 'AlreadyExists', `${qualified(r)} "${name}" already exists`, detailsOf(r, name))
+/** None of the generated names was free. */
+export const generatedNameTaken = (r: Named, name: string) =>
+  new StatusError(
+    409,
+    'AlreadyExists',
+    `${qualified(r)} "${name}" already exists, the server was not able to generate a unique name for the object`,
+    { ...detailsOf(r, name), retryAfterSeconds: 1 },
+  )
 /** An optimistic write that lost, or another state of the object that stands in the way. */
 export const conflict = (r: Named, name: string, why: string) =>
   new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(r)} "${name}": ${why}`, detailsOf(r, name))

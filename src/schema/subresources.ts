@@ -3,6 +3,7 @@ import type { Kind, Verb } from './kind.ts'
 import type { Envelope } from './object-meta.ts'
 import type { RequestContext, ReviewContext } from './request-context.ts'
 import type { Rule, UpdateRule } from './rules.ts'
+import type { StatusError } from './status-error.ts'
 import type { Type } from './types.ts'
 
 export interface Subresources<O> {
@@ -45,6 +46,8 @@ export interface CreateSubresource<O, I = any> {
     readonly type: Type<I, boolean>
   }
   readonly verbs: readonly ['create']
+  /** Rejects a message that is wrong in itself by throwing a StatusError; `name` is the one in the path. Admission validates it after that. */
+  readonly check?: (input: I & Envelope, name: string) => void
   /** Changes a copy of the stored object and returns it, or `delete` to store the changed copy and then delete it with the message's options. */
   readonly change?: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
   /** Completes and checks a message that is to be reviewed, before admission validates it. */
@@ -59,11 +62,17 @@ export interface CreateSubresource<O, I = any> {
 
 export type Reviewed<I> = { readonly object: I; readonly warnings?: readonly string[] }
 
+/**
+ * Whose approval a change needs. Where a change is allowed only while the object stays as it is, `ifChanged` says what happens
+ * when it has changed meanwhile: it is decided again, or refused.
+ */
+export type Approval<H> = { readonly other?: H; readonly ifChanged?: 'retry' | StatusError }
+
 /** Objects of another kind in the same namespace that may forbid a change. If that kind is not served, nothing is forbidden. */
 export interface Guard<O, I = any, H = any> {
   readonly kind: Kind<H>
-  /** The one that has to approve; undefined if none has to. May refuse by throwing a StatusError. */
-  find(o: O, input: I & Envelope, others: readonly H[]): H | undefined
+  /** The one that has to approve, if any. May refuse by throwing a StatusError. */
+  find(o: O, input: I & Envelope, others: readonly H[]): Approval<H>
   /** Records the approval in a copy of that object, which is stored before the change; or refuses by throwing a StatusError. */
   approve(other: H, o: O, ctx: RequestContext): void
   /** The subresource of that object that is written. */

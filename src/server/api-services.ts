@@ -1,29 +1,24 @@
-/** APIServices for every group version that this server answers for itself: those built in, and those of custom kinds as they come and go. */
+/** APIServices for every group version that this server answers for itself: those built in, and those of custom kinds. */
 import { randomUUID } from 'node:crypto'
 import type { Caches } from '../cache/caches.ts'
-import { Loop } from '../controllers/loop.ts'
+import type { Client, ResourceClient } from '../client/client.ts'
+import { serverIdentity } from '../client/identity.ts'
+import { type Controller, defineController, watch } from '../controllers/controller.ts'
 import type { CustomDefinition } from '../custom/definition.ts'
-import { deepEqual } from '../lib/json-value.ts'
+import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
+import { APIService } from '../kinds/apiregistration/apiservice.ts'
+import { deepEqual, type Json } from '../lib/json-value.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import type { LocalClient } from '../registry/local-client.ts'
 import { seed } from '../registry/seed.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
-import type { Resource } from '../schema/resource.ts'
+import type { ObjectOf } from '../schema/kind.ts'
 
-export type ApiServicesParts = {
-  readonly caches: Caches
-  readonly catalog: Catalog
-  readonly client: LocalClient
-  readonly groupDomain: string
-  readonly now: () => Date
-  readonly onError: (error: unknown) => void
-  readonly signal: AbortSignal
-}
+type Stored = ObjectOf<typeof APIService>
+type Services = ResourceClient<Stored>
 
 type Spec = { readonly group?: string; readonly version: string; readonly groupPriorityMinimum: number; readonly versionPriority: number }
 type Wanted = { readonly name: string; readonly spec: Spec; readonly managed: Managed }
-/** Whether one is looked after at the start alone, or always. */
+/** Whether one is managed at the start alone, or always. */
 type Managed = 'onstart' | 'true'
 
 const LABEL = 'kube-aggregator.kubernetes.io/automanaged'
@@ -70,19 +65,56 @@ const VERSIONS: Readonly<Record<string, number>> = {
 const USUAL_VERSIONS = [15, 9, 1] as const
 const CUSTOM = { groupPriorityMinimum: 1000, versionPriority: 100 }
 
-/** Creates what is missing, takes away what is no longer served, and follows the definitions of custom kinds. */
-export async function startApiServices(parts: ApiServicesParts): Promise<void> {
-  const { catalog, client, groupDomain, onError, signal } = parts
-  const services = catalog.find(`apiregistration.${groupDomain}`, 'v1', 'apiservices')
-  if (!services) return
-  const definitions = catalog.find(`apiextensions.${groupDomain}`, 'v1', 'customresourcedefinitions')
-  const custom = () => (definitions ? [...ofDefinitions(client.list(definitions) as Iterable<CustomDefinition>)] : [])
-  await begin(parts, services, [...ofServed(catalog, groupDomain), ...custom()])
-  if (!definitions) return
-  const loop = new Loop<'all'>({ settle: () => follow(client, services, custom()), onError, signal })
-  for (const resource of [definitions, services]) client.follow(resource, () => void loop.wake('all'), signal)
-  void loop.wake('all')
+/** Creates what is missing and deletes what is no longer served, before the first request. */
+export async function ensureApiServices({ catalog, caches, client, groupDomain }: ApiServicesParts): Promise<void> {
+  const services = client.of(APIService)
+  const wanted = new Map(
+    [...ofServed(catalog, groupDomain), ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]),
+  )
+  const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+  const status = { conditions: [{ type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message: LOCAL }] }
+  const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
+  const statusManager = { manager: client.identity.manager, operation: 'Update' } as const
+  const seeds = absent.map(each => ({ resource: services.resource, object: { ...bodyOf(each), status }, statusManager }))
+  await Promise.all([
+    // In one commit: there are dozens of them.
+    seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }),
+    ...Array.from(services.list(), stored => align(services, stored, wanted.get(stored.metadata.name!))),
+  ])
 }
+
+export type ApiServicesParts = {
+  readonly catalog: Catalog
+  readonly caches: Caches
+  readonly client: Client
+  readonly groupDomain: string
+}
+
+const ALL = 'all'
+
+/** Creates and deletes those of custom kinds as definitions come and go. */
+export const apiServiceController = (catalog: Catalog): Controller =>
+  defineController({
+    name: 'crd-autoregister-controller',
+    identity: serverIdentity(),
+    create({ client }) {
+      const services = client.of(APIService)
+      return {
+        watches: [watch(CustomResourceDefinition, () => ALL), watch(APIService, () => ALL)],
+        async reconcile() {
+          const wanted = new Map(Array.from(ofDefinitions(catalog, definitionsOf(client)), each => [each.name, each]))
+          const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
+          const managed = [...services.list()].filter(stored => managedOf(stored) === 'true')
+          await Promise.all([
+            ...absent.map(each => services.create(bodyOf(each))),
+            ...managed.map(stored => align(services, stored, wanted.get(stored.metadata.name!))),
+          ])
+        },
+      }
+    },
+  })
+
+const definitionsOf = (client: Client): Iterable<CustomDefinition> => client.of(CustomResourceDefinition).list()
 
 function* ofServed(catalog: Catalog, groupDomain: string): Iterable<Wanted> {
   const seen = new Set<string>()
@@ -99,59 +131,30 @@ function* ofServed(catalog: Catalog, groupDomain: string): Iterable<Wanted> {
   }
 }
 
-function* ofDefinitions(definitions: Iterable<CustomDefinition>): Iterable<Wanted> {
+/** Group versions of built-in kinds stay what they are, whatever is defined in them. */
+function* ofDefinitions(catalog: Catalog, definitions: Iterable<CustomDefinition>): Iterable<Wanted> {
   const seen = new Set<string>()
   for (const { spec } of definitions)
     for (const { name: version, served } of spec.versions ?? []) {
       const name = `${version}.${spec.group}`
-      if (!served || seen.has(name)) continue
+      if (!served || seen.has(name) || catalog.isBuiltIn(spec.group, version)) continue
       seen.add(name)
       yield { name, spec: { group: spec.group, version, ...CUSTOM }, managed: 'true' }
     }
 }
 
-/** Brings all that is looked after in line, those that are missing in one commit. */
-async function begin({ caches, client, now }: ApiServicesParts, services: Resource, all: readonly Wanted[]): Promise<void> {
-  const wanted = new Map(all.map(each => [each.name, each]))
-  const lastTransitionTime = formatTime(instantOf(now().getTime()))
-  const status = { conditions: [{ type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message: LOCAL }] }
-  const absent = [...wanted.values()].filter(({ name }) => !client.exists(services, { name }))
-  const seeds = absent.map(each => ({ resource: services, object: { ...bodyOf(each), status } }))
-  await Promise.all([
-    seed(seeds, { caches, newUid: randomUUID, now: now(), manager: MANAGER }),
-    ...Array.from(client.list(services), stored => align(client, services, { stored, wanted: wanted.get(stored.metadata.name!) })),
-  ])
-}
-
-/** Those of custom kinds are made and taken away as their definitions say. */
-async function follow(client: LocalClient, services: Resource, all: readonly Wanted[]): Promise<void> {
-  const wanted = new Map(all.map(each => [each.name, each]))
-  const absent = all.filter(({ name }) => !client.exists(services, { name }))
-  await Promise.all([
-    ...absent.map(each => client.create(services, bodyOf(each))),
-    ...[...client.list(services)]
-      .filter(stored => managedOf(stored) === 'true')
-      .map(stored => align(client, services, { stored, wanted: wanted.get(stored.metadata.name!) })),
-  ])
-}
-
-/** What somebody has made his own is left alone. */
-async function align(
-  client: LocalClient,
-  services: Resource,
-  { stored, wanted }: { stored: AnyObject; wanted: Wanted | undefined },
-): Promise<void> {
+/** Brings one that the server manages in line. */
+async function align(services: Services, stored: Stored, wanted: Wanted | undefined): Promise<void> {
   if (managedOf(stored) === undefined) return
-  if (!wanted) await client.remove(services, stored)
-  else if (!deepEqual(stored['spec'], wanted.spec)) await client.replace(services, { ...stored, spec: wanted.spec })
+  if (!wanted) await services.delete(stored)
+  else if (!deepEqual(stored.spec as Json, wanted.spec as Json)) await services.update({ ...stored, spec: wanted.spec as Stored['spec'] })
 }
 
 const bodyOf = ({ name, spec, managed }: Wanted) => ({ metadata: { name, labels: { [LABEL]: managed } }, spec })
 
-function managedOf({ metadata }: AnyObject): Managed | undefined {
+function managedOf({ metadata }: Stored): Managed | undefined {
   const managed = metadata.labels?.[LABEL]
   return managed === 'onstart' || managed === 'true' ? managed : undefined
 }
 
-const MANAGER = 'kube-apiserver'
 const LOCAL = 'Local APIServices are always available'

@@ -6,11 +6,11 @@ import { NodeGraph } from '../authz/node/graph.ts'
 import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
 import { RELATING, type RelatingResource } from '../authz/node/relations.ts'
 import { rbacAuthorizer, rulesOf, rulesOfUser } from '../authz/rbac.ts'
-import { startClusterRoleAggregationController } from '../controllers/clusterroleaggregation/controller.ts'
-import { type AUTHORIZATION_MODES, type Config, runsController } from './config.ts'
-import { clientFor, type Inner, SERVER } from './inner.ts'
-import { type Noted, noteChanges } from './note-changes.ts'
-import { ensureClusterRoles, ensureNamespaceRoles, MANAGER, openRoleIndex } from './roles.ts'
+import { serverIdentity } from '../client/identity.ts'
+import type { Change } from '../client/object-revision.ts'
+import type { AUTHORIZATION_MODES } from './config.ts'
+import type { ServerContext } from './context.ts'
+import { ensureClusterRoles, ensureNamespaceRoles, openRoleIndex } from './roles.ts'
 
 export interface Authorization {
   readonly authorizer: Authorizer & RuleResolver
@@ -20,37 +20,48 @@ export interface Authorization {
   readonly roles: Roles
   /** Creates the roles of the cluster that every server has. Before anything is served. */
   prepare(): Promise<void>
-  /** Creates those of namespaces, which are there by now, and starts what keeps roles up to date. */
+  /** Creates those of namespaces, which are there by now. */
   start(): Promise<void>
 }
 
-/** What relates objects to nodes, in the caches and kept up to date. */
-function openNodeGraph({ catalog, caches }: Inner, groupDomain: string): NodeGraph {
+/** What relates objects to nodes, kept up to date. */
+function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): { graph: NodeGraph; synced: Promise<void> } {
   const graph = new NodeGraph()
+  const client = clientFor(serverIdentity())
+  const watching: Promise<void>[] = []
   for (const [plural, prefix] of Object.entries(RELATING) as [RelatingResource, string][]) {
-    const resource = catalog.find(prefix === '' ? '' : prefix + groupDomain, 'v1', plural)
-    const noting = { put: (noted: Noted) => graph.put(plural, noted), remove: (named: Omit<Noted, 'read'>) => graph.remove(plural, named) }
-    if (resource) noteChanges(caches, resource, noting)
+    const resource = catalog.find(prefix === '' ? '' : prefix + config.groupDomain, 'v1', plural)
+    if (!resource) continue
+    const onChange = ({ type, current }: Change) => {
+      const { namespace, name } = current
+      if (type === 'deleted') graph.remove(plural, { namespace, name })
+      else graph.put(plural, { namespace, name, read: () => current.object })
+    }
+    watching.push(client.of(resource).watch(onChange, signal))
   }
-  return graph
+  return { graph, synced: Promise.all(watching).then(() => {}) }
 }
 
 /** Nobody gives up on what plugins ask. */
 const UNHURRIED = new AbortController()
 
-export function openAuthorization(config: Config, parts: Inner): Authorization {
-  const { store, caches, catalog, gate, now, log, signal } = parts
+export function openAuthorization(context: ServerContext): Authorization {
+  const { config, caches, gate, clientFor } = context
   const { groupDomain } = config
-  const roles = openRoleIndex({ catalog, groupDomain, caches })
+  const { index: roles, synced } = openRoleIndex(context)
+  const syncing = [synced]
   const byMode: Readonly<Record<(typeof AUTHORIZATION_MODES)[number], () => NamedAuthorizer>> = {
     RBAC: () => rbacAuthorizer(roles, groupDomain),
     AlwaysAllow: () => alwaysAllow,
     AlwaysDeny: () => alwaysDeny,
-    Node: () => nodeAuthorizer({ graph: openNodeGraph(parts, groupDomain), groupDomain, gate }),
+    Node: () => {
+      const { graph, synced } = openNodeGraph(context)
+      syncing.push(synced)
+      return nodeAuthorizer({ graph, groupDomain, gate })
+    },
   }
   const authorizer = inTurn(config.authorizationMode.map(mode => byMode[mode as keyof typeof byMode]()))
-  const clientOf = (manager: string) => clientFor(parts, { user: SERVER, manager, groupDomain })
-  const ensuring = () => ({ catalog, groupDomain, store, caches, client: clientOf(MANAGER), now })
+  const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain }
   return {
     authorizer,
     may: async (user, attributes) => (await authorizer.authorize(user, attributes, UNHURRIED)).verdict === 'allow',
@@ -62,16 +73,10 @@ export function openAuthorization(config: Config, parts: Inner): Authorization {
       ofUser: (user, namespace) => rulesOfUser(roles, user, namespace),
       referred: ({ kind, name }, namespace) => rulesOf(roles, { roleRef: { apiGroup: '', kind, name }, namespace })?.all,
     },
-    prepare: () => ensureClusterRoles(ensuring()),
-    async start() {
-      await ensureNamespaceRoles(ensuring())
-      const resource = catalog.find(`rbac.authorization.${groupDomain}`, 'v1', 'clusterroles')
-      if (!resource || !runsController(config, 'clusterrole-aggregation-controller')) return
-      const onError = (error: unknown) => {
-        if (!signal.aborted) log.warn({ error: String(error) }, 'a ClusterRole could not be brought up to date; it will be tried again')
-      }
-      const api = clientOf('clusterrole-aggregation-controller')
-      void startClusterRoleAggregationController({ api, roles: resource, onError, signal })
+    async prepare() {
+      await Promise.all(syncing)
+      await ensureClusterRoles(ensuring)
     },
+    start: () => ensureNamespaceRoles(ensuring),
   }
 }

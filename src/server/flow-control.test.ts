@@ -1,36 +1,23 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { NOW, openBench } from '../../test/kits/registry.ts'
+import { clientsOver } from '../../test/kits/controllers.ts'
+import { openBench } from '../../test/kits/registry.ts'
+import { serverIdentity } from '../client/identity.ts'
+import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { ConfigMap } from '../kinds/core/configmap.ts'
 import { FlowSchema } from '../kinds/flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from '../kinds/flowcontrol/prioritylevelconfiguration.ts'
-import { Catalog } from '../registry/catalog.ts'
-import { LocalClient } from '../registry/local-client.ts'
-import { resourcesOf } from '../schema/resource.ts'
-import { startApiServices } from './api-services.ts'
+import { ensureApiServices } from './api-services.ts'
 import { ensureFlowControl } from './flow-control.ts'
 
 async function open(t: TestContext) {
-  const kinds = [FlowSchema, PriorityLevelConfiguration, APIService, ConfigMap]
+  const kinds = [FlowSchema, PriorityLevelConfiguration, APIService, CustomResourceDefinition, ConfigMap]
   const bench = await openBench(kinds)
   t.after(() => bench.close())
-  const { registry, caches, store } = bench
-  const now = () => NOW
-  const user = { name: 'server', groups: [] }
-  const client = new LocalClient({ registry, caches, user, manager: 'test', groupDomain: 'k8s.io', gate: () => false, now })
-  const catalog = new Catalog(resourcesOf(kinds, 'k8s.io'))
-  const setup = {
-    store,
-    caches,
-    catalog,
-    client,
-    groupDomain: 'k8s.io',
-    now,
-    onError: assert.ifError,
-    signal: new AbortController().signal,
-  }
-  const ensure = () => Promise.all([ensureFlowControl(setup), startApiServices(setup)])
+  const { clientFor, catalog } = clientsOver(bench, kinds)
+  const parts = { caches: bench.caches, catalog, client: clientFor(serverIdentity()), groupDomain: 'k8s.io' }
+  const ensure = () => Promise.all([ensureFlowControl(parts), ensureApiServices(parts)])
   await ensure()
   return { ...bench, ensure }
 }
@@ -71,6 +58,6 @@ test('a later start writes nothing but what is missing or astray, and leaves wha
   const { items } = (await send('GET apiservices')).body
   assert.deepEqual(
     items.map(({ metadata, spec }: any) => `${metadata.name} ${spec.versionPriority}`),
-    ['v1. 1', 'v1.flowcontrol.apiserver.k8s.io 21'],
+    ['v1. 1', 'v1.apiextensions.k8s.io 15', 'v1.flowcontrol.apiserver.k8s.io 21'],
   )
 })

@@ -1,23 +1,20 @@
 /** The priority levels and flow schemas that every server has. */
 import { randomUUID } from 'node:crypto'
 import type { Caches } from '../cache/caches.ts'
-import { deepEqual } from '../lib/json-value.ts'
+import type { Client, ResourceClient } from '../client/client.ts'
+import { FlowSchema } from '../kinds/flowcontrol/flowschema.ts'
+import { PriorityLevelConfiguration } from '../kinds/flowcontrol/prioritylevelconfiguration.ts'
+import { deepEqual, type Json } from '../lib/json-value.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import type { LocalClient } from '../registry/local-client.ts'
 import { type Seed, seed } from '../registry/seed.ts'
+import type { Envelope } from '../schema/object-meta.ts'
 
-export type FlowControlParts = {
-  readonly caches: Caches
-  readonly catalog: Catalog
-  readonly client: LocalClient
-  readonly groupDomain: string
-  readonly now: () => Date
-}
+export type FlowControlParts = { readonly caches: Caches; readonly client: Client; readonly groupDomain: string }
 
 /** Whoever sets this to something else wants what is stored to stay. */
 const AUTO_UPDATE = 'apf.kubernetes.io/autoupdate-spec'
-const MANAGER = 'api-priority-and-fairness-config-producer-v1'
+const PRODUCER = 'api-priority-and-fairness-config-producer-v1'
+const CONSUMER = 'api-priority-and-fairness-config-consumer-v1'
 
 type Limits = { readonly shares: number; readonly lendable: number; readonly queues?: number; readonly hand?: number }
 
@@ -83,25 +80,26 @@ function flows(groupDomain: string): Readonly<Record<string, Flow>> {
   }
 }
 
-/** Creates those that are not there, and puts right those that nobody has made his own. */
-export async function ensureFlowControl(parts: FlowControlParts): Promise<void> {
-  const { caches, catalog, client, groupDomain, now } = parts
-  const [levelResource, flowResource] = ['prioritylevelconfigurations', 'flowschemas'].map(plural =>
-    catalog.find(`flowcontrol.apiserver.${groupDomain}`, 'v1', plural),
-  )
-  if (!levelResource || !flowResource) return
+/** Creates those that are not there, and restores the spec of those that the server maintains. */
+export async function ensureFlowControl({ caches, client, groupDomain }: FlowControlParts): Promise<void> {
+  const producer = client.as({ ...client.identity, manager: PRODUCER })
+  const [levelObjects, flowObjects] = [producer.of(PriorityLevelConfiguration), producer.of(FlowSchema)]
   const seeds: Seed[] = []
-  const changes: Promise<boolean>[] = []
-  const ensure = (resource: Seed['resource'], name: string, { spec, status }: { spec: object; status: object }) => {
-    const stored = client.get(resource, { name })
+  const changes: Promise<unknown>[] = []
+  const ensure = <O extends Envelope & { spec: unknown }>(objects: ResourceClient<O>, name: string, { spec, status }: Wanted) => {
+    const stored = objects.get({ name })
     if (!stored) {
       const metadata = { name, generation: 1, annotations: { [AUTO_UPDATE]: 'true' } }
-      seeds.push({ resource, object: { metadata, spec, status } })
-    } else if (stored.metadata.annotations?.[AUTO_UPDATE] === 'true' && !deepEqual(stored['spec'], spec))
-      changes.push(client.replace(resource, { ...stored, spec }))
+      seeds.push({
+        resource: objects.resource,
+        object: { metadata, spec, status },
+        statusManager: { manager: CONSUMER, operation: 'Apply' },
+      })
+    } else if (stored.metadata.annotations?.[AUTO_UPDATE] === 'true' && !deepEqual(stored.spec as Json, spec as Json))
+      changes.push(objects.update({ ...stored, spec }))
   }
-  const lastTransitionTime = formatTime(instantOf(now().getTime()))
-  for (const [name, spec] of levels()) ensure(levelResource, name, { spec, status: {} })
+  const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+  for (const [name, spec] of levels()) ensure(levelObjects, name, { spec, status: {} })
   for (const [name, { level, precedence, by, rules }] of Object.entries(flows(groupDomain))) {
     const message = `This FlowSchema references the PriorityLevelConfiguration object named "${level}" and it exists`
     const spec = {
@@ -110,10 +108,12 @@ export async function ensureFlowControl(parts: FlowControlParts): Promise<void> 
       ...(by && { distinguisherMethod: { type: by } }),
       rules: [rules],
     }
-    ensure(flowResource, name, {
+    ensure(flowObjects, name, {
       spec,
       status: { conditions: [{ type: 'Dangling', status: 'False', lastTransitionTime, reason: 'Found', message }] },
     })
   }
-  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: now(), manager: MANAGER }), ...changes])
+  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: PRODUCER }), ...changes])
 }
+
+type Wanted = { readonly spec: object; readonly status: object }

@@ -1,17 +1,19 @@
-/** The service `kubernetes`, by which programs in a cluster find this server, and where it leads. */
+/** The service `kubernetes`, by which programs in a cluster find this server, and its endpoints. */
 import { networkInterfaces } from 'node:os'
+import type { Client } from '../client/client.ts'
+import { serverIdentity } from '../client/identity.ts'
+import { type Named, queueKey } from '../client/object-revision.ts'
+import { defineController, watch } from '../controllers/controller.ts'
+import { Endpoints } from '../kinds/core/endpoints.ts'
+import { Service } from '../kinds/core/service/service.ts'
+import { EndpointSlice } from '../kinds/discovery/endpointslice.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, isLoopback, isUnspecified, parseCIDR, parseIPSloppy } from '../lib/ip.ts'
 import { deepEqual } from '../lib/json-value.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import type { LocalClient } from '../registry/local-client.ts'
 
 const NAMED = { namespace: 'default', name: 'kubernetes' }
-const MERGE = { type: 'application/merge-patch+json' }
+const KEY = queueKey(NAMED)
 
 export type OwnService = {
-  readonly client: LocalClient
-  readonly catalog: Catalog
-  readonly groupDomain: string
   readonly ranges: readonly string[]
   /** Where others reach the server, if that was configured. */
   readonly advertiseAddress: string | undefined
@@ -20,52 +22,59 @@ export type OwnService = {
   readonly port: number
 }
 
-/** Creates the service if it is not there, and makes its endpoints lead to this server. */
-export async function ensureOwnService(own: OwnService): Promise<void> {
-  await Promise.all([ensureService(own), ensureEndpoints(own), ensureSlice(own)])
-}
+/** Creates the service when it is not there, and keeps its endpoints those of this server. */
+export const ownServiceController = (own: OwnService) =>
+  defineController({
+    name: 'kubernetes-service-controller',
+    identity: serverIdentity(),
+    create({ client, enqueue }) {
+      const onChange = ({ current }: { readonly current: Named }) => (queueKey(current) === KEY ? KEY : undefined)
+      enqueue(KEY)
+      return {
+        watches: [watch(Service, onChange), watch(Endpoints, onChange), watch(EndpointSlice, onChange)],
+        async reconcile() {
+          await Promise.all([ensureService(client, own), ensureEndpoints(client, own), ensureSlice(client, own)])
+        },
+      }
+    },
+  })
 
-async function ensureService({ client, catalog, ranges, port: targetPort }: OwnService): Promise<void> {
-  const resource = catalog.find('', 'v1', 'services')
+async function ensureService(client: Client, { ranges, port: targetPort }: OwnService): Promise<void> {
+  const services = client.of(Service)
   const first = addressAt(parseCIDR(ranges[0]!)!, 1n)
-  if (!resource || !first || client.get(resource, NAMED)) return
+  if (!first || services.exists(NAMED)) return
   const labels = { component: 'apiserver', provider: 'kubernetes' }
   const ports = [{ name: 'https', protocol: 'TCP', port: 443, targetPort }]
   const spec = { type: 'ClusterIP', clusterIP: formatIP(first), ipFamilyPolicy: 'SingleStack', sessionAffinity: 'None', ports }
-  await client.create(resource, { metadata: { ...NAMED, labels }, spec }, NAMED.namespace)
+  await services.create({ metadata: { ...NAMED, labels }, spec })
 }
 
-async function ensureEndpoints(own: OwnService): Promise<void> {
-  const ip = advertised(own)
-  const subsets = ip && [{ addresses: [{ ip }], ports: [{ name: 'https', port: own.port, protocol: 'TCP' }] }]
-  // Its slice is written here as well, so nobody else needs to make one of this.
-  const labels = { 'endpointslice.kubernetes.io/skip-mirror': 'true' }
-  if (subsets) await ensure(own, ['', 'endpoints'], { metadata: { ...NAMED, labels }, subsets })
-}
-
-async function ensureSlice(own: OwnService): Promise<void> {
+async function ensureEndpoints(client: Client, own: OwnService): Promise<void> {
   const ip = advertised(own)
   if (!ip) return
-  await ensure(own, [`discovery.${own.groupDomain}`, 'endpointslices'], {
-    metadata: { ...NAMED, labels: { 'kubernetes.io/service-name': NAMED.name } },
+  const endpoints = client.of(Endpoints)
+  const subsets = [{ addresses: [{ ip }], ports: [{ name: 'https', port: own.port, protocol: 'TCP' }] }]
+  // Its slice is written here as well, so nobody needs to mirror it.
+  const labels = { 'endpointslice.kubernetes.io/skip-mirror': 'true' }
+  const stored = endpoints.get(NAMED)
+  if (!stored) await endpoints.create({ metadata: { ...NAMED, labels }, subsets })
+  else if (!deepEqual(stored.subsets, subsets)) await endpoints.patch(NAMED, { metadata: { labels }, subsets })
+}
+
+async function ensureSlice(client: Client, own: OwnService): Promise<void> {
+  const ip = advertised(own)
+  if (!ip) return
+  const slices = client.of(EndpointSlice)
+  const labels = { 'kubernetes.io/service-name': NAMED.name }
+  const wanted = {
     addressType: ip.includes(':') ? 'IPv6' : 'IPv4',
     endpoints: [{ addresses: [ip], conditions: { ready: true } }],
     ports: [{ name: 'https', port: own.port, protocol: 'TCP' }],
-  })
-}
-
-async function ensure(
-  { client, catalog }: OwnService,
-  [group, plural]: [string, string],
-  object: { metadata: { labels: object }; [field: string]: unknown },
-): Promise<void> {
-  const resource = catalog.find(group, 'v1', plural)
-  if (!resource) return
-  const stored = client.get(resource, NAMED)
-  const { metadata, ...wanted } = object
-  if (!stored) await client.create(resource, object, NAMED.namespace)
-  else if (!Object.entries(wanted).every(([field, value]) => deepEqual(stored[field], value)))
-    await client.patch(resource, NAMED, { metadata: { labels: metadata.labels }, ...wanted }, MERGE)
+  }
+  const stored = slices.get(NAMED)
+  if (!stored) await slices.create({ metadata: { ...NAMED, labels }, ...wanted })
+  else if (!deepEqual({ addressType: stored.addressType, endpoints: stored.endpoints, ports: stored.ports }, wanted))
+    await slices.patch(NAMED, { metadata: { labels }, ...wanted })
 }
 
 /** An address at which others can reach this machine: the configured one, the one listened on, or else the first of its own of the services' family. */

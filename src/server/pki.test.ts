@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { issueClient } from '../lib/x509.ts'
+import { issueClient } from '../lib/x509/issue.ts'
 import { loadPki, renewalTime, writePrivateFile } from './pki.ts'
 
 const DAY = 24 * 3_600_000

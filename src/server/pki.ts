@@ -5,7 +5,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { makeFolders } from '../lib/folders.ts'
-import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509.ts'
+import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509/issue.ts'
 
 export type Pki = {
   readonly authority: KeyPair

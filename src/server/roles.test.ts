@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NOW, openBench } from '../../test/kits/registry.ts'
+import { clientsOver } from '../../test/kits/controllers.ts'
+import { openBench } from '../../test/kits/registry.ts'
 import { clusterPolicy, namespacePolicy } from '../authz/bootstrap/policy.ts'
+import { serverIdentity } from '../client/identity.ts'
 import { ClusterRole } from '../kinds/rbac/clusterrole.ts'
 import { ClusterRoleBinding } from '../kinds/rbac/clusterrolebinding.ts'
 import { Role } from '../kinds/rbac/role.ts'
 import { RoleBinding } from '../kinds/rbac/rolebinding.ts'
-import { Catalog } from '../registry/catalog.ts'
-import { LocalClient } from '../registry/local-client.ts'
 import { resourcesOf } from '../schema/resource.ts'
-import { type Ensuring, ensureClusterRoles, ensureNamespaceRoles, MANAGER } from './roles.ts'
+import { type Ensuring, ensureClusterRoles, ensureNamespaceRoles } from './roles.ts'
 
 const KINDS = [ClusterRole, ClusterRoleBinding, Role, RoleBinding]
 const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
 
 async function openServer() {
   const bench = await openBench(KINDS)
-  const { registry, caches } = bench
-  const groupDomain = 'k8s.io'
-  const user = { name: 'server', groups: ['system:masters'] }
-  const now = () => NOW
-  const client = new LocalClient({ registry, caches, user, manager: MANAGER, groupDomain, gate: () => false, now })
-  const ensuring: Ensuring = { catalog: new Catalog(resourcesOf(KINDS, groupDomain)), groupDomain, caches, client, now }
+  const { clientFor } = clientsOver(bench, KINDS)
+  const ensuring: Ensuring = { client: clientFor(serverIdentity()), caches: bench.caches, groupDomain: 'k8s.io' }
   const ensureAll = async () => {
     await ensureClusterRoles(ensuring)
     await ensureNamespaceRoles(ensuring)
@@ -34,7 +30,7 @@ test('what a fresh server has is what plain creates would have stored, byte for 
   await seeded.ensureAll()
   const wanted = [...clusterPolicy('k8s.io'), ...namespacePolicy('k8s.io')]
   for (const { resource, object } of wanted) {
-    const sending = { ...(object.metadata.namespace && { namespace: object.metadata.namespace }), userAgent: MANAGER }
+    const sending = { ...(object.metadata.namespace && { namespace: object.metadata.namespace }), userAgent: 'kube-apiserver' }
     const { code, body } = await plain.send(`POST ${resource}`, object, sending)
     assert.equal(code, 201, JSON.stringify(body))
   }

@@ -5,31 +5,38 @@ import { clusterPolicy, namespacePolicy, type Wanted } from '../authz/bootstrap/
 import { missingFromBinding, missingFromRole } from '../authz/bootstrap/reconcile.ts'
 import { ROLE_RESOURCES, RoleIndex, type RoleResource } from '../authz/role-index.ts'
 import type { Caches } from '../cache/caches.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import type { LocalClient } from '../registry/local-client.ts'
+import type { Client, ResourceClient } from '../client/client.ts'
+import { serverIdentity } from '../client/identity.ts'
+import { ClusterRole } from '../kinds/rbac/clusterrole.ts'
+import { ClusterRoleBinding } from '../kinds/rbac/clusterrolebinding.ts'
+import { Role } from '../kinds/rbac/role.ts'
+import { RoleBinding } from '../kinds/rbac/rolebinding.ts'
 import { type Seed, seed } from '../registry/seed.ts'
+import type { Kind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { type Noted, noteChanges } from './note-changes.ts'
+import type { ServerContext } from './context.ts'
 
-type Parts = { readonly catalog: Catalog; readonly groupDomain: string }
+const KINDS = { clusterroles: ClusterRole, clusterrolebindings: ClusterRoleBinding, roles: Role, rolebindings: RoleBinding } as const
 
-/** An index of the roles and bindings in the caches, which every change reaches before it is answered. */
-export function openRoleIndex({ catalog, groupDomain, caches }: Parts & { readonly caches: Caches }): RoleIndex {
+/** An index of the stored roles and bindings, which every change reaches before it is answered. `synced` when all that is there is in it. */
+export function openRoleIndex({ clientFor, signal }: Pick<ServerContext, 'clientFor' | 'signal'>): {
+  index: RoleIndex
+  synced: Promise<void>
+} {
   const index = new RoleIndex()
-  for (const plural of ROLE_RESOURCES) {
-    const resource = roleResource({ catalog, groupDomain }, plural)
-    const noting = { put: (noted: Noted) => index.put(plural, noted), remove: (named: Omit<Noted, 'read'>) => index.remove(plural, named) }
-    if (resource) noteChanges(caches, resource, noting)
-  }
-  return index
+  const client = clientFor(serverIdentity())
+  const watching = ROLE_RESOURCES.map(plural =>
+    client.of(resourceOf(client, plural)).watch(({ type, current }) => {
+      const { namespace, name } = current
+      if (type === 'deleted') index.remove(plural, { namespace, name })
+      else index.put(plural, { namespace, name, read: () => current.object })
+    }, signal),
+  )
+  return { index, synced: Promise.all(watching).then(() => {}) }
 }
 
-export type Ensuring = Parts & {
-  readonly caches: Caches
-  readonly client: LocalClient
-  readonly now: () => Date
-}
+export type Ensuring = { readonly client: Client; readonly caches: Caches; readonly groupDomain: string }
 
 /** Creates the roles and bindings of the cluster that are not there, and adds to those that are what they lack. */
 export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> => ensureAll(clusterPolicy(ensuring.groupDomain), ensuring)
@@ -38,32 +45,25 @@ export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> => ensureA
 export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> => ensureAll(namespacePolicy(ensuring.groupDomain), ensuring)
 
 /** All at once: what is written together is committed together. */
-async function ensureAll(policy: Iterable<Wanted>, ensuring: Ensuring): Promise<void> {
-  const { client, caches, now } = ensuring
+async function ensureAll(policy: Iterable<Wanted>, { client, caches }: Ensuring): Promise<void> {
   const seeds: Seed[] = []
   const changes: Promise<void>[] = []
-  for (const wanted of policy) {
-    const resource = roleResource(ensuring, wanted.resource)
-    const stored = resource && client.get(resource, wanted.object.metadata)
-    if (stored) changes.push(complete(wanted, { resource, stored, client }))
-    else if (resource) seeds.push({ resource, object: wanted.object })
+  for (const { resource: plural, object } of policy) {
+    const resource = resourceOf(client, plural)
+    const stored = client.of(resource).get(object.metadata)
+    if (stored) changes.push(complete(object, stored, client.of(resource)))
+    else seeds.push({ resource, object })
   }
-  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: now(), manager: MANAGER }), ...changes])
+  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }), ...changes])
 }
-
-type There = { readonly resource: Resource; readonly stored: AnyObject; readonly client: LocalClient }
 
 /** Adds what an object lacks. */
-async function complete({ object }: Wanted, { resource, stored, client }: There): Promise<void> {
+async function complete(object: Wanted['object'], stored: AnyObject, objects: ResourceClient<AnyObject>): Promise<void> {
   const missing = 'roleRef' in object ? missingFromBinding(stored, object) : missingFromRole(stored, object)
   if (missing === 'recreate') {
-    await client.remove(resource, stored)
-    await client.create(resource, object, object.metadata.namespace)
-  } else if (missing) await client.patch(resource, object.metadata, missing, { type: 'application/merge-patch+json' })
+    await objects.delete(stored)
+    await objects.create(object)
+  } else if (missing) await objects.patch(object.metadata, missing)
 }
 
-/** Who owns what the server writes on its own behalf. */
-export const MANAGER = 'keelson'
-
-const roleResource = ({ catalog, groupDomain }: Parts, plural: RoleResource): Resource | undefined =>
-  catalog.find(`rbac.authorization.${groupDomain}`, 'v1', plural)
+const resourceOf = (client: Client, plural: RoleResource): Resource => client.of<Kind<AnyObject>>(KINDS[plural]).resource

@@ -1,57 +1,48 @@
-/** What services need of their server: stocks of addresses and ports, the range they are from, and a service of its own. */
+/** What services need of their server: allocators of addresses and ports, the ranges they are from, and a service of its own. */
 import { Allocation } from '../allocation/allocation.ts'
-import { startServiceCIDRController } from '../controllers/servicecidr/controller.ts'
-import type { Ledger } from '../registry/allocations.ts'
-import type { LocalClient } from '../registry/local-client.ts'
-import { bootstrap, ensureRange, reportRange } from './bootstrap.ts'
-import { type Config, runsController } from './config.ts'
-import { clientFor, type Inner, SERVER } from './inner.ts'
-import { ensureOwnService } from './own-service.ts'
+import { serverIdentity } from '../client/identity.ts'
+import type { Allocations } from '../registry/allocations.ts'
+import type { ServerContext } from './context.ts'
+import { defaultServiceCIDRController, ensureDefaultServiceCIDR } from './default-service-cidr.ts'
+import { ownServiceController } from './own-service.ts'
 
 export interface ServiceNetwork {
-  readonly ledger: Ledger
-  /** Puts right what a crash left and creates what every server has. Before anything is served. */
+  readonly allocations: Allocations
+  /** Repairs what a crash left and creates the default range. Before anything is served. */
   prepare(): Promise<void>
-  /** Makes the server known under where it listens, and starts what keeps ranges and that up to date. */
+  /** Publishes the address of the server, and keeps that and the default range up to date. */
   start(listening: { readonly address: string; readonly port: number }): Promise<void>
 }
 
-const ENSURE_EVERY_MS = 10_000
-
-export async function openServiceNetwork(config: Config, parts: Inner): Promise<ServiceNetwork> {
-  const { store, catalog, now, log, signal } = parts
+export async function openServiceNetwork({
+  config,
+  store,
+  catalog,
+  clientFor,
+  run,
+  now,
+  log,
+  signal,
+}: ServerContext): Promise<ServiceNetwork> {
   const { groupDomain, serviceClusterIpRange: ranges, serviceNodePortRange: nodePorts } = config
-  const clientOf = (manager: string) => clientFor(parts, { user: SERVER, manager, groupDomain })
-  let own: LocalClient | undefined
-  const client = () => (own ??= clientOf('keelson'))
+  const client = clientFor(serverIdentity())
   const allocation = await Allocation.open({ store, resources: catalog, client, ranges, nodePorts, groupDomain, now })
-  const complain = (what: string) => (error: unknown) => {
-    if (!signal.aborted) log.warn({ error: String(error) }, `${what}; it will be tried again`)
+  const onError = (error: unknown) => {
+    if (!signal.aborted) log.warn({ error: String(error) }, 'addresses and ports could not be checked; it will be retried')
   }
   return {
-    ledger: allocation.ledger,
+    allocations: allocation.allocations,
     async prepare() {
       // The embedded store and that in memory belong to one server alone.
-      await allocation.start({ isAlone: true, onError: complain('addresses and ports could not be checked'), signal })
-      await bootstrap({ client: client(), catalog, groupDomain, ranges })
+      await allocation.start({ isAlone: true, onError, signal })
+      await ensureDefaultServiceCIDR(client, ranges)
     },
     async start(listening) {
-      const setup = { client: client(), catalog, groupDomain, ranges }
-      const ensure = async () => {
-        await ensureRange(setup)
-        await Promise.all([reportRange(setup), ensureOwnService({ ...setup, ...listening, advertiseAddress: config.advertiseAddress })])
-      }
-      const failed = complain("the server's own service could not be written")
-      await ensure().catch(failed)
-      const timer = setInterval(() => ensure().catch(failed), ENSURE_EVERY_MS)
-      timer.unref()
-      signal.addEventListener('abort', () => clearInterval(timer), { once: true })
-      if (runsController(config, 'service-cidr-controller')) {
-        const [cidrs, addresses] = ['servicecidrs', 'ipaddresses'].map(plural => catalog.find(`networking.${groupDomain}`, 'v1', plural)!)
-        const onError = complain('a ServiceCIDR could not be brought up to date')
-        const api = clientOf('service-cidr-controller')
-        void startServiceCIDRController({ api, ranges: cidrs!, addresses: addresses!, groupDomain, onError, signal })
-      }
+      const running = [
+        run(defaultServiceCIDRController(ranges)),
+        run(ownServiceController({ ranges, ...listening, advertiseAddress: config.advertiseAddress })),
+      ]
+      await Promise.all(running.map(each => each.idle()))
     },
   }
 }

@@ -1,16 +1,22 @@
 /** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
+
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
+import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
+import { serverIdentity } from '../client/identity.ts'
+import { queueFamilies } from '../client/queue-metrics.ts'
+import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
 import { Endpoints } from '../http/endpoints.ts'
 import { Fairness } from '../http/flow-control/fairness.ts'
 import { type Listener, listen } from '../http/listener/listen.ts'
+import type { Family } from '../http/observability/exposition.ts'
 import { healthEndpoints } from '../http/observability/health.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
@@ -29,22 +35,27 @@ import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
-import { noteTokenUse, startAccountControllers } from './account-controllers.ts'
 import { admissionPlugins } from './admission-plugins.ts'
+import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
+import { bootstrap } from './bootstrap.ts'
+import { createClients } from './client-backend.ts'
 import { type Config, ConfigError, changedSettings, checkConfig } from './config.ts'
+import type { ServerContext } from './context.ts'
+import { controllerRunner, startControllers } from './controllers.ts'
 import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
+import { ensureFlowControl } from './flow-control.ts'
 import { type Identity, openIdentity } from './identity.ts'
 import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
-import { startLifecycleControllers } from './lifecycle-controllers.ts'
+import { legacyTokenTracking } from './legacy-token-tracking.ts'
 import { objectReader } from './object-reader.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
-import { startOwnObjects } from './own-objects.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
+import { noteTokenUse } from './token-use.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -128,23 +139,44 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   open.push(async () => compaction[Symbol.asyncDispose]())
 
   const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now: now() })
-  const reader = objectReader(catalog, caches)
-  const namespace = (name: string) => reader.get(NAMESPACES, name)
   const ending = new AbortController()
-  // Every part that goes on beside requests listens for the end.
-  setMaxListeners(0, ending.signal)
-  open.push(async () => ending.abort())
-  const beside = { store, caches, catalog, registry: () => registry, gate, now, log, signal: ending.signal }
-  const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(beside, config.groupDomain) })
-  const network = await openServiceNetwork(config, beside)
-  const authorization = openAuthorization(config, beside)
+  const { signal } = ending
+  // Every component that runs beside requests listens for the end.
+  setMaxListeners(0, signal)
+  const { groupDomain } = config
+  const clientFor = createClients({
+    caches,
+    catalog,
+    groupDomain,
+    gate,
+    now,
+    registry: () => registry,
+    authorizer: () => authorizer,
+    onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
+    signal,
+  })
+  const controllers = controllerRunner({ clientFor, groupDomain, log, signal })
+  open.push(async () => {
+    ending.abort()
+    await controllers.stopped()
+  })
+  const context: ServerContext = { config, store, caches, catalog, clientFor, run: controllers.run, gate, now, log, signal }
+  const client = clientFor(serverIdentity())
+  const reader = objectReader(catalog, client)
+  const namespace = (name: string) => reader.get(NAMESPACES, name)
+  const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(context) })
+  const network = await openServiceNetwork(context)
+  const authorization = openAuthorization(context)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
+  const transcoder = new WorkerTranscoder()
+  open.push(() => transcoder[Symbol.asyncDispose]())
   const registry: Registry = createRegistry({
     store,
     caches,
-    ledger: network.ledger,
-    plugins: admissionPlugins(config, { reader, namespace, groupDomain: config.groupDomain, randomSuffix, warn, ...authorization }),
+    allocations: network.allocations,
+    admission: pluginChain(admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, warn, ...authorization })),
+    transcoder,
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
@@ -152,7 +184,15 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     access: { ...identity.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
-  await Promise.all([claimed, pki.saved, identity.saved, network.prepare(), authorization.prepare(), startCustomKinds(config, beside)])
+  await Promise.all([
+    claimed,
+    pki.saved,
+    identity.saved,
+    network.prepare(),
+    authorization.prepare(),
+    startCustomKinds(context),
+    bootstrap(client),
+  ])
   const listener = await openPort(config, {
     catalog,
     registry,
@@ -168,19 +208,22 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     clock,
     ending,
     open,
+    queues: () => queueFamilies(controllers.queues),
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
     network.start(listener.address),
     authorization.start(),
-    startOwnObjects(config, beside),
-    startAccountControllers(config, {
-      ...beside,
+    ensureFlowControl({ caches, client, groupDomain }),
+    ensureApiServices({ catalog, caches, client, groupDomain }),
+    startControllers(config, {
+      run: controllers.run,
       authority: credentials.ca,
       sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
     }),
+    controllers.run(legacyTokenTracking).idle(),
   ])
-  startLifecycleControllers(config, beside)
+  controllers.run(apiServiceController(catalog))
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
@@ -219,11 +262,13 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
+  /** What the work queues of the controllers count. */
+  readonly queues: () => readonly Family[]
 }
 
 async function openPort(
   config: Config,
-  { catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, clock, ending, open }: Port,
+  { catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, clock, ending, open, queues }: Port,
 ): Promise<Listener> {
   let address = ''
   const endpoints = [
@@ -240,6 +285,7 @@ async function openPort(
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => fairness.waiting,
+    components: queues,
     *objects() {
       for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { validateObject } from '../../test/kits/structural.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
-import { validateObject } from './custom-object.ts'
 import { compileSchema, type JsonSchema, type ValidationRule } from './schema.ts'
 
 /** What is wrong with a spec, as `field: message` lines. */

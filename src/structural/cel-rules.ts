@@ -1,30 +1,36 @@
 /** The rules of a whole schema (`x-kubernetes-validations`), compiled at first use and run on written objects. */
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import type { FieldError } from '../schema/refs.ts'
 import { type CompiledRule, compiledRules } from './compile-rules.ts'
 import { Correlation, itemsByKey, keyOf } from './correlation.ts'
 import { withEnvelope } from './envelope.ts'
 import { childOf, entryOf } from './place.ts'
-import { RuleRunner, RulesEnded, type Stand } from './rule-runner.ts'
+import { type RuleContext, RuleRunner, RulesEnded } from './rule-runner.ts'
 import { escapeName, type RuleType, ruleTypeOf } from './rule-types.ts'
 import type { Structural } from './schema.ts'
 
-export type RuleFindings = {
+export type RuleResult = {
   readonly errors: readonly FieldError[]
-  /** What is wrong with parts that did not change: told, and tolerated. */
+  /** What is wrong with parts that did not change: reported, and tolerated. */
   readonly warnings: readonly string[]
 }
 
-const NOTHING: RuleFindings = { errors: [], warnings: [] }
+export type RuleChecks = {
+  /** The work that evaluating may cost. */
+  readonly budget: Budget
+  /** What was stored, on an update, and how the parts of the object correlate with it. */
+  readonly old?: JsonObject | undefined
+  readonly correlation?: Correlation | undefined
+}
 
-/**
- * What the rules of a schema find wrong with a whole object, and on an update with its change.
- * Rules are compiled when they are first run.
- */
-export function judgeByRules(structural: Structural, object: JsonObject, old?: JsonObject, correlation?: Correlation): RuleFindings {
+const NO_ERRORS: RuleResult = { errors: [], warnings: [] }
+
+/** What the rules of a schema find wrong with a whole object, and on an update with its change. */
+export function evaluateRules(structural: Structural, object: JsonObject, { budget, old, correlation }: RuleChecks): RuleResult {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
-  if (node === undefined) return NOTHING
-  const runner = new RuleRunner()
+  if (node === undefined) return NO_ERRORS
+  const runner = new RuleRunner(budget)
   const whole = correlation ?? (old && new Correlation(structural, object, old))
   try {
     visit(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
@@ -34,25 +40,45 @@ export function judgeByRules(structural: Structural, object: JsonObject, old?: J
   return runner
 }
 
-/** Judges values by the rules of their schemas with one budget for all of them: when it is spent, that is told and nothing more is judged. */
-export function ruleJudge(): (structural: Structural, value: Json, stand: { readonly path: string; readonly old: Json }) => FieldError[] {
-  const runner = new RuleRunner()
-  let ended = false
-  return (structural, value, { path, old }) => {
-    const node = ended || !mayHaveRules(structural) ? undefined : ruleTreeOf(structural, structural.embedded ? 'root' : 'part')
+/** Evaluates the rules on values one after the other, such as all defaults of a schema, with the limits that hold for one object. */
+export class RuleEvaluator {
+  readonly #runner: RuleRunner
+  #hasEnded = false
+
+  constructor(budget: Budget) {
+    this.#runner = new RuleRunner(budget)
+  }
+
+  /** What is wrong with a value at a field path; nothing more once the cost limit has been exceeded. */
+  evaluate(structural: Structural, value: Json, { path, old }: { readonly path: string; readonly old: Json }): FieldError[] {
+    const node = this.#hasEnded || !mayHaveRules(structural) ? undefined : ruleTreeOf(structural, structural.embedded ? 'root' : 'part')
     if (node === undefined) return []
-    const known = runner.errors.length
+    const known = this.#runner.errors.length
     try {
-      visit(node, value, { path, old, correlation: undefined, above: undefined }, runner)
+      visit(node, value, { path, old, correlation: undefined, above: undefined }, this.#runner)
     } catch (error) {
       if (!(error instanceof RulesEnded)) throw error
-      ended = true
+      this.#hasEnded = true
     }
-    return runner.errors.slice(known)
+    return this.#runner.errors.slice(known)
   }
 }
 
-/** The rules at a place and below it; undefined where there are none. */
+/**
+ * Compiles the rules of a whole object one by one and stops after each, so that whoever goes through this can let other requests
+ * run in between. Rules that were not compiled like that are compiled when they are first evaluated.
+ */
+export function* compilingRules(structural: Structural): Generator<void> {
+  const node = structural.has.rules ? ruleTreeOf(structural) : undefined
+  if (node) yield* compilingNode(node)
+}
+
+function* compilingNode({ rules, allOf, items, values, members }: RuleNode): Generator<void> {
+  for (const _ of rules ?? []) yield
+  for (const node of [...allOf, items, values, ...members.values()]) if (node) yield* compilingNode(node)
+}
+
+/** The rules of a schema and of the schemas below it. */
 type RuleNode = {
   readonly schema: Structural
   readonly rules: Iterable<CompiledRule> | undefined
@@ -64,39 +90,39 @@ type RuleNode = {
 
 const trees = new WeakMap<Structural, RuleNode | { none: true }>()
 
-function ruleTreeOf(structural: Structural, place: 'root' | 'part' = 'root'): RuleNode | undefined {
+function ruleTreeOf(structural: Structural, position: 'root' | 'part' = 'root'): RuleNode | undefined {
   let tree = trees.get(structural)
   if (tree === undefined) {
-    const type = ruleTypeOf(structural, ROOT_TYPE, place)
-    tree = (type && nodeOf(structural, { schema: structural, type, root: type, whole: place === 'root' })) ?? { none: true }
+    const type = ruleTypeOf(structural, ROOT_TYPE, position)
+    tree = (type && nodeOf(structural, { schema: structural, type, root: type, whole: position === 'root' })) ?? { none: true }
     trees.set(structural, tree)
   }
   return 'none' in tree ? undefined : tree
 }
 const ROOT_TYPE = 'selfType'
 
-/** Where rules are compiled for: the schema that describes the values, their type, the type that names are from. */
-type Spot = { readonly schema: Structural; readonly type: RuleType; readonly root: RuleType; readonly whole: boolean }
+/** What rules are compiled for: the schema that describes the values, their type, and the type that names are from. */
+type RuleScope = { readonly schema: Structural; readonly type: RuleType; readonly root: RuleType; readonly whole: boolean }
 
-/** The rules of `stated`, which is the schema of a spot or one of its `allOf`, which only restrict what that describes. */
-function nodeOf(stated: Structural, spot: Spot): RuleNode | undefined {
-  const { schema, type, root, whole } = spot
+/** The rules of `stated`, which is the schema of the scope or one of its `allOf`, which only restrict what that describes. */
+function nodeOf(stated: Structural, scope: RuleScope): RuleNode | undefined {
+  const { schema, type, root, whole } = scope
   const described = stated === schema ? schema.source : { ...schema.source, 'x-kubernetes-validations': stated.rules }
-  const rules = stated.rules.length > 0 ? remembered(compiledRules(described, { type, root })) : undefined
-  const allOf = stated.limits.allOf.flatMap(part => nodeOf(part, spot) ?? [])
+  const rules = stated.rules.length > 0 ? memoized(compiledRules(described, { type, root })) : undefined
+  const allOf = stated.limits.allOf.flatMap(part => nodeOf(part, scope) ?? [])
   const items = partOf(stated.items, schema.items, type.element, root)
   const values = partOf(schemaOf(stated.additional), schemaOf(schema.additional), type.element, root)
   const members = new Map<string, RuleNode>()
   for (const [name, part] of stated.properties) {
-    const node = memberOf(name, part, spot)
+    const node = memberOf(name, part, scope)
     if (node) members.set(name, node)
   }
   if (!rules && allOf.length === 0 && !items && !values && members.size === 0) return undefined
   return { schema: whole ? withEnvelope(schema) : schema, rules, allOf, items, values, members }
 }
 
-/** What is gone through again and again, made when it is first come to. */
-function remembered<T>(source: Iterable<T>): Iterable<T> {
+/** Iterates over a source any number of times; each element is made once, when it is first asked for. */
+function memoized<T>(source: Iterable<T>): Iterable<T> {
   const known: T[] = []
   const rest = source[Symbol.iterator]()
   return {
@@ -126,7 +152,7 @@ function partOf(
 }
 
 /** A member that rules cannot name has a type of its own; one of which too little is known has no rules. */
-function memberOf(name: string, stated: Structural, { schema, type, root }: Spot): RuleNode | undefined {
+function memberOf(name: string, stated: Structural, { schema, type, root }: RuleScope): RuleNode | undefined {
   const described = schema.properties.get(name)
   if (!described || !mayHaveRules(stated)) return undefined
   const escaped = escapeName(name)
@@ -138,45 +164,45 @@ function memberOf(name: string, stated: Structural, { schema, type, root }: Spot
 /** Restricting schemas are not counted among what has rules, so they are looked into. */
 const mayHaveRules = (stated: Structural): boolean => stated.has.rules || stated.has.nestedRules
 
-function visit(node: RuleNode, value: Json, stand: Stand, runner: RuleRunner): void {
+function visit(node: RuleNode, value: Json, ctx: RuleContext, runner: RuleRunner): void {
   if (value === null) return
-  if (node.rules) runner.run(node.rules, node.schema, value, stand)
-  // What restricting schemas find is not forgiven, as their keywords are not.
-  for (const part of node.allOf) visit(part, value, { ...stand, correlation: undefined }, runner)
-  if (Array.isArray(value)) visitItems(node, value, stand, runner)
-  else if (isObject(value)) visitMembers(node, value, stand, runner)
+  if (node.rules) runner.run(node.rules, node.schema, value, ctx)
+  // What restricting schemas find is not tolerated, as their keywords are not.
+  for (const part of node.allOf) visit(part, value, { ...ctx, correlation: undefined }, runner)
+  if (Array.isArray(value)) visitItems(node, value, ctx, runner)
+  else if (isObject(value)) visitMembers(node, value, ctx, runner)
 }
 
-function visitItems({ schema, items }: RuleNode, list: readonly Json[], stand: Stand, runner: RuleRunner): void {
+function visitItems({ schema, items }: RuleNode, list: readonly Json[], ctx: RuleContext, runner: RuleRunner): void {
   if (!items) return
-  const before = schema.list === 'map' && Array.isArray(stand.old) ? itemsByKey(schema, stand.old) : undefined
+  const before = schema.list === 'map' && Array.isArray(ctx.old) ? itemsByKey(schema, ctx.old) : undefined
   for (const [i, item] of list.entries()) {
     const key = before && keyOf(schema, item)
     const old = key === undefined ? undefined : before!.get(key)
-    visit(items, item, below(stand, entryOf(stand.path, i), old, stand.correlation?.index(i)), runner)
+    visit(items, item, below(ctx, entryOf(ctx.path, i), old, ctx.correlation?.index(i)), runner)
   }
 }
 
-function visitMembers({ values, members }: RuleNode, object: JsonObject, stand: Stand, runner: RuleRunner): void {
-  const old = isObject(stand.old) ? stand.old : {}
+function visitMembers({ values, members }: RuleNode, object: JsonObject, ctx: RuleContext, runner: RuleRunner): void {
+  const old = isObject(ctx.old) ? ctx.old : {}
   const go = (node: RuleNode, name: string, path: string) =>
-    visit(node, object[name]!, memberStand(stand, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
+    visit(node, object[name]!, memberContext(ctx, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
   const names = Object.keys(object)
-  if (values) for (const name of names) go(values, name, entryOf(stand.path, name))
+  if (values) for (const name of names) go(values, name, entryOf(ctx.path, name))
   if (members.size > 0)
     for (const name of names) {
       const node = members.get(name)
-      if (node) go(node, name, childOf(stand.path, name))
+      if (node) go(node, name, childOf(ctx.path, name))
     }
 }
 
-function memberStand(stand: Stand, name: string, path: string, old: Json | undefined): Stand {
+function memberContext(ctx: RuleContext, name: string, path: string, old: Json | undefined): RuleContext {
   // Both versions of an object are read as the same version: that it did not change means nothing.
-  const hidden = stand.correlation && !stand.above && (name === 'apiVersion' || name === 'kind')
+  const hidden = ctx.correlation && !ctx.above && (name === 'apiVersion' || name === 'kind')
   if (hidden) return { path, old: old ?? null, correlation: undefined, above: undefined }
-  return below(stand, path, old, stand.correlation?.key(name))
+  return below(ctx, path, old, ctx.correlation?.key(name))
 }
 
-function below({ correlation, above }: Stand, path: string, old: Json | undefined, next: Correlation | undefined): Stand {
+function below({ correlation, above }: RuleContext, path: string, old: Json | undefined, next: Correlation | undefined): RuleContext {
   return { path, old: old ?? null, correlation: next, above: correlation ?? above }
 }

@@ -42,7 +42,7 @@ const bytes = (max?: number): JsonSchema => ({ ...text(max), format: 'byte' })
 
 type Case = [schema: (max?: number) => JsonSchema, rule: string, unlimited: number, max: number, limited: number]
 
-/** What the reference says these rules may cost: where nothing has a limit, and where the schema has this one. */
+/** What kube-apiserver says these rules may cost: where nothing has a limit, and where the schema has this one. */
 const COSTS: readonly Case[] = [
   [array('number'), 'self.all(x, true)', 4718591, 10, 32],
   [array('string'), 'self.all(x, true)', 3145727, 20, 62],
@@ -72,7 +72,7 @@ const COSTS: readonly Case[] = [
   [array('duration'), 'self.all(x, true)', 2359295, 5, 17],
 ]
 
-test('rules cost what the reference says', () => {
+test('rules cost what kube-apiserver says', () => {
   for (const [schema, rule, unlimited, max, limited] of COSTS) {
     const name = `${JSON.stringify(schema())} ${rule}`
     assert.equal(costOf(schema(), rule), unlimited, name)
@@ -94,7 +94,7 @@ test('the smaller a value can be, the more of them fit a request', () => {
   assert.equal(most({ type: 'object', required: ['ab'], properties: { ab: { type: 'integer', default: 1 } } }), 1048576)
 })
 
-test('what is wrong with a rule is told in the words of the reference', () => {
+test('what is wrong with a rule is told in the words of kube-apiserver', () => {
   const schema: JsonSchema = { type: 'object', properties: { a: { type: 'integer' } } }
   const [odd, other, message, plain] = compiled(
     schema,

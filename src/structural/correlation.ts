@@ -29,16 +29,16 @@ export class Correlation {
     })
   }
 
-  /** The item at this place with what it was; undefined where nothing old has its keys. */
-  index(place: number): Correlation | undefined {
-    return this.#child(place, () => {
-      const { items, list } = this.schema
-      if (list !== 'map' || items === undefined || !Array.isArray(this.value) || !Array.isArray(this.old)) return undefined
-      this.#oldItems ??= itemsByKey(this.schema, this.old)
-      const item = this.value[place]!
-      const key = keyOf(this.schema, item)
-      const old = key === undefined ? undefined : this.#oldItems.get(key)
-      return old && new Correlation(items, item, old)
+  /** The item at this index with what it was; undefined where nothing old has its keys. */
+  index(index: number): Correlation | undefined {
+    const { items, list } = this.schema
+    const { value, old } = this
+    if (list !== 'map' || items === undefined || !Array.isArray(value) || !Array.isArray(old)) return undefined
+    return this.#child(index, () => {
+      this.#oldItems ??= itemsByKey(this.schema, old)
+      const key = keyOf(this.schema, value[index]!)
+      const before = key === undefined ? undefined : this.#oldItems.get(key)
+      return before && new Correlation(items, value[index]!, before)
     })
   }
 

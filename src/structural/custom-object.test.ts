@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { validateObject } from '../../test/kits/structural.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
 import type { FieldError } from '../schema/refs.ts'
-import { conformObject, validateObject } from './custom-object.ts'
+import { conformObject } from './custom-object.ts'
 import { coerceEmbedded } from './embedded.ts'
 import { compileSchema, type JsonSchema } from './schema.ts'
 

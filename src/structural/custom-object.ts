@@ -1,7 +1,8 @@
-/** What a custom object goes through: its form when it is decoded or read, its defaults, and all that is asked of it when written. */
+/** Custom objects by their schema: pruned and coerced when they are decoded or read, validated when they are written. */
 import type { JsonObject } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import { type FieldError, refTo } from '../schema/refs.ts'
-import { judgeByRules } from './cel-rules.ts'
+import { evaluateRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
 import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { NIL_PATH } from './failure.ts'
@@ -11,8 +12,8 @@ import type { Structural } from './schema.ts'
 import { validateValue } from './validate.ts'
 
 /**
- * A custom object in the form its schema gives it: without unknown fields and nulls that mean nothing, embedded objects in proper
- * form. Its own metadata is left to the caller. Throws ConformError for an embedded envelope that cannot be read.
+ * A custom object without unknown fields and without nulls that its schema does not allow, the metadata of embedded objects read as
+ * ObjectMeta. Its own metadata is left to the caller. Throws ConformError for embedded metadata that cannot be read.
  */
 export function conformObject(
   structural: Structural,
@@ -24,48 +25,49 @@ export function conformObject(
 }
 
 export type ObjectChecks = {
+  /** The work that all checks may cost. */
+  readonly budget: Budget
   /** What was stored, on an update. */
   readonly old?: JsonObject
-  /** What else is wrong, told after the schema's findings: the rules of the scale subresource. */
+  /** Further errors, which come after those of the schema: the rules of the scale subresource. */
   readonly also?: readonly FieldError[]
   /** Takes what is wrong with unchanged parts and tolerated. */
   readonly warn?: (text: string) => void
-  /** Whether only the status was written: then the schema speaks about the status alone. */
+  /** Whether only the status was written: then the schema is only applied to the status. */
   readonly subresource?: 'status'
 }
 
-/** All that is wrong with a written custom object, in the order in which Kubernetes tells it. Its own metadata is left to the caller. */
-export const validateObject = (structural: Structural, object: JsonObject, checks: ObjectChecks = {}): FieldError[] => [
-  ...objectErrors(structural, object, checks),
-]
-
-/** The same, rule by rule. */
-export function* objectErrors(
+/** All that is wrong with a written custom object, in the order of kube-apiserver. Its own metadata is left to the caller. */
+export function validateObject(
   structural: Structural,
   object: JsonObject,
-  { old, also = [], warn, subresource }: ObjectChecks = {},
-): Iterable<FieldError> {
+  { budget, old, also = [], warn, subresource }: ObjectChecks,
+): FieldError[] {
   const correlation = old && new Correlation(structural, object, old)
   const root = refTo<JsonObject>(object)
   const isStatus = subresource === 'status'
   const errors = [
-    ...(isStatus ? statusErrors(structural, object, correlation) : validateValue(structural, object, root, correlation)),
+    ...(isStatus
+      ? statusErrors(structural, object, { budget, correlation })
+      : validateValue(structural, object, root, { budget, old: correlation })),
     ...also,
     ...(isStatus ? [] : validateEmbedded(structural, object, root)),
-    ...validateLists(structural, object, root, old),
+    ...validateLists(structural, object, root, { budget, old }),
   ]
-  yield* errors
-  if (!structural.has.rules) return
-  if (errors.some(error => BLOCKING.has(error.reason))) return yield RULES_BLOCKED
-  const found = judgeByRules(structural, object, old, correlation)
+  if (!structural.has.rules) return errors
+  if (errors.some(error => BLOCKING.has(error.reason))) return [...errors, RULES_BLOCKED]
+  const found = evaluateRules(structural, object, { budget, old, correlation })
   if (warn) for (const warning of found.warnings) warn(warning)
-  yield* found.errors
+  return [...errors, ...found.errors]
 }
 
-function statusErrors(structural: Structural, object: JsonObject, correlation: Correlation | undefined): FieldError[] {
+type StatusChecks = { readonly budget: Budget; readonly correlation: Correlation | undefined }
+
+function statusErrors(structural: Structural, object: JsonObject, { budget, correlation }: StatusChecks): FieldError[] {
   const schema = structural.properties.get('status')
   if (schema === undefined || !Object.hasOwn(object, 'status')) return []
-  return validateValue(schema, object.status!, refTo(object.status, 'status'), correlation?.key('status') ?? null)
+  const old = correlation?.key('status') ?? null
+  return validateValue(schema, object.status!, refTo(object.status, 'status'), { budget, old })
 }
 
 const BLOCKING = new Set([
@@ -76,7 +78,7 @@ const BLOCKING = new Set([
   'FieldValueTypeInvalid',
 ])
 
-/** Stands for rules which were not run, as what else is wrong keeps them from making sense. */
+/** Reported in place of the rules where other errors keep them from running. */
 const RULES_BLOCKED: FieldError = {
   reason: 'FieldValueInvalid',
   field: NIL_PATH,

@@ -69,7 +69,7 @@ function elementWithDefaults(schema: Structural, value: Json, room: Room): Json 
 /** Each object gets a default of its own: whoever changes one must not change the schema. */
 function copy(value: Json, room: Room): Json {
   room.left -= typeof value === 'string' ? value.length + 2 : 4
-  if (room.left < 0) throw tooLarge(`Request entity is too large: its defaults add more than ${MOST_ADDED} bytes`)
+  if (room.left < 0) throw tooLarge(`Request entity too large: its defaults add more than ${MOST_ADDED} bytes`)
   if (Array.isArray(value)) return value.map(item => copy(item, room))
   if (!isObject(value)) return value
   const out: JsonObject = {}

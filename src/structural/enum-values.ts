@@ -1,6 +1,7 @@
 /** The values that an `enum` allows: found in time that does not grow with their number, and named once for all who ask. */
 import { goJson, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import { isInteger, truncated } from './integers.ts'
 
 export class EnumValues {
@@ -16,10 +17,12 @@ export class EnumValues {
    * Whether a value is one of these. Go compares numbers after converting one to the type of the other, so a fraction goes where
    * an integer is allowed; null is like nothing, not even null.
    */
-  has(value: Json): boolean {
+  has(value: Json, budget: Budget): boolean {
     if (value === null) return false
     this.#keys ??= new Set(this.#values.map(keyOf))
-    return this.#keys.has(keyOf(value)) || (typeof value === 'number' && !isInteger(value) && this.#keys.has(`${truncated(value)}`))
+    const key = keyOf(value)
+    budget.charge(key.length)
+    return this.#keys.has(key) || (typeof value === 'number' && !isInteger(value) && this.#keys.has(`${truncated(value)}`))
   }
 
   /** The values as errors list them. */

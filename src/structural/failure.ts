@@ -1,6 +1,7 @@
 /** What a schema finds wrong with a value, until it is known whether it counts, and then as the field error that clients see. */
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import type { FieldError, FieldReason } from '../schema/refs.ts'
 
 /** One thing that is wrong. Two with the same text are the same. */
@@ -28,19 +29,26 @@ export function bounded(errors: Iterable<FieldError>): FieldError[] {
   return some
 }
 
-/** What a schema said about a value: failures, and how much of it fitted, which tells the alternative that was meant. */
-export class Verdict {
+/** What a schema found: failures, and how many of its checks passed, which tells the alternative that was meant. */
+export class ValidationResult {
   readonly failures: Failure[] = []
   fits = 0
+  readonly #budget: Budget
   #texts: Set<string> | undefined
   #length = 0
+
+  constructor(budget: Budget) {
+    this.#budget = budget
+  }
 
   get valid(): boolean {
     return this.failures.length === 0
   }
 
   add(failure: Failure): void {
+    this.#budget.charge(FAILURE_WORK)
     if (this.#length > MAX_LENGTH) return
+    this.#budget.charge(failure.message.length)
     this.#texts ??= new Set()
     if (this.#texts.has(failure.text)) return
     this.#length += failure.message.length
@@ -48,11 +56,14 @@ export class Verdict {
     this.failures.push(failure)
   }
 
-  merge(other: Verdict): void {
+  merge(other: ValidationResult): void {
     for (const failure of other.failures) this.add(failure)
     this.fits += other.fits
   }
 }
+
+/** The units that a failure costs beside its text. */
+const FAILURE_WORK = 8
 
 /** A rule that the value of a field breaks. */
 export function broken(path: string, rule: string, value: Json | undefined): Failure {

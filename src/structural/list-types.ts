@@ -1,56 +1,72 @@
-/** What `x-kubernetes-list-type` promises: a set holds no value twice, a keyed list no two items with the same keys. */
+/** The rules of `x-kubernetes-list-type`: a set holds no value twice, a map no two items with the same keys. */
 import { goJson } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import { duplicate, type FieldError, invalid, pathOf, type Ref, refTo } from '../schema/refs.ts'
 import { bounded } from './failure.ts'
 import { childOf, entryOf } from './place.ts'
 import type { Structural } from './schema.ts'
 
-/** The broken promises within a value. What was stored broken may stay broken: then nothing is said on an update. */
-export function validateLists(structural: Structural, value: Json, at: Ref<any>, old?: Json): FieldError[] {
+export type ListChecks = { readonly budget: Budget; readonly old?: Json | undefined }
+
+/** The duplicates in the sets and maps of a value. An update of an object that had duplicates may have them still. */
+export function validateLists(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ListChecks): FieldError[] {
   if (!structural.has.lists) return []
-  if (old !== undefined && !within(structural, old, pathOf(at)).next().done) return []
-  return bounded(within(structural, value, pathOf(at)))
+  if (old !== undefined && !duplicatesIn(structural, old, pathOf(at), budget).next().done) return []
+  return bounded(duplicatesIn(structural, value, pathOf(at), budget))
 }
 
-function* within(schema: Structural, value: Json, path: string): Generator<FieldError> {
+function* duplicatesIn(schema: Structural, value: Json, path: string, budget: Budget): Generator<FieldError> {
   if (!schema.has.lists || typeof value !== 'object' || value === null) return
   if (Array.isArray(value)) {
-    if (schema.list === 'set') yield* repeated(value, path, value)
-    else if (schema.list === 'map') yield* repeatedKeys(schema, value, path)
-    if (schema.items) for (const [i, item] of value.entries()) yield* within(schema.items, item, entryOf(path, i))
+    if (schema.list === 'set') yield* duplicateItems(value, path, budget)
+    else if (schema.list === 'map') yield* duplicateKeys(schema, value, path, budget)
+    if (schema.items?.has.lists) for (const [i, item] of value.entries()) yield* duplicatesIn(schema.items, item, entryOf(path, i), budget)
     return
   }
   const { additional, properties } = schema
-  if (typeof additional === 'object') for (const key of Object.keys(value)) yield* within(additional, value[key]!, entryOf(path, key))
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value)
+  if (typeof additional === 'object') for (const key of keys) yield* duplicatesIn(additional, value[key]!, entryOf(path, key), budget)
+  for (const key of keys) {
     const known = properties.get(key)
-    if (known) yield* within(known, value[key]!, childOf(path, key))
+    if (known) yield* duplicatesIn(known, value[key]!, childOf(path, key), budget)
   }
 }
 
-function* repeatedKeys({ listKeys }: Structural, list: readonly Json[], path: string): Generator<FieldError> {
+function* duplicateItems(list: readonly Json[], path: string, budget: Budget): Generator<FieldError> {
+  for (const i of repeatedAt(list.map(itemText), budget)) yield duplicate(refTo(list[i], entryOf(path, i)))
+}
+
+function* duplicateKeys({ listKeys }: Structural, list: readonly Json[], path: string, budget: Budget): Generator<FieldError> {
   const odd = list.findIndex(item => item !== null && !isObject(item))
-  if (odd >= 0) yield invalid(refTo(list[odd], entryOf(path, odd)), 'must be an object for an array of list-type map')
-  else {
-    const keys = list.map(item => keysOf(listKeys, item))
-    yield* repeated(keys, path, keys)
-  }
+  if (odd >= 0) return yield invalid(refTo(list[odd], entryOf(path, odd)), 'must be an object for an array of list-type map')
+  const texts = list.map(item => listKeys.map(name => (hasKey(item, name) ? itemText(item[name]!) : '')).join('\0'))
+  for (const i of repeatedAt(texts, budget)) yield duplicate(refTo(keysOf(listKeys, list[i]!), entryOf(path, i)))
 }
 
-/** The second of each values that are there more than once. */
-function* repeated(list: readonly Json[], path: string, shown: readonly Json[]): Generator<FieldError> {
-  const times = new Map<string, number>()
-  for (const [i, item] of list.entries()) {
-    const key = goJson(item)
-    const seen = times.get(key) ?? 0
-    times.set(key, seen + 1)
-    if (seen === 1) yield duplicate(refTo(shown[i], entryOf(path, i)))
+/** The index at which each text that is there more than once is there for the second time. */
+function* repeatedAt(texts: readonly string[], budget: Budget): Generator<number> {
+  const seen = new Set<string>()
+  const reported = new Set<string>()
+  for (const [i, text] of texts.entries()) {
+    budget.charge(2 + text.length / CHARS_PER_UNIT)
+    if (!seen.has(text)) seen.add(text)
+    else if (!reported.has(text)) {
+      reported.add(text)
+      yield i
+    }
   }
 }
+const CHARS_PER_UNIT = 4
+
+/** A text that equal values share and others do not. */
+const itemText = (value: Json): string =>
+  typeof value === 'string' ? `"${value}` : typeof value === 'object' ? goJson(value) : String(value)
+
+const hasKey = (item: Json, name: string): item is JsonObject => isObject(item) && Object.hasOwn(item, name)
 
 function keysOf(names: readonly string[], item: Json): JsonObject {
   const keys: JsonObject = {}
-  if (isObject(item)) for (const name of names) if (Object.hasOwn(item, name)) setOwn(keys, name, item[name]!)
+  for (const name of names) if (hasKey(item, name)) setOwn(keys, name, item[name]!)
   return keys
 }

@@ -1,12 +1,16 @@
 /** The limits that a schema sets on a number. */
 
 import { goFloat, plainDecimal } from '../lib/go-text.ts'
-import { broken, type Failure, overall, type Verdict } from './failure.ts'
+import { broken, type Failure, overall, type ValidationResult } from './failure.ts'
 import { isInteger, isWhole, truncated } from './integers.ts'
 import type { Limits } from './schema.ts'
 
 /** Adds what is wrong with a number at a path: first its range, then multiples, the least and the greatest. */
-export function checkNumber(value: number | bigint, at: { path: string; types: readonly string[]; limits: Limits }, out: Verdict): void {
+export function checkNumber(
+  value: number | bigint,
+  at: { path: string; types: readonly string[]; limits: Limits },
+  out: ValidationResult,
+): void {
   const { path, limits, types } = at
   const type = types.length === 1 && (types[0] === 'integer' || types[0] === 'number') ? types[0] : ''
   const inRange = (what: string, number: number | bigint): boolean => {
@@ -55,6 +59,7 @@ const formatText = (format: string) => (format === '' ? '(default format)' : `wi
 
 /** Whether a number can be held by the type without loss. */
 function fitsType(value: number | bigint, type: string, format: string): boolean {
+  if (Number.isSafeInteger(value) && format !== 'int32') return true
   if (type === 'integer') {
     const whole = typeof value === 'bigint' ? value : Number.isInteger(value) ? BigInt(plainDecimal(value)) : undefined
     return whole !== undefined && BigInt.asIntN(format === 'int32' ? 32 : 64, whole) === whole
@@ -62,6 +67,6 @@ function fitsType(value: number | bigint, type: string, format: string): boolean
   return type !== 'number' || format !== 'float' || Number.isFinite(Math.fround(Number(value)))
 }
 
-function add(out: Verdict, failure: Failure | undefined): void {
+function add(out: ValidationResult, failure: Failure | undefined): void {
   if (failure) out.add(failure)
 }

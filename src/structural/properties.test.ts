@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { validateObject, validateValue } from '../../test/kits/structural.ts'
 import { deepEqual, type Json, type JsonObject } from '../lib/json-value.ts'
 import { refTo } from '../schema/refs.ts'
 import { Correlation } from './correlation.ts'
-import { conformObject, validateObject } from './custom-object.ts'
+import { conformObject } from './custom-object.ts'
 import { applyDefaults } from './defaults.ts'
 import { dropNulls, prune } from './prune.ts'
 import { publishedSchema } from './published.ts'
 import { compileSchema, type JsonSchema } from './schema.ts'
 import { typeOf } from './type-of.ts'
-import { validateValue } from './validate.ts'
 
 const NAMES = ['a', 'b', '__proto__', 'constructor', 'metadata', 'kind', '']
 const name = fc.constantFrom(...NAMES)

@@ -1,5 +1,7 @@
 /** A custom kind's schema as OpenAPI publishes it: whole in version 3, without what it cannot say in version 2. */
+
 import { deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { API_VERSION_DOC, KIND_DOC, METADATA_DOC } from '../schema/object-meta.ts'
 import type { JsonSchema, Structural } from './schema.ts'
 
 export type Publishing = {
@@ -118,15 +120,14 @@ function requiredInV2({ required = [], properties, additionalProperties }: JsonS
 function addEnvelope(schema: JsonObject, { version, metadata }: Publishing): void {
   const own: JsonObject = isObject(schema['properties']) ? schema['properties'] : {}
   const envelope: JsonObject = {
-    apiVersion: { description: 'The API group and version it is written in.', type: 'string' },
-    kind: { description: 'The kind of object.', type: 'string' },
-    metadata: { description: METADATA, ...(version === 3 ? { allOf: [metadata] } : metadata) },
+    apiVersion: { description: API_VERSION_DOC, type: 'string' },
+    kind: { description: KIND_DOC, type: 'string' },
+    metadata: { description: METADATA_DOC, ...(version === 3 ? { allOf: [metadata] } : metadata) },
   }
   const properties: JsonObject = { ...envelope }
   for (const name of Object.keys(own)) if (!Object.hasOwn(envelope, name)) setOwn(properties, name, own[name]!)
   schema['properties'] = properties
 }
-const METADATA = 'What every object has: its name, its labels and what the server keeps about it.'
 
 function mapSchemas(schemas: { readonly [name: string]: JsonSchema }, each: (schema: JsonSchema) => JsonObject): JsonObject {
   const out: JsonObject = {}

@@ -1,9 +1,10 @@
-/** Runs the rules of one schema on one value, within a budget that all rules on an object share. */
+/** Runs the rules of one schema on one value, within the limits that all rules on an object share. */
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
-import { type Bindings, CelCancellation, type Program } from '../cel/runtime/program.ts'
+import { type Bindings, CelCancellation, type Evaluation, type Program } from '../cel/runtime/program.ts'
 import { CelFault, CelOptional, type CelValue, optionalNone } from '../cel/runtime/values.ts'
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import type { FieldError, FieldReason } from '../schema/refs.ts'
 import type { CompiledRule } from './compile-rules.ts'
 import type { Correlation } from './correlation.ts'
@@ -11,49 +12,54 @@ import { MAX_LENGTH, NIL_PATH } from './failure.ts'
 import { ruleShapeOf } from './rule-shapes.ts'
 import type { Structural, ValidationRule } from './schema.ts'
 
-/** What all rules on one object may cost together. */
-export const OBJECT_BUDGET = 10_000_000
+/** The cost of all rules on one object together, as CEL counts it. */
+export const MAX_OBJECT_COST = 10_000_000
 
 /** The longest message that an expression may give, in bytes. */
 const MAX_MESSAGE = 5 * 1024
 
-/** That the budget is spent, or an expression cost too much: no rule runs after that. */
+/** That a cost limit was exceeded, or enough errors were reported: no rule runs after that. */
 export class RulesEnded extends Error {}
 
-/** Where a value stands: its path, what it was, and whether what is wrong with it is forgiven because it did not change. */
-export type Stand = {
+/** What rules know of a value: its field path, what was stored, and whether errors are tolerated because it did not change. */
+export type RuleContext = {
   readonly path: string
   readonly old: Json
   readonly correlation: Correlation | undefined
-  /** The nearest place above that correlates. */
+  /** The nearest value around it that correlates. */
   readonly above: Correlation | undefined
 }
 
 export class RuleRunner {
   readonly errors: FieldError[] = []
-  /** What was wrong but forgiven, as text. */
+  /** What was wrong but tolerated, as text. */
   readonly warnings: string[] = []
-  #budget = OBJECT_BUDGET
-  #said = 0
+  readonly #budget: Budget
+  #costLeft = MAX_OBJECT_COST
+  #reported = 0
 
-  /** Once there is no room for more, no more rules are run either. */
-  #tell(error: FieldError): void {
-    if (this.#said > MAX_LENGTH) throw new RulesEnded()
-    this.#said += error.field.length + error.message.length
+  constructor(budget: Budget) {
+    this.#budget = budget
+  }
+
+  /** Reports an error. Once there is no room for more, no more rules are run either. */
+  #report(error: FieldError): void {
+    if (this.#reported > MAX_LENGTH) throw new RulesEnded()
+    this.#reported += error.field.length + error.message.length
     this.errors.push(error)
   }
 
   /** Runs the rules of a schema on a value that is not null. Throws RulesEnded after the error that tells why. */
-  run(rules: Iterable<CompiledRule>, schema: Structural, value: Json, stand: Stand): void {
+  run(rules: Iterable<CompiledRule>, schema: Structural, value: Json, ctx: RuleContext): void {
     const type = schema.source.type ?? ''
-    const fail = (why: string) => this.#tell(invalid(stand.path, goQuote(type), why))
-    if (this.#budget <= 0) {
+    const fail = (why: string) => this.#report(invalid(ctx.path, goQuote(type), why))
+    if (this.#costLeft <= 0) {
       fail(OUT_OF_BUDGET)
       throw new RulesEnded()
     }
     const shape = ruleShapeOf(schema)
     const bindings = (optional: boolean): Bindings =>
-      bindingsOf(shape.read(value), stand.old === null ? undefined : shape.read(stand.old), optional)
+      bindingsOf(shape.read(value), ctx.old === null ? undefined : shape.read(ctx.old), optional)
     for (const compiled of rules) {
       const { rule, condition } = compiled
       if (condition === undefined) continue
@@ -62,23 +68,29 @@ export class RuleRunner {
         continue
       }
       const optional = rule.optionalOldSelf === true
-      // A rule about a change says nothing where nothing was before, unless it asked to be told.
-      if (condition.usesOldSelf && stand.old === null && !optional) continue
+      // A transition rule is not evaluated where there is no old value, unless it asked for that.
+      if (condition.usesOldSelf && ctx.old === null && !optional) continue
       const outcome = this.#evaluate(condition.program, bindings(optional), fail)
       if (outcome === true) continue
       if (outcome instanceof CelFault) this.#failed(outcome, rule, fail)
-      else this.#broken(compiled, schema, value, stand, bindings(false))
+      else this.#broken(compiled, schema, value, ctx, bindings(false))
     }
   }
 
   #evaluate(program: Program, bindings: Bindings, fail: (why: string) => void): CelValue {
-    const { value, cost } = program.evaluate(bindings, { budget: PER_CALL_LIMIT })
-    if (cost > this.#budget) {
+    const { value, cost } = this.#run(program, bindings)
+    if (cost > this.#costLeft) {
       fail(OUT_OF_BUDGET)
       throw new RulesEnded()
     }
-    this.#budget -= cost
+    this.#costLeft -= cost
     return value
+  }
+
+  #run(program: Program, bindings: Bindings): Evaluation {
+    const evaluation = program.evaluate(bindings, { maxCost: PER_CALL_LIMIT, maxWork: this.#budget.left })
+    this.#budget.charge(EVALUATION_WORK + evaluation.work + evaluation.cost / COST_PER_UNIT)
+    return evaluation
   }
 
   #failed(failure: CelFault, rule: ValidationRule, fail: (why: string) => void): void {
@@ -92,13 +104,13 @@ export class RuleRunner {
     else fail(`${message} evaluating rule: ${nameOf(rule)}`)
   }
 
-  #broken(compiled: CompiledRule, schema: Structural, value: Json, stand: Stand, bindings: Bindings): void {
+  #broken(compiled: CompiledRule, schema: Structural, value: Json, ctx: RuleContext, bindings: Bindings): void {
     const { rule, condition, fieldPath } = compiled
-    const path = fieldPath === '' ? stand.path : stand.path === '' ? fieldPath : `${stand.path}.${fieldPath}`
+    const path = fieldPath === '' ? ctx.path : ctx.path === '' ? fieldPath : `${ctx.path}.${fieldPath}`
     const usesOldSelf = condition?.usesOldSelf === true
     const report = (error: FieldError) => {
-      if (!usesOldSelf && isForgiven(stand)) this.warnings.push(`${error.field}: ${error.message}`)
-      else this.#tell(error)
+      if (!usesOldSelf && isTolerated(ctx)) this.warnings.push(`${error.field}: ${error.message}`)
+      else this.#report(error)
     }
     const type = schema.source.type ?? ''
     const endWith = (why: string): never => {
@@ -113,19 +125,23 @@ export class RuleRunner {
   /** What the rule's own expression says; undefined where there is none or it gives no usable text. */
   #message({ rule, message }: CompiledRule, bindings: Bindings, endWith: (why: string) => never): string | undefined {
     if (message === undefined || 'problem' in message) return undefined
-    const { value, cost } = message.program.evaluate(bindings, { budget: PER_CALL_LIMIT })
-    if (cost > this.#budget)
+    const { value, cost } = this.#run(message.program, bindings)
+    if (cost > this.#costLeft)
       return endWith('messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run')
     if (value instanceof CelCancellation)
       return endWith(
         `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${goQuote(rule.messageExpression!)}`,
       )
-    this.#budget -= cost
+    this.#costLeft -= cost
     if (typeof value !== 'string') return undefined
     const text = value.trim()
     return text === '' || text.includes('\n') || Buffer.byteLength(text) > MAX_MESSAGE ? undefined : text
   }
 }
+
+/** The units of work that an evaluation takes at least, and how much of its cost is one unit. */
+const EVALUATION_WORK = 16
+const COST_PER_UNIT = 4
 
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
 
@@ -137,7 +153,7 @@ function bindingsOf(self: CelValue, old: CelValue | undefined, optional: boolean
   return old === undefined ? { self } : { self, oldSelf: old }
 }
 
-const isForgiven = ({ correlation, above }: Stand): boolean => (correlation ?? above)?.unchanged === true
+const isTolerated = ({ correlation, above }: RuleContext): boolean => (correlation ?? above)?.unchanged === true
 
 const invalid = (path: string, shown: string | undefined, detail: string): FieldError =>
   told('FieldValueInvalid', path, ['Invalid value', shown, detail])

@@ -251,7 +251,7 @@ function list<T>(value: readonly T[] | undefined): readonly T[] {
 const NOTHING: readonly never[] = Object.freeze([])
 const shared = <T>(list: readonly T[]): readonly T[] => (list.length === 0 ? NOTHING : list)
 
-/** Limits are doubles to the reference too: one beyond 2^53 is as near as a double comes. */
+/** Limits are doubles to kube-apiserver too: one beyond 2^53 is as near as a double comes. */
 function number(value: number | bigint | undefined): number | undefined {
   return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined
 }

@@ -1,48 +1,63 @@
 /** Whether a value is what its schema asks for, in the words and the order in which Kubernetes tells what is not. */
 import { goJson, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import { type FieldError, pathOf, type Ref } from '../schema/refs.ts'
 import { Correlation } from './correlation.ts'
-import { broken, fieldErrorOf, missing, notAllowed, overall, tooLong, tooMany, unsupported, Verdict, wrongType } from './failure.ts'
+import {
+  broken,
+  fieldErrorOf,
+  missing,
+  notAllowed,
+  overall,
+  tooLong,
+  tooMany,
+  unsupported,
+  ValidationResult,
+  wrongType,
+} from './failure.ts'
 import { hasFormat, isTextFormat } from './formats.ts'
 import { isInteger, isWhole } from './integers.ts'
 import { checkNumber } from './numbers.ts'
 import type { Pattern } from './pattern.ts'
 import type { Structural } from './schema.ts'
 
-/**
- * What the keywords of a schema find wrong with a value. Paths begin at `at`, whose value does not matter. With what was stored
- * (null where nothing was), unchanged parts may stay as wrong as they were.
- */
-export function validateValue(structural: Structural, value: Json, at: Ref<any>, old?: Json | Correlation): FieldError[] {
-  const correlation = old === undefined || old instanceof Correlation ? old : new Correlation(structural, value, old)
-  const verdict = new Verdict()
-  const effort = { left: MOST_EFFORT }
-  judge(structural, value, { path: '', correlation, out: verdict, effort })
-  // What was not looked at to the end is not taken for good.
-  if (effort.left < 0 && verdict.valid) verdict.add(overall('the value takes too much effort to validate'))
-  const base = pathOf(at)
-  return verdict.failures.map(failure => fieldErrorOf(failure, base))
+export type ValidateOptions = {
+  /** The work that validating may cost: alternatives multiply with what is in the value, and patterns with its strings. */
+  readonly budget: Budget
+  /** What was stored, null where nothing was: unchanged parts may stay as wrong as they were. */
+  readonly old?: Json | Correlation | undefined
 }
 
-/** What judging one value may take: alternatives multiply with what is in the value, and patterns with its texts. */
-const MOST_EFFORT = 3_000_000
-type Effort = { left: number }
-type Case = { readonly path: string; readonly correlation: Correlation | undefined; readonly out: Verdict; readonly effort: Effort }
+/** What the keywords of a schema find wrong with a value. Field paths begin at `at`, whose value does not matter. */
+export function validateValue(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ValidateOptions): FieldError[] {
+  const correlation = old === undefined || old instanceof Correlation ? old : new Correlation(structural, value, old)
+  const result = new ValidationResult(budget)
+  validate(structural, value, { path: '', correlation, out: result, budget })
+  const base = pathOf(at)
+  return result.failures.map(failure => fieldErrorOf(failure, base))
+}
 
-/** Judges a value; what is wrong with it is forgiven where it was stored like that. */
-function judge(schema: Structural, value: Json, { path, correlation, out, effort }: Case): void {
-  const own = correlation ? new Verdict() : out
-  check(schema, value, { path, correlation, out: own, effort })
+type Context = {
+  readonly path: string
+  readonly correlation: Correlation | undefined
+  readonly out: ValidationResult
+  readonly budget: Budget
+}
+
+/** Validates a value; what is wrong with it is tolerated where it was stored like that. */
+function validate(schema: Structural, value: Json, { path, correlation, out, budget }: Context): void {
+  const own = correlation ? new ValidationResult(budget) : out
+  check(schema, value, { path, correlation, out: own, budget })
   if (correlation === undefined) return
   if (!own.valid && correlation.unchanged) out.fits += own.fits
   else out.merge(own)
 }
 
-function check(schema: Structural, value: Json, at: Case): void {
+function check(schema: Structural, value: Json, at: Context): void {
   const { out, path } = at
   const { limits } = schema
-  if (--at.effort.left < 0) return
+  at.budget.charge(1)
   if (value === null) {
     if (schema.types.length > 0 && !schema.nullable) out.add(wrongType(path, schema.types.join(','), 'null'))
     else out.fits++
@@ -62,7 +77,7 @@ function check(schema: Structural, value: Json, at: Case): void {
   out.fits += 3
 }
 
-function checkType({ types, limits: { format } }: Structural, value: Json, { path, out }: Case): void {
+function checkType({ types, limits: { format } }: Structural, value: Json, { path, out }: Context): void {
   if (types.length === 0 && format === '') return
   out.fits++
   const [type, own] = goTypeOf(value)
@@ -72,7 +87,7 @@ function checkType({ types, limits: { format } }: Structural, value: Json, { pat
     (type === 'integer' && types.includes('number'))
   const isTextual = type === 'string' || type === 'array'
   if (!isTextual && format !== '' && !fits && own !== format) out.add(wrongType(path, format, own))
-  // The reference leaves texts and, oddly, lists with a format of texts to the check of the format.
+  // kube-apiserver leaves strings and, oddly, lists with a format of strings to the check of the format.
   else if (isTextual && format !== '' && !types.includes('number') && !types.includes('integer')) out.fits++
   else if (!fits) out.add(wrongType(path, types.join(','), type))
   else out.fits++
@@ -93,41 +108,41 @@ function goTypeOf(value: Json): [type: string, format: string] {
   }
 }
 
-function checkCombinations({ limits: { anyOf, oneOf, allOf, not } }: Structural, value: Json, at: Case): void {
+function checkCombinations({ limits: { anyOf, oneOf, allOf, not } }: Structural, value: Json, at: Context): void {
   const { path, out } = at
   if (anyOf.length > 0) checkAnyOf(anyOf, value, at)
   if (oneOf.length > 0) checkOneOf(oneOf, value, at)
   if (allOf.length > 0) checkAllOf(allOf, value, at)
-  if (not && verdictOn(not, value, at).valid) out.add(overall(`${goQuote(path)} must not validate the schema (not)`))
+  if (not && validateAlternative(not, value, at).valid) out.add(overall(`${goQuote(path)} must not validate the schema (not)`))
   out.fits++
 }
 
-function checkAnyOf(schemas: readonly Structural[], value: Json, at: Case): void {
+function checkAnyOf(schemas: readonly Structural[], value: Json, at: Context): void {
   const { path, out } = at
-  let best: Verdict | undefined
+  let best: ValidationResult | undefined
   for (const schema of schemas) {
-    const verdict = verdictOn(schema, value, at)
-    if (verdict.valid) {
-      out.merge(verdict)
+    const result = validateAlternative(schema, value, at)
+    if (result.valid) {
+      out.merge(result)
       return
     }
-    if (best === undefined || verdict.fits > best.fits) best = verdict
+    if (best === undefined || result.fits > best.fits) best = result
   }
   out.add(overall(`${goQuote(path)} must validate at least one schema (anyOf)`))
   out.merge(best!)
 }
 
-function checkOneOf(schemas: readonly Structural[], value: Json, at: Case): void {
+function checkOneOf(schemas: readonly Structural[], value: Json, at: Context): void {
   const { path, out } = at
-  let best: Verdict | undefined
-  let first: Verdict | undefined
+  let best: ValidationResult | undefined
+  let first: ValidationResult | undefined
   let count = 0
   for (const schema of schemas) {
-    const verdict = verdictOn(schema, value, at)
-    if (verdict.valid) {
+    const result = validateAlternative(schema, value, at)
+    if (result.valid) {
       count++
-      first ??= verdict
-    } else if (best === undefined || verdict.fits > best.fits) best = verdict
+      first ??= result
+    } else if (best === undefined || result.fits > best.fits) best = result
   }
   if (count === 1) {
     out.merge(first!)
@@ -138,45 +153,45 @@ function checkOneOf(schemas: readonly Structural[], value: Json, at: Case): void
   if (count === 0) out.merge(best!)
 }
 
-function checkAllOf(schemas: readonly Structural[], value: Json, at: Case): void {
+function checkAllOf(schemas: readonly Structural[], value: Json, at: Context): void {
   const { path, out } = at
   let count = 0
   for (const schema of schemas) {
-    const verdict = verdictOn(schema, value, at)
-    if (verdict.valid) count++
-    out.merge(verdict)
+    const result = validateAlternative(schema, value, at)
+    if (result.valid) count++
+    out.merge(result)
   }
   if (count < schemas.length)
     out.add(overall(`${goQuote(path)} must validate all the schemas (allOf)${count === 0 ? '. None validated' : ''}`))
 }
 
-/** Within alternatives nothing is forgiven: what was stored says nothing about which of them is meant. */
-function verdictOn(schema: Structural, value: Json, { path, effort }: Case): Verdict {
-  const out = new Verdict()
-  check(schema, value, { path, correlation: undefined, out, effort })
+/** Within alternatives nothing is tolerated: what was stored says nothing about which of them is meant. */
+function validateAlternative(schema: Structural, value: Json, { path, budget }: Context): ValidationResult {
+  const out = new ValidationResult(budget)
+  check(schema, value, { path, correlation: undefined, out, budget })
   return out
 }
 
-function checkText({ limits }: Structural, value: string, { path, out, effort }: Case): void {
+function checkText({ limits }: Structural, value: string, { path, out, budget }: Context): void {
   const { maxLength, minLength, pattern, format } = limits
   out.fits++
   if (maxLength !== undefined && isLonger(value, maxLength)) out.add(tooLong(path, maxLength))
   else if (minLength !== undefined && !isLonger(value, minLength - 1))
     out.add(broken(path, `should be at least ${minLength} chars long`, value))
   else if (pattern) {
-    effort.left -= MATCH_EFFORT + pattern.stepsFor(value) / STEPS
-    if (effort.left >= 0) checkPattern(pattern, value, path, out)
+    budget.charge(MATCH_WORK + pattern.stepsFor(value) / STEPS_PER_UNIT)
+    checkPattern(pattern, value, path, out)
   }
   if (format === '' || !isTextFormat(format)) return
   out.fits++
   if (!hasFormat(format, value)) out.add(wrongType(path, format, value))
 }
 
-/** What a match costs, compared with a look at a value, and how many steps of it count as one. */
-const MATCH_EFFORT = 4
-const STEPS = 64
+/** The units that matching a pattern costs at least, and how many steps of the matcher are one unit. */
+const MATCH_WORK = 4
+const STEPS_PER_UNIT = 64
 
-function checkPattern(pattern: Pattern, value: string, path: string, out: Verdict): void {
+function checkPattern(pattern: Pattern, value: string, path: string, out: ValidationResult): void {
   const matched = pattern.matches(value)
   if (matched === true) return
   const fault = matched === false ? '' : `, but pattern is invalid: ${matched.fault}`
@@ -193,24 +208,36 @@ function isLonger(text: string, length: number): boolean {
   return text.length - pairs > length
 }
 
-function checkList({ items, limits }: Structural, list: readonly Json[], { path, correlation, out, effort }: Case): void {
+function checkList({ items, limits }: Structural, list: readonly Json[], { path, correlation, out, budget }: Context): void {
   if (items)
-    for (let i = 0; i < list.length; i++) judge(items, list[i]!, { path: `${path}[${i}]`, correlation: correlation?.index(i), out, effort })
+    for (let i = 0; i < list.length; i++)
+      validate(items, list[i]!, { path: `${path}[${i}]`, correlation: correlation?.index(i), out, budget })
   const { minItems, maxItems, uniqueItems } = limits
   if (minItems !== undefined && list.length < minItems) out.add(broken(path, `should have at least ${minItems} items`, list.length))
   if (maxItems !== undefined && list.length > maxItems) out.add(tooMany(path, 'items', { size: list.length, max: maxItems }))
-  if (uniqueItems && new Set(list.map(item => goJson(item))).size < list.length) out.add(broken(path, "shouldn't contain duplicates", undefined))
+  if (uniqueItems && hasDuplicates(list, budget)) out.add(broken(path, "shouldn't contain duplicates", undefined))
   out.fits += 2
 }
 
-function checkEnum({ limits }: Structural, value: Json, { path, out }: Case): void {
-  if (limits.enum && !limits.enum.has(value)) out.add(unsupported(path, value, limits.enum.names))
+function hasDuplicates(list: readonly Json[], budget: Budget): boolean {
+  const seen = new Set<string>()
+  for (const item of list) {
+    const text = goJson(item)
+    budget.charge(1 + text.length)
+    seen.add(text)
+  }
+  return seen.size < list.length
 }
 
-function checkObject(schema: Structural, object: JsonObject, at: Case): void {
-  const { path, correlation, out, effort } = at
+function checkEnum({ limits }: Structural, value: Json, { path, out, budget }: Context): void {
+  if (limits.enum && !limits.enum.has(value, budget)) out.add(unsupported(path, value, limits.enum.names))
+}
+
+function checkObject(schema: Structural, object: JsonObject, at: Context): void {
+  const { path, correlation, out, budget } = at
   const { minProperties, maxProperties, required } = schema.limits
-  const names = Object.keys(object)
+  const names = looksAtKeys(schema) ? Object.keys(object) : NO_NAMES
+  budget.charge(names.length * KEY_WORK + required.length)
   if (minProperties !== undefined && names.length < minProperties)
     out.add(broken(path, `should have at least ${minProperties} properties`, names.length))
   if (maxProperties !== undefined && names.length > maxProperties)
@@ -221,21 +248,29 @@ function checkObject(schema: Structural, object: JsonObject, at: Case): void {
   } else if (typeof additional === 'object')
     for (const name of names)
       if (!properties.has(name))
-        judge(additional, object[name]!, { path: `${path}.${name}`, correlation: member(correlation, path, name), out, effort })
+        validate(additional, object[name]!, { path: `${path}.${name}`, correlation: member(correlation, path, name), out, budget })
   if (properties.size > 0)
     for (const name of names) {
       const known = properties.get(name)
       if (!known) continue
-      judge(known, object[name]!, {
+      validate(known, object[name]!, {
         path: path === '' ? name : `${path}.${name}`,
         correlation: member(correlation, path, name),
         out,
-        effort,
+        budget,
       })
     }
   for (const name of required) if (!Object.hasOwn(object, name)) out.add(missing(`${path}.${name}`))
   out.fits++
 }
+
+/** The units that a key of an object costs: listing the keys of a large one is slow. */
+const KEY_WORK = 4
+const NO_NAMES: readonly string[] = []
+
+/** Whether a schema needs to know which members an object has beside those that it requires; most alternatives do not. */
+const looksAtKeys = ({ properties, additional, limits }: Structural): boolean =>
+  properties.size > 0 || additional !== undefined || limits.minProperties !== undefined || limits.maxProperties !== undefined
 
 /** The version and kind of a whole object have no past: both versions of it are read as the same. */
 function member(correlation: Correlation | undefined, path: string, name: string): Correlation | undefined {

@@ -81,7 +81,7 @@ attack('bodies past 3 MiB are refused, declared or not; one of 3 MiB is read', a
   const padded = (size: number) => object + ' '.repeat(size - object.length)
   const declared = await post(server, padded(LIMIT + 1))
   assertRefused(declared, 'declared', 413)
-  assert.equal(declared.json.message, `Request entity is too large: limit is ${LIMIT}`)
+  assert.equal(declared.json.message, `Request entity too large: limit is ${LIMIT}`)
   assert.equal(declared.json.reason, 'RequestEntityTooLarge')
   const chunk = `${(64 * 1024).toString(16)}\r\n${' '.repeat(64 * 1024)}\r\n`
   const head = lines(`POST ${CONFIG_MAPS} HTTP/1.1`, 'content-type: application/json', 'transfer-encoding: chunked')

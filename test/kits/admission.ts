@@ -4,7 +4,7 @@ import type { Attributes, Plugin } from '../../src/admission/plugin.ts'
 import type { Reader } from '../../src/admission/reader.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import type { AnyObject } from '../../src/schema/object-meta.ts'
-import { resourceOf } from '../../src/schema/resource.ts'
+import { type Resource, resourceOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
 import { contextWith, type Draft, withDefaults } from './kinds/kinds.ts'
 
@@ -14,22 +14,40 @@ export function readerOf(objects: Readonly<Record<string, readonly AnyObject[]>>
   return { list, get: (resource, name) => list(resource).find(({ metadata }) => metadata.name === name) }
 }
 
+/** A create of an object as admission sees it, but for what is told otherwise. */
+export function attributesOf(resource: Resource, object: AnyObject, more: Partial<Attributes> = {}): Attributes {
+  return {
+    operation: 'CREATE',
+    resource,
+    kind: resource,
+    subresource: '',
+    namespace: '',
+    name: '',
+    verb: 'create',
+    requestName: '',
+    object,
+    oldObject: undefined,
+    options: {},
+    dryRun: false,
+    ctx: contextWith(),
+    decode: document => document as unknown as AnyObject,
+    warn() {},
+    ...more,
+  }
+}
+
 export type Step = { readonly old?: Draft; readonly subresource?: string; readonly step?: 'mutate' | 'validate' }
 
 /** The object after a plugin has seen it, or what the plugin refused it with. */
 export function admitted(plugin: Plugin, kind: Kind<any>, draft: Draft, { old, subresource = '', step = 'mutate' }: Step = {}): any {
   const object = withDefaults(kind, draft)
-  const attributes: Attributes = {
+  const attributes = attributesOf(resourceOf(kind, 'k8s.io'), object, {
     operation: old ? 'UPDATE' : 'CREATE',
-    resource: resourceOf(kind, 'k8s.io'),
     subresource,
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name,
-    object,
-    old: old && withDefaults(kind, old),
-    dryRun: false,
-    ctx: contextWith(),
-  }
+    oldObject: old && withDefaults(kind, old),
+  })
   try {
     plugin[step]?.(attributes)
     return object

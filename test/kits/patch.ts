@@ -1,16 +1,28 @@
 // Types, objects and field sets that fast-check makes up, for the properties of patches.
 import * as fc from 'fast-check'
 import { copyObject, deepEqual, isObject, type Json, type JsonObject, setOwn } from '../../src/lib/json-value.ts'
+import { type Applied, type Apply, applyConfiguration as applying } from '../../src/patch/apply.ts'
 import { type FieldSet, FieldSetBuilder } from '../../src/patch/field-set.ts'
 import { withManagedFields } from '../../src/patch/managers.ts'
+import { type Converting, type TrackUpdate, trackUpdate as tracking } from '../../src/patch/ownership.ts'
 import { fieldElement, keyElement, valueElement } from '../../src/patch/path-element.ts'
 import { type ListStructure, type Member, type Structure, structureOf } from '../../src/patch/structure.ts'
 import { conform } from '../../src/schema/conform.ts'
-import { ObjectMeta } from '../../src/schema/object-meta.ts'
+import { type ManagedFieldsEntry, ObjectMeta } from '../../src/schema/object-meta.ts'
 import { type AnyType, atomic, bool, int32, int64, keyed, mapOf, message, raw, set, string } from '../../src/schema/types.ts'
 
 /** How often properties are tried; more with `KEELSON_RUNS`. */
 export const RUNS = { numRuns: Number(process.env['KEELSON_RUNS'] ?? 300) }
+
+/** Ownership of kinds whose versions all say the same. */
+export const trackUpdate = (write: TrackUpdate): ManagedFieldsEntry[] => run(tracking(write))
+export const applyConfiguration = (apply: Apply): Applied => run(applying(apply))
+
+function run<R>(work: Converting<R>): R {
+  let step = work.next()
+  while (!step.done) step = work.next(step.value.map(({ object, apiVersion }) => ({ ...object, apiVersion })))
+  return step.value
+}
 
 const Port = message('Port', { containerPort: [1, int32.always()], protocol: [2, string.default('TCP')], name: [3, string] })
 const Container = message('Container', {

@@ -1,12 +1,13 @@
 /** A registry over a store in memory, for tests that speak to it as HTTP does, without a socket. */
-import type { Plugin } from '../../src/admission/plugin.ts'
+import { type Plugin, pluginChain } from '../../src/admission/plugin.ts'
 import { Caches } from '../../src/cache/caches.ts'
 import type { HistoryLimits } from '../../src/cache/resource-cache.ts'
 import { parseObject } from '../../src/codec/stored-bytes.ts'
-import type { Ledger } from '../../src/registry/allocations.ts'
+import type { Allocations } from '../../src/registry/allocations.ts'
 import type { Call, Registry, Result } from '../../src/registry/api.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import type { Access } from '../../src/schema/access.ts'
+import { Budget } from '../../src/schema/budget.ts'
 import type { ComponentHealth, Kind } from '../../src/schema/kind.ts'
 import { type Resource, resourcesOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
@@ -48,8 +49,8 @@ export type BenchOptions = {
   access?: Partial<Access>
   /** Another store than a fresh one in memory; closing the bench closes it. */
   store?: Store
-  /** Makes the ledger out of the other parts; the registry is there once the bench is open. */
-  ledger?: (parts: { store: Store; caches: Caches; resources: readonly Resource[]; registry: () => Registry }) => Promise<Ledger>
+  /** Makes the allocations out of the other parts; the registry is there once the bench is open. */
+  allocations?: (parts: { store: Store; caches: Caches; resources: readonly Resource[]; registry: () => Registry }) => Promise<Allocations>
 }
 
 /** Opens a registry that serves these kinds, each in the namespace `default`. */
@@ -64,12 +65,12 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     },
     ...(more.history && { history: more.history }),
   })
-  const ledger = await more.ledger?.({ store, caches, resources, registry: () => registry })
+  const allocations = await more.allocations?.({ store, caches, resources, registry: () => registry })
   const registry: Registry = createRegistry({
-    ...(ledger && { ledger }),
+    ...(allocations && { allocations }),
     store,
     caches,
-    plugins: more.plugins ?? [],
+    ...(more.plugins && { admission: pluginChain(more.plugins) }),
     find: (group, version, plural) => resources.find(r => r.group === group && r.version === version && r.plural === plural),
     parts: more.parts,
     ...(more.access && { access: more.access as Access }),
@@ -88,6 +89,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
           user: { name: 'tester', groups: [] },
           now: sending.now ?? NOW,
           groupDomain: 'k8s.io',
+          budget: new Budget(),
           gate: name => (more.gates ?? ['WatchList']).includes(name),
           userAgent: sending.userAgent ?? 'test/1',
           signal: new AbortController().signal,

@@ -3,36 +3,52 @@
 import type { Random } from '../../src/allocation/address-block.ts'
 import { Allocation } from '../../src/allocation/allocation.ts'
 import type { PortRange } from '../../src/allocation/node-ports.ts'
-import { Service } from '../../src/kinds/core/service.ts'
+import { Service } from '../../src/kinds/core/service/service.ts'
 import { IPAddress } from '../../src/kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../../src/kinds/networking/servicecidr.ts'
-import { LocalClient } from '../../src/registry/local-client.ts'
 import type { Store } from '../../src/storage/store.ts'
+import { type ClientBench, clientsOver } from './controllers.ts'
 import { type Answer, type Bench, NOW, openBench } from './registry.ts'
 
-export type ServiceBench = Bench & {
-  readonly allocation: Allocation
-  readonly client: LocalClient
-  /** Creates a service with one port. */
-  readonly serve: (name: string, spec?: object, query?: string) => Promise<Answer>
-  /** The recorded addresses and whose they are. */
-  readonly addresses: () => Promise<Record<string, string>>
-}
+export type ServiceBench = Bench &
+  Pick<ClientBench, 'client' | 'run' | 'stop'> & {
+    readonly allocation: Allocation
+    /** Creates a service with one port. */
+    readonly serve: (name: string, spec?: object, query?: string) => Promise<Answer>
+    /** The recorded addresses and whose they are. */
+    readonly addresses: () => Promise<Record<string, string>>
+  }
 export type ServiceBenchOptions = { ranges?: readonly string[]; nodePorts?: PortRange; store?: Store; random?: Random; now?: () => Date }
+
+const KINDS = [Service, IPAddress, ServiceCIDR]
 
 /** Opens it as a server does that is alone with its store: what a crash left is put right first. */
 export async function openServiceBench(options: ServiceBenchOptions = {}): Promise<ServiceBench> {
   const { ranges = ['10.0.0.0/24'], nodePorts = { from: 30000, to: 32767 }, store, random, now = () => NOW } = options
   let allocation: Allocation | undefined
-  let client: LocalClient | undefined
-  const bench = await openBench([Service, IPAddress, ServiceCIDR], {
+  let clients: ClientBench | undefined
+  const bench = await openBench(KINDS, {
     ...(store && { store }),
-    async ledger({ store, caches, resources, registry }) {
-      const user = { name: 'system:apiserver', groups: [] }
-      const about = { groupDomain: 'k8s.io', gate: () => false, now }
-      const local = () => (client ??= new LocalClient({ registry: registry(), caches, user, manager: 'test', ...about }))
-      allocation = await Allocation.open({ store, resources, client: local, ranges, nodePorts, ...about, ...(random && { random }) })
-      return allocation.ledger
+    async allocations({ store, caches, resources, registry }) {
+      const over = {
+        caches,
+        get registry() {
+          return registry()
+        },
+      }
+      clients = clientsOver(over, KINDS, { now })
+      const { client } = clients
+      allocation = await Allocation.open({
+        store,
+        resources,
+        client,
+        ranges,
+        nodePorts,
+        groupDomain: 'k8s.io',
+        now,
+        ...(random && { random }),
+      })
+      return allocation.allocations
     },
   })
   await allocation!.repair(new Date(now().getTime() + 1000))
@@ -40,7 +56,9 @@ export async function openServiceBench(options: ServiceBenchOptions = {}): Promi
   return {
     ...bench,
     allocation: allocation!,
-    client: client!,
+    client: clients!.client,
+    run: clients!.run,
+    stop: clients!.stop,
     serve: (name, spec = {}, query = '') =>
       bench.send(`POST services${query}`, { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } }),
     async addresses() {

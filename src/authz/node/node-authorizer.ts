@@ -1,4 +1,5 @@
 /** What nodes may do: what all of them need, and of secrets, volumes and the like only what their own pods use. */
+import { goQuote } from '../../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../../schema/access.ts'
 import { parseFieldSelector } from '../../schema/selectors.ts'
 import type { User } from '../../schema/user.ts'
@@ -33,7 +34,7 @@ export function nodeAuthorizer(parts: NodeParts): NamedAuthorizer {
     authorize(user, asked): Decision {
       const node = nodeOf(user)
       if (node === undefined) return no()
-      if (node === '') return no(`unknown node for user ${JSON.stringify(user.name)}`)
+      if (node === '') return no(`unknown node for user ${goQuote(user.name)}`)
       const { resource } = asked
       const decide = resource && deciders.get(`${resource.group}/${resource.plural}`)
       if (decide) return decide({ ...parts, node, asked: asked as Asked })

@@ -1,7 +1,7 @@
 /** Named formats of strings: format.dns1123Label() and its like, format.named and validate. */
 
 import { isQualifiedName, isValidLabelValue, nameIsDNS1035Label, nameIsDNSLabel, nameIsDNSSubdomain } from '../../lib/names.ts'
-import { checkRequestUri, UrlError } from '../../lib/request-uri.ts'
+import { checkRequestUri, UrlError } from '../../lib/url.ts'
 import type { Library } from '../checker/library.ts'
 import { listType, objectType, optionalType, stringType } from '../checker/types.ts'
 import { type CelFault, CelOpaque, CelOptional, type CelValue, listOf, noSuchOverload, optionalNone } from '../runtime/values.ts'

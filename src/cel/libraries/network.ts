@@ -7,12 +7,9 @@ import {
   isLinkLocalMulticast,
   isLinkLocalUnicast,
   isLoopback,
+  isMapped,
   isMulticast,
   isUnspecified,
-  sameIP,
-} from '../../lib/ip.ts'
-import {
-  isMapped,
   maskPrefix,
   NetipError,
   type Prefix,
@@ -20,7 +17,8 @@ import {
   parsePrefix,
   prefixContains,
   prefixesOverlap,
-} from '../../lib/netip.ts'
+  sameIP,
+} from '../../lib/ip.ts'
 import type { Library } from '../checker/library.ts'
 import { boolType, intType, opaqueType, stringType } from '../checker/types.ts'
 import { CelFault, CelOpaque, type CelValue, noSuchOverload } from '../runtime/values.ts'

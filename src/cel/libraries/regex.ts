@@ -3,8 +3,8 @@
 import { engine } from '../../lib/linear-regex.ts'
 import type { Library } from '../checker/library.ts'
 import { intType, listType, stringType } from '../checker/types.ts'
-import { makeEffort } from '../runtime/effort.ts'
 import { type CelInt, type CelValue, fault, listOf } from '../runtime/values.ts'
+import { countWork } from '../runtime/work.ts'
 import { actualSize, matchingCost } from './call-costs.ts'
 import { fn, member } from './declare.ts'
 
@@ -42,7 +42,7 @@ function searching(text: string, pattern: string, search: (regex: Pattern) => Ce
   } catch (error) {
     return fault(`Illegal regex: ${(error as Error).message}`)
   }
-  makeEffort((text.length * regex.programSize()) / 8)
+  countWork((text.length * regex.programSize()) / 8)
   return search(regex)
 }
 

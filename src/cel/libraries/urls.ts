@@ -1,6 +1,6 @@
 /** URLs: url, isURL and the parts of a URL. */
 
-import { checkRequestUri, type ParsedUrl, parseRequestUri, UrlError } from '../../lib/request-uri.ts'
+import { checkRequestUri, type ParsedUrl, parseRequestUri, UrlError } from '../../lib/url.ts'
 import type { Library } from '../checker/library.ts'
 import { boolType, listType, mapType, objectType, stringType } from '../checker/types.ts'
 import { type CelFault, CelOpaque, type CelValue, listOf, mapOf, noSuchOverload } from '../runtime/values.ts'

@@ -3,12 +3,12 @@
 import { operators } from '../syntax/operators.ts'
 import { add, divide, modulo, multiply, negate, notFor, subtract } from './arithmetic.ts'
 import { type Convert, toBool, toBytes, toDouble, toDuration, toInt, toText, toTimestamp, toType, toUint } from './conversions.ts'
-import { makeEffort } from './effort.ts'
 import { compareValues, listContains } from './equality.ts'
 import { optionalBuiltins } from './optional-builtins.ts'
 import { regexOf } from './regex-cache.ts'
 import { timeParts } from './time-functions.ts'
 import { CelFault, CelList, CelMap, type CelValue, fault, noSuchOverload, runtimeType, sizeOf } from './values.ts'
+import { countWork } from './work.ts'
 
 /** An implementation for each number of arguments that the function takes. */
 export interface Builtin {
@@ -35,7 +35,7 @@ const isOrdered = (value: CelValue): boolean => typeof compareValues(value, valu
 
 const conversion = (name: string, convert: Convert): Builtin => ({
   unary(a) {
-    if (typeof a === 'string' || a instanceof Uint8Array) makeEffort(a.length >> 5)
+    if (typeof a === 'string' || a instanceof Uint8Array) countWork(a.length >> 5)
     return convert(a) ?? noOverloadFor(name, [a])
   },
 })
@@ -58,7 +58,7 @@ export function matches(text: CelValue, pattern: CelValue): CelValue {
   if (typeof pattern !== 'string') return noSuchOverload
   const regex = regexOf(pattern)
   if (regex instanceof CelFault) return regex
-  makeEffort(regex.stepsFor(text) / 8)
+  countWork(regex.stepsFor(text) / 8)
   return regex.test(text)
 }
 

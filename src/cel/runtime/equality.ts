@@ -1,7 +1,6 @@
 /** Which values are equal and how they are ordered; numbers of different types meet on the number line. */
 
 import { compareText } from '../../lib/go-text.ts'
-import { makeEffort } from './effort.ts'
 import { order } from './int64.ts'
 import {
   CelDouble,
@@ -20,6 +19,7 @@ import {
   isInt,
   noSuchOverload,
 } from './values.ts'
+import { countWork } from './work.ts'
 
 /** Whether two values are equal. Values of different types are not, but a library's own may say that they cannot be compared. */
 export function equalValues(a: CelValue, b: CelValue): boolean | CelFault {
@@ -41,7 +41,7 @@ export function equalValues(a: CelValue, b: CelValue): boolean | CelFault {
 function equalLists(a: CelList, b: CelValue): boolean | CelFault {
   if (!(b instanceof CelList) || a.size !== b.size) return false
   for (let i = 0; i < a.size; i++) {
-    makeEffort()
+    countWork()
     const equal = equalValues(a.at(i), b.at(i))
     if (equal !== true) return equal
   }
@@ -51,7 +51,7 @@ function equalLists(a: CelList, b: CelValue): boolean | CelFault {
 function equalMaps(a: CelMap, b: CelValue): boolean | CelFault {
   if (!(b instanceof CelMap) || a.size !== b.size) return false
   for (const key of a.keys()) {
-    makeEffort(4)
+    countWork(4)
     const other = b.find(key)
     if (other === undefined) return false
     const equal = equalValues(a.find(key)!, other)
@@ -72,7 +72,7 @@ const sameNumber = (a: CelValue, b: CelValue): boolean => isNumeric(b) && compar
 export function listContains(list: CelList, value: CelValue): boolean | CelFault {
   if (list.contains) return list.contains(value)
   for (let i = 0; i < list.size; i++) {
-    makeEffort()
+    countWork()
     if (equalValues(value, list.at(i)) === true) return true
   }
   return false
@@ -99,7 +99,7 @@ export function compareValues(a: CelValue, b: CelValue): number | CelFault {
 }
 
 function compareTexts(a: string, b: string): number {
-  makeEffort((a.length + b.length) >> 5)
+  countWork((a.length + b.length) >> 5)
   return Math.sign(compareText(a, b))
 }
 

@@ -5,9 +5,9 @@
 
 import { deepEqual, getOwn, isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
 import { type CelType, opaqueType } from '../checker/types.ts'
-import { currentEvaluation, makeEffort } from './effort.ts'
 import { equalValues } from './equality.ts'
 import { type CelFault, CelList, CelMap, CelOpaque, type CelValue, noSuchOverload } from './values.ts'
+import { countWork, currentEvaluation } from './work.ts'
 
 /** How the JSON at some place is read. What does not fit is a fault, told as Kubernetes does. */
 export interface Shape {
@@ -47,14 +47,14 @@ function keysOf(json: JsonObject): readonly string[] {
   const known = listed.keys.get(json)
   if (known) return known
   const keys = Object.keys(json)
-  makeEffort(keys.length)
+  countWork(keys.length)
   if (keys.length >= largeObject) listed.keys.set(json, keys)
   return keys
 }
 
 /** Whether two values are the same JSON: numbers by value, objects without regard to order. */
 function sameJson(a: unknown, b: unknown): boolean {
-  makeEffort()
+  countWork()
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return deepEqual(a, b)
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i]))
   if (Array.isArray(b) || !isObject(a) || !isObject(b)) return false
@@ -130,7 +130,7 @@ export class JsonFields extends CelMap {
     if (!(other instanceof CelMap)) return noSuchOverload
     if (this.size !== other.size) return false
     for (const key of keysOf(this.json)) {
-      makeEffort(4)
+      countWork(4)
       const equal = this.#equalAt(key, other)
       if (equal !== true) return equal
     }

@@ -1,8 +1,8 @@
 /** Adding lists without copying them. */
 
-import { makeEffort } from './effort.ts'
 import { intOverflow } from './int64.ts'
 import { ArrayList, CelList, type CelValue, GatheredList } from './values.ts'
+import { countWork } from './work.ts'
 
 /** Up to this size a sum of lists is flattened when it is read; beyond, each read walks down to the part it is in. */
 const largestFlat = 1_000_000
@@ -38,7 +38,7 @@ class JoinedList extends CelList {
 }
 
 function flatten(list: CelList): CelValue[] {
-  makeEffort(list.size >> 1)
+  countWork(list.size >> 1)
   const flat: CelValue[] = []
   const waiting = [list]
   for (let next = waiting.pop(); next; next = waiting.pop()) {

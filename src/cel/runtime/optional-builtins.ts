@@ -2,7 +2,6 @@
 
 import { mapInsert } from '../checker/optional-declarations.ts'
 import type { Builtin } from './builtins.ts'
-import { makeEffort } from './effort.ts'
 import { showValue } from './show-value.ts'
 import {
   CelDouble,
@@ -22,6 +21,7 @@ import {
   noSuchOverload,
   optionalNone,
 } from './values.ts'
+import { countWork } from './work.ts'
 
 const noneDereferenced = fault('optional.none() dereference')
 
@@ -45,7 +45,7 @@ function unwrap(list: CelValue): CelValue {
   if (!(list instanceof CelList)) return noSuchOverload
   const values: CelValue[] = []
   for (const element of elementsOf(list)) {
-    makeEffort()
+    countWork()
     if (!(element instanceof CelOptional)) return fault(`value ${showValue(element)} is not optional`)
     if (element.value !== undefined) values.push(element.value)
   }

@@ -4,13 +4,13 @@ import type { Overload } from '../checker/library.ts'
 import type { CallExpr } from '../syntax/ast.ts'
 import { operators } from '../syntax/operators.ts'
 import { type Builtin, builtins, conversionNames, isIn, noOverloadFor } from './builtins.ts'
-import { makeEffort } from './effort.ts'
 import type { Step } from './frame.ts'
 import { planLibraryCall } from './plan-library.ts'
 import { CelProgramError, constant, type Planned, type Planner } from './planner.ts'
 import { regexOf } from './regex-cache.ts'
 import { type ArgumentCost, standardCost } from './runtime-cost.ts'
 import { CelDouble, CelFault, CelList, CelUint, type CelValue, elementsOf } from './values.ts'
+import { countWork } from './work.ts'
 
 /** Plans a call; its receiver is its first argument. */
 export function planCall(planner: Planner, expr: CallExpr): Planned {
@@ -76,7 +76,7 @@ function matchStep(text: Step, pattern: string, cost: ArgumentCost | undefined):
     if (value instanceof CelFault) return value
     frame.charge(cost ? cost(value, pattern) : 1)
     if (typeof value !== 'string') return noOverloadFor('matches', [value, pattern])
-    makeEffort(regex.stepsFor(value) / 8)
+    countWork(regex.stepsFor(value) / 8)
     return regex.test(value)
   }
 }

@@ -113,7 +113,7 @@ export function planComprehension(planner: Planner, expr: ComprehensionExpr): Pl
   const result = planner.plan(expr.result).step
   planner.close(expr.accuVar)
   const turn = (frame: Frame): boolean => {
-    frame.turn()
+    frame.checkCost()
     if (condition(frame) === false) return false
     frame.slots[gathered] = step(frame)
     return true

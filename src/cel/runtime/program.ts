@@ -4,38 +4,39 @@ import type { Env } from '../checker/env.ts'
 import type { CelType } from '../checker/types.ts'
 import type { CheckedAst, Expr } from '../syntax/ast.ts'
 import { operators } from '../syntax/operators.ts'
-import { freshEffort, Interruption, restoreEffort } from './effort.ts'
-import { Frame } from './frame.ts'
+import { Frame, type Step } from './frame.ts'
 import { planCall } from './plan-call.ts'
 import { planComprehension, planList, planMap, planStruct } from './plan-construction.ts'
 import { planConditional, planEquality, planLogic, planOr } from './plan-logic.ts'
 import { planIndex, planOptionalSelection, planSelect } from './plan-selection.ts'
 import { CelProgramError, constant, constantValue, type PlanNode, type Planned, Planner, type PlanOptions } from './planner.ts'
 import { CelFault, type CelValue, fault } from './values.ts'
+import { beginWork, DEFAULT_WORK, endWork, Interruption } from './work.ts'
 
 /** The values of variables by name; those that an expression does not use are not looked at. */
 export type Bindings = { readonly [name: string]: CelValue }
 
 export interface EvaluateOptions {
   /** The most that the evaluation may cost; without it there is no limit. */
-  readonly budget?: number
-  /** Asked now and then in loops: true ends the evaluation. */
-  readonly expired?: () => boolean
+  readonly maxCost?: number
+  /** The most work it may do beside what its cost shows (work.ts). */
+  readonly maxWork?: number
 }
 
-/** That an evaluation was ended: it cost too much, or took too long. */
+/** That an evaluation was ended: it cost too much, or did too much work. */
 export class CelCancellation extends CelFault {
-  readonly reason: 'budget' | 'time'
+  readonly reason: 'cost' | 'work'
   constructor({ reason, message }: Interruption) {
     super(message)
     this.reason = reason
   }
 }
 
-/** What an evaluation gives: a value, which is a CelFault if it failed and a CelCancellation if it was ended, and what it cost. */
+/** What an evaluation gives: a value, which is a CelFault if it failed and a CelCancellation if it was ended, what it cost, and the work it did beside that. */
 export interface Evaluation {
   readonly value: CelValue
   readonly cost: number
+  readonly work: number
 }
 
 export interface Program {
@@ -59,18 +60,22 @@ export function createProgram(env: Env, ast: CheckedAst, options: Partial<PlanOp
       const values: (CelValue | undefined)[] = []
       for (let i = 0; i < slots; i++) values.push(undefined)
       for (let i = 0; i < globals.length; i++) values[globals[i]!.slot] = bindings[globals[i]!.name]
-      const frame = new Frame(values, options?.budget ?? Number.POSITIVE_INFINITY, options?.expired)
-      const before = freshEffort()
-      try {
-        const value = step(frame)
-        frame.settle()
-        return { value, cost: frame.cost }
-      } catch (error) {
-        return { value: faultOf(error), cost: frame.cost }
-      } finally {
-        restoreEffort(before)
-      }
+      const frame = new Frame(values, options?.maxCost ?? Number.POSITIVE_INFINITY)
+      const maxWork = options?.maxWork ?? DEFAULT_WORK
+      const outer = beginWork(maxWork)
+      const value = evaluateStep(step, frame)
+      return { value, cost: frame.cost, work: maxWork - endWork(outer) }
     },
+  }
+}
+
+function evaluateStep(step: Step, frame: Frame): CelValue {
+  try {
+    const value = step(frame)
+    frame.checkCost()
+    return value
+  } catch (error) {
+    return faultOf(error)
   }
 }
 

@@ -2,7 +2,6 @@
 
 import { formatDuration } from '../../lib/duration.ts'
 import { goFloat } from '../../lib/go-text.ts'
-import { makeEffort } from './effort.ts'
 import { formatTimestamp } from './times.ts'
 import {
   CelDouble,
@@ -17,10 +16,11 @@ import {
   type CelValue,
   elementsOf,
 } from './values.ts'
+import { countWork } from './work.ts'
 
 /** The text of a value in a message. */
 export function showValue(value: CelValue): string {
-  makeEffort()
+  countWork()
   if (value === null) return 'NULL_VALUE'
   if (typeof value !== 'object') return String(value)
   if (value instanceof CelUint) return String(value.value)

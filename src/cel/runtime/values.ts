@@ -34,7 +34,7 @@ import {
   typeType,
   uintType,
 } from '../checker/types.ts'
-import { makeEffort } from './effort.ts'
+import { countWork } from './work.ts'
 
 /** A 64-bit integer: a number within the safe range, a bigint beyond it. */
 export type CelInt = number | bigint
@@ -309,7 +309,7 @@ export function runtimeType(value: CelValue): CelType {
 /** How many code points a text has. */
 export function textSize(text: string): number {
   let size = text.length
-  if (size > 64) makeEffort(size >> 4)
+  if (size > 64) countWork(size >> 4)
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     if (unit >= 0xd800 && unit <= 0xdbff && i + 1 < text.length && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {

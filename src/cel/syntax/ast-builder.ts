@@ -52,12 +52,7 @@ export class AstBuilder {
   /** Notes what is wrong; the node given back stands for what could not be made. */
   fail(offset: number | undefined, message: string): Expr {
     this.issues.push({ location: offset === undefined ? nowhere : this.source.locate(offset), message })
-    return this.missing(offset ?? 0)
-  }
-
-  /** A stand-in where a syntax error left nothing. */
-  missing(offset: number): Expr {
-    return this.literal(offset, { type: 'null' })
+    return this.literal(offset ?? 0, { type: 'null' })
   }
 
   literal(offset: number, value: Constant): LiteralExpr {

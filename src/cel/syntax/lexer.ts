@@ -1,6 +1,6 @@
-/** Splits the text of an expression into tokens, as the lexer that ANTLR makes of CEL's grammar does. */
+/** Splits the text of an expression into tokens. */
 
-/** Token types, numbered as in the grammar: messages list what was expected in this order. */
+/** Token types. */
 export const T = numbered({
   eof: 0,
   equals: 1,
@@ -38,6 +38,8 @@ export const T = numbered({
   bytes: 35,
   identifier: 36,
   escapedIdentifier: 37,
+  /** Text that begins no token; the last token before the end. */
+  unreadable: 38,
 })
 
 // Plain numbers: narrowed to single values they would only be in the way of a parser that moves on.
@@ -51,37 +53,24 @@ export interface Token {
   readonly end: number
 }
 
-/** A stretch of text that begins no token. */
-export interface LexicalProblem {
-  readonly offset: number
-  readonly text: string
-}
-
-export interface Tokens {
-  /** Without spaces and comments; the last is the end of the text. */
-  readonly tokens: readonly Token[]
-  readonly problems: readonly LexicalProblem[]
-}
-
-/** All tokens of a text. What begins no token is told and skipped. */
-export function tokenize(text: string): Tokens {
+/** The tokens of a text without spaces and comments, up to what begins no token; the last is the end. */
+export function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = []
-  const problems: LexicalProblem[] = []
   let at = 0
   while (at < text.length) {
     const start = at
     const type = scan(text, at)
     if (type === problem) {
-      // The character at which the match failed is skipped with the rest.
+      // The character at which the match failed is part of it.
       at = Math.min(text.length, end + ((text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1))
-      problems.push({ offset: start, text: text.slice(start, at) })
-      continue
+      tokens.push({ type: T.unreadable, start, end: at })
+      break
     }
     at = end
     if (type !== hidden) tokens.push({ type, start, end })
   }
   tokens.push({ type: T.eof, start: text.length, end: text.length })
-  return { tokens, problems }
+  return tokens
 }
 
 const hidden = -1

@@ -1,14 +1,13 @@
-/** Reads an expression into a syntax tree. What is well-formed is read here in one pass; errors of syntax are explained elsewhere. */
+/** Parses an expression into a syntax tree. The first syntax error ends it: where cel-go goes on after one, its further errors are mostly noise. */
 
 import type { Env } from '../checker/env.ts'
 import type { Expr, FieldEntry, MapEntry, ParsedAst } from './ast.ts'
 import { AstBuilder } from './ast-builder.ts'
-import { T, type Token, type Tokens, tokenize } from './lexer.ts'
+import { T, type Token, tokenize } from './lexer.ts'
 import { binaryOperators, operators } from './operators.ts'
-import { CelError, codePoints, createSource, nowhere, type Source } from './source.ts'
-import { explainSyntax } from './syntax-errors.ts'
+import { CelError, type CelIssue, codePoints, createSource, nowhere, type Source } from './source.ts'
 
-/** The tree of an expression; throws a CelError with cel-go's text, and nothing else, when there is none. */
+/** The tree of an expression. Throws a CelError, and nothing else, when there is none. */
 export function parse(env: Env, text: string | Source): ParsedAst {
   const source = typeof text === 'string' ? createSource(text) : text
   const { maxSourceLength } = env.settings
@@ -17,21 +16,48 @@ export function parse(env: Env, text: string | Source): ParsedAst {
   if (length > maxSourceLength) {
     throw limitError(source, `expression code point size exceeds limit: size: ${length}, limit ${maxSourceLength}`)
   }
-  const scanned = tokenize(source.text)
   const builder = new AstBuilder(env, source)
-  const expr = scanned.problems.length === 0 ? new Parser(builder, scanned).parse() : undefined
-  if (expr === undefined) throw new CelError(source, explainSyntax(env, source, scanned))
+  const parsed = new Parser(builder, tokenize(source.text)).parse()
+  if (parsed instanceof UnexpectedToken) builder.issues.push(syntaxError(source, parsed))
   if (builder.issues.length > 0) throw new CelError(source, builder.issues)
-  return { expr, source, macroCalls: builder.macroCalls }
+  return { expr: parsed as Expr, source, macroCalls: builder.macroCalls }
+}
+
+function syntaxError(source: Source, { token: { type, start, end }, expected }: UnexpectedToken): CelIssue {
+  const text = source.text.slice(start, end)
+  const quoted = text.includes("'") ? `"${text}"` : `'${text}'`
+  const found = type === T.eof ? 'end of the expression' : quoted
+  const what = type === T.unreadable ? `cannot read ${quoted}` : `unexpected ${found}, expected ${expected}`
+  return { location: source.locate(start), message: `Syntax error: ${what}` }
 }
 
 const limitError = (source: Source, message: string): CelError => new CelError(source, [{ location: nowhere, message }])
 
-/** Thrown inside the parser only: the text is no expression. */
-const notAnExpression = Symbol('not an expression')
+/** Thrown inside the parser only: a token at which nothing can go on. */
+class UnexpectedToken {
+  readonly token: Token
+  /** What could have stood there. */
+  readonly expected: string
+  constructor(token: Token, expected: string) {
+    this.token = token
+    this.expected = expected
+  }
+}
+
+/** What messages say is expected, by the token that would have been accepted. */
+const EXPECTED: ReadonlyMap<number, string> = new Map([
+  [T.eof, 'an operator or the end of the expression'],
+  [T.colon, "':'"],
+  [T.rightParen, "')'"],
+  [T.rightBracket, "']'"],
+  [T.rightBrace, "'}'"],
+])
+const AN_EXPRESSION = 'an expression'
+const A_FIELD = 'the name of a field'
 
 const relations = new Set<number>([T.less, T.lessEquals, T.greaterEquals, T.greater, T.equals, T.notEquals, T.in])
 const products = new Set<number>([T.star, T.slash, T.percent])
+const LITERALS = new Set<number>([T.minus, T.int, T.uint, T.float, T.string, T.bytes, T.true, T.false, T.null])
 const sums = new Set<number>([T.plus, T.minus])
 
 class Parser {
@@ -46,7 +72,7 @@ class Parser {
   // The height of the node read last, counting those that cel-go counts.
   #height = 0
 
-  constructor(build: AstBuilder, { tokens }: Tokens) {
+  constructor(build: AstBuilder, tokens: readonly Token[]) {
     this.#build = build
     this.#text = build.source.text
     this.#tokens = tokens
@@ -54,15 +80,15 @@ class Parser {
     this.#maxDepth = build.env.settings.maxDepth
   }
 
-  /** The expression, or undefined when the text is none. */
-  parse(): Expr | undefined {
+  /** The expression, or the first token at which it is none. */
+  parse(): Expr | UnexpectedToken {
     try {
       const expr = this.#expr()
       this.#expect(T.eof)
       if (this.#height > this.#maxDepth) this.#build.fail(undefined, 'max recursion depth exceeded')
       return expr
     } catch (error) {
-      if (error === notAnExpression) return undefined
+      if (error instanceof UnexpectedToken) return error
       throw error
     }
   }
@@ -166,8 +192,7 @@ class Parser {
     const { start } = this.#next()
     const height = this.#height
     const optional = this.#accept(T.question)
-    const token = this.#next()
-    if (token.type !== T.identifier && token.type !== T.escapedIdentifier) throw notAnExpression
+    const token = this.#field()
     if (!optional && token.type === T.identifier && this.#token.type === T.leftParen) {
       const open = this.#next().start
       const id = this.#build.id()
@@ -216,15 +241,16 @@ class Parser {
   }
 
   #literal(type: number, start: number): Expr {
+    if (!LITERALS.has(type)) throw new UnexpectedToken(this.#token, AN_EXPRESSION)
     const token = this.#next()
     this.#height = 0
     const build = this.#build
     switch (type) {
       case T.minus: {
+        if (!this.#isNumber(this.#token)) throw new UnexpectedToken(this.#token, 'a number')
         const digits = this.#next()
-        if (digits.type === T.int) return build.int(start, `-${this.#textOf(digits)}`)
-        if (digits.type === T.float) return build.double(start, `-${this.#textOf(digits)}`)
-        throw notAnExpression
+        const text = `-${this.#textOf(digits)}`
+        return digits.type === T.int ? build.int(start, text) : build.double(start, text)
       }
       case T.int:
         return build.int(start, this.#textOf(token))
@@ -236,13 +262,11 @@ class Parser {
         return build.string(start, this.#textOf(token))
       case T.bytes:
         return build.bytes(start, this.#textOf(token))
-      case T.true:
-      case T.false:
-        return build.literal(start, { type: 'bool', value: type === T.true })
       case T.null:
         return build.literal(start, { type: 'null' })
+      default:
+        return build.literal(start, { type: 'bool', value: type === T.true })
     }
-    throw notAnExpression
   }
 
   // A name, a call of a function, or an object of a named type, which only what follows the whole name tells.
@@ -250,8 +274,8 @@ class Parser {
     const { start } = this.#token
     this.#accept(T.dot)
     if (this.#beginsObject()) return this.#object(start)
+    if (this.#token.type !== T.identifier) throw new UnexpectedToken(this.#token, 'a name')
     const token = this.#next()
-    if (token.type !== T.identifier) throw notAnExpression
     const name = this.#textOf(token)
     this.#height = 0
     if (this.#token.type !== T.leftParen) return this.#build.ident(start, token.start, name)
@@ -282,8 +306,7 @@ class Parser {
     this.#elements(T.rightBrace, () => {
       const { start: at } = this.#token
       const optional = this.#accept(T.question)
-      const field = this.#next()
-      if (field.type !== T.identifier && field.type !== T.escapedIdentifier) throw notAnExpression
+      const field = this.#field()
       const offset = this.#expect(T.colon).start
       const fieldId = this.#build.id()
       const issues = this.#build.issues.length
@@ -338,10 +361,9 @@ class Parser {
       height = Math.max(height, this.#height)
       if (this.#token.type !== T.comma || this.#tokens[this.#at + 1]!.type === close) break
       this.#next()
-      if (this.#token.type === T.comma) throw notAnExpression
+      if (this.#token.type === T.comma) throw new UnexpectedToken(this.#token, AN_EXPRESSION)
     }
-    this.#accept(T.comma)
-    this.#expect(close)
+    this.#expect(close, this.#accept(T.comma) ? undefined : `',' or ${EXPECTED.get(close)}`)
     this.#height = height
   }
 
@@ -354,12 +376,12 @@ class Parser {
         height = Math.max(height, this.#height)
       } while (this.#accept(T.comma))
     }
-    this.#expect(close)
+    this.#expect(close, `',' or ${EXPECTED.get(close)}`)
     this.#height = height
     return args
   }
 
-  // What is wrong inside an entry that cannot be is not told: that began after `issues`.
+  // Errors inside an entry that cannot be are dropped: they began after `issues`.
   #requireOptionals(offset: number, issues: number): void {
     if (this.#build.env.optionalSyntax) return
     this.#build.issues.length = issues
@@ -376,7 +398,6 @@ class Parser {
 
   #next(): Token {
     const token = this.#token
-    if (token.type === T.eof) throw notAnExpression
     this.#token = this.#tokens[++this.#at]!
     return token
   }
@@ -387,9 +408,15 @@ class Parser {
     return true
   }
 
-  #expect(type: number): Token {
+  #field(): Token {
+    const { type } = this.#token
+    if (type !== T.identifier && type !== T.escapedIdentifier) throw new UnexpectedToken(this.#token, A_FIELD)
+    return this.#next()
+  }
+
+  #expect(type: number, expected = EXPECTED.get(type)!): Token {
     const token = this.#token
-    if (token.type !== type) throw notAnExpression
+    if (token.type !== type) throw new UnexpectedToken(token, expected)
     if (type !== T.eof) this.#next()
     return token
   }

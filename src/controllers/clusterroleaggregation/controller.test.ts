@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { becomes, openControllerBench } from '../../../test/kits/controllers.ts'
 import { type Draft, withDefaults } from '../../../test/kits/kinds/kinds.ts'
-import { NOW, openBench } from '../../../test/kits/registry.ts'
 import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
-import { inShortestSlices } from '../../lib/turns.ts'
-import { LocalClient } from '../../registry/local-client.ts'
-import { resourceOf } from '../../schema/resource.ts'
-import { startClusterRoleAggregationController } from './controller.ts'
-import { gatheredRules as gathered, type Role } from './reconcile.ts'
+import { clusterRoleAggregationController } from './controller.ts'
+import { aggregatedRules as aggregated, type Role } from './reconcile.ts'
 
-const gatheredRules = (role: Role, roles: readonly Role[]) => inShortestSlices(gathered(role, roles))
+const aggregatedRules = (role: Role, roles: readonly Role[]) => {
+  const work = aggregated(role, roles)
+  for (;;) {
+    const { done, value } = work.next()
+    if (done) return value
+  }
+}
 const rule = (verb: string) => ({ verbs: [verb], apiGroups: [''], resources: ['pods'] })
 const role = (name: string, labels: Record<string, string>, ...verbs: string[]) => ({ metadata: { name, labels }, rules: verbs.map(rule) })
-const gathering = (name: string, selectors: object[], labels: Record<string, string> = {}) => ({
+const aggregating = (name: string, selectors: object[], labels: Record<string, string> = {}) => ({
   metadata: { name, labels },
   aggregationRule: { clusterRoleSelectors: selectors },
 })
@@ -24,59 +27,47 @@ test('rules are gathered by selector and name, each once, never from the role it
     role('b', { to: 'view' }, 'list', 'get'),
     role('a', { to: 'view' }, 'get', 'watch'),
     role('c', { to: 'edit' }, 'update'),
-    { ...role('v', { to: 'view' }, 'delete'), ...gathering('v', [{ matchLabels: { to: 'edit' } }, TO_VIEW], { to: 'view' }) },
+    { ...role('v', { to: 'view' }, 'delete'), ...aggregating('v', [{ matchLabels: { to: 'edit' } }, TO_VIEW], { to: 'view' }) },
   ].map(stored)
   assert.deepEqual(
-    gatheredRules(all[3]!, all)?.map(({ verbs }) => verbs[0]),
+    aggregatedRules(all[3]!, all)?.map(({ verbs }) => verbs[0]),
     ['update', 'get', 'watch', 'list'],
   )
-  assert.equal(gatheredRules(all[0]!, all), undefined)
+  assert.equal(aggregatedRules(all[0]!, all), undefined)
 })
 
 test('nothing is written for a role that is as it should be, or whose selectors cannot be read', () => {
   const parts = [stored(role('a', { to: 'view' }, 'get'))]
-  const done = stored({ ...gathering('v', [TO_VIEW]), rules: [rule('get')] })
-  assert.equal(gatheredRules(done, parts), undefined)
-  const strange = stored({ ...gathering('v', [{ matchExpressions: [{ key: 'a', operator: 'Sounds' }] }]), rules: [rule('x')] })
-  assert.equal(gatheredRules(strange, parts), undefined)
-  assert.deepEqual(gatheredRules(stored({ ...gathering('v', [TO_VIEW]), rules: [rule('get')] }), []), [])
+  const done = stored({ ...aggregating('v', [TO_VIEW]), rules: [rule('get')] })
+  assert.equal(aggregatedRules(done, parts), undefined)
+  const strange = stored({ ...aggregating('v', [{ matchExpressions: [{ key: 'a', operator: 'Sounds' }] }]), rules: [rule('x')] })
+  assert.equal(aggregatedRules(strange, parts), undefined)
+  assert.deepEqual(aggregatedRules(stored({ ...aggregating('v', [TO_VIEW]), rules: [rule('get')] }), []), [])
 })
 
-test('roles that gather from roles that gather settle, and follow every change', async t => {
-  const bench = await openBench([ClusterRole])
-  const ending = new AbortController()
-  t.after(async () => {
-    ending.abort()
-    await bench.close()
-  })
-  const { registry, caches, send } = bench
-  const parts = { registry, caches, user: { name: 'server', groups: [] }, groupDomain: 'k8s.io', gate: () => false, now: () => NOW }
-  const api = new LocalClient({ ...parts, manager: 'clusterrole-aggregation-controller' })
-  await send('POST clusterroles', gathering('admin', [{ matchLabels: { to: 'admin' } }]))
-  await send('POST clusterroles', gathering('view', [TO_VIEW], { to: 'admin' }))
+test('roles that aggregate aggregated roles are complete in the end, and follow every change', async t => {
+  const { send, run } = await openControllerBench(t, [ClusterRole])
+  await send('POST clusterroles', aggregating('admin', [{ matchLabels: { to: 'admin' } }]))
+  await send('POST clusterroles', aggregating('view', [TO_VIEW], { to: 'admin' }))
   await send('POST clusterroles', role('a', { to: 'view' }, 'get'))
-  await startClusterRoleAggregationController({
-    api,
-    roles: resourceOf(ClusterRole, 'k8s.io'),
-    onError: assert.ifError,
-    signal: ending.signal,
-  })
-  const verbs = async (name: string) => (await send(`GET clusterroles/${name}`)).body.rules?.map((each: any) => each.verbs[0]) ?? []
-  const becomes = async (name: string, expected: string[]) => {
-    for (let turn = 0; turn < 100_000; turn++) {
-      if (String(await verbs(name)) === String(expected)) return
-      await new Promise(setImmediate)
-    }
-    assert.deepEqual(await verbs(name), expected)
-  }
-  await becomes('admin', ['get'])
-  const { body } = await send('GET clusterroles/view')
-  const owner = body.metadata.managedFields.find(({ manager }: any) => manager === 'clusterrole-aggregation-controller')
+  run(clusterRoleAggregationController)
+  const roleNamed = async (name: string) => (await send(`GET clusterroles/${name}`)).body
+  const has = (name: string, verbs: readonly string[]) =>
+    becomes(
+      () => roleNamed(name),
+      ({ rules }) => String(rules?.map((each: any) => each.verbs[0]) ?? []) === String(verbs),
+    )
+  await has('admin', ['get'])
+  const { metadata } = await roleNamed('view')
+  const owner = metadata.managedFields.find(({ manager }: any) => manager === 'clusterrole-aggregation-controller')
   assert.deepEqual([owner.operation, owner.fieldsV1], ['Apply', { 'f:rules': {} }])
   await send('POST clusterroles', role('b', { to: 'view' }, 'list'))
-  await becomes('admin', ['get', 'list'])
+  await has('admin', ['get', 'list'])
   await send('DELETE clusterroles/a')
-  await becomes('admin', ['list'])
+  await has('admin', ['list'])
   await send('PATCH clusterroles/view', { rules: [rule('steal')] })
-  await becomes('view', ['list'])
+  await has('view', ['list'])
+  await send('DELETE clusterroles/b')
+  const { rules } = await has('admin', [])
+  assert.equal(rules, null)
 })

@@ -1,19 +1,18 @@
-/** The rules of a cluster role that gathers them from others. */
+/** The rules of a cluster role that aggregates those of others. */
 import type { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 import { labelTermsOf } from '../../kinds/shapes/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { isSliceOver } from '../../lib/turns.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 
 export type Role = ObjectOf<typeof ClusterRole>
 type Rules = NonNullable<Role['rules']>
 
-/** The rules that a role should have, of all that there are; undefined when it has them, or gathers none. Yields where it may stop. */
-export function* gatheredRules(role: Role, roles: readonly Role[]): Generator<void, Rules | undefined> {
+/** The rules that a role should have, given all roles; undefined when it has them, or aggregates none. Yields between selectors. */
+export function* aggregatedRules(role: Role, roles: readonly Role[]): Generator<void, Rules | undefined> {
   if (!role.aggregationRule) return undefined
   const rules = new Map<string, Rules[number]>()
-  // A role whose rules are taken has nothing more to give to further selectors.
+  // A role that one selector has matched adds nothing by matching another.
   let left = roles.filter(({ metadata }) => metadata.name !== role.metadata.name).sort(byName)
   for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
     const terms = labelTermsOf(selector)
@@ -29,13 +28,13 @@ export function* gatheredRules(role: Role, roles: readonly Role[]): Generator<vo
         const key = textOf(rule)
         if (!rules.has(key)) rules.set(key, rule)
       }
-    if (isSliceOver()) yield
+    yield
   }
-  const gathered = [...rules.values()]
-  return deepEqual(gathered, role.rules ?? []) ? undefined : gathered
+  const aggregated = [...rules.values()]
+  return deepEqual(aggregated, role.rules ?? []) ? undefined : aggregated
 }
 
-/** The same text for the same rule, so that thousands of them are told apart in one go. */
+/** Equal texts for equal rules, so that thousands of them are compared at once. */
 const textOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: Rules[number]): string =>
   JSON.stringify([verbs, apiGroups ?? [], resources ?? [], resourceNames ?? [], nonResourceURLs ?? []])
 

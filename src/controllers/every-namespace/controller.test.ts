@@ -1,45 +1,23 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { NOW, openBench } from '../../../test/kits/registry.ts'
+import { becomes, openControllerBench } from '../../../test/kits/controllers.ts'
 import { namespaceLifecycle } from '../../admission/namespace-lifecycle.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
-import { LocalClient } from '../../registry/local-client.ts'
-import { resourceOf } from '../../schema/resource.ts'
+import { rootCaPublisher } from '../root-ca-cert-publisher/controller.ts'
 import { nextStep as nextForAuthority } from '../root-ca-cert-publisher/reconcile.ts'
+import { serviceAccountController } from '../serviceaccount/controller.ts'
 import { nextStep as nextForAccount } from '../serviceaccount/reconcile.ts'
-import { startEveryNamespace } from './controller.ts'
-
-const [namespaces, accounts, maps] = [Namespace, ServiceAccount, ConfigMap].map(kind => resourceOf(kind, 'k8s.io')) as [any, any, any]
 
 async function open(t: TestContext) {
-  const bench = await openBench([Namespace, ServiceAccount, ConfigMap], {
-    plugins: [namespaceLifecycle(name => client?.get(namespaces, { name }))],
-  })
-  const user = { name: 'controller', groups: [] }
-  const more = { groupDomain: 'k8s.io', gate: () => false, now: () => NOW }
-  const client: LocalClient = new LocalClient({ registry: bench.registry, caches: bench.caches, user, manager: 'test', ...more })
-  const ending = new AbortController()
-  t.after(() => {
-    ending.abort()
-    return bench.close()
+  const kinds = [Namespace, ServiceAccount, ConfigMap]
+  const bench = await openControllerBench(t, kinds, {
+    plugins: [namespaceLifecycle(name => bench.client.of(Namespace).get({ name }))],
   })
   await bench.send('POST namespaces', { metadata: { name: 'one' } })
-  const parts = { api: client, namespaces, onError: assert.ifError, signal: ending.signal }
-  await startEveryNamespace({ ...parts, resource: accounts, name: 'default', nextStep: nextForAccount })
-  await startEveryNamespace({ ...parts, resource: maps, name: 'kube-root-ca.crt', nextStep: stored => nextForAuthority('PEM', stored) })
+  await Promise.all([serviceAccountController, rootCaPublisher('PEM')].map(controller => bench.run(controller).idle()))
   return bench
-}
-
-/** Waits for a state that must come. */
-async function becomes<T>(read: () => Promise<T>, isThere: (value: T) => boolean): Promise<T> {
-  for (let turn = 0; turn < 100_000; turn++) {
-    const value = await read()
-    if (isThere(value)) return value
-    await new Promise(setImmediate)
-  }
-  throw new Error('it never came')
 }
 
 test('what is there at the start has them when it has begun', async t => {
@@ -71,7 +49,7 @@ test('new namespaces get them, and what is deleted or changed comes back', async
   assert.deepEqual([body.data, body.metadata.labels], [{ 'ca.crt': 'PEM' }, { a: 'b' }])
 })
 
-test('a namespace on its way out is left alone', async t => {
+test('a namespace that is being deleted is left alone', async t => {
   const { send } = await open(t)
   await send('DELETE namespaces/one')
   await send('DELETE serviceaccounts/default', undefined, { namespace: 'one' })
@@ -87,5 +65,5 @@ test('the authority is written once and then left alone', () => {
   const first = nextForAuthority('PEM', undefined)
   assert.ok(first?.step === 'create')
   assert.equal(nextForAuthority('PEM', { kind: '', apiVersion: '', metadata: {}, ...first.object } as never), undefined)
-  assert.equal(nextForAccount({ kind: '', apiVersion: '', metadata: {} }), undefined)
+  assert.equal(nextForAccount({ kind: '', apiVersion: '', metadata: {} } as never), undefined)
 })

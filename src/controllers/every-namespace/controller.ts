@@ -1,67 +1,52 @@
-/** Keeps one object of a name in every active namespace as it should be. What that is, is the caller's to say. */
+/** Keeps one object of a name in every active namespace as it should be; what that is, the controllers say that are made of this. */
+
+import type { Draft } from '../../client/client.ts'
+import { Namespace } from '../../kinds/core/namespace.ts'
+import type { Kind, ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Resource } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
-import { Loop } from '../loop.ts'
+import { type Controller, defineController, watch } from '../controller.ts'
 
-/** What such a controller asks of the API. Reads hold all that this controller has written. */
-export interface Api {
-  get(resource: Resource, name: { readonly namespace?: string; readonly name: string }): AnyObject | undefined
-  list(resource: Resource): Iterable<AnyObject>
-  /** Calls back with every change, and without one when changes may have been missed. Only for objects of a name, if one is given. */
-  follow(
-    resource: Resource,
-    onChange: (change?: { object(): AnyObject }) => void,
-    signal: AbortSignal,
-    some?: { readonly name: string },
-  ): void
-  create(resource: Resource, object: object, namespace: string): Promise<boolean>
-  patch(
-    resource: Resource,
-    name: { readonly namespace: string; readonly name: string },
-    patch: object,
-    how: { readonly type: string },
-  ): Promise<boolean>
-}
+/** What an object needs: to be created, or to be replaced. */
+export type Step<O> = { readonly step: 'create'; readonly object: Draft<O> } | { readonly step: 'update'; readonly object: O }
 
-/** What an object needs: to be made, or to be changed by a merge patch. */
-export type Step = { readonly step: 'create'; readonly object: object } | { readonly step: 'patch'; readonly patch: object }
-
-export type EveryNamespace = {
-  readonly api: Api
-  readonly namespaces: Resource
-  readonly resource: Resource
+export type EveryNamespace<K extends Kind<any>> = Pick<Controller, 'name' | 'identity'> & {
+  readonly kind: K
   /** The name of the object in every namespace. */
-  readonly name: string
+  readonly objectName: string
   /** What is next, given the object there is; undefined when it is as it should be. */
-  readonly nextStep: (stored: AnyObject | undefined) => Step | undefined
-  readonly onError: (error: unknown) => void
-  readonly signal: AbortSignal
+  readonly nextStep: (stored: ObjectOf<K> | undefined) => Step<ObjectOf<K>> | undefined
 }
 
-const AT_ONCE = 16
+export const everyNamespaceController = <K extends Kind<any>>({ name, identity, kind, objectName, nextStep }: EveryNamespace<K>) =>
+  defineController({
+    name,
+    identity,
+    workers: 16,
+    create({ client }) {
+      const namespaces = client.of(Namespace)
+      const objects = client.of<Kind<AnyObject>>(kind)
+      return {
+        watches: [
+          watch(Namespace, ({ current, type }) => (type === 'deleted' ? undefined : current.name)),
+          watch(kind, ({ current }) => (current.name === objectName ? current.namespace : undefined)),
+        ],
+        async reconcile(namespace) {
+          const found = namespaces.get({ name: namespace })
+          if (found?.status.phase !== 'Active' || found.metadata.deletionTimestamp) return
+          const step = nextStep(objects.get({ namespace, name: objectName }) as ObjectOf<K> | undefined)
+          try {
+            if (step?.step === 'create')
+              await objects.create({ ...step.object, metadata: { name: objectName, ...step.object.metadata, namespace } })
+            else if (step) await objects.update(step.object)
+          } catch (error) {
+            if (!isNamespaceGoing(error)) throw error
+          }
+        },
+      }
+    },
+  })
 
-/** Starts the controller; the result settles when all that was known at the call has been dealt with. */
-export async function startEveryNamespace(parts: EveryNamespace): Promise<void> {
-  const { api, namespaces, resource, name, onError, signal } = parts
-  const loop = new Loop<string>({ settle: namespace => settle(parts, namespace), onError, signal, atOnce: AT_ONCE })
-  const wakeAll = () => loop.wakeAll(Array.from(api.list(namespaces), ({ metadata }) => metadata.name!))
-  api.follow(namespaces, change => void (change ? loop.wake(change.object().metadata.name!) : wakeAll()), signal)
-  api.follow(resource, change => void (change ? loop.wake(change.object().metadata.namespace!) : wakeAll()), signal, { name })
-  await wakeAll()
-}
-
-async function settle({ api, namespaces, resource, name, nextStep }: EveryNamespace, namespace: string): Promise<void> {
-  const found = api.get(namespaces, { name: namespace })
-  if (found?.['status'].phase !== 'Active' || found.metadata.deletionTimestamp) return
-  const step = nextStep(api.get(resource, { namespace, name }))
-  if (!step) return
-  try {
-    if (step.step === 'create') await api.create(resource, step.object, namespace)
-    else await api.patch(resource, { namespace, name }, step.patch, { type: 'application/merge-patch+json' })
-  } catch (error) {
-    // The namespace is going, or gone: nothing is to be made there any more.
-    const isGoing = error instanceof StatusError && (error.code === 404 || error.details?.causes?.[0]?.reason === 'NamespaceTerminating')
-    if (!isGoing) throw error
-  }
-}
+/** The namespace is on its way out, or gone: nothing is to be created there any more. */
+const isNamespaceGoing = (error: unknown): boolean =>
+  error instanceof StatusError && (error.code === 404 || error.details?.causes?.[0]?.reason === 'NamespaceTerminating')

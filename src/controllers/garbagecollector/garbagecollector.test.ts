@@ -1,33 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Bench, openBench } from '../../../test/kits/registry.ts'
+import { openControllerBench, type Scope } from '../../../test/kits/controllers.ts'
+import type { Bench } from '../../../test/kits/registry.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
+import { Event } from '../../kinds/core/event.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Secret } from '../../kinds/core/secret.ts'
-import { LocalClient } from '../../registry/local-client.ts'
-import { type Resource, resourcesOf } from '../../schema/resource.ts'
-import { type GarbageCollector, type GarbageCollectorParts, startGarbageCollector } from './controller.ts'
+import { Catalog } from '../../registry/catalog.ts'
+import { resourcesOf } from '../../schema/resource.ts'
+import { garbageCollector } from './controller.ts'
 
-const KINDS = [ConfigMap, Secret, Namespace]
+const KINDS = [ConfigMap, Secret, Namespace, Event]
 
-type Opened = Bench & { client: LocalClient; collect(more?: Partial<GarbageCollectorParts>): Promise<GarbageCollector> }
-
-async function open(t: { after(undo: () => unknown): void }): Promise<Opened> {
-  const bench = await openBench(KINDS)
-  const resources = resourcesOf(KINDS, 'k8s.io')
-  const { registry, caches } = bench
-  const parts = { registry, caches, groupDomain: 'k8s.io', gate: () => false, now: () => new Date(), manager: 'test' }
-  const client = new LocalClient({ ...parts, user: { name: 'gc', groups: [] } })
-  const ending = new AbortController()
-  t.after(() => {
-    ending.abort()
-    return bench.close()
-  })
-  const resourceOf = (apiVersion: string, kind: string) => resources.find(r => r.apiVersion === apiVersion && r.kind === kind)
-  const collect = (more: Partial<GarbageCollectorParts> = {}) =>
-    startGarbageCollector({ api: client, resources, resourceOf, onError: assert.ifError, signal: ending.signal, ...more })
-  return { ...bench, client, collect }
+const open = async (t: Scope, catalog?: Catalog) => {
+  const bench = await openControllerBench(t, KINDS, catalog ? { catalog } : {})
+  return { ...bench, collect: () => bench.run(garbageCollector) }
 }
 
 const reference = (owner: any, more: object = {}) => ({
@@ -44,25 +32,25 @@ const BLOCKS = { blockOwnerDeletion: true }
 
 test('what was owned by what is gone goes, all the way down, and nothing else', async t => {
   const bench = await open(t)
-  const { settled } = await bench.collect().then(gc => ({ settled: () => gc.settled() }))
+  const gc = bench.collect()
   const a = await make(bench, 'a')
   const b = await make(bench, 'b', [reference(a)])
   await make(bench, 'c', [reference(b)])
   await make(bench, 'd')
-  await settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), ['a', 'b', 'c', 'd'])
   await bench.send('DELETE configmaps/a')
-  await settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), ['d'])
 })
 
 test('what has another owner stays and no longer speaks of the one that is gone', async t => {
   const bench = await open(t)
-  const gc = await bench.collect()
+  const gc = bench.collect()
   const [a, b] = [await make(bench, 'a'), await make(bench, 'b')]
   await make(bench, 'c', [reference(a), reference(b)])
   await bench.send('DELETE configmaps/a')
-  await gc.settled()
+  await gc.idle()
   const { body } = await bench.send('GET configmaps/c')
   assert.deepEqual(body.metadata.ownerReferences, [reference(b)])
 })
@@ -73,59 +61,59 @@ test('what was left without owner before the start goes at the start, also with 
   await make(bench, 'b', [reference(a)])
   await bench.send('DELETE configmaps/a')
   await make(bench, 'a')
-  await (await bench.collect()).settled()
+  await bench.collect().idle()
   assert.deepEqual(await names(bench), ['a'])
 })
 
 test('a foreground deletion ends when those that hold it back are gone', async t => {
   const bench = await open(t)
-  const gc = await bench.collect()
+  const gc = bench.collect()
   const a = await make(bench, 'a')
   const b = await make(bench, 'b', [reference(a, BLOCKS)])
   await make(bench, 'c', [reference(b, BLOCKS)], { finalizers: ['a.com/keep'] })
   await make(bench, 'e', [reference(a)], { finalizers: ['a.com/keep'] })
   await bench.send('DELETE configmaps/a?propagationPolicy=Foreground')
-  await gc.settled()
+  await gc.idle()
   // c is kept by somebody else, and so are those that wait for it.
   assert.deepEqual(await names(bench), ['a', 'b', 'c', 'e'])
   await bench.send('PATCH configmaps/c', { metadata: { finalizers: null } })
-  await gc.settled()
+  await gc.idle()
   // e does not hold anybody back.
   assert.deepEqual(await names(bench), ['e'])
 })
 
 test('a foreground deletion does not wait for what has another owner', async t => {
   const bench = await open(t)
-  const gc = await bench.collect()
+  const gc = bench.collect()
   const [a, b] = [await make(bench, 'a'), await make(bench, 'b')]
   await make(bench, 'c', [reference(a, BLOCKS), reference(b)])
   await bench.send('DELETE configmaps/a?propagationPolicy=Foreground')
-  await gc.settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), ['b', 'c'])
   assert.deepEqual((await bench.send('GET configmaps/c')).body.metadata.ownerReferences, [reference(b)])
 })
 
 test('objects that own each other in a circle can be deleted in the foreground', async t => {
   const bench = await open(t)
-  const gc = await bench.collect()
+  const gc = bench.collect()
   const a = await make(bench, 'a')
   const b = await make(bench, 'b', [reference(a, BLOCKS)])
   await bench.send('PATCH configmaps/a', { metadata: { ownerReferences: [reference(b, BLOCKS)] } })
-  await gc.settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), ['a', 'b'])
   await bench.send('DELETE configmaps/a?propagationPolicy=Foreground')
-  await gc.settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), [])
 })
 
 test('orphans stay, and forget who owned them', async t => {
   const bench = await open(t)
-  const gc = await bench.collect()
+  const gc = bench.collect()
   const [a, x] = [await make(bench, 'a'), await make(bench, 'x')]
   await make(bench, 'b', [reference(a, BLOCKS)])
   await make(bench, 'c', [reference(a), reference(x)])
   await bench.send('DELETE configmaps/a?propagationPolicy=Orphan')
-  await gc.settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), ['b', 'c', 'x'])
   assert.equal((await bench.send('GET configmaps/b')).body.metadata.ownerReferences, undefined)
   assert.deepEqual((await bench.send('GET configmaps/c')).body.metadata.ownerReferences, [reference(x)])
@@ -133,29 +121,29 @@ test('orphans stay, and forget who owned them', async t => {
 
 test('owners of the cluster own what is in namespaces, those in other namespaces do not, and those in none are left alone', async t => {
   const bench = await open(t)
-  const gc = await bench.collect()
+  const gc = bench.collect()
   const space = (await bench.send('POST namespaces', { metadata: { name: 'space' } })).body
   await make(bench, 'a', [reference({ ...space, kind: 'Namespace' })])
   const elsewhere = (await bench.send('POST secrets', { metadata: { name: 's' } }, { namespace: 'other' })).body
   await make(bench, 'b', [reference({ ...elsewhere, kind: 'Secret' })])
   await bench.send('POST namespaces', { metadata: { name: 'odd', ownerReferences: [reference({ ...elsewhere, kind: 'Secret' })] } })
-  await gc.settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), ['a'])
   assert.equal((await bench.send('GET namespaces/odd')).body.metadata.deletionTimestamp, undefined)
 })
 
 test('nothing is decided while the kind of an owner is not served', async t => {
-  const bench = await open(t)
-  const secrets = resourcesOf(KINDS, 'k8s.io').find(({ kind }) => kind === 'Secret')!
-  let isServed = false
-  const find = (kind: string): Resource | undefined => (kind === 'Secret' && isServed ? secrets : undefined)
-  const gc = await bench.collect({ resourceOf: (_, kind) => find(kind) })
+  const resources = resourcesOf(KINDS, 'k8s.io')
+  const secrets = resources.find(({ kind }) => kind === 'Secret')!
+  const catalog = new Catalog(resources.filter(resource => resource !== secrets))
+  const bench = await open(t, catalog)
+  const gc = bench.collect()
   await make(bench, 'a', [reference({ kind: 'Secret', metadata: { name: 's', uid: 'x-y' } })])
-  await gc.settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), ['a'])
-  isServed = true
+  catalog.add(secrets)
   await bench.caches.join(secrets)
-  await gc.settled()
+  await gc.idle()
   assert.deepEqual(await names(bench), [])
 })
 
@@ -190,12 +178,12 @@ async function lives([links, deleted, policies, isOneByOne]: readonly [
   const undo: (() => unknown)[] = []
   const bench = await open({ after: f => undo.push(f) })
   try {
-    const gc = await bench.collect()
+    const gc = bench.collect()
     const made: any[] = []
     const owners: Set<number>[] = links.map((to, i) => new Set(i === 0 ? [] : to.map(([at]) => at)))
     for (const [i, to] of links.entries())
       made.push(await make(bench, `o${i}`, i === 0 ? [] : to.map(([at, blocks]) => reference(made[at], blocks ? BLOCKS : {}))))
-    await gc.settled()
+    await gc.idle()
     assert.equal((await names(bench)).length, made.length)
     const living = new Set(made.keys())
     const deletions: Promise<unknown>[] = []
@@ -205,14 +193,14 @@ async function lives([links, deleted, policies, isOneByOne]: readonly [
       deletions.push(bench.send(`DELETE configmaps/o${i}?propagationPolicy=${policy}`))
       if (isOneByOne) {
         await Promise.all(deletions)
-        await gc.settled()
+        await gc.idle()
       }
       if (!living.delete(i)) continue
       for (const theirs of owners) if (policy === 'Orphan') theirs.delete(i)
       if (isOneByOne) sweep(owners, living)
     }
     await Promise.all(deletions)
-    await gc.settled()
+    await gc.idle()
     sweep(owners, living)
     assert.deepEqual((await names(bench)).sort(), [...living].map(i => `o${i}`).sort())
   } finally {

@@ -4,7 +4,7 @@
  *
  *     pod ──owner──→ replicaset ──owner──→ deployment          dependentsOf(replicaset's uid) = pod
  *
- * Owners are known by their uid alone. One that has gone stays known as gone for as long as somebody refers to it.
+ * Owners are known by their uid alone. One that is gone stays known as gone for as long as an object refers to it.
  */
 import type { OwnerReference } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
@@ -19,7 +19,7 @@ export type Item = {
 }
 export type Dependent = Item & { readonly references: readonly OwnerReference[] }
 
-/** What a change means to others: owners whose dependents are fewer or hold them back less. */
+/** What a change means: whether the references are new, and the owners that lost a dependent or are blocked by one less. */
 export type Effect = { readonly isNews: boolean; readonly released: readonly string[] }
 
 export class Graph {
@@ -35,7 +35,7 @@ export class Graph {
     for (const key of this.#byOwner.get(uid) ?? []) yield this.#dependents.get(key)!
   }
 
-  /** Whether an owner is known to be no more. */
+  /** Whether an owner is known to be gone. */
   isGone(uid: string): boolean {
     return this.#gone.has(uid)
   }
@@ -75,7 +75,7 @@ export class Graph {
     return { isNews: false, released }
   }
 
-  /** Notes that an owner is no more. */
+  /** Notes that an owner is gone. */
   lose(uid: string): void {
     if (this.#byOwner.has(uid)) this.#gone.add(uid)
   }

@@ -1,39 +1,39 @@
-/** What is to become of one object that has owners, or whose deletion waits for what it owns. */
+/** The next step for one object that has owners, or whose deletion waits for its dependents. */
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../schema/meta-rules.ts'
 import type { ObjectMeta, OwnerReference } from '../../schema/object-meta.ts'
 
 /**
- * What is known of an owner: what it says of itself; that it is not there; that nobody can tell, because its kind is not served
- * or it cannot be read; or that it cannot be an owner at all, being in a namespace while the object is in none.
+ * What is known of an owner: its metadata; that it is absent; that it cannot be known, because its kind is not served or its
+ * record cannot be read; or that it cannot be an owner at all, being in a namespace while the object is in none.
  */
 export type Owner =
-  | { readonly is: 'there'; readonly metadata: ObjectMeta }
+  | { readonly is: 'present'; readonly metadata: ObjectMeta }
   | { readonly is: 'absent' }
   | { readonly is: 'unknown' }
   | { readonly is: 'impossible' }
 
 export type Around = {
   readonly ownerOf: (reference: OwnerReference) => Owner
-  /** Those that refer to the object, and whether their own deletion waits for what they own. */
+  /** Those that refer to the object, and whether their own deletion waits for dependents. */
   readonly dependents: () => Iterable<{ readonly references: readonly OwnerReference[]; readonly isWaiting: boolean }>
 }
 
 export type Policy = 'Background' | 'Foreground' | 'Orphan'
 export type Step =
-  /** To be deleted; before that, its references no longer hold back its owners, where that could go round in a circle. */
+  /** Delete it; `unblocks` when its references must stop blocking its owners first, because owners could form a cycle. */
   | { readonly step: 'delete'; readonly policy: Policy; readonly unblocks: boolean }
-  /** References to these owners are to be taken away. */
+  /** Remove the references to these owners. */
   | { readonly step: 'disown'; readonly owners: readonly string[] }
-  /** Its dependents are to be disowned, then its finalizer taken away. */
+  /** Remove the references of its dependents to it, then its finalizer. */
   | { readonly step: 'orphan' }
-  /** Nothing holds its deletion back any more. */
+  /** Remove its finalizer: no dependent blocks its deletion any more. */
   | { readonly step: 'release' }
-  /** Its dependents are to be looked at. */
+  /** Look at its dependents. */
   | { readonly step: 'await' }
   /** Nothing can be decided until another kind is served. */
   | { readonly step: 'unknown' }
 
-/** The next step; undefined when the object is to be left as it is. */
+/** The next step; undefined when there is nothing to do. */
 export function nextStep(metadata: ObjectMeta, around: Around): Step | undefined {
   if (metadata.deletionTimestamp) return nextOfDeleted(metadata, around)
   const references = metadata.ownerReferences ?? []
@@ -45,7 +45,7 @@ export function nextStep(metadata: ObjectMeta, around: Around): Step | undefined
     const owner = around.ownerOf(reference)
     if (owner.is === 'impossible') return undefined
     if (owner.is === 'unknown') return { step: 'unknown' }
-    const kind = owner.is !== 'there' ? absent : isWaiting(owner.metadata) ? waiting : solid
+    const kind = owner.is !== 'present' ? absent : isWaiting(owner.metadata) ? waiting : solid
     kind.push(reference)
   }
   if (solid.length > 0) {
@@ -59,12 +59,12 @@ export function nextStep(metadata: ObjectMeta, around: Around): Step | undefined
   return { step: 'delete', policy: policyOf(metadata), unblocks: false }
 }
 
-/** Whether an object's deletion waits for what it owns. */
+/** Whether an object's deletion waits for its dependents. */
 export const isWaiting = ({ deletionTimestamp, finalizers }: ObjectMeta): boolean =>
   deletionTimestamp !== undefined && (finalizers?.includes(FOREGROUND_FINALIZER) ?? false)
 
-/** Whether an object's deletion is held back by one of the finalizers that are taken away here. */
-export const isHeld = ({ deletionTimestamp, finalizers = [] }: ObjectMeta): boolean =>
+/** Whether an object's deletion waits for one of the finalizers that the garbage collector removes. */
+export const hasCollectorFinalizer = ({ deletionTimestamp, finalizers = [] }: ObjectMeta): boolean =>
   deletionTimestamp !== undefined && (finalizers.includes(FOREGROUND_FINALIZER) || finalizers.includes(ORPHAN_FINALIZER))
 
 function nextOfDeleted({ uid, finalizers = [] }: ObjectMeta, { dependents }: Around): Step | undefined {

@@ -1,166 +1,120 @@
 /**
- * Empties namespaces that are to go, and lets them go when they are empty: pods first, then all other content, then what holds the
- * namespace itself. While something remains it is looked at again when the last of it has gone, or after a while.
+ * Deletes the content of namespaces whose deletion has been asked for, pods first, and finalizes them when they are empty. While
+ * something remains they are looked at again when the last of it is gone, or after a while.
  */
-import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Client } from '../../client/client.ts'
+import type { Change } from '../../client/object-revision.ts'
+import { Namespace } from '../../kinds/core/namespace.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { type Change, type Feed, wordOf } from '../change.ts'
-import { Loop } from '../loop.ts'
-import {
-  type Condition,
-  conditionsAfter,
-  type Findings,
-  finalizersOf,
-  graceOf,
-  type Remains,
-  secondsToWait,
-  unexpected,
-} from './reconcile.ts'
+import { defineController, watch, watchAll } from '../controller.ts'
+import { conditionsAfter, type Findings, finalizersOf, graceOf, type Remaining, secondsToWait, unexpected } from './reconcile.ts'
 
-/** What the controller asks of the API. Reads hold all that this controller has written. */
-export interface Api extends Feed {
-  readonly now: Date
-  get(resource: Resource, name: { readonly name: string }): AnyObject | undefined
-  list(resource: Resource, some: { readonly namespace: string }): Iterable<AnyObject>
-  /** How many objects a namespace has, those that cannot be read among them. */
-  count(resource: Resource, namespace: string): number
-  remove(resource: Resource, object: AnyObject, options: { readonly propagationPolicy: 'Background' }): Promise<boolean>
-  removeAll(resource: Resource, namespace: string, options: { readonly propagationPolicy: 'Background' }): Promise<void>
-  /** Replaces an object unless it has changed since it was read. False when it has, or is gone. */
-  replace(resource: Resource, object: AnyObject, subresource: string): Promise<boolean>
-}
+type Stored = ObjectOf<typeof Namespace>
 
-export type NamespaceController = {
-  readonly api: Api
-  readonly namespaces: Resource
-  readonly pods: Resource
-  /** All that is served, whatever comes and goes. */
-  readonly resources: Iterable<Resource>
-  readonly onError: (error: unknown, namespace: string) => void
-  readonly signal: AbortSignal
-}
-
-/** What a namespace is held back by until its content is gone. */
+/** The finalizer in the spec of a namespace that stands for its content. */
 const CONTENT = 'kubernetes'
-const AT_ONCE = 10
-const HINT = [wordOf('deletionTimestamp')]
-// Whatever owns or is owned: all of it goes.
+/** Owners are deleted as well, so there is nothing to wait for. */
 const BACKGROUND = { propagationPolicy: 'Background' } as const
 
-/** Starts the controller; the result settles when all namespaces that can go have gone. */
-export async function startNamespaceController(parts: NamespaceController): Promise<void> {
-  const { api, namespaces, onError, signal } = parts
-  /** How many objects are known to remain in each namespace that is to go. */
-  const left = new Map<string, number>()
-  const loop = new Loop<string>({ settle: name => settle(parts, name, left), onError, signal, atOnce: AT_ONCE })
-  const changed = (change: Change) => {
-    if (change.resource.prefix === namespaces.prefix) {
-      if (change.deleted) left.delete(change.name)
-      else if (change.mayMention(HINT) && change.object()?.metadata.deletionTimestamp) void loop.wake(change.name)
-    } else if (change.deleted && left.size > 0) {
-      const remaining = left.get(change.namespace)
-      if (remaining === undefined) return
-      left.set(change.namespace, remaining - 1)
-      if (remaining <= 1) void loop.wake(change.namespace)
+export const namespaceController = defineController({
+  name: 'namespace-controller',
+  identity: 'namespace-controller',
+  workers: 10,
+  create({ client, enqueue }) {
+    /** How many objects are known to remain in each namespace that is being deleted. */
+    const remaining = new Map<string, number>()
+    const onDeleted = (_: Resource, { type, current: { namespace } }: Change) => {
+      const count = type === 'deleted' && remaining.size > 0 ? remaining.get(namespace) : undefined
+      if (count === undefined) return
+      remaining.set(namespace, count - 1)
+      if (count <= 1) enqueue(namespace)
     }
-  }
-  api.observe({ changed, joined: () => {} }, signal)
-  for (const change of api.noticed(namespaces)) changed(change)
-  await loop.settled()
-}
+    return {
+      watches: [
+        watch(Namespace, ({ type, current }) => {
+          if (type === 'deleted') remaining.delete(current.name)
+          return type !== 'deleted' && current.terminating ? current.name : undefined
+        }),
+        watchAll({ changed: onDeleted, joined: () => {} }),
+      ],
+      async reconcile(name) {
+        const namespace = client.of(Namespace).get({ name })
+        if (!namespace?.metadata.deletionTimestamp || !namespace.spec.finalizers?.length) {
+          remaining.delete(name)
+          return undefined
+        }
+        // Before the first deletion, so that the end of the last object is not missed.
+        remaining.set(name, Number.POSITIVE_INFINITY)
+        const { findings, graceSeconds } = await deleteContent(client, namespace)
+        await report(client, name, findings)
+        if (findings.failures.length > 0) throw new Error(findings.failures.join('; '))
+        if (findings.remaining.length > 0) {
+          // Counted again: some may be gone by now.
+          const count = contentOf(client).reduce((sum, resource) => sum + client.of(resource).count({ namespace: name }), 0)
+          remaining.set(name, count)
+          return count === 0 ? 0 : secondsToWait(findings.remaining, graceSeconds) * 1000
+        }
+        remaining.delete(name)
+        await finalize(client, name)
+        return undefined
+      },
+    }
+  },
+})
 
-/** Says in how many milliseconds to look again, when something remains. */
-async function settle(parts: NamespaceController, name: string, left: Map<string, number>): Promise<number | undefined> {
-  const { api, namespaces } = parts
-  const namespace = api.get(namespaces, { name })
-  if (!namespace?.metadata.deletionTimestamp || !namespace['spec'].finalizers?.length) {
-    left.delete(name)
-    return undefined
-  }
-  // Before the first deletion, so that the end of the last object is not missed.
-  left.set(name, Number.POSITIVE_INFINITY)
-  const { findings, grace } = await empty(parts, namespace)
-  const remaining = findings.remains.reduce((sum, { count }) => sum + count, 0)
-  await report(parts, name, findings)
-  if (findings.failures.length > 0) throw new Error(findings.failures.join('; '))
-  if (remaining > 0) {
-    // Counted again: some may have gone since.
-    left.set(
-      name,
-      sum(contentOf(parts), resource => api.count(resource, name)),
-    )
-    return left.get(name) === 0 ? 0 : secondsToWait(findings.remains, grace) * 1000
-  }
-  left.delete(name)
-  return (await release(parts, name)) ? undefined : 0
-}
-
-type Emptied = { readonly findings: Findings; readonly grace: number }
-
-/** Deletes what there is. Other content stays while there are pods: they may need it to end well. */
-async function empty(parts: NamespaceController, { metadata }: AnyObject): Promise<Emptied> {
-  const { api, pods } = parts
+/** Deletes what there is. Other content stays while there are pods: they may need it to shut down. */
+async function deleteContent(client: Client, { metadata }: Stored): Promise<{ findings: Findings; graceSeconds: number }> {
+  const pods = client.of(Pod)
   const name = metadata.name!
-  const since = (api.now.getTime() - Date.parse(metadata.deletionTimestamp!)) / 1000
-  const grace = graceOf(api.list(pods, { namespace: name }), since)
-  const first = await removeAll(parts, [pods], { name, grace })
-  if (first.remains.length > 0 || first.failures.length > 0) return { findings: first, grace }
-  const others = contentOf(parts).filter(({ prefix }) => prefix !== pods.prefix)
-  return { findings: await removeAll(parts, others, { name, grace: 0 }), grace: 0 }
+  const secondsSince = (client.now.getTime() - Date.parse(metadata.deletionTimestamp!)) / 1000
+  const graceSeconds = graceOf(pods.list({ namespace: name }), secondsSince)
+  const first = await deleteAll(client, [pods.resource], { name, graceSeconds })
+  if (first.remaining.length > 0) return { findings: { ...first, isPodsOnly: true }, graceSeconds }
+  const others = contentOf(client).filter(({ prefix }) => prefix !== pods.resource.prefix)
+  const rest = await deleteAll(client, others, { name, graceSeconds: 0 })
+  return { findings: { ...rest, failures: [...first.failures, ...rest.failures] }, graceSeconds: 0 }
 }
 
-/** Every place where there may be content, once: some objects are served in several forms. */
-function contentOf({ resources }: NamespaceController): Resource[] {
-  const places = new Map<string, Resource>()
-  for (const resource of resources)
-    if (
-      resource.namespaced &&
-      resource.verbs.includes('delete') &&
-      resource.verbs.includes('list') &&
-      !(resource.hub && places.has(resource.prefix))
-    )
-      places.set(resource.prefix, resource)
-  return [...places.values()]
-}
+const contentOf = (client: Client): Resource[] =>
+  [...client.resources()].filter(({ namespaced, verbs }) => namespaced && verbs.includes('delete') && verbs.includes('list'))
 
-type Of = { readonly name: string; readonly grace: number }
+type Of = { readonly name: string; readonly graceSeconds: number }
 
-async function removeAll({ api }: NamespaceController, resources: readonly Resource[], { name, grace }: Of): Promise<Findings> {
-  const remains: Remains[] = []
+async function deleteAll(client: Client, resources: readonly Resource[], { name, graceSeconds }: Of): Promise<Findings> {
+  const remaining: Remaining[] = []
   const failures: string[] = []
-  const removeOf = async (resource: Resource) => {
-    if (api.count(resource, name) === 0) return
-    if (resource.verbs.includes('deletecollection')) await api.removeAll(resource, name, BACKGROUND)
-    else for (const object of api.list(resource, { namespace: name })) await api.remove(resource, object, BACKGROUND)
-    const count = api.count(resource, name)
+  const deleteOf = async (resource: Resource) => {
+    const objects = client.of(resource)
+    const selection = { namespace: name }
+    if (objects.count(selection) === 0) return
+    if (resource.verbs.includes('deletecollection')) await objects.deleteCollection(name, BACKGROUND)
+    else for (const object of objects.list(selection)) await objects.delete(object, BACKGROUND)
+    const count = objects.count(selection)
     if (count === 0) return
     const { plural, group, version } = resource
-    const remaining = { plural, group, version, count, finalizers: finalizersOf(api.list(resource, { namespace: name })) }
-    remains.push(remaining)
-    const failure = unexpected(remaining, name, grace)
+    const rest = { plural, group, version, count, finalizers: finalizersOf(objects.list(selection)) }
+    remaining.push(rest)
+    const failure = unexpected(rest, name, graceSeconds)
     if (failure !== undefined) failures.push(failure)
   }
-  await Promise.all(resources.map(resource => removeOf(resource).catch((error: Error) => failures.push(error.message))))
-  return { remains, failures }
+  await Promise.all(resources.map(resource => deleteOf(resource).catch((error: Error) => failures.push(error.message))))
+  return { remaining, failures }
 }
 
-async function report({ api, namespaces }: NamespaceController, name: string, findings: Findings): Promise<void> {
-  const namespace = api.get(namespaces, { name })
-  if (!namespace) return
-  const now = api.now.toISOString().replace(/\.\d+Z$/, 'Z')
-  const conditions = conditionsAfter((namespace['status'].conditions ?? []) as Condition[], findings, now)
-  // When somebody else came first, that is a change after which it is looked at again.
-  if (conditions) await api.replace(namespaces, { ...namespace, status: { ...namespace['status'], conditions } }, 'status')
+async function report(client: Client, name: string, findings: Findings): Promise<void> {
+  const namespaces = client.of(Namespace)
+  const namespace = namespaces.get({ name })
+  const conditions = namespace && conditionsAfter(namespace.status.conditions ?? [], findings, formatTime(instantOf(client.now.getTime())))
+  if (conditions) await namespaces.updateStatus({ ...namespace, status: { ...namespace.status, conditions } })
 }
 
-/** False when the namespace has changed meanwhile. */
-async function release({ api, namespaces }: NamespaceController, name: string): Promise<boolean> {
-  const namespace = api.get(namespaces, { name })
-  if (!namespace) return true
-  const finalizers = (namespace['spec'].finalizers as string[]).filter(each => each !== CONTENT).sort()
-  if (finalizers.length === namespace['spec'].finalizers.length) return true
-  const isDone = await api.replace(namespaces, { ...namespace, spec: { ...namespace['spec'], finalizers } }, 'finalize')
-  return isDone || api.get(namespaces, { name }) === undefined
+async function finalize(client: Client, name: string): Promise<void> {
+  const namespaces = client.of(Namespace)
+  const namespace = namespaces.get({ name })
+  if (!namespace?.spec.finalizers?.includes(CONTENT)) return
+  const finalizers = namespace.spec.finalizers.filter(each => each !== CONTENT).sort()
+  await namespaces.update({ ...namespace, spec: { ...namespace.spec, finalizers } }, { subresource: 'finalize' })
 }
-
-const sum = <T>(items: readonly T[], of: (item: T) => number): number => items.reduce((total, item) => total + of(item), 0)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Condition, conditionsAfter, finalizersOf, graceOf, type Remains, secondsToWait, unexpected } from './reconcile.ts'
+import { type Condition, conditionsAfter, finalizersOf, graceOf, type Remaining, secondsToWait, unexpected } from './reconcile.ts'
 
 const NOW = '2026-07-01T12:00:00Z'
 const LATER = '2026-07-01T12:01:00Z'
-const remains = (plural: string, count: number, finalizers: Record<string, number> = {}, group = ''): Remains => ({
+const remains = (plural: string, count: number, finalizers: Record<string, number> = {}, group = ''): Remaining => ({
   plural,
   group,
   version: 'v1',
@@ -12,7 +12,7 @@ const remains = (plural: string, count: number, finalizers: Record<string, numbe
   finalizers: new Map(Object.entries(finalizers)),
 })
 const said = (conditions: readonly Condition[] | undefined) => conditions?.map(({ status, reason }) => `${status} ${reason}`)
-const NONE = { remains: [], failures: [] }
+const NONE = { remaining: [], failures: [] }
 
 test('a namespace that emptied well has five conditions that say so, and is not written again', () => {
   const first = conditionsAfter([], NONE, NOW)!
@@ -27,7 +27,7 @@ test('a namespace that emptied well has five conditions that say so, and is not 
 })
 
 test('what remains is told by kind and by finalizer, in order', () => {
-  const findings = { remains: [remains('secrets', 2, { 'b/b': 1, 'a/a': 2 }), remains('jobs', 1, { 'a/a': 1 }, 'batch')], failures: [] }
+  const findings = { remaining: [remains('secrets', 2, { 'b/b': 1, 'a/a': 2 }), remains('jobs', 1, { 'a/a': 1 }, 'batch')], failures: [] }
   const [, , , content, finalizers] = conditionsAfter([], findings, NOW)!
   assert.equal(content!.message, 'Some resources are remaining: jobs.batch has 1 resource instances, secrets. has 2 resource instances')
   assert.equal(
@@ -37,11 +37,11 @@ test('what remains is told by kind and by finalizer, in order', () => {
 })
 
 test('times of conditions move with their status alone, and conditions of others stay', () => {
-  const other = { type: 'Mine', status: 'True' }
-  const first = conditionsAfter([other], { remains: [remains('secrets', 2)], failures: ['x'] }, NOW)!
+  const other = { type: 'Mine', status: 'True', lastTransitionTime: NOW }
+  const first = conditionsAfter([other], { remaining: [remains('secrets', 2)], failures: ['x'] }, NOW)!
   assert.deepEqual(first[0], other)
   assert.equal(first[3]!.message, 'Failed to delete all resource types, 1 remaining: x')
-  const second = conditionsAfter(first, { remains: [remains('secrets', 1)], failures: [] }, LATER)!
+  const second = conditionsAfter(first, { remaining: [remains('secrets', 1)], failures: [] }, LATER)!
   const [, , , failure, content] = second
   assert.deepEqual([failure!.status, failure!.lastTransitionTime], ['False', LATER])
   assert.deepEqual([content!.status, content!.lastTransitionTime], ['True', NOW])

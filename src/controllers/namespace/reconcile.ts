@@ -1,30 +1,32 @@
-/** What is said of a namespace whose content is being deleted, and when it is looked at again. */
+/** The conditions of a namespace whose content is being deleted, and when it is looked at again. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 
 export type Condition = {
   readonly type: string
   readonly status: string
-  readonly lastTransitionTime?: string
+  readonly lastTransitionTime: string
   readonly reason?: string
   readonly message?: string
 }
 
 /** What a pass over the content of a namespace has found. */
 export type Findings = {
-  readonly remains: readonly Remains[]
+  readonly remaining: readonly Remaining[]
   /** What could not be deleted. */
   readonly failures: readonly string[]
+  /** Pods remain, so that other content was not looked at: Kubernetes does not say in the conditions what remains then. */
+  readonly isPodsOnly?: true
 }
-export type Remains = {
+export type Remaining = {
   readonly plural: string
   readonly group: string
   readonly version: string
   readonly count: number
-  /** How many of them each finalizer holds back. */
+  /** How many of them have each finalizer. */
   readonly finalizers: ReadonlyMap<string, number>
 }
 
-const WELL: readonly (readonly [type: string, reason: string, message: string])[] = [
+const OK: readonly (readonly [type: string, reason: string, message: string])[] = [
   ['NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'],
   ['NamespaceDeletionGroupVersionParsingFailure', 'ParsedGroupVersions', 'All legacy kube types successfully parsed'],
   ['NamespaceDeletionContentFailure', 'ContentDeleted', 'All content successfully deleted, may be waiting on finalization'],
@@ -34,35 +36,37 @@ const WELL: readonly (readonly [type: string, reason: string, message: string])[
 
 /** The conditions a namespace should have; undefined when it has them. */
 export function conditionsAfter(shown: readonly Condition[], findings: Findings, now: string): Condition[] | undefined {
-  const troubles = new Map(troublesOf(findings))
+  const failing = new Map(failingConditions(findings))
   const conditions = [...shown]
   let isNew = false
-  for (const [type, wellReason, wellMessage] of WELL) {
-    const [reason, message] = troubles.get(type) ?? [wellReason, wellMessage]
-    const status = troubles.has(type) ? 'True' : 'False'
+  for (const [type, okReason, okMessage] of OK) {
+    const [reason, message] = failing.get(type) ?? [okReason, okMessage]
+    const status = failing.has(type) ? 'True' : 'False'
     const at = conditions.findIndex(condition => condition.type === type)
     const old = conditions[at]
     if (old?.status === status && old.reason === reason && old.message === message) continue
     isNew = true
-    const lastTransitionTime = old?.status === status && old.lastTransitionTime !== undefined ? old.lastTransitionTime : now
+    const lastTransitionTime = old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : now
     conditions.splice(at < 0 ? conditions.length : at, 1, { type, status, lastTransitionTime, reason, message })
   }
   return isNew ? conditions : undefined
 }
 
-function* troublesOf({ remains, failures }: Findings): Iterable<[type: string, [reason: string, message: string]]> {
+function* failingConditions({ remaining, failures, isPodsOnly }: Findings): Iterable<[type: string, [reason: string, message: string]]> {
   if (failures.length > 0) {
     const message = `Failed to delete all resource types, ${failures.length} remaining: ${[...failures].sort().join(', ')}`
     yield ['NamespaceDeletionContentFailure', ['ContentDeletionFailed', message]]
   }
-  if (remains.length > 0) {
-    const each = remains.map(({ plural, group, count }) => `${plural}.${group} has ${count} resource instances`).sort()
+  if (isPodsOnly) return
+  if (remaining.length > 0) {
+    const each = remaining.map(({ plural, group, count }) => `${plural}.${group} has ${count} resource instances`).sort()
     yield ['NamespaceContentRemaining', ['SomeResourcesRemain', `Some resources are remaining: ${each.join(', ')}`]]
   }
-  const held = new Map<string, number>()
-  for (const { finalizers } of remains) for (const [name, count] of finalizers) held.set(name, (held.get(name) ?? 0) + count)
-  if (held.size > 0) {
-    const each = [...held].map(([name, count]) => `${name} in ${count} resource instances`).sort()
+  const byFinalizer = new Map<string, number>()
+  for (const { finalizers } of remaining)
+    for (const [name, count] of finalizers) byFinalizer.set(name, (byFinalizer.get(name) ?? 0) + count)
+  if (byFinalizer.size > 0) {
+    const each = [...byFinalizer].map(([name, count]) => `${name} in ${count} resource instances`).sort()
     yield [
       'NamespaceFinalizersRemaining',
       ['SomeFinalizersRemain', `Some content in the namespace has finalizers remaining: ${each.join(', ')}`],
@@ -70,15 +74,15 @@ function* troublesOf({ remains, failures }: Findings): Iterable<[type: string, [
   }
 }
 
-/** What holds back the objects that remain. */
+/** The finalizers of the objects that remain. */
 export function finalizersOf(objects: Iterable<AnyObject>): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { metadata } of objects) for (const name of metadata.finalizers ?? []) counts.set(name, (counts.get(name) ?? 0) + 1)
   return counts
 }
 
-/** What takes a known time to go, or is held back, may remain for a while; anything else should be gone. */
-export function unexpected({ plural, group, version, finalizers }: Remains, namespace: string, graceSeconds: number): string | undefined {
+/** What has a grace period or finalizers may remain for a while; anything else should be gone. */
+export function unexpected({ plural, group, version, finalizers }: Remaining, namespace: string, graceSeconds: number): string | undefined {
   if (graceSeconds > 0 || finalizers.size > 0) return undefined
   return `unexpected items still remain in namespace: ${namespace} for gvr: ${group}/${version}, Resource=${plural}`
 }
@@ -86,10 +90,10 @@ export function unexpected({ plural, group, version, finalizers }: Remains, name
 const FINALIZER_SECONDS = 15
 
 /** In how many seconds to look again, although nothing has happened. */
-export const secondsToWait = (remains: readonly Remains[], graceSeconds: number): number =>
-  Math.floor(Math.max(graceSeconds, remains.some(({ finalizers }) => finalizers.size > 0) ? FINALIZER_SECONDS : 0) / 2) + 1
+export const secondsToWait = (remaining: readonly Remaining[], graceSeconds: number): number =>
+  Math.floor(Math.max(graceSeconds, remaining.some(({ finalizers }) => finalizers.size > 0) ? FINALIZER_SECONDS : 0) / 2) + 1
 
-/** How long pods may take to end, as long as that is not over. */
+/** The longest grace period of the pods, until it is over. */
 export function graceOf(pods: Iterable<AnyObject>, secondsSinceDeletion: number): number {
   let grace = 0
   for (const { spec, status } of pods as Iterable<AnyObject>) {

@@ -1,86 +1,55 @@
-/** Removes pods that no node will ever end: so that what is deleted goes although nobody runs it. */
-import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Resource } from '../../schema/resource.ts'
-import { type Change, type Feed, wordOf } from '../change.ts'
-import { Loop } from '../loop.ts'
+/** Deletes pods that no node will ever end: those whose deletion nobody carries out, and those whose node is gone. */
+import { NODE_INDEX } from '../../client/informer.ts'
+import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
+import { Node } from '../../kinds/core/node.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import { defineController, watch } from '../controller.ts'
 import { failedStatus, isOutOfService, verdictOn } from './reconcile.ts'
 
-type Name = { readonly namespace?: string; readonly name: string }
-
-/** What the controller asks of the API. Reads hold all that this controller has written. */
-export interface Api extends Feed {
-  readonly now: Date
-  get(resource: Resource, name: Name): AnyObject | undefined
-  /** Whether there is an object of that name, be it one that cannot be read. */
-  exists(resource: Resource, name: Name): boolean
-  remove(resource: Resource, object: AnyObject, options: { readonly gracePeriodSeconds: 0 }): Promise<boolean>
-  patch(resource: Resource, name: Name, patch: object, how: { readonly type: string; readonly subresource: string }): Promise<boolean>
-}
-
-export type PodGarbageCollector = {
-  readonly api: Api
-  readonly pods: Resource
-  readonly nodes: Resource
-  readonly onError: (error: unknown, pod: string) => void
-  readonly signal: AbortSignal
-}
-
-/** By pod: the node that it is bound to and that is not there, and since when. */
-type Missing = Map<string, { readonly node: string; readonly since: number }>
-
-const AT_ONCE = 20
-const DELETED = [wordOf('deletionTimestamp')]
-const TAINTED = [wordOf('node.kubernetes.io/out-of-service')]
-const MERGE = { type: 'application/strategic-merge-patch+json', subresource: 'status' }
-
-/** Starts the controller; the result settles when all pods that can go at once have gone. */
-export async function startPodGarbageCollector(parts: PodGarbageCollector): Promise<void> {
-  const { api, pods, nodes, onError, signal } = parts
-  const missing: Missing = new Map()
-  const loop = new Loop<string>({ settle: key => settle(parts, key, missing), onError, signal, atOnce: AT_ONCE })
-  const onPod = (change: Change) => {
-    const key = `${change.namespace}/${change.name}`
-    if (change.deleted) {
-      missing.delete(key)
-      return
+export const podGarbageCollector = defineController({
+  name: 'pod-garbage-collector-controller',
+  identity: 'pod-garbage-collector',
+  workers: 20,
+  create({ client }) {
+    const [pods, nodes] = [client.of(Pod), client.of(Node)]
+    /** By pod: the node that it is bound to and that is not there, and since when. */
+    const missing = new Map<string, { readonly node: string; readonly since: number }>()
+    const onPod = ({ current, type }: Pick<Change, 'current' | 'type'>): string | undefined => {
+      const key = queueKey(current)
+      if (type === 'deleted') missing.delete(key)
+      else if (current.terminating || isLost(current.fields['spec.nodeName'] ?? '')) return key
+      return undefined
     }
-    const node = change.fields['spec.nodeName'] ?? ''
-    const isAlone = node !== '' && !api.exists(nodes, { name: node })
-    if (isAlone || (change.mayMention(DELETED) && change.object()?.metadata.deletionTimestamp)) void loop.wake(key)
-  }
-  const onNode = (change: Change) => {
-    for (const [key, { node }] of missing) if (node === change.name) missing.delete(key)
-    if (!change.deleted && !(change.mayMention(TAINTED) && isOutOfService(change.object()))) return
-    for (const pod of api.noticed(pods)) if (pod.fields['spec.nodeName'] === change.name) onPod(pod)
-  }
-  const changed = (change: Change) => {
-    if (change.resource.prefix === pods.prefix) onPod(change)
-    else if (change.resource.prefix === nodes.prefix) onNode(change)
-  }
-  api.observe({ changed, joined: () => {} }, signal)
-  for (const pod of api.noticed(pods)) onPod(pod)
-  await loop.settled()
-}
-
-/** Says in how many milliseconds to look again, when the node of a pod may still come back. */
-async function settle({ api, pods, nodes }: PodGarbageCollector, key: string, missing: Missing): Promise<number | undefined> {
-  const [namespace = '', name = ''] = key.split('/')
-  const pod = api.get(pods, { namespace, name })
-  if (!pod) return undefined
-  const nodeName: string = pod['spec'].nodeName ?? ''
-  const node = nodeName === '' ? undefined : api.get(nodes, { name: nodeName })
-  // A node that cannot be read is there.
-  if (nodeName !== '' && !node && api.exists(nodes, { name: nodeName })) return undefined
-  const now = api.now.getTime()
-  const since = missing.get(key)?.since ?? now
-  const verdict = verdictOn(pod, node, now - since)
-  if (!verdict) return undefined
-  if (verdict.step === 'wait') {
-    missing.set(key, { node: nodeName, since })
-    return verdict.ms
-  }
-  const patch = failedStatus(pod, verdict.isLost, api.now.toISOString().replace(/\.\d+Z$/, 'Z'))
-  if (patch) await api.patch(pods, { namespace, name }, patch, MERGE)
-  await api.remove(pods, pod, { gracePeriodSeconds: 0 })
-  return undefined
-}
+    const isLost = (node: string) => node !== '' && !nodes.exists({ name: node })
+    const onNode = ({ current, type }: Change): string[] => {
+      for (const [key, { node }] of missing) if (node === current.name) missing.delete(key)
+      if (type !== 'deleted' && !isOutOfService(current.object)) return []
+      const bound = [...pods.informer.byIndex(NODE_INDEX, current.name)]
+      return bound.flatMap(pod => onPod({ current: pod, type: 'updated' }) ?? [])
+    }
+    return {
+      watches: [watch(Node, change => onNode(change as Change)), watch(Pod, change => onPod(change as Change))],
+      async reconcile(key) {
+        const named = namedBy(key)
+        const pod = pods.get(named)
+        if (!pod) return undefined
+        const node = nodes.revision({ name: pod.spec.nodeName ?? '' })
+        // A node that cannot be read is there.
+        if (node && !node.object) return undefined
+        const now = client.now.getTime()
+        const since = missing.get(key)?.since ?? now
+        const verdict = verdictOn(pod, node?.object, now - since)
+        if (!verdict) return undefined
+        if (verdict.step === 'wait') {
+          missing.set(key, { node: pod.spec.nodeName ?? '', since })
+          return verdict.ms
+        }
+        const patch = failedStatus(pod, verdict.isLost, formatTime(instantOf(now)))
+        if (patch) await pods.patch(named, patch, { type: 'strategic', subresource: 'status' })
+        await pods.delete(pod, { gracePeriodSeconds: 0 })
+        return undefined
+      },
+    }
+  },
+})

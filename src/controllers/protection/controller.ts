@@ -1,66 +1,92 @@
-/** Keeps objects that are to go until nobody uses them any more, by a finalizer. What use is, is the caller's to say. */
+/** Keeps objects whose deletion has been asked for until nobody uses them any more, by a finalizer. */
+import type { Client } from '../../client/client.ts'
+import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
+import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass.ts'
+import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Resource } from '../../schema/resource.ts'
-import { type Change, type Feed, wordOf } from '../change.ts'
-import { Loop } from '../loop.ts'
+import { type Controller, defineController, watch } from '../controller.ts'
 import { nextStep } from './reconcile.ts'
+import { claimsOf, classesOf, isClaimUsed, isClassUsed, isVolumeUsed } from './usage.ts'
 
-type Name = { readonly namespace: string; readonly name: string }
-
-/** What the controller asks of the API. Reads hold all that this controller has written. */
-export interface Api extends Feed {
-  get(resource: Resource, name: Name): AnyObject | undefined
-  patch(resource: Resource, name: Name, patch: object, how: { readonly type: string }): Promise<boolean>
-}
-
-export type Protection = {
-  readonly api: Api
-  readonly resource: Resource
+type Protection = Pick<Controller, 'name' | 'identity'> & {
+  readonly kind: Kind<any>
   readonly finalizer: string
-  readonly isUsed: (object: AnyObject) => boolean
-  /** Those that may use the objects: when they change, an object may be free. */
-  readonly users: readonly Resource[]
-  readonly onError: (error: unknown, name: string) => void
-  readonly signal: AbortSignal
+  readonly isUsed: (object: AnyObject, client: Client) => boolean
+  /** Objects that may use the protected ones, and which of those: when they change, a protected one may be free. */
+  readonly users?: readonly { readonly kind: Kind<any>; readonly uses: (user: AnyObject) => readonly string[] }[]
 }
 
-const MERGE = { type: 'application/merge-patch+json' }
-const DELETED = [wordOf('deletionTimestamp')]
+const protectionController = ({ name, identity, kind, finalizer, isUsed, users = [] }: Protection): Controller =>
+  defineController({
+    name,
+    identity,
+    create({ client }) {
+      const objects = client.of<Kind<AnyObject>>(kind)
+      /** Those whose deletion waits for users. */
+      const waiting = new Set<string>()
+      const ofUser = (uses: (user: AnyObject) => readonly string[], user: AnyObject | undefined) =>
+        waiting.size > 0 && user ? uses(user).filter(key => waiting.has(key)) : []
+      return {
+        watches: [
+          watch(kind, ({ current, type }) => {
+            if (type === 'deleted') waiting.delete(queueKey(current))
+            else if (current.object && nextStep(current.object.metadata, finalizer, () => true)) return queueKey(current)
+            return undefined
+          }),
+          ...users.map(({ kind: using, uses }) =>
+            watch(using, ({ current, previous }) => [
+              ...ofUser(uses, waiting.size > 0 ? current.object : undefined),
+              ...ofUser(uses, waiting.size > 0 ? previous?.object : undefined),
+            ]),
+          ),
+        ],
+        async reconcile(key) {
+          const object = objects.get(namedBy(key))
+          // Before it is asked who uses it, so that no change of a user is missed.
+          waiting.add(key)
+          const step = object && nextStep(object.metadata, finalizer, () => isUsed(object, client))
+          if (step === 'wait') return
+          waiting.delete(key)
+          if (!step) return
+          const { finalizers: had = [] } = object!.metadata
+          const finalizers = step === 'protect' ? [...had, finalizer] : had.filter(each => each !== finalizer)
+          await objects.update({ ...object!, metadata: { ...object!.metadata, finalizers } })
+        },
+      }
+    },
+  })
 
-/** Starts the controller; the result settles when all that was known at the call has been dealt with. */
-export async function startProtection(parts: Protection): Promise<void> {
-  const { api, resource, finalizer, users, onError, signal } = parts
-  /** Those that are to go and are used. */
-  const held = new Set<string>()
-  const loop = new Loop<string>({ settle: key => settle(parts, key, held), onError, signal })
-  const own = [wordOf(finalizer)]
-  const needsLook = (change: Change) => {
-    const metadata = change.object()?.metadata
-    return metadata !== undefined && nextStep(metadata, finalizer, () => true) !== undefined
-  }
-  const usersAt = new Set(users.map(({ prefix }) => prefix))
-  const onOwn = (change: Change) => {
-    const key = `${change.namespace}/${change.name}`
-    if (change.deleted) held.delete(key)
-    else if ((change.mayMention(DELETED) || !change.mayMention(own)) && needsLook(change)) void loop.wake(key)
-  }
-  const changed = (change: Change) => {
-    if (change.resource.prefix === resource.prefix) onOwn(change)
-    else if (held.size > 0 && usersAt.has(change.resource.prefix)) void loop.wakeAll(held)
-  }
-  api.observe({ changed, joined: () => {} }, signal)
-  for (const change of api.noticed(resource)) onOwn(change)
-  await loop.settled()
-}
+/** Claims stay while pods on a node use them. */
+export const claimProtection = protectionController({
+  name: 'persistentvolumeclaim-protection-controller',
+  identity: 'pvc-protection-controller',
+  kind: PersistentVolumeClaim,
+  finalizer: 'kubernetes.io/pvc-protection',
+  users: [{ kind: Pod, uses: claimsOf }],
+  isUsed: (claim, client) => isClaimUsed(claim, client.of(Pod).list({ namespace: claim.metadata.namespace ?? '' })),
+})
 
-async function settle({ api, resource, finalizer, isUsed }: Protection, key: string, held: Set<string>): Promise<void> {
-  const [namespace = '', name = ''] = key.split('/')
-  const object = api.get(resource, { namespace, name })
-  const step = object && nextStep(object.metadata, finalizer, () => isUsed(object))
-  if (step === 'wait') held.add(key)
-  else held.delete(key)
-  if (!step || step === 'wait') return
-  const { uid, resourceVersion, finalizers = [] } = object!.metadata
-  const next = step === 'protect' ? [...finalizers, finalizer] : finalizers.filter(each => each !== finalizer)
-  await api.patch(resource, { namespace, name }, { metadata: { uid, resourceVersion, finalizers: next } }, MERGE)
-}
+/** Volumes stay while they are bound. */
+export const volumeProtection = protectionController({
+  name: 'persistentvolume-protection-controller',
+  identity: 'pv-protection-controller',
+  kind: PersistentVolume,
+  finalizer: 'kubernetes.io/pv-protection',
+  isUsed: isVolumeUsed,
+})
+
+/** Classes stay while claims or volumes have them. */
+export const attributesClassProtection = protectionController({
+  name: 'volumeattributesclass-protection-controller',
+  identity: 'volumeattributesclass-protection-controller',
+  kind: VolumeAttributesClass,
+  finalizer: 'kubernetes.io/vac-protection',
+  users: [
+    { kind: PersistentVolumeClaim, uses: classesOf },
+    { kind: PersistentVolume, uses: classesOf },
+  ],
+  isUsed: (object, client) => isClassUsed(object, client.of(PersistentVolume).list(), client.of(PersistentVolumeClaim).list()),
+})

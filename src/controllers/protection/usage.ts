@@ -1,7 +1,20 @@
 /** Who uses claims, volumes and classes of their attributes. */
+import { queueKey } from '../../client/object-revision.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
-/** Pods that a node has or had to mount the claim for. One that is not scheduled will not start with a claim that is to go. */
+type Volume = { readonly name: string; readonly persistentVolumeClaim?: { readonly claimName: string }; readonly ephemeral?: object }
+
+/** The claims that a pod names or owns by its volumes, as queue keys. */
+export function claimsOf({ metadata, spec }: AnyObject): string[] {
+  const claims: string[] = []
+  for (const { name, persistentVolumeClaim, ephemeral } of (spec?.volumes ?? []) as Volume[]) {
+    const claim = persistentVolumeClaim?.claimName ?? (ephemeral && `${metadata.name}-${name}`)
+    if (claim !== undefined) claims.push(queueKey({ namespace: metadata.namespace ?? '', name: claim }))
+  }
+  return claims
+}
+
+/** Pods that a node has or had to mount the claim for. One that is not scheduled will not start with a claim that is being deleted. */
 export const isClaimUsed = (claim: AnyObject, pods: Iterable<AnyObject>): boolean => {
   for (const pod of pods) if (mounts(pod, claim)) return true
   return false
@@ -17,7 +30,6 @@ function mounts(pod: AnyObject, claim: AnyObject): boolean {
       (volume.ephemeral !== undefined && `${pod.metadata.name}-${volume.name}` === name && isControlledBy(claim, pod) && !isShutDown(pod)),
   )
 }
-type Volume = { readonly name: string; readonly persistentVolumeClaim?: { readonly claimName: string }; readonly ephemeral?: object }
 
 const isControlledBy = (claim: AnyObject, pod: AnyObject): boolean =>
   (claim.metadata.ownerReferences ?? []).some(({ controller, uid }) => controller === true && uid === pod.metadata.uid)
@@ -29,16 +41,18 @@ const isShutDown = ({ metadata: { deletionTimestamp, deletionGracePeriodSeconds 
 /** A volume is used while it is bound to a claim. */
 export const isVolumeUsed = ({ status }: AnyObject): boolean => status?.phase === 'Bound'
 
-/** A class is used by claims that have it, want it or are on their way to it, and by volumes that have it. */
-export function isClassUsed({ metadata: { name } }: AnyObject, volumes: Iterable<AnyObject>, claims: Iterable<AnyObject>): boolean {
-  for (const { spec } of volumes) if (spec.volumeAttributesClassName === name) return true
-  for (const { spec, status = {} } of claims) {
-    const names = [
-      spec.volumeAttributesClassName,
-      status.currentVolumeAttributesClassName,
-      status.modifyVolumeStatus?.targetVolumeAttributesClassName,
-    ]
-    if (names.includes(name)) return true
-  }
+/** The classes that a claim has, wants or is changing to, or that a volume has. */
+export function classesOf({ spec, status }: AnyObject): string[] {
+  const names: (string | undefined)[] = [
+    spec?.volumeAttributesClassName,
+    status?.currentVolumeAttributesClassName,
+    status?.modifyVolumeStatus?.targetVolumeAttributesClassName,
+  ]
+  return names.filter(name => name !== undefined && name !== '') as string[]
+}
+
+/** A class is used by claims that have it, want it or are changing to it, and by volumes that have it. */
+export function isClassUsed({ metadata: { name = '' } }: AnyObject, volumes: Iterable<AnyObject>, claims: Iterable<AnyObject>): boolean {
+  for (const users of [volumes, claims]) for (const user of users) if (classesOf(user).includes(name)) return true
   return false
 }

@@ -1,7 +1,10 @@
-/** The authority by which pods know this server: a ConfigMap of the same name in every namespace holds it. */
+/** The certificate authority by which pods know this server: a ConfigMap of the same name in every namespace holds it. */
+import type { ConfigMap } from '../../kinds/core/configmap.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { AnyObject } from '../../schema/object-meta.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import type { Step } from '../every-namespace/controller.ts'
+
+type Stored = ObjectOf<typeof ConfigMap>
 
 export const ROOT_CA = 'kube-root-ca.crt'
 const DESCRIPTION = 'kubernetes.io/description'
@@ -10,16 +13,11 @@ const TEXT =
   'No other usage is guaranteed across distributions of Kubernetes clusters.'
 
 /** The map holds the authority and nothing else, and says what it is for. */
-export function nextStep(authority: string, stored: AnyObject | undefined): Step | undefined {
+export function nextStep(authority: string, stored: Stored | undefined): Step<Stored> | undefined {
   const data = { 'ca.crt': authority }
   if (!stored) return { step: 'create', object: { metadata: { name: ROOT_CA, annotations: { [DESCRIPTION]: TEXT } }, data } }
-  const kept: Readonly<Record<string, string>> = stored['data'] ?? {}
-  if (deepEqual(kept, data) && stored.metadata.annotations?.[DESCRIPTION]) return undefined
-  const removed = Object.fromEntries(
-    Object.keys(kept)
-      .filter(key => key !== 'ca.crt')
-      .map(key => [key, null]),
-  )
-  const patch = { metadata: { uid: stored.metadata.uid, annotations: { [DESCRIPTION]: TEXT } }, data: { ...removed, ...data } }
-  return { step: 'patch', patch }
+  const { metadata } = stored
+  if (deepEqual(stored.data ?? {}, data) && metadata.annotations?.[DESCRIPTION]) return undefined
+  const annotations = { ...metadata.annotations, [DESCRIPTION]: TEXT }
+  return { step: 'update', object: { ...stored, metadata: { ...metadata, annotations }, data } }
 }

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { NOW, openBench } from '../../../test/kits/registry.ts'
+import { becomes, openControllerBench } from '../../../test/kits/controllers.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
-import { LocalClient } from '../../registry/local-client.ts'
-import { resourceOf } from '../../schema/resource.ts'
-import { startTokenController } from './controller.ts'
+import { tokenController } from './controller.ts'
 import { nextStep } from './reconcile.ts'
 
-const [secrets, accounts] = [Secret, ServiceAccount].map(kind => resourceOf(kind, 'k8s.io')) as [any, any]
 const type = 'kubernetes.io/service-account-token'
 const asking = (name: string, account: string, more: object = {}) => ({
   metadata: { name, annotations: { 'kubernetes.io/service-account.name': account } },
@@ -17,31 +14,15 @@ const asking = (name: string, account: string, more: object = {}) => ({
 })
 
 async function open(t: TestContext) {
-  const bench = await openBench([Secret, ServiceAccount])
-  const more = { groupDomain: 'k8s.io', gate: () => false, now: () => NOW }
-  const user = { name: 'controller', groups: [] }
-  const api = new LocalClient({ registry: bench.registry, caches: bench.caches, user, manager: 'test', ...more })
-  const ending = new AbortController()
-  t.after(() => {
-    ending.abort()
-    return bench.close()
-  })
+  const bench = await openControllerBench(t, [Secret, ServiceAccount])
   await bench.send('POST serviceaccounts', { metadata: { name: 'a' } })
   await bench.send('POST secrets', asking('before', 'a'))
   await bench.send('POST secrets', { metadata: { name: 'other' } })
   const sign = async (account: any, secret: any) => `token of ${account.metadata.name} in ${secret.metadata.name}`
-  await startTokenController({ api, secrets, accounts, authority: 'PEM', sign, onError: assert.ifError, signal: ending.signal })
+  await bench.run(tokenController({ authority: 'PEM', sign })).idle()
   return bench
 }
 
-async function becomes<T>(read: () => Promise<T>, isThere: (value: T) => boolean): Promise<T> {
-  for (let turn = 0; turn < 100_000; turn++) {
-    const value = await read()
-    if (isThere(value)) return value
-    await new Promise(setImmediate)
-  }
-  throw new Error('it never came')
-}
 const decode = (base64: string) => Buffer.from(base64, 'base64').toString()
 
 test('a secret for a token is filled, and filled again', async t => {
@@ -68,7 +49,7 @@ test('a secret for a token is filled, and filled again', async t => {
   assert.equal(decode(again.data.token), 'token of a in before')
 })
 
-test('secrets go with their account, and those without one at once', async t => {
+test('secrets are deleted with their account, and those without one at once', async t => {
   const { send } = await open(t)
   await send('POST secrets', asking('lost', 'nobody'))
   const gone = (name: string) =>
@@ -85,7 +66,7 @@ test('secrets go with their account, and those without one at once', async t => 
 test('a token of an account of another time is not kept', () => {
   const secret = { kind: '', apiVersion: '', ...asking('s', 'a') } as never as Parameters<typeof nextStep>[0]
   secret.metadata.annotations!['kubernetes.io/service-account.uid'] = 'former'
-  const account = { kind: '', apiVersion: '', metadata: { name: 'a', uid: 'now' } }
+  const account = { kind: '', apiVersion: '', metadata: { name: 'a', uid: 'now' } } as never
   assert.deepEqual(nextStep(secret, account, 'PEM'), { step: 'delete' })
   secret.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
   assert.equal(nextStep(secret, account, 'PEM'), undefined)

@@ -1,5 +1,11 @@
-/** What a secret that is to hold the token of a service account needs: to be filled, or to go with the account. */
+/** What a secret that is to hold the token of a service account needs: to be filled, or to be deleted with the account. */
+import type { Secret } from '../../kinds/core/secret.ts'
+import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
+
+export type TokenSecret = ObjectOf<typeof Secret>
+export type Account = ObjectOf<typeof ServiceAccount>
 
 export const TOKEN_TYPE = 'kubernetes.io/service-account-token'
 const NAME = 'kubernetes.io/service-account.name'
@@ -7,28 +13,32 @@ const UID = 'kubernetes.io/service-account.uid'
 
 export type Step =
   | { readonly step: 'delete' }
-  /** What is missing beside the token, as a merge patch; and whether the token is. */
-  | { readonly step: 'fill'; readonly needsToken: boolean; readonly patch: { metadata: object; data: Readonly<Record<string, string>> } }
+  /** The secret as it should be, but for the token if that is missing. */
+  | { readonly step: 'fill'; readonly needsToken: boolean; readonly secret: TokenSecret }
 
 /** The account that a secret names, with the uid that it must have, if it says. */
-export function accountOf({ metadata: { annotations = {} } }: AnyObject): { readonly name: string; readonly uid: string } {
+export function accountOf({ metadata: { annotations = {} } }: Pick<AnyObject, 'metadata'>): {
+  readonly name: string
+  readonly uid: string
+} {
   return { name: annotations[NAME] ?? '', uid: annotations[UID] ?? '' }
 }
 
 /** The next step, or undefined when the secret is as it should be. The account is the one that it names, if that is there. */
-export function nextStep(secret: AnyObject, account: AnyObject | undefined, authority: string): Step | undefined {
+export function nextStep(secret: TokenSecret, account: Account | undefined, authority: string): Step | undefined {
+  const { metadata } = secret
   const { uid } = accountOf(secret)
-  if (secret.metadata.deletionTimestamp) return undefined
+  if (metadata.deletionTimestamp) return undefined
   if (!account || (uid !== '' && uid !== account.metadata.uid)) return { step: 'delete' }
-  const data: Readonly<Record<string, string>> = secret['data'] ?? {}
+  const data: Readonly<Record<string, string>> = secret.data ?? {}
   const encode = (text: string) => Buffer.from(text).toString('base64')
   const missing = {
     ...(data['ca.crt'] !== encode(authority) && { 'ca.crt': encode(authority) }),
-    ...(!data['namespace'] && { namespace: encode(secret.metadata.namespace ?? '') }),
+    ...(!data['namespace'] && { namespace: encode(metadata.namespace ?? '') }),
   }
   const needsToken = !data['token']
   if (!needsToken && Object.keys(missing).length === 0) return undefined
-  const { uid: own, resourceVersion } = secret.metadata
-  const annotations = { [NAME]: account.metadata.name, [UID]: account.metadata.uid }
-  return { step: 'fill', needsToken, patch: { metadata: { uid: own, resourceVersion, annotations }, data: missing } }
+  const annotations = { ...metadata.annotations, [NAME]: account.metadata.name ?? '', [UID]: account.metadata.uid ?? '' }
+  const filled = { ...secret, metadata: { ...metadata, annotations }, data: { ...data, ...missing } }
+  return { step: 'fill', needsToken, secret: filled as TokenSecret }
 }

@@ -1,37 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { becomes } from '../../../test/kits/controllers.ts'
 import { openServiceBench, type ServiceBench } from '../../../test/kits/services.ts'
-import { IPAddress } from '../../kinds/networking/ipaddress.ts'
-import { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
-import { resourceOf } from '../../schema/resource.ts'
-import { startServiceCIDRController } from './controller.ts'
+import { serviceCIDRController } from './controller.ts'
 
-const [ranges, addresses] = [ServiceCIDR, IPAddress].map(kind => resourceOf(kind, 'k8s.io')) as [
-  ReturnType<typeof resourceOf>,
-  ReturnType<typeof resourceOf>,
-]
-
-async function controlled(run: (bench: ServiceBench) => Promise<void>): Promise<void> {
+async function controlled(act: (bench: ServiceBench) => Promise<void>): Promise<void> {
   const bench = await openServiceBench()
-  const ending = new AbortController()
-  const parts = { ranges, addresses, groupDomain: 'k8s.io', onError: assert.ifError, signal: ending.signal }
-  await startServiceCIDRController({ api: bench.client, ...parts })
+  await bench.run(serviceCIDRController).idle()
   try {
-    await run(bench)
+    await act(bench)
   } finally {
-    ending.abort()
+    bench.stop()
     await bench.close()
   }
-}
-
-/** Waits for a state that must come. */
-async function becomes<T>(read: () => Promise<T>, isThere: (value: T) => boolean): Promise<T> {
-  for (let turn = 0; turn < 100_000; turn++) {
-    const value = await read()
-    if (isThere(value)) return value
-    await new Promise(setImmediate)
-  }
-  throw new Error('it never came')
 }
 const readyOf = ({ body }: { body: any }) => body.status?.conditions?.[0]
 

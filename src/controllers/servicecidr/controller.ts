@@ -1,89 +1,64 @@
 /** Keeps ServiceCIDRs protected while services use them, and says whether they are ready. */
-import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Resource } from '../../schema/resource.ts'
-import { Loop } from '../loop.ts'
+import { IPAddress } from '../../kinds/networking/ipaddress.ts'
+import { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import { type ControllerContext, defineController, watch } from '../controller.ts'
 import { nextStep, type Range, type Step } from './reconcile.ts'
 
-/** What the controller asks of the API. Lists are of one moment, and hold all that this controller has written. */
-export interface Api {
-  readonly now: Date
-  get(resource: Resource, name: { readonly name: string }): AnyObject | undefined
-  list(resource: Resource): Iterable<AnyObject>
-  /** Calls back after every change, and when changes may have been missed. */
-  follow(resource: Resource, onChange: () => void, signal: AbortSignal): void
-  patch(
-    resource: Resource,
-    name: { readonly name: string },
-    patch: object,
-    how: { readonly type: string; readonly subresource?: string; readonly query?: string },
-  ): Promise<boolean>
-}
+const ALL = 'all'
+/** Protect, report, release: a range needs no more than these in a row. */
+const MOST_STEPS = 3
 
-export type ServiceCIDRController = {
-  readonly api: Api
-  readonly ranges: Resource
-  readonly addresses: Resource
-  readonly groupDomain: string
-  readonly onError: (error: unknown) => void
-  readonly signal: AbortSignal
-}
-
-const NAME = 'service-cidr-controller'
-const MERGE = 'application/strategic-merge-patch+json'
-
-/** Starts the controller; the result settles when all that was known at the call has been dealt with. */
-export async function startServiceCIDRController(parts: ServiceCIDRController): Promise<void> {
-  const { api, ranges, addresses, onError, signal } = parts
-  const loop = new Loop<'all'>({ settle: () => reconcileAll(parts), onError, signal })
-  for (const resource of [ranges, addresses]) api.follow(resource, () => void loop.wake('all'), signal)
-  await loop.wake('all')
-}
-
-async function reconcileAll(parts: ServiceCIDRController): Promise<void> {
-  const { api, ranges, addresses, groupDomain, signal } = parts
-  const manager = `ipallocator.${groupDomain}`
-  const around = {
-    ranges: [...api.list(ranges)] as unknown as Range[],
-    *addresses() {
-      for (const { metadata } of api.list(addresses))
-        if (metadata.labels?.['ipaddress.kubernetes.io/managed-by'] === manager) yield metadata.name!
-    },
-    finalizer: finalizerOf(groupDomain),
-  }
-  for (const { metadata } of around.ranges) {
-    const name = metadata.name!
-    // Each step is decided on what the one before has left.
-    for (let steps = 0; steps < 3 && !signal.aborted; steps++) {
-      const range = api.get(ranges, { name }) as unknown as Range | undefined
-      const step = range && nextStep(range, around)
-      if (!step) break
-      await take(step, range, parts)
+export const serviceCIDRController = defineController({
+  name: 'service-cidr-controller',
+  identity: 'service-cidrs-controller',
+  create(context) {
+    const { client, groupDomain, signal } = context
+    const [ranges, addresses] = [client.of(ServiceCIDR), client.of(IPAddress)]
+    const managedBy = `ipallocator.${groupDomain}`
+    return {
+      // What becomes of a range depends on all others and on every address.
+      watches: [watch(ServiceCIDR, () => ALL), watch(IPAddress, () => ALL)],
+      async reconcile() {
+        const around = {
+          ranges: [...ranges.list()],
+          *addresses() {
+            for (const { name, labels } of addresses.revisions()) if (labels['ipaddress.kubernetes.io/managed-by'] === managedBy) yield name
+          },
+          finalizer: finalizerOf(groupDomain),
+        }
+        for (const { metadata } of around.ranges)
+          for (let steps = 0; steps < MOST_STEPS && !signal.aborted; steps++) {
+            const range = ranges.get(metadata)
+            const step = range && nextStep(range, around)
+            if (!step) break
+            await take(step, range, context)
+          }
+      },
     }
-  }
-}
+  },
+})
 
 export const finalizerOf = (groupDomain: string) => `networking.${groupDomain}/service-cidr-finalizer`
 
-async function take(step: Step, { metadata }: Range, { api, ranges, groupDomain }: ServiceCIDRController): Promise<void> {
+async function take(step: Step, { metadata }: Range, { client, groupDomain }: ControllerContext): Promise<void> {
+  const ranges = client.of(ServiceCIDR)
   const finalizers = [finalizerOf(groupDomain)]
-  const name = { name: metadata.name! }
   const { uid, resourceVersion } = metadata
   switch (step.step) {
     case 'protect':
-      await api.patch(ranges, name, { metadata: { uid, finalizers } }, { type: MERGE })
+      await ranges.patch(metadata, { metadata: { uid, finalizers } }, { type: 'strategic' })
       return
     case 'release': {
       // Only as it was when it was found to be free.
       const released = { uid, resourceVersion, '$deleteFromPrimitiveList/finalizers': finalizers }
-      await api.patch(ranges, name, { metadata: released }, { type: MERGE })
+      await ranges.patch(metadata, { metadata: released }, { type: 'strategic' })
       return
     }
     case 'report': {
-      const condition = { type: 'Ready', ...step.ready, lastTransitionTime: api.now.toISOString().replace(/\.\d+Z$/, 'Z') }
-      const { apiVersion, kind } = ranges
-      const applied = { apiVersion, kind, metadata: name, status: { conditions: [condition] } }
-      const query = new URLSearchParams({ fieldManager: NAME, force: 'true' }).toString()
-      await api.patch(ranges, name, applied, { type: 'application/apply-patch+yaml', subresource: 'status', query })
+      const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+      const status = { conditions: [{ type: 'Ready', ...step.ready, lastTransitionTime }] }
+      await ranges.apply({ metadata: { name: metadata.name }, status }, { manager: 'service-cidr-controller', subresource: 'status' })
       return
     }
   }

@@ -22,7 +22,7 @@ test('the root of the core group names its versions and where to connect', () =>
   })
 })
 
-test('groups come in the order of the reference, foreign ones last', () => {
+test('groups come in the order of kube-apiserver, foreign ones last', () => {
   const names = read('/apis').groups.map((group: { name: string }) => group.name)
   assert.deepEqual(names, ['apps', 'authorization.k8s.io', 'certificates.k8s.io', 'networking.k8s.io', 'stable.example.com'])
 })
@@ -43,7 +43,7 @@ test('a group names its versions, preferred first', () => {
   })
 })
 
-test('a group version lists resources and subresources as recorded from the reference', () => {
+test('a group version lists resources and subresources as recorded from kube-apiserver', () => {
   assert.deepEqual(read('/apis/networking.k8s.io/v1'), {
     kind: 'APIResourceList',
     apiVersion: 'v1',

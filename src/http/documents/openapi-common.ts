@@ -1,9 +1,9 @@
 /** Messages that every group speaks and no kind declares: Status, watch events, lists and discovery itself. */
-import { ObjectMeta } from '../../schema/object-meta.ts'
+import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, METADATA_DOC, ObjectMeta } from '../../schema/object-meta.ts'
 import { type AnyType, atomic, bool, type Fields, int32, int64, message, raw, string } from '../../schema/types.ts'
 
-const KIND = [0, string, 'The kind of this object.'] as const
-const API_VERSION = [0, string, 'The API group and version it is written in.'] as const
+const KIND = [0, string, KIND_DOC] as const
+const API_VERSION = [0, string, API_VERSION_DOC] as const
 
 const ShardInfo = message('ShardInfo', { selector: [1, string.always(), 'The selector of the shard that was listed.'] })
 
@@ -33,7 +33,7 @@ const StatusDetails = message('StatusDetails', {
 export const Status = message('Status', {
   kind: KIND,
   apiVersion: API_VERSION,
-  metadata: [1, ListMeta.orEmpty(), 'Metadata of lists.'],
+  metadata: [1, ListMeta.orEmpty(), LIST_METADATA_DOC],
   status: [2, string, 'Success or Failure.'],
   message: [3, string, 'What happened, for people.'],
   reason: [4, string, 'Why it failed, for machines.'],
@@ -118,7 +118,7 @@ export function withEnvelope(name: string, type: AnyType): AnyType {
   return message(name, {
     kind: KIND,
     apiVersion: API_VERSION,
-    metadata: [1, ObjectMeta.orEmpty(), 'Metadata of the object.'],
+    metadata: [1, ObjectMeta.orEmpty(), METADATA_DOC],
     ...fieldsOf(type),
   })
 }
@@ -128,7 +128,7 @@ export const listOf = (listKind: string, item: AnyType) =>
   message(listKind, {
     kind: KIND,
     apiVersion: API_VERSION,
-    metadata: [1, ListMeta.orEmpty(), 'Metadata of the list.'],
+    metadata: [1, ListMeta.orEmpty(), LIST_METADATA_DOC],
     items: [2, atomic(item).always(), 'The objects.'],
   })
 

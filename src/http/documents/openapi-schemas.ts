@@ -1,7 +1,7 @@
 /** Types as OpenAPI schemas: definitions by name, gathered as they are referred to. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { CustomSchema } from '../../schema/custom-schema.ts'
-import { ManagedFieldsEntry, ObjectMeta } from '../../schema/object-meta.ts'
+import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, ManagedFieldsEntry, ObjectMeta } from '../../schema/object-meta.ts'
 import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../../schema/types.ts'
 import type { GroupVersion } from './discovery-groups.ts'
 import { ListMeta } from './openapi-common.ts'
@@ -82,11 +82,11 @@ export class Definitions {
   /** Defines the list of such objects. */
   customList(name: string, own: JsonObject, { kinds, doc }: { kinds: readonly GroupVersionKind[]; doc: string }): JsonObject {
     if (!this.#schemas.has(name)) {
-      const metadata = this.#property(ListMeta, { doc: 'Metadata of the list.', usedIn: APIMACHINERY, rawName: RAW })
+      const metadata = this.#property(ListMeta, { doc: LIST_METADATA_DOC, usedIn: APIMACHINERY, rawName: RAW })
       const properties: JsonObject = {
-        apiVersion: { description: 'The API group and version it is written in.', type: 'string' },
+        apiVersion: { description: API_VERSION_DOC, type: 'string' },
         items: { description: 'The objects.', type: 'array', items: own },
-        kind: { description: 'The kind of this object.', type: 'string' },
+        kind: { description: KIND_DOC, type: 'string' },
         metadata,
       }
       this.#schemas.set(name, { description: doc, type: 'object', required: ['items'], properties, ...kindsOf(kinds) })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cronTab, smallCatalog } from '../../../test/kits/http/small-catalog.ts'
-import { Pod } from '../../kinds/core/pod.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { Ingress } from '../../kinds/networking/ingress.ts'
 import { Catalog } from '../../registry/catalog.ts'

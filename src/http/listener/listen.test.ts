@@ -20,7 +20,7 @@ import {
 } from '../../../test/kits/http/test-server.ts'
 import { WatchEvent, type WatchStream } from '../../cache/watch-stream.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { issueAuthority, issueClient, issueServer } from '../../lib/x509.ts'
+import { issueAuthority, issueClient, issueServer } from '../../lib/x509/issue.ts'
 import type { Result } from '../../registry/api.ts'
 
 const SECRET = '/api/v1/namespaces/default/secrets/a'

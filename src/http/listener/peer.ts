@@ -1,7 +1,7 @@
 /** What a TLS connection says about the client at its other end. */
 import type { TLSSocket } from 'node:tls'
-import type { ClientCertificate } from '../../authn/certificate.ts'
-import { USER_UID } from '../../lib/x509.ts'
+import type { ClientCertificate } from '../../authn/client-certificate.ts'
+import { USER_UID } from '../../lib/x509/issue.ts'
 import type { Peer } from '../message.ts'
 
 export function peerOf(socket: TLSSocket): Peer {

@@ -4,7 +4,7 @@ import type { Resource } from '../../schema/resource.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { bytesResponse } from '../message.ts'
 import type { Route } from '../route.ts'
-import { exposition, Histogram, type Labels } from './exposition.ts'
+import { exposition, type Family, Histogram, type Labels } from './exposition.ts'
 import { processMetrics } from './process-metrics.ts'
 
 /** Seconds. */
@@ -75,10 +75,17 @@ export class Metrics {
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
   readonly #waiting: () => Readonly<Inflight>
+  readonly #components: () => readonly Family[]
 
-  constructor(options: { paths: Iterable<string>; objects: ObjectCounts; waiting?: () => Readonly<Inflight> }) {
+  constructor(options: {
+    paths: Iterable<string>
+    objects: ObjectCounts
+    waiting?: () => Readonly<Inflight>
+    components?: () => readonly Family[]
+  }) {
     this.#paths = new Set(options.paths)
     this.#objects = options.objects
+    this.#components = options.components ?? (() => [])
     this.#waiting = options.waiting ?? (() => ({ mutating: 0, readOnly: 0 }))
   }
 
@@ -141,6 +148,7 @@ export class Metrics {
         help: 'Stored objects of each resource, by group.',
         samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
       },
+      ...this.#components(),
       ...processMetrics(),
     ])
   }

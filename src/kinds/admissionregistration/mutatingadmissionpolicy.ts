@@ -42,6 +42,7 @@ export const MutatingAdmissionPolicy = defineKind({
   scope: 'Cluster',
   names: { plural: 'mutatingadmissionpolicies', categories: ['api-extensions'] },
   doc: 'Changes objects on their way in.',
+  unqualifiedFinalizers: true,
   spec: MutatingAdmissionPolicySpec,
   generation: true,
   allowUnconditionalUpdate: false,

@@ -29,6 +29,7 @@ export const MutatingAdmissionPolicyBinding = defineKind({
   scope: 'Cluster',
   names: { plural: 'mutatingadmissionpolicybindings', categories: ['api-extensions'] },
   doc: 'Puts a mutating policy into force.',
+  unqualifiedFinalizers: true,
   spec: MutatingAdmissionPolicyBindingSpec,
   generation: true,
   allowUnconditionalUpdate: false,

@@ -13,6 +13,7 @@ export const MutatingWebhookConfiguration = defineKind({
   scope: 'Cluster',
   names: { plural: 'mutatingwebhookconfigurations', categories: ['api-extensions'] },
   doc: 'Webhooks that may change the object of a request.',
+  unqualifiedFinalizers: true,
   fields: {
     webhooks: [2, keyed(MutatingWebhook, 'name').mergedBy('name'), 'The webhooks, called one after the other in the order of names.'],
   },

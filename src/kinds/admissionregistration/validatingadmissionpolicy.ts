@@ -10,7 +10,42 @@ import { MatchResources, matchConditions } from './match-shapes.ts'
 import { expressionsFor, type PolicyExpressions, validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
 import { formatParamKind, ParamKind, Variable } from './policy-shapes.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
-import { TypeChecking, validateTypeChecking } from './type-checking.ts'
+
+const ExpressionWarning = message('ExpressionWarning', {
+  fieldRef: [2, string.always(), 'The path of the expression, such as spec.validations[0].expression.'],
+  warning: [3, string.always(), 'What was found, for people.'],
+})
+
+const TypeChecking = message('TypeChecking', {
+  expressionWarnings: [1, atomic(ExpressionWarning), 'A warning for each expression in which something was found.'],
+})
+type TypeChecking = Static<typeof TypeChecking>
+
+/** Every warning says something about some place. */
+function* validateTypeChecking({ expressionWarnings = [] }: TypeChecking, at: Ref<TypeChecking>): Iterable<FieldError> {
+  for (const [i, { fieldRef, warning }] of expressionWarnings.entries()) {
+    const here = at.expressionWarnings[i]!
+    if (!warning) yield required(here.warning)
+    if (isBlank(fieldRef)) {
+      yield required(here.fieldRef)
+      continue
+    }
+    const path = fieldRef.trim()
+    const problem = pathProblem(path)
+    if (problem !== undefined) yield invalid(withValue(here.fieldRef, path), `invalid JSONPath: ${problem}`)
+  }
+}
+
+/** Fields after dots, and brackets around indexes, ranges, names in quotes, or filters. */
+function pathProblem(path: string): string | undefined {
+  const rest = path.replace(/[\w.$@*\s+-]+|\[(?:[^[\]'"]|'[^']*'|"[^"]*")*\]|'[^']*'|"[^"]*"/g, '')
+  if (rest === '') return undefined
+  if (rest.startsWith('[')) return 'unterminated array'
+  if (rest.startsWith("'") || rest.startsWith('"')) return 'unterminated quoted string'
+  const [character = ''] = rest
+  const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
+  return `unrecognized character in action: U+${code} '${character}'`
+}
 
 const Validation = message('Validation', {
   expression: [1, string.always(), 'A CEL expression that must be true.'],
@@ -49,6 +84,7 @@ export const ValidatingAdmissionPolicy = defineKind({
   scope: 'Cluster',
   names: { plural: 'validatingadmissionpolicies', categories: ['api-extensions'] },
   doc: 'Accepts or refuses requests.',
+  unqualifiedFinalizers: true,
   spec: ValidatingAdmissionPolicySpec,
   status: ValidatingAdmissionPolicyStatus,
   generation: true,

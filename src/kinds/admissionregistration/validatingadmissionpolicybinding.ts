@@ -23,6 +23,7 @@ export const ValidatingAdmissionPolicyBinding = defineKind({
   scope: 'Cluster',
   names: { plural: 'validatingadmissionpolicybindings', categories: ['api-extensions'] },
   doc: 'Puts a validating policy into force.',
+  unqualifiedFinalizers: true,
   spec: ValidatingAdmissionPolicyBindingSpec.expected(),
   generation: true,
   allowUnconditionalUpdate: false,

@@ -13,6 +13,7 @@ export const ValidatingWebhookConfiguration = defineKind({
   scope: 'Cluster',
   names: { plural: 'validatingwebhookconfigurations', categories: ['api-extensions'] },
   doc: 'Webhooks that may refuse a request.',
+  unqualifiedFinalizers: true,
   fields: { webhooks: [2, keyed(ValidatingWebhook, 'name').mergedBy('name'), 'The webhooks, called side by side.'] },
   generation: o => o.webhooks,
   allowUnconditionalUpdate: false,

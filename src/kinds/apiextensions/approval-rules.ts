@@ -1,4 +1,5 @@
 /** Groups of Kubernetes itself are for kinds that its community has approved, which an annotation says. */
+import { goQuote } from '../../lib/go-text.ts'
 import { parseUrl } from '../../lib/url.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { entry, type FieldError, invalid, type Ref, required } from '../../schema/refs.ts'
@@ -18,7 +19,7 @@ export function approvalOf(annotations: Readonly<Record<string, string>> | undef
   const text = (annotations && Object.hasOwn(annotations, APPROVED) ? annotations[APPROVED] : undefined) ?? ''
   const wanted = `protected groups must have approval annotation "${APPROVED}"`
   if (text === '') return { state: 'missing', reason: `${wanted}, ${SEE}` }
-  if (text.startsWith('unapproved')) return { state: 'bypassed', reason: `not approved: ${JSON.stringify(text)}` }
+  if (text.startsWith('unapproved')) return { state: 'bypassed', reason: `not approved: ${goQuote(text)}` }
   if (isAddress(text)) return { state: 'approved', reason: `approved in ${text}` }
   return { state: 'invalid', reason: `${wanted} with either a URL or a reason starting with "unapproved", ${SEE}` }
 }

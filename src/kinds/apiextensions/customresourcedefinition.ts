@@ -1,8 +1,9 @@
 /** CustomResourceDefinition adds a kind to the server: its names, its versions and what its objects look like. */
-import { compareText } from '../../lib/go-text.ts'
+import { compareText, goQuote } from '../../lib/go-text.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
+import { isKnownFormat } from '../../structural/formats.ts'
 import { validateDefinition, validateNames } from './definition-rules.ts'
 import {
   CustomResourceDefinitionSpec,
@@ -11,7 +12,9 @@ import {
   type Spec,
   type Status,
 } from './definition-shapes.ts'
-import { warnAboutSchemas } from './schema-warnings.ts'
+import type { Schema } from './json-schema.ts'
+import { layoutOf } from './layout.ts'
+import { eachSchema, itemSchema } from './schema-walk.ts'
 import { isConditionTrue } from './strictness.ts'
 
 export const CustomResourceDefinition = defineKind({
@@ -21,6 +24,7 @@ export const CustomResourceDefinition = defineKind({
   scope: 'Cluster',
   names: { plural: 'customresourcedefinitions', short: ['crd', 'crds'], categories: ['api-extensions'] },
   doc: 'A kind that is served beside the built-in ones. Its name is that of the resource and the group: PLURAL.GROUP.',
+  unqualifiedFinalizers: true,
   spec: CustomResourceDefinitionSpec.expected(),
   status: CustomResourceDefinitionStatus,
   generation: true,
@@ -114,4 +118,33 @@ function dropEmptyWebhook({ conversion }: Spec): void {
 function servedVersions({ versions }: Spec): string {
   const served = (versions ?? []).filter(version => version.served).map(({ name, storage }) => (storage ? `${name}(storage)` : name))
   return served.sort(compareText).join(',')
+}
+
+/** Warns about formats that nobody checks and sets that cannot be merged, unless the stored definition has them already. */
+function* warnAboutSchemas(spec: Spec, old: Spec | undefined): Iterable<string> {
+  const known = new Set(old ? unknownFormats(old) : [])
+  for (const format of unknownFormats(spec)) if (!known.has(format)) yield `unrecognized format ${goQuote(format)}`
+  const unmerged = new Set(old ? unmergedSets(old) : [])
+  for (const warning of unmergedSets(spec)) if (!unmerged.has(warning)) yield warning
+}
+
+function unknownFormats(spec: Spec): string[] {
+  return everySchema(spec).flatMap(({ format, type }) => (format && !isKnownFormat(format, type ? [type] : []) ? [format] : []))
+}
+
+function unmergedSets(spec: Spec): string[] {
+  const types = everySchema(spec).flatMap(schema => {
+    const type = schema['x-kubernetes-list-type'] === 'set' ? itemSchema(schema)?.type : undefined
+    return type === 'object' || type === 'array' ? [type] : []
+  })
+  const warnings = [...new Set(types)].map(
+    type => `x-kubernetes-list-type: set for items of type "${type}" is not supported by server-side apply or CEL validation rules`,
+  )
+  return warnings.sort(compareText)
+}
+
+/** The schemas that all versions share count once. */
+function everySchema(spec: Spec): Schema[] {
+  const { shared, versions } = layoutOf(spec)
+  return [shared, ...versions].flatMap(({ schema }) => [...eachSchema(schema?.openAPIV3Schema)])
 }

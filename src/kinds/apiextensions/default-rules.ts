@@ -1,8 +1,9 @@
 /** Rules on defaults in schemas: each is a value that its schema describes and allows. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
+import type { Budget } from '../../schema/budget.ts'
 import { ConformError } from '../../schema/conform.ts'
 import { entry, type FieldError, invalid, pathOf, type Ref, refTo } from '../../schema/refs.ts'
-import { ruleJudge } from '../../structural/cel-rules.ts'
+import { RuleEvaluator } from '../../structural/cel-rules.ts'
 import { coerceEmbedded, validateEmbedded } from '../../structural/embedded.ts'
 import { prune } from '../../structural/prune.ts'
 import { compileSchema, type Structural } from '../../structural/schema.ts'
@@ -11,21 +12,26 @@ import type { Schema } from './json-schema.ts'
 import { eachSchema, itemSchema } from './schema-walk.ts'
 import { isStructural } from './structural-rules.ts'
 
-/** What is wrong with the defaults of a structural schema. */
-export function validateDefaults(schema: Schema, at: Ref<Schema>, pruned: boolean): FieldError[] {
-  if (!hasDefaults(schema)) return []
-  const root = compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true })
-  const place: Place = { pruned, judge: ruleJudge(), inMetadata: undefined, root: { schema: root, around: wholeObject } }
-  return [...validateBelow(schema, root, at, place)]
+export type DefaultChecks = {
+  /** Defaults must have no fields that their schema does not know. */
+  readonly pruned: boolean
+  readonly budget: Budget
 }
 
-/** What is known of the place of a default. */
-type Place = {
-  /** It must have no fields that its schema does not know. */
-  readonly pruned: boolean
-  /** Judges it by the rules of its schema. */
-  readonly judge: ReturnType<typeof ruleJudge>
-  /** The schema of the innermost whole object that it is in, and such an object around a value that stands where the default does. */
+/** What is wrong with the defaults of a structural schema. */
+export function validateDefaults(schema: Schema, at: Ref<Schema>, { pruned, budget }: DefaultChecks): FieldError[] {
+  if (!hasDefaults(schema)) return []
+  const root = compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true })
+  const rules = new RuleEvaluator(budget)
+  const position: Position = { pruned, budget, rules, inMetadata: undefined, root: { schema: root, around: wholeObject } }
+  return [...validateBelow(schema, root, at, position)]
+}
+
+/** What is known of the position of a default in the schema. */
+type Position = DefaultChecks & {
+  /** Evaluates the CEL rules of its schema. */
+  readonly rules: RuleEvaluator
+  /** The schema of the innermost whole object that it is in, and such an object around a value that stands where the default is. */
   readonly root: { readonly schema: Structural; readonly around: (value: Json) => JsonObject }
   /** Within apiVersion, kind or metadata of that object. */
   readonly inMetadata: true | undefined
@@ -33,16 +39,18 @@ type Place = {
 
 const wholeObject = (value: Json): JsonObject => ({ apiVersion: 'validation/v1', kind: 'Validation', ...(value as JsonObject) })
 
-function* validateBelow(schema: Schema, compiled: Structural, at: Ref<Schema>, above: Place): Iterable<FieldError> {
-  const place: Place = compiled.embedded ? { ...above, inMetadata: undefined, root: { schema: compiled, around: wholeObject } } : above
-  if (schema.default !== undefined) yield* validateDefault(schema.default, compiled, at.default as Ref<any>, place)
-  const { schema: root, around } = place.root
+function* validateBelow(schema: Schema, compiled: Structural, at: Ref<Schema>, above: Position): Iterable<FieldError> {
+  const position: Position = compiled.embedded
+    ? { ...above, inMetadata: undefined, root: { schema: compiled, around: wholeObject } }
+    : above
+  if (schema.default !== undefined) yield* validateDefault(schema.default, compiled, at.default as Ref<any>, position)
+  const { schema: root, around } = position.root
   const item = itemSchema(schema)
-  const inItem = { ...place, root: { schema: root, around: (value: Json) => around([value]) } }
+  const inItem = { ...position, root: { schema: root, around: (value: Json) => around([value]) } }
   if (item) yield* validateBelow(item, compiled.items!, at.items as Ref<Schema>, inItem)
   for (const [name, member] of Object.entries(schema.properties ?? {})) {
-    const inMetadata = place.inMetadata ?? (compiled.embedded && ENVELOPE.has(name) ? true : undefined)
-    const inMember: Place = { ...place, inMetadata, root: { schema: root, around: value => around(objectOf(name, value)) } }
+    const inMetadata = position.inMetadata ?? (compiled.embedded && ENVELOPE.has(name) ? true : undefined)
+    const inMember: Position = { ...position, inMetadata, root: { schema: root, around: value => around(objectOf(name, value)) } }
     yield* validateBelow(member, compiled.properties.get(name)!, entry(at.properties, name), inMember)
   }
 }
@@ -55,21 +63,26 @@ function objectOf(name: string, value: Json): JsonObject {
   return object
 }
 
-function* validateDefault(value: Json, schema: Structural, at: Ref<any>, { pruned, judge, inMetadata, root }: Place): Iterable<FieldError> {
+function* validateDefault(
+  value: Json,
+  schema: Structural,
+  at: Ref<any>,
+  { pruned, budget, rules, inMetadata, root }: Position,
+): Iterable<FieldError> {
   if (!inMetadata && pruned && !isPruned(schema, value)) yield invalid(at, 'must not have unknown fields')
   const faults = inMetadata ? metadataFaults(value, root, at) : embeddedFaults(schema, value, at)
   if (faults.length > 0) return yield* faults
-  const wrong = validateValue(schema, value, at)
+  const wrong = validateValue(schema, value, at, { budget })
   if (wrong.length > 0) return yield* wrong
-  // It is judged as what it stays, and as what appears where nothing was.
-  const broken = judge(schema, value, { path: pathOf(at), old: value })
-  yield* broken.length > 0 ? broken : judge(schema, value, { path: pathOf(at), old: null })
+  // Rules are evaluated as for an unchanged value, and as for one that is new.
+  const broken = rules.evaluate(schema, value, { path: pathOf(at), old: value })
+  yield* broken.length > 0 ? broken : rules.evaluate(schema, value, { path: pathOf(at), old: null })
 }
 
 const isPruned = (schema: Structural, value: Json) => deepEqual(prune(schema, value, { root: schema.embedded }), value)
 
 /** A default in metadata is judged as part of an object that has nothing else. */
-function metadataFaults(value: Json, { schema, around }: Place['root'], at: Ref<any>): FieldError[] {
+function metadataFaults(value: Json, { schema, around }: Position['root'], at: Ref<any>): FieldError[] {
   const object = around(value)
   const detail = 'must result in valid metadata: '
   try {

@@ -1,29 +1,32 @@
 /** The rules of CustomResourceDefinition. */
+
+import { isPrintable } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
+import type { Budget } from '../../schema/budget.ts'
 import type { KObject } from '../../schema/kind.ts'
-import { type FieldError, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
+import { duplicate, type FieldError, invalid, type Ref, refTo, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
+import { fieldAt } from '../../structural/field-path.ts'
 import { isProtectedGroup, validateApproval } from './approval-rules.ts'
 import { validateConversion } from './conversion-rules.ts'
-import type { DefinitionNames, DefinitionVersion, Spec, Status } from './definition-shapes.ts'
+import type { ColumnDefinition, DefinitionNames, DefinitionSubresources, DefinitionVersion, Spec, Status } from './definition-shapes.ts'
 import { internalVersion } from './internal-form.ts'
 import type { Schema } from './json-schema.ts'
 import { anyHasStatus, hasStatus, type Layout, layoutOf, type Parts } from './layout.ts'
 import { validateRootSchema } from './schema-rules.ts'
 import { anySchema } from './schema-walk.ts'
-import { STRICT, type Strictness, strictnessFor } from './strictness.ts'
+import { MAX_SELECTABLE, STRICT, type Strictness, strictnessFor } from './strictness.ts'
 import { structuralFault } from './structural-rules.ts'
-import { validateColumns, validateDeprecation, validateSelectableFields, validateSubresources } from './version-rules.ts'
 
-export type Definition = KObject<Spec, Status>
+type Definition = KObject<Spec, Status>
 type Context = RequestContext & { readonly old?: Definition }
 
 /** Everything that must hold of a definition, and of its change when there was one before. */
-export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain }: Context): Iterable<FieldError> {
+export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain, budget }: Context): Iterable<FieldError> {
   const { spec, status } = o
   if (!old) yield* validateName(o, at)
   const strict = old ? strictnessFor(spec, old) : STRICT
-  yield* validateSpec(spec, at.spec, strict)
+  yield* validateSpec(spec, at.spec, { strict, budget })
   if (old) yield* validateKept(spec, old.spec, { at: at.spec, strict })
   yield* validateNames(status.acceptedNames, at.status.acceptedNames)
   yield* validateStoredVersions(status.storedVersions ?? [], spec, at.status)
@@ -42,7 +45,10 @@ function* validateName({ metadata: { name, generateName }, spec }: Definition, {
 
 const SCOPES = ['Cluster', 'Namespaced']
 
-function* validateSpec(spec: Spec, at: Ref<Spec>, given: Strictness): Iterable<FieldError> {
+/** How strictly a definition is checked, and the work that checking it may cost. */
+type Checks = { readonly strict: Strictness; readonly budget: Budget }
+
+function* validateSpec(spec: Spec, at: Ref<Spec>, { strict: given, budget }: Checks): Iterable<FieldError> {
   const { group, scope, names } = spec
   const layout = layoutOf(spec)
   const faults = group === '' ? [] : isDNS1123Subdomain(group)
@@ -57,10 +63,10 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, given: Strictness): Iterable<F
     yield invalid(at.preserveUnknownFields, 'must be false in order to use defaults in the schema')
   const structural = given.structural || !spec.preserveUnknownFields || hasDefaults || anySchema(spec, hasExtensions)
   const strict = { ...given, structural }
-  yield* validateVersions(layout, at, strict)
+  yield* validateVersions(layout, at, { strict, budget })
   for (const name of ['plural', 'singular', 'kind', 'listKind'] as const) if (!names[name]) yield required(at.names[name])
   yield* validateNames(names, at.names)
-  yield* validateShared(layout, strict)
+  yield* validateShared(layout, { strict, budget })
   yield* validateConversion(spec, at, strict)
 }
 
@@ -88,7 +94,7 @@ function* validatePresence(
   }
 }
 
-function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): Iterable<FieldError> {
+function* validateVersions(layout: Layout, at: Ref<Spec>, checks: Checks): Iterable<FieldError> {
   const { versions } = layout
   for (const [i, version] of versions.entries()) {
     const there = at.versions[i]!
@@ -96,8 +102,8 @@ function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): I
     if (faults.length > 0) yield invalid(there.name, faults.join(','))
     yield* validateDeprecation(version, there)
     yield* validateParts(version, partsAt(version, `spec.versions[${i}]`, 'schema'), {
+      ...checks,
       hasStatus: hasStatus(layout, version),
-      strict,
       name: version.name,
     })
   }
@@ -112,11 +118,11 @@ function* validateVersions(layout: Layout, at: Ref<Spec>, strict: Strictness): I
 }
 
 /** Rules on what all versions have in common. */
-function validateShared(layout: Layout, strict: Strictness): Iterable<FieldError> {
+function validateShared(layout: Layout, checks: Checks): Iterable<FieldError> {
   const { shared, versions } = layout
   const first = versions[0]?.name ?? ''
   const at = partsAt(shared, 'spec', 'validation')
-  return validateParts(shared, at, { hasStatus: anyHasStatus(layout), strict, name: first, isShared: true })
+  return validateParts(shared, at, { ...checks, hasStatus: anyHasStatus(layout), name: first, isShared: true })
 }
 
 type PartsAt = { readonly [P in keyof Parts]-?: Ref<NonNullable<Parts[P]>> } & { readonly schemaFault: Ref<string> }
@@ -135,13 +141,21 @@ function partsAt(parts: Parts, path: string, schema: string): PartsAt {
   }
 }
 
-type PartsContext = { readonly hasStatus: boolean; readonly strict: Strictness; readonly name: string; readonly isShared?: boolean }
+type PartsContext = Checks & { readonly hasStatus: boolean; readonly name: string; readonly isShared?: boolean }
 
-function* validateParts(parts: Parts, at: PartsAt, { hasStatus, strict, name, isShared = false }: PartsContext): Iterable<FieldError> {
+function* validateParts(
+  parts: Parts,
+  at: PartsAt,
+  { hasStatus, strict, budget, name, isShared = false }: PartsContext,
+): Iterable<FieldError> {
   const { schema, subresources, additionalPrinterColumns = [], selectableFields = [] } = parts
   const root = schema?.openAPIV3Schema
   if (root)
-    yield* validateRootSchema(root, at.schema.openAPIV3Schema, { hasStatus, strict: { ...strict, anyCost: strict.unchanged.has(name) } })
+    yield* validateRootSchema(root, at.schema.openAPIV3Schema, {
+      hasStatus,
+      strict: { ...strict, anyCost: strict.unchanged.has(name) },
+      budget,
+    })
   if (subresources) yield* validateSubresources(subresources, at.subresources)
   yield* validateColumns(additionalPrinterColumns, at.additionalPrinterColumns)
   if (selectableFields.length === 0) return
@@ -199,3 +213,82 @@ function* validateStoredVersions(stored: readonly string[], { versions }: Spec, 
         `missing from spec.versions; ${v} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${v} and removes ${v} from status.storedVersions`,
       )
 }
+
+/** Rules on what users of a deprecated version are told. */
+function* validateDeprecation({ deprecated, deprecationWarning }: DefinitionVersion, at: Ref<DefinitionVersion>): Iterable<FieldError> {
+  if (deprecationWarning === undefined) return
+  if (!deprecated) return yield invalid(at.deprecationWarning, 'can only be set for deprecated versions')
+  if (Buffer.byteLength(deprecationWarning) > 256) yield invalid(at.deprecationWarning, 'must be <= 256 characters long')
+  if (deprecationWarning === '') yield invalid(at.deprecationWarning, 'must not be an empty string')
+  const found = [...deprecationWarning].find(char => !isPrintable(char))
+  if (found !== undefined) {
+    const index = Buffer.byteLength(deprecationWarning.slice(0, deprecationWarning.indexOf(found)))
+    const detail = `must only contain printable UTF-8 characters; non-printable character found at index ${index}`
+    yield invalid(at.deprecationWarning, detail)
+  }
+}
+
+/** Rules on parts of objects that have a path of their own. */
+function* validateSubresources({ scale }: DefinitionSubresources, at: Ref<DefinitionSubresources>): Iterable<FieldError> {
+  if (!scale) return
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath = '' } = scale
+  yield* validateScalePath(specReplicasPath, at.scale.specReplicasPath, { under: ['.spec.'], detail: 'should be a json path under .spec' })
+  const status = { under: ['.status.'], detail: 'should be a json path under .status' }
+  yield* validateScalePath(statusReplicasPath, at.scale.statusReplicasPath, status)
+  const either = { under: ['.spec.', '.status.'], detail: 'should be a json path under either .spec or .status' }
+  if (labelSelectorPath !== '') yield* validateScalePath(labelSelectorPath, at.scale.labelSelectorPath, either)
+}
+
+function* validateScalePath(
+  path: string,
+  at: Ref<string>,
+  { under, detail }: { under: readonly string[]; detail: string },
+): Iterable<FieldError> {
+  if (path === '') yield required(at)
+  else if (!path.startsWith('.')) yield invalid(at, NOT_SIMPLE)
+  else if (!under.some(prefix => path.startsWith(prefix))) yield invalid(at, detail)
+}
+
+const NOT_SIMPLE = 'must be a simple json path starting with .'
+const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string']
+const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
+
+/** Rules on the columns of tables. Errors name the path as it was called in the first version of this API. */
+function* validateColumns(columns: readonly ColumnDefinition[], at: Ref<ColumnDefinition[]>): Iterable<FieldError> {
+  for (const [i, { name, type, format = '', jsonPath }] of columns.entries()) {
+    const there = at[i]! as Ref<ColumnDefinition> & { readonly JSONPath: Ref<string> }
+    if (name === '') yield required(there.name)
+    const types = `must be one of ${COLUMN_TYPES.join(',')}`
+    if (type === '') yield required(there.type, types)
+    else if (!COLUMN_TYPES.includes(type)) yield invalid(there.type, types)
+    if (format !== '' && !COLUMN_FORMATS.includes(format)) yield invalid(there.format, `must be one of ${COLUMN_FORMATS.join(',')}`)
+    if (jsonPath === '') yield required(there.JSONPath)
+    else if (!jsonPath.startsWith('.')) yield invalid(withValue(there.JSONPath, jsonPath), NOT_SIMPLE)
+  }
+}
+
+const SELECTABLE: ReadonlySet<string> = new Set(['string', 'boolean', 'integer'])
+
+/** Rules on fields for field selectors: they are described, plain and few. */
+function* validateSelectableFields(
+  fields: readonly { readonly jsonPath: string }[],
+  at: Ref<{ jsonPath: string }[]>,
+  { schema, keepsMany }: { schema: Schema; keepsMany: boolean },
+): Iterable<FieldError> {
+  const seen = new Set<string>()
+  for (const [i, { jsonPath }] of fields.entries()) {
+    const there = at[i]!.jsonPath
+    const found = jsonPath === '' ? undefined : fieldAt(jsonPath, schema, { brackets: false })
+    if (!found) yield required(there)
+    else if ('fault' in found) yield invalid(there, `is an invalid path: ${found.fault}`)
+    else {
+      if (found.names[0] === 'metadata') yield invalid(there, 'must not point to fields in metadata')
+      if (!SELECTABLE.has(found.schema?.type ?? '')) yield invalid(there, NOT_SELECTABLE)
+      if (seen.has(found.path)) yield duplicate(there)
+      seen.add(found.path)
+    }
+  }
+  if (seen.size > MAX_SELECTABLE && !keepsMany) yield tooMany(at, seen.size, MAX_SELECTABLE)
+}
+
+const NOT_SELECTABLE = 'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.'

@@ -1,4 +1,5 @@
 /** Rules on the schemas of custom kinds: what may be said in them, at the top, in metadata and elsewhere. */
+import type { Budget } from '../../schema/budget.ts'
 import { entry, type FieldError, forbidden, invalid, pathOf, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { faultOfPath } from '../../structural/field-path.ts'
 import { validateDefaults } from './default-rules.ts'
@@ -15,12 +16,12 @@ import { structuralFault, validateStructural } from './structural-rules.ts'
 export function* validateRootSchema(
   schema: Schema,
   at: Ref<Schema>,
-  { hasStatus, strict }: { hasStatus: boolean; strict: Strictness },
+  { hasStatus, strict, budget }: { hasStatus: boolean; strict: Strictness; budget: Budget },
 ): Iterable<FieldError> {
   const errors: FieldError[] = []
   if (hasStatus) append(errors, validateWithStatus(schema, at))
   if (schema.nullable) errors.push(forbidden(at.nullable, 'nullable cannot be true at the root'))
-  const { problems, fault, scope } = structure(schema, at, strict)
+  const { problems, fault, scope } = structure(schema, at, { strict, budget })
   append(errors, problems)
   const found: Found = { schema: [], expressions: [] }
   validateSchema(schema, at, { strict, scope, isRoot: true, forbidsDefaults: undefined, inMetadata: false, uncorrelated: undefined }, found)
@@ -35,12 +36,12 @@ export function* validateRootSchema(
 type Outline = { readonly problems: FieldError[]; readonly fault?: string; readonly scope?: ExpressionScope }
 
 /** Whether the schema is structural and its defaults are valid: expressions are looked at only then. */
-function structure(schema: Schema, at: Ref<Schema>, strict: Strictness): Outline {
+function structure(schema: Schema, at: Ref<Schema>, { strict, budget }: { strict: Strictness; budget: Budget }): Outline {
   if (!strict.structural) return { problems: [] }
   const fault = structuralFault(schema)
   if (fault !== undefined) return { problems: [], fault }
   const problems = validateStructural(schema, at)
-  if (problems.length === 0) append(problems, validateDefaults(schema, at, strict.prunedDefaults))
+  if (problems.length === 0) append(problems, validateDefaults(schema, at, { pruned: strict.prunedDefaults, budget }))
   return problems.length > 0 || !hasRules(schema) ? { problems } : { problems, scope: rootScope(schema) }
 }
 

@@ -1,4 +1,5 @@
 /** APIService says which server answers for one version of an API group. */
+import { goQuote } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain, isValidPathSegmentName, isValidPortNum, nameIsPathSegment } from '../../lib/names.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
@@ -35,6 +36,7 @@ export const APIService = defineKind({
   scope: 'Cluster',
   names: { plural: 'apiservices', categories: ['api-extensions'] },
   doc: 'Which server answers for a version of an API group.',
+  unqualifiedFinalizers: true,
   spec: APIServiceSpec,
   status: APIServiceStatus,
   name: nameIsPathSegment,
@@ -48,7 +50,7 @@ export const APIService = defineKind({
   *validate({ metadata: { name = '' }, spec }, at) {
     const wanted = `${spec.version ?? ''}.${spec.group ?? ''}`
     if (name !== wanted && isValidPathSegmentName(name).length === 0)
-      yield invalid(at.metadata.name, `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(wanted)}`)
+      yield invalid(at.metadata.name, `must be \`spec.version+"."+spec.group\`: ${goQuote(wanted)}`)
     yield* validateVersion(spec, at.spec)
     yield* validateService(spec, at.spec)
   },

@@ -1,4 +1,5 @@
 /** DaemonSet runs one copy of a pod on every matching node. */
+import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { age, formatLabels } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -85,7 +86,7 @@ export const DaemonSet = defineKind({
     const text = metadata.annotations?.[TEMPLATE_GENERATION]
     if (text !== undefined && !/^[+-]?\d+$/.test(text))
       throw badRequest(
-        `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`,
+        `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`,
       )
     // There even before the server counts, so whoever writes the object owns it.
     setTemplateGeneration(metadata, templateGeneration(metadata))

@@ -1,14 +1,101 @@
 /** StatefulSet keeps pods that each have a name and storage of their own. */
-import { nameIsDNSLabel } from '../../lib/names.ts'
+
+import { deepEqual } from '../../lib/json-value.ts'
+import { isDNS1123Label, nameIsDNSLabel } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { refTo } from '../../schema/refs.ts'
-import { selectorText } from '../shapes/meta.ts'
+import { type FieldError, invalid, invalidEach, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import { atomic, int32, int64, intOrString, keyed, message, type Static, string } from '../../schema/types.ts'
+import { LabelSelector, labelTermsOf, selectorText, validateLabelSelector } from '../shapes/meta.ts'
+import { validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
+import { EmbeddedPersistentVolumeClaim } from '../shapes/persistent-volume/claim-status.ts'
 import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
+import { PodTemplateSpec } from '../shapes/pod/spec.ts'
 import { warnAboutClaim } from '../shapes/pod/volumes/volume-warnings.ts'
-import { containersColumn, imagesColumn, validateCollisions, warnAboutTemplate } from '../shapes/workload.ts'
-import { validateStatefulSetChange, validateStatefulSetSpec, validateStatefulSetStatus } from './statefulset-rules.ts'
-import { StatefulSetSpec, StatefulSetStatus } from './statefulset-shapes.ts'
+import {
+  amountOf,
+  containersColumn,
+  count,
+  imagesColumn,
+  validateAmount,
+  validateAtMostWhole,
+  validateCollisions,
+  validateNotEmpty,
+  validateTemplate,
+  warnAboutTemplate,
+  workloadCondition,
+} from '../shapes/workload.ts'
+
+const RollingUpdateStatefulSetStrategy = message('RollingUpdateStatefulSetStrategy', {
+  partition: [1, count.optional(), 'Pods with a lower ordinal keep the old template.'],
+  maxUnavailable: [2, intOrString.optional(), 'How many pods may be missing during the update, or which part of them.'],
+})
+
+const StatefulSetUpdateStrategy = message(
+  'StatefulSetUpdateStrategy',
+  {
+    type: [1, string, 'RollingUpdate, or OnDelete to replace pods only when they are deleted.'],
+    rollingUpdate: [2, RollingUpdateStatefulSetStrategy, 'How fast pods are replaced; only with RollingUpdate.'],
+  },
+  {
+    defaults(strategy) {
+      if (!strategy.type) {
+        strategy.type = 'RollingUpdate'
+        strategy.rollingUpdate ??= {}
+      }
+      if (strategy.type === 'RollingUpdate' && strategy.rollingUpdate)
+        strategy.rollingUpdate = { partition: 0, maxUnavailable: 1, ...strategy.rollingUpdate }
+    },
+  },
+)
+type UpdateStrategy = Static<typeof StatefulSetUpdateStrategy>
+
+const StatefulSetPersistentVolumeClaimRetentionPolicy = message('StatefulSetPersistentVolumeClaimRetentionPolicy', {
+  whenDeleted: [1, string.default('Retain'), 'What becomes of claims when the set is deleted: Retain or Delete.'],
+  whenScaled: [2, string.default('Retain'), 'What becomes of claims when the set shrinks: Retain or Delete.'],
+})
+
+const StatefulSetOrdinals = message('StatefulSetOrdinals', {
+  start: [1, count.always().omittable(), 'The ordinal of the first pod.'],
+})
+
+const StatefulSetSpec = message('StatefulSetSpec', {
+  replicas: [1, count.optional().default(1), 'How many pods should exist.'],
+  selector: [2, LabelSelector.required().immutable(), 'Which pods belong to it; must match the labels of the template.'],
+  template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
+  volumeClaimTemplates: [4, atomic(EmbeddedPersistentVolumeClaim), 'Claims that every pod gets. Cannot change.'],
+  serviceName: [5, string.always().omittable(), 'The service that gives pods their host names. Cannot change.'],
+  podManagementPolicy: [6, string.default('OrderedReady'), 'OrderedReady, or Parallel to start and end all pods at once. Cannot change.'],
+  updateStrategy: [7, StatefulSetUpdateStrategy.orEmpty(), 'How pods are replaced when the template changes.'],
+  revisionHistoryLimit: [8, int32.optional().default(10), 'How many old revisions are kept.'],
+  minReadySeconds: [9, count, 'Seconds a new pod must be ready to count as available.'],
+  persistentVolumeClaimRetentionPolicy: [
+    10,
+    StatefulSetPersistentVolumeClaimRetentionPolicy.default({ whenDeleted: 'Retain', whenScaled: 'Retain' }),
+    'What becomes of claims that are no longer used.',
+  ],
+  ordinals: [11, StatefulSetOrdinals, 'How pods are numbered.'],
+})
+type StatefulSetSpec = Static<typeof StatefulSetSpec>
+
+const StatefulSetStatus = message('StatefulSetStatus', {
+  observedGeneration: [1, int64.min(0), 'The generation this status describes.'],
+  replicas: [2, count.always(), 'Pods that exist.'],
+  readyReplicas: [3, count, 'Those of them that are ready.'],
+  currentReplicas: [4, count, 'Those of them of the current revision.'],
+  updatedReplicas: [5, count, 'Those of them of the update revision.'],
+  currentRevision: [6, string, 'The revision that pods come from.'],
+  updateRevision: [7, string, 'The revision that pods go to.'],
+  collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names apart.'],
+  conditions: [
+    10,
+    keyed(workloadCondition('StatefulSetCondition', string.always().omittable()), 'type').mergedBy('type'),
+    'Latest observations.',
+  ],
+  availableReplicas: [11, count.always().omittable(), 'Those that have been ready for minReadySeconds.'],
+})
+type StatefulSetStatus = Static<typeof StatefulSetStatus>
 
 const MAX_UNAVAILABLE = 'MaxUnavailableStatefulSet'
 
@@ -68,3 +155,79 @@ export const StatefulSet = defineKind({
     Images: imagesColumn,
   },
 })
+
+type Write = { readonly old: StatefulSetSpec | undefined; readonly gate: RequestContext['gate'] }
+
+/** Rules on what is asked for. What cannot change is checked only when it is new. */
+function* validateStatefulSetSpec(spec: StatefulSetSpec, at: Ref<StatefulSetSpec>, { old, gate }: Write): Iterable<FieldError> {
+  const { podManagementPolicy, selector, serviceName, volumeClaimTemplates: claims = [] } = spec
+  if (!['OrderedReady', 'Parallel'].includes(podManagementPolicy))
+    yield invalid(at.podManagementPolicy, "must be 'OrderedReady' or 'Parallel'")
+  const mayRecreate = gate('StatefulSetRecreateStrategy') || old?.updateStrategy.type === 'Recreate'
+  yield* validateUpdateStrategy(spec.updateStrategy, at.updateStrategy, mayRecreate)
+  for (const when of ['whenDeleted', 'whenScaled'] as const)
+    if (!['Retain', 'Delete'].includes(spec.persistentVolumeClaimRetentionPolicy[when]))
+      yield unsupported(at.persistentVolumeClaimRetentionPolicy[when], 'Retain', 'Delete')
+  if (old === undefined) {
+    for (const [i, claim] of claims.entries()) yield* validatePersistentVolumeClaimSpec(claim.spec, at.volumeClaimTemplates[i]!.spec)
+    if (serviceName) yield* invalidEach(at.serviceName, isDNS1123Label(serviceName))
+  }
+  if (selector) {
+    yield* validateLabelSelector(selector, at.selector)
+    yield* validateNotEmpty(selector, at.selector, 'statefulset')
+  }
+  if (labelTermsOf(selector) === undefined) yield invalid(at.selector, '')
+  else yield* validateTemplate({ selector, template: templateOfPods(spec) }, at, { owner: 'StatefulSet', old: old?.template, gate })
+}
+
+/** Names and storage of pods come from what cannot change. */
+function* validateStatefulSetChange(spec: StatefulSetSpec, old: StatefulSetSpec, at: Ref<StatefulSetSpec>): Iterable<FieldError> {
+  const [claims, oldClaims] = [spec.volumeClaimTemplates ?? null, old.volumeClaimTemplates ?? null]
+  if (!deepEqual(claims, oldClaims)) yield invalid(withValue(at.volumeClaimTemplates, claims), IMMUTABLE)
+  if (spec.serviceName !== old.serviceName) yield invalid(at.serviceName, IMMUTABLE)
+  if (spec.podManagementPolicy !== old.podManagementPolicy) yield invalid(at.podManagementPolicy, IMMUTABLE)
+}
+
+/** No part of the pods outnumbers the whole. */
+function* validateStatefulSetStatus(status: StatefulSetStatus, at: Ref<StatefulSetStatus>): Iterable<FieldError> {
+  for (const part of ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'] as const)
+    if ((status[part] ?? 0) > status.replicas) yield invalid(at[part], 'cannot be greater than status.replicas')
+  if (status.availableReplicas > (status.readyReplicas ?? 0))
+    yield invalid(at.availableReplicas, 'cannot be greater than status.readyReplicas')
+}
+
+const IMMUTABLE = 'field is immutable'
+
+function* validateUpdateStrategy(
+  { type, rollingUpdate }: UpdateStrategy,
+  at: Ref<UpdateStrategy>,
+  mayRecreate: boolean,
+): Iterable<FieldError> {
+  // Clients are shown the strategy under the names it has inside a Kubernetes server.
+  const shown = rollingUpdate ? { Partition: rollingUpdate.partition ?? 0, MaxUnavailable: rollingUpdate.maxUnavailable ?? null } : null
+  if (type === 'RollingUpdate') {
+    const amount = rollingUpdate?.maxUnavailable
+    if (amount === undefined) return
+    const here = at.rollingUpdate.maxUnavailable
+    yield* validateAmount(amount, here)
+    if (amountOf(amount) === 0) yield invalid(here, 'cannot be 0')
+    yield* validateAtMostWhole(amount, here)
+  } else if (type === 'OnDelete' || (type === 'Recreate' && mayRecreate)) {
+    if (shown) yield invalid(withValue(at.rollingUpdate, shown), "only allowed for updateStrategy 'RollingUpdate'")
+  } else {
+    const allowed = mayRecreate ? "must be 'RollingUpdate', 'OnDelete', or 'Recreate'" : "must be 'RollingUpdate' or 'OnDelete'"
+    yield invalid(withValue(at, { Type: type, RollingUpdate: shown }), allowed)
+  }
+}
+
+/** The template as pods are really made from it: the controller gives them host names, and volumes for their claims. */
+function templateOfPods({ template, volumeClaimTemplates: claims = [] }: StatefulSetSpec): PodTemplateSpec {
+  const { subdomain: _subdomain, hostname: _hostname, ...spec } = template.spec
+  if (claims.length === 0) return { ...template, spec }
+  const names = new Set(claims.map(({ metadata }) => metadata.name ?? ''))
+  const volumes = [
+    ...[...names].map(name => ({ name, persistentVolumeClaim: { claimName: name } })),
+    ...(spec.volumes ?? []).filter(({ name }) => !names.has(name)),
+  ]
+  return { ...template, spec: { ...spec, volumes } }
+}

@@ -1,14 +1,22 @@
 /** HorizontalPodAutoscaler keeps the size of a workload fit for what is measured of it. */
+
+import { isValidPathSegmentName } from '../../lib/names.ts'
+import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
-import { type FieldError, forbidden, invalid, type Ref, required, unsupported } from '../../schema/refs.ts'
+import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { atomic, int32, int64, keyed, message, quantity, type Static, string, time } from '../../schema/types.ts'
-import { validateNonNegativeQuantity } from '../shapes/pod/resources/resource-rules.ts'
-import { validateNonNegative } from '../shapes/text-rules.ts'
-import { metricsCell } from './metric-cells.ts'
-import { apiVersionFault, type ReferenceOptions, validateMetric, validateReference } from './metric-rules.ts'
-import { CrossVersionObjectReference, MetricSpec, MetricStatus } from './metric-shapes.ts'
+import { validateContainerResourceName, validateNonNegativeQuantity } from '../shapes/pod/resources/resource-rules.ts'
+import { validateLabelText, validateNonNegative } from '../shapes/text-rules.ts'
+import {
+  CrossVersionObjectReference,
+  type MetricIdentifier,
+  MetricSpec,
+  MetricStatus,
+  type MetricTarget,
+  type ObjectReference,
+} from './metric-shapes.ts'
 
 const HPAScalingPolicy = message('HPAScalingPolicy', {
   type: [1, string.always(), 'What the value counts: Pods or Percent.'],
@@ -190,4 +198,158 @@ function* validatePolicy({ type, value, periodSeconds }: ScalingPolicy, at: Ref<
   if (value <= 0) yield invalid(at.value, 'must be greater than zero')
   if (periodSeconds <= 0) yield invalid(at.periodSeconds, 'must be greater than zero')
   if (periodSeconds > LONGEST_PERIOD) yield invalid(at.periodSeconds, `must be less than or equal to ${LONGEST_PERIOD}`)
+}
+
+/** What may be said of the API version of an object. */
+type ReferenceOptions = { readonly allowNoGroup?: boolean; readonly allowAnyVersion?: boolean }
+
+/** Rules on a reference to an object of some kind. */
+function* validateReference(ref: ObjectReference, at: Ref<ObjectReference>, options: ReferenceOptions): Iterable<FieldError> {
+  for (const field of ['kind', 'name'] as const)
+    if (!ref[field]) yield required(at[field])
+    else yield* invalidEach(at[field], isValidPathSegmentName(ref[field]))
+  const fault = apiVersionFault(ref.apiVersion ?? '', options)
+  if (fault !== undefined) yield invalid(at.apiVersion, fault)
+}
+
+/** What is wrong with the API version of a reference. */
+function apiVersionFault(apiVersion: string, { allowNoGroup, allowAnyVersion }: ReferenceOptions): string | undefined {
+  if (allowAnyVersion) return undefined
+  const slashes = apiVersion.split('/').length - 1
+  if (slashes > 1) return `unexpected GroupVersion string: ${apiVersion}`
+  const group = slashes === 1 ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
+  return group === '' && !allowNoGroup ? 'apiVersion must specify API group' : undefined
+}
+
+const SOURCES = {
+  Object: 'object',
+  External: 'external',
+  Pods: 'pods',
+  Resource: 'resource',
+  ContainerResource: 'containerResource',
+} as const
+const TYPES = Object.keys(SOURCES).sort()
+
+/** Rules on one metric: it comes with the source that its type names, and with no other. */
+function* validateMetric(metric: MetricSpec, at: Ref<MetricSpec>, options: ReferenceOptions): Iterable<FieldError> {
+  const { type } = metric
+  const isKnown = Object.hasOwn(SOURCES, type)
+  if (!type) yield required(at.type, 'must specify a metric source type')
+  if (!isKnown) yield unsupported(at.type, ...TYPES)
+  const present = Object.values(SOURCES).filter(source => metric[source] !== undefined)
+  if (present.length > 0) yield* validateSource(metric, at, { source: present[0]!, options })
+  if (!isKnown) yield unsupported(at.type, ...TYPES)
+  const own = isKnown ? SOURCES[type as keyof typeof SOURCES] : undefined
+  if (own && !metric[own]) yield required(at[own], 'must populate information for the given metric source')
+  if (present.length === 1) return
+  for (const source of present) if (source !== own) yield forbidden(at[source], 'must populate the given metric source only')
+}
+
+type Source = { readonly source: (typeof SOURCES)[keyof typeof SOURCES]; readonly options: ReferenceOptions }
+
+function* validateSource(metric: MetricSpec, at: Ref<MetricSpec>, { source, options }: Source): Iterable<FieldError> {
+  const { target } = metric[source]!
+  const here = at[source]
+  if (source === 'object') yield* validateReference(metric.object!.describedObject, at.object.describedObject, options)
+  if (source === 'resource' || source === 'containerResource') yield* validateResource(metric, at, source)
+  else yield* validateIdentifier(metric[source]!.metric, at[source].metric)
+  yield* validateTarget(target, here.target)
+  yield* validateAim(target, here.target, source)
+}
+
+function* validateResource(metric: MetricSpec, at: Ref<MetricSpec>, source: 'resource' | 'containerResource'): Iterable<FieldError> {
+  const { name } = metric[source]!
+  if (!name) yield required(at[source].name, 'must specify a resource name')
+  if (source === 'resource') return
+  if (name) yield* validateContainerResourceName(name, at.containerResource.name)
+  const { container } = metric.containerResource!
+  if (!container) yield required(at.containerResource.container, 'must specify a container')
+  else yield* validateLabelText(container, at.containerResource.container)
+}
+
+function* validateIdentifier({ name }: MetricIdentifier, at: Ref<MetricIdentifier>): Iterable<FieldError> {
+  if (!name) yield required(at.name, 'must specify a metric name')
+  else yield* invalidEach(at.name, isValidPathSegmentName(name))
+}
+
+function* validateTarget({ type, value, averageValue, averageUtilization }: MetricTarget, at: Ref<MetricTarget>): Iterable<FieldError> {
+  if (!type) yield required(at.type, 'must specify a metric target type')
+  if (!['Utilization', 'Value', 'AverageValue'].includes(type)) yield invalid(at.type, 'must be either Utilization, Value, or AverageValue')
+  if (value !== undefined && !isPositive(value)) yield invalid(at.value, 'must be positive')
+  if (averageValue !== undefined && !isPositive(averageValue)) yield invalid(at.averageValue, 'must be positive')
+  if (averageUtilization !== undefined && averageUtilization < 1) yield invalid(at.averageUtilization, 'must be greater than 0')
+}
+
+const isPositive = (amount: string) => quantitySign(parseQuantity(amount)) > 0
+
+/** Each source can be aimed at in its own ways. */
+function* validateAim(
+  { value, averageValue, averageUtilization }: MetricTarget,
+  at: Ref<MetricTarget>,
+  source: Source['source'],
+): Iterable<FieldError> {
+  switch (source) {
+    case 'object':
+      if (value === undefined && averageValue === undefined)
+        yield required(at.averageValue, 'must set either a target value or averageValue')
+      return
+    case 'external':
+      if (value === undefined && averageValue === undefined)
+        yield required(at.averageValue, 'must set either a target value for metric or a per-pod target')
+      if (value !== undefined && averageValue !== undefined)
+        yield forbidden(at.value, 'may not set both a target value for metric and a per-pod target')
+      return
+    case 'pods':
+      if (averageValue === undefined) yield required(at.averageValue, 'must specify a positive target averageValue')
+      return
+    default:
+      if (averageUtilization === undefined && averageValue === undefined)
+        yield required(at.averageUtilization, 'must set either a target raw value or a target utilization')
+      if (averageUtilization !== undefined && averageValue !== undefined)
+        yield forbidden(at.averageValue, 'may not set both a target raw value and a target utilization')
+  }
+}
+
+const SHOWN = 2
+const UNKNOWN = '<unknown>'
+
+/** The first metrics, each with the status at the same place. */
+function metricsCell(specs: readonly MetricSpec[], statuses: readonly MetricStatus[]): string {
+  if (specs.length === 0) return '<none>'
+  const shown = specs.slice(0, SHOWN).map((spec, i) => metricText(spec, statuses[i]))
+  const more = specs.length > SHOWN ? ` + ${specs.length - SHOWN} more...` : ''
+  return shown.join(', ') + more
+}
+
+function metricText(spec: MetricSpec, status: MetricStatus | undefined): string {
+  switch (spec.type) {
+    case 'External':
+      return valueText(spec.external?.target, status?.external?.current)
+    case 'Object':
+      return valueText(spec.object?.target, status?.object?.current)
+    case 'Pods':
+      return `${status?.pods ? (status.pods.current.averageValue ?? NOTHING) : UNKNOWN}/${spec.pods?.target.averageValue ?? NOTHING}`
+    case 'Resource':
+      return resourceText(spec.resource, status?.resource?.current)
+    case 'ContainerResource':
+      return resourceText(spec.containerResource, status?.containerResource?.current)
+    default:
+      return '<unknown type>'
+  }
+}
+
+const NOTHING = '<nil>'
+
+type Aim = { readonly value?: string; readonly averageValue?: string; readonly averageUtilization?: number }
+
+function valueText(target: Aim = {}, current: Aim | undefined): string {
+  if (target.averageValue !== undefined) return `${current?.averageValue ?? UNKNOWN}/${target.averageValue} (avg)`
+  return `${current ? (current.value ?? NOTHING) : UNKNOWN}/${target.value ?? NOTHING}`
+}
+
+function resourceText(source: { readonly name: string; readonly target: Aim } | undefined, current: Aim | undefined): string {
+  const { name = '', target = {} } = source ?? {}
+  if (target.averageValue !== undefined) return `${name}: ${current ? (current.averageValue ?? NOTHING) : UNKNOWN}/${target.averageValue}`
+  const percent = (value: number | undefined, otherwise: string) => (value === undefined ? otherwise : `${value}%`)
+  return `${name}: ${percent(current?.averageUtilization, UNKNOWN)}/${percent(target.averageUtilization, '<auto>')}`
 }

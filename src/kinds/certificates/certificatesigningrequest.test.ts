@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { cells, check, checkView, contextWith, created, NOW, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
-import { certificate, certificateRequest } from '../../lib/der-testing.ts'
+import { certificate, certificateRequest } from '../../../test/kits/x509.ts'
 import { encodePem } from '../../lib/pem.ts'
 import { CertificateSigningRequest } from './certificatesigningrequest.ts'
 

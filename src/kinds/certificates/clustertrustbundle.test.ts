@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { cells, check } from '../../../test/kits/kinds/kinds.ts'
-import { certificate } from '../../lib/der-testing.ts'
+import { certificate } from '../../../test/kits/x509.ts'
 import { encodePem } from '../../lib/pem.ts'
 import { ClusterTrustBundle } from './clustertrustbundle.ts'
 

@@ -1,7 +1,8 @@
 /** ClusterTrustBundle holds certificates of authorities, for everyone to trust or for one signer. */
-import { readCertificate } from '../../lib/certificate.ts'
-import { DerError } from '../../lib/der-reader.ts'
+
 import { type PemBlock, pemBlocks } from '../../lib/pem.ts'
+import { readCertificate } from '../../lib/x509/certificate.ts'
+import { DerError } from '../../lib/x509/der-reader.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, tooLong, withValue } from '../../schema/refs.ts'
 import { message, string } from '../../schema/types.ts'

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { cells, check, checkView, NOW, withDefaults } from '../../../test/kits/kinds/kinds.ts'
-import * as der from '../../lib/der.ts'
-import { type CertificateOptions, certificate, certificateRequest } from '../../lib/der-testing.ts'
+import { type CertificateOptions, certificate, certificateRequest } from '../../../test/kits/x509.ts'
 import { encodePem } from '../../lib/pem.ts'
+import * as der from '../../lib/x509/der-writer.ts'
 import { PodCertificateRequest } from './podcertificaterequest.ts'
 
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -1,10 +1,29 @@
 /** PodCertificateRequest asks a signer, on behalf of a node, for a certificate for a pod that runs there. */
+
+import { deepEqual } from '../../lib/json-value.ts'
+import { nameIsDNSSubdomain } from '../../lib/names.ts'
+import { pemBlocks } from '../../lib/pem.ts'
+import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { type Certificate, readCertificate } from '../../lib/x509/certificate.ts'
+import { type CertificateRequest, readCertificateRequest } from '../../lib/x509/certificate-request.ts'
+import { DerError } from '../../lib/x509/der-reader.ts'
 import { formatLabels } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
+import {
+  type FieldError,
+  invalid,
+  invalidEach,
+  invalidUnshown,
+  type Ref,
+  refTo,
+  required,
+  tooLong,
+  unsupported,
+  withValue,
+} from '../../schema/refs.ts'
 import { bytes, int32, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
-import { Condition } from '../shapes/meta.ts'
-import { validatePodRequestSpec, validateSpecUnchanged } from './pod-request-rules.ts'
-import { validatePodRequestStatus } from './pod-request-status-rules.ts'
+import { Condition, validateConditions } from '../shapes/meta.ts'
+import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../shapes/pod/volumes/signer-rules.ts'
 
 const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
   signerName: [1, string.always(), 'Who is asked, as DOMAIN/NAME.'],
@@ -18,7 +37,7 @@ const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
   stubPKCS10Request: [12, bytes.always(), 'A PKCS #10 request that shows the key and that the pod has it; all else in it is ignored.'],
   unverifiedUserAnnotations: [11, mapOf(string), 'What the author of the pod tells the signer; nobody has checked it.'],
 })
-export type PodCertificateRequestSpec = Static<typeof PodCertificateRequestSpec>
+type PodCertificateRequestSpec = Static<typeof PodCertificateRequestSpec>
 
 const PodCertificateRequestStatus = message('PodCertificateRequestStatus', {
   conditions: [1, keyed(Condition, 'type').mergedBy('type'), 'One of Issued, Denied and Failed ends the request.'],
@@ -27,7 +46,7 @@ const PodCertificateRequestStatus = message('PodCertificateRequestStatus', {
   beginRefreshAt: [5, time.optional(), 'When the node should begin to ask for the next one.'],
   notAfter: [6, time.optional(), 'When the certificate ends to be valid.'],
 })
-export type PodCertificateRequestStatus = Static<typeof PodCertificateRequestStatus>
+type PodCertificateRequestStatus = Static<typeof PodCertificateRequestStatus>
 
 export const PodCertificateRequest = defineKind({
   group: 'certificates.{group_domain}',
@@ -85,3 +104,234 @@ export const PodCertificateRequest = defineKind({
 
 const stateOf = ({ conditions = [] }: PodCertificateRequestStatus) =>
   conditions.findLast(({ type }) => type === 'Issued' || type === 'Denied' || type === 'Failed')?.type ?? 'Pending'
+
+const MAX_UID_BYTES = 128
+const MAX_STUB_BYTES = 10 * 1024
+const HOUR = 60 * 60
+const DAY = 24 * HOUR
+/** Certificates are good for an hour at least, and at most for this long; those of Kubernetes' own signers for a day. */
+const MAX_EXPIRATION = 91 * DAY
+
+/** Everything about a new request. */
+function* validatePodRequestSpec(spec: PodCertificateRequestSpec, at: Ref<PodCertificateRequestSpec>): Iterable<FieldError> {
+  const { signerName, unverifiedUserAnnotations = {}, maxExpirationSeconds, stubPKCS10Request } = spec
+  yield* validateSignerName(signerName, at.signerName)
+  yield* validateUserAnnotations(unverifiedUserAnnotations, at.unverifiedUserAnnotations)
+  for (const owner of ['pod', 'serviceAccount', 'node'] as const) {
+    yield* invalidEach(at[`${owner}Name`], nameIsDNSSubdomain(spec[`${owner}Name`]))
+    yield* validateUid(spec[`${owner}UID`], at[`${owner}UID`])
+  }
+  const longest = isKubernetesSigner(signerName) ? DAY : MAX_EXPIRATION
+  if (maxExpirationSeconds < HOUR || maxExpirationSeconds > longest)
+    yield invalid(at.maxExpirationSeconds, `must be in the range [${HOUR}, ${longest}]`)
+  if (stubPKCS10Request) yield* validateStub(stubPKCS10Request, at.stubPKCS10Request)
+  else yield invalidUnshown(at, 'exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set')
+}
+
+/** Nothing of the spec can change. */
+function* validateSpecUnchanged(
+  spec: PodCertificateRequestSpec,
+  at: Ref<PodCertificateRequestSpec>,
+  old: PodCertificateRequestSpec,
+): Iterable<FieldError> {
+  // Clients are shown the spec under the names it has inside a Kubernetes server.
+  if (!deepEqual(spec, old)) yield invalid(withValue(at, internalForm(spec)), 'field is immutable')
+}
+
+/** Reads the request inside a stored spec, which has been checked. */
+function readStub(base64: string): CertificateRequest | undefined {
+  try {
+    return readCertificateRequest(Buffer.from(base64, 'base64'))
+  } catch (error) {
+    if (error instanceof DerError) return undefined
+    throw error
+  }
+}
+
+function* validateUid(uid: string, at: Ref<string>): Iterable<FieldError> {
+  if (!uid) yield invalid(at, 'must not be empty')
+  if (Buffer.byteLength(uid) > MAX_UID_BYTES) yield tooLong(at, MAX_UID_BYTES)
+}
+
+/** Of the request only the key and the signature count; they show that whoever asks has the key. */
+function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
+  if (Buffer.from(base64, 'base64').length > MAX_STUB_BYTES) return yield tooLong(at, MAX_STUB_BYTES)
+  const request = readStub(base64)
+  if (request === undefined) return yield invalidUnshown(at, 'must be a valid PKCS#10 CSR')
+  const { publicKey } = request
+  if (publicKey === undefined) return yield invalidUnshown(at, 'unknown public key type; supported types are Ed25519, ECDSA, and RSA')
+  if (publicKey.type === 'ec' && !CURVES.includes(publicKey.curve!))
+    return yield invalid(withValue(at, `curve ${publicKey.curve}`), 'elliptic public keys must use curve P256, P384, or P521')
+  const bits = Math.ceil((publicKey.key.asymmetricKeyDetails?.modulusLength ?? 0) / 8) * 8
+  if (publicKey.type === 'rsa' && !RSA_BITS.includes(bits))
+    return yield invalid(withValue(at, `${bits}-bit modulus`), 'RSA keys must have modulus size 3072 or 4096')
+  if (request.signatureProblem() !== undefined) yield invalidUnshown(at, 'invalid signature')
+}
+
+const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521']
+const RSA_BITS: readonly number[] = [3072, 4096]
+
+const internalForm = (spec: PodCertificateRequestSpec) => ({
+  SignerName: spec.signerName,
+  PodName: spec.podName,
+  PodUID: spec.podUID,
+  ServiceAccountName: spec.serviceAccountName,
+  ServiceAccountUID: spec.serviceAccountUID,
+  NodeName: spec.nodeName,
+  NodeUID: spec.nodeUID,
+  MaxExpirationSeconds: spec.maxExpirationSeconds,
+  PKIXPublicKey: null,
+  ProofOfPossession: null,
+  StubPKCS10Request: spec.stubPKCS10Request || null,
+  UnverifiedUserAnnotations: spec.unverifiedUserAnnotations ?? null,
+})
+
+const MAX_CHAIN_BYTES = 100 * 1024
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** How far the clock of a signer may be off. */
+const SKEW = 5 * MINUTE_MS
+/** There is at least this much time between the ends of a certificate's validity and the begin of its refreshing. */
+const MARGIN = 10 * MINUTE_MS
+
+const ENDS: readonly string[] = ['Issued', 'Denied', 'Failed']
+
+type PodRequestChange = {
+  readonly old: PodCertificateRequestStatus
+  readonly spec: PodCertificateRequestSpec
+  readonly now: Date
+}
+
+/** Rules on a write of the status. Each looks at what the one before has let pass, so the first that finds something ends it. */
+function* validatePodRequestStatus(
+  status: PodCertificateRequestStatus,
+  at: Ref<PodCertificateRequestStatus>,
+  { old, spec, now }: PodRequestChange,
+): Iterable<FieldError> {
+  const wrong = [...validateEnds(status.conditions ?? []), ...validateConditions(status.conditions, at.conditions)]
+  if (wrong.length > 0) return yield* wrong
+  const unchanged = deepEqual(status, old)
+  if (endOf(old)) {
+    if (!unchanged) yield invalidUnshown(at, 'immutable after PodCertificateRequest is issued, denied, or failed')
+    return
+  }
+  switch (endOf(status)) {
+    case 'Issued':
+      return yield* firstOf(validateIssue(status, at, { spec, now }))
+    case 'Denied':
+    case 'Failed':
+      if (status.certificateChain || status.notBefore || status.beginRefreshAt || status.notAfter)
+        yield invalidUnshown(at, 'non-condition status fields must be empty when denying or failing the PodCertificateRequest')
+      return
+    default:
+      if (!unchanged) yield invalidUnshown(at, 'status is immutable unless transitioning to "Issued", "Denied", or "Failed"')
+  }
+}
+
+const endOf = ({ conditions = [] }: PodCertificateRequestStatus) => conditions.find(({ type }) => ENDS.includes(type))?.type
+
+/** Nothing but one of the ends, and that for true. The odd paths are those that clients have always been told. */
+function* validateEnds(conditions: readonly Condition[]): Iterable<FieldError> {
+  let ends = 0
+  for (const [i, { type, status }] of conditions.entries()) {
+    const field = (name: 'type' | 'status') => refTo(conditions[i]![name], `status.conditions.[${i}].${name}`)
+    if (!ENDS.includes(type)) {
+      yield unsupported(field('type'), ...ENDS)
+      continue
+    }
+    ends++
+    if (ends > 1) yield invalid(field('type'), 'There may be at most one condition with type "Issued", "Denied", or "Failed"')
+    if (status !== 'True') yield unsupported(field('status'), 'True')
+  }
+}
+
+type Findings = readonly FieldError[]
+
+/** What the first step that finds something has found. */
+function* firstOf(steps: Iterable<Findings>): Iterable<FieldError> {
+  for (const found of steps) if (found.length > 0) return yield* found
+}
+
+function* validateIssue(
+  status: PodCertificateRequestStatus,
+  at: Ref<PodCertificateRequestStatus>,
+  { spec, now }: Omit<PodRequestChange, 'old'>,
+): Iterable<Findings> {
+  const { certificateChain = '', notBefore, notAfter, beginRefreshAt } = status
+  const chain = withValue(at.certificateChain, certificateChain)
+  if (Buffer.byteLength(certificateChain) > MAX_CHAIN_BYTES) yield [tooLong(chain, MAX_CHAIN_BYTES)]
+  const [leaf, ...intermediates] = pemBlocks(certificateChain).blocks
+  if (!leaf) return yield [invalid(chain, 'issued certificate chain must contain at least one certificate')]
+  if (leaf.label !== 'CERTIFICATE') yield [invalid(chain, 'issued certificate chain must consist entirely of CERTIFICATE PEM blocks')]
+  const certificate = certificateIn(leaf.bytes)
+  if (!certificate) return yield [invalid(chain, 'leaf certificate does not parse as valid X.509')]
+  const names = [...validateNames(certificate, at.certificateChain)]
+  const wanted = readStub(spec.stubPKCS10Request)?.publicKeyInfo
+  if (!wanted?.equals(certificate.publicKeyInfo))
+    yield [...names, invalid(chain, 'leaf certificate was not issued to the requested public key')]
+  if (!notBefore || !notAfter || !beginRefreshAt) return yield [...names, ...missingTimes(status, at)]
+  yield names
+  yield* validateTimes({ notBefore, notAfter, beginRefreshAt }, at, { certificate, spec, now })
+  for (const { label, bytes } of intermediates) {
+    // The misspelling is what clients have always been told.
+    if (label !== 'CERTIFICATE') yield [invalid(chain, 'issued certificate chain must consist entirely of CERTFICATE PEM blocks')]
+    if (!certificateIn(bytes)) yield [invalid(chain, 'intermediate certificate does not parse as valid X.509')]
+  }
+}
+
+function* missingTimes(
+  { notBefore, notAfter, beginRefreshAt }: PodCertificateRequestStatus,
+  at: Ref<PodCertificateRequestStatus>,
+): Iterable<FieldError> {
+  if (!notBefore) yield required(at.notBefore, 'must be present and consistent with the issued certificate')
+  if (!notAfter) yield required(at.notAfter, 'must be present and consistent with the issued certificate')
+  if (!beginRefreshAt) yield required(at.beginRefreshAt, 'must be present and in the range [notbefore+10min, notafter-10min]')
+}
+
+type Times = { readonly notBefore: string; readonly notAfter: string; readonly beginRefreshAt: string }
+type Issue = { readonly certificate: Certificate; readonly spec: PodCertificateRequestSpec; readonly now: Date }
+
+/** The status repeats the certificate's times, the certificate begins now and lives as asked, and is refreshed in its middle. */
+function* validateTimes(times: Times, at: Ref<PodCertificateRequestStatus>, { certificate, spec, now }: Issue): Iterable<Findings> {
+  const [begin, end, refresh] = [times.notBefore, times.notAfter, times.beginRefreshAt].map(text => millisecondsOf(parseTime(text))) as [
+    number,
+    number,
+    number,
+  ]
+  if (begin !== certificate.notBefore.getTime())
+    yield [invalid(at.notBefore, 'must be set to the NotBefore time encoded in the leaf certificate')]
+  if (Math.abs(begin - now.getTime()) >= SKEW)
+    yield [invalid(at.notBefore, "must be set to within 5 minutes of kube-apiserver's current time")]
+  if (end !== certificate.notAfter.getTime())
+    yield [invalid(at.notAfter, 'must be set to the NotAfter time encoded in the leaf certificate')]
+  const lifetime = certificate.notAfter.getTime() - certificate.notBefore.getTime()
+  const shown = withValue(at.certificateChain, lifetime * 1e6)
+  if (lifetime < HOUR_MS) yield [invalid(shown, 'leaf certificate lifetime must be >= 1 hour')]
+  if (lifetime > spec.maxExpirationSeconds * 1000)
+    yield [invalid(shown, `leaf certificate lifetime must be <= spec.maxExpirationSeconds (${spec.maxExpirationSeconds})`)]
+  if (refresh < begin + MARGIN) yield [invalid(at.beginRefreshAt, 'must be at least 10 minutes after status.notBefore')]
+  if (refresh > end - MARGIN) yield [invalid(at.beginRefreshAt, 'must be at least 10 minutes before status.notAfter')]
+}
+
+/** Names that some libraries would read in a dangerous way. */
+function* validateNames({ dnsNames, emailAddresses }: Certificate, at: Ref<string>): Iterable<FieldError> {
+  for (const name of dnsNames) {
+    const here = withValue(at, name)
+    if (name === '') yield invalid(here, 'leaf certificate should not contain empty DNSName')
+    if (name.includes('..')) yield invalid(here, "leaf certificate's DNSName should not contain '..'")
+    if (name.startsWith('.') || name.endsWith('.')) yield invalid(here, "leaf certificate's DNSName should not start or end with '.'")
+  }
+  for (const address of emailAddresses)
+    if (!EMAIL_ADDRESS.test(address)) yield invalid(withValue(at, address), 'leaf certificate should not contain invalid EmailAddress')
+}
+
+const EMAIL_ADDRESS = /^(?:[^\s@<>()[\]:;,\\".]+(?:\.[^\s@<>()[\]:;,\\".]+)*|"(?:[^"\\]|\\.)*")@[^\s@<>()[\]:;,\\"]+$/
+
+function certificateIn(der: Buffer): Certificate | undefined {
+  try {
+    return readCertificate(der)
+  } catch (error) {
+    if (error instanceof DerError) return undefined
+    throw error
+  }
+}

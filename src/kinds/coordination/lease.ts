@@ -25,6 +25,7 @@ export const Lease = defineKind({
   scope: 'Namespaced',
   names: { plural: 'leases' },
   doc: 'A lock with an end.',
+  unqualifiedFinalizers: true,
   spec: LeaseSpec,
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: false,

@@ -12,6 +12,7 @@ export const Event = defineKind({
   scope: 'Namespaced',
   names: { plural: 'events', short: ['ev'] },
   doc: 'What happened to an object.',
+  unqualifiedFinalizers: true,
   fields: eventFields,
   expectsMetadata: true,
   name: nameIsPathSegment,

@@ -2,6 +2,7 @@
 import { isQualifiedName, nameIsDNSLabel } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
+import { validateFinalizerDomain } from '../../schema/meta-rules.ts'
 import { type FieldError, invalid, invalidEach, type Ref, withValue } from '../../schema/refs.ts'
 import { atomic, keyed, message, string, time } from '../../schema/types.ts'
 
@@ -26,7 +27,6 @@ const NamespaceStatus = message('NamespaceStatus', {
 const NAME_LABEL = 'kubernetes.io/metadata.name'
 /** The finalizer that stands for the content of the namespace. */
 const CONTENT_FINALIZER = 'kubernetes'
-const STANDARD_FINALIZERS = [CONTENT_FINALIZER, 'orphan', 'foregroundDeletion']
 
 export const Namespace = defineKind({
   group: '',
@@ -98,6 +98,5 @@ function labelWithName({ metadata }: { metadata: { name?: string; labels?: Recor
 
 function* validateFinalizer(name: string, at: Ref<string>): Iterable<FieldError> {
   yield* invalidEach(at, isQualifiedName(name))
-  if (!name.includes('/') && !STANDARD_FINALIZERS.includes(name))
-    yield invalid(at, 'name is neither a standard finalizer name nor is it fully qualified')
+  yield* validateFinalizerDomain(name, at)
 }

@@ -1,17 +1,35 @@
 /** PersistentVolumeClaim asks for storage: how much of it, of which class, and how it will be used. */
-import { getOwn } from '../../lib/json-value.ts'
+import { getOwn, setOwn } from '../../lib/json-value.ts'
+import { isQualifiedName } from '../../lib/names.ts'
+import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { hasErrors, refTo } from '../../schema/refs.ts'
+import type { ObjectMeta } from '../../schema/object-meta.ts'
+import {
+  entry,
+  type FieldError,
+  forbidden,
+  hasErrors,
+  invalid,
+  invalidEach,
+  type Ref,
+  refTo,
+  required,
+  unsupported,
+  withValue,
+} from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
+import { describeChange, meansTheSame } from '../shapes/compare.ts'
+import { type Form, shownAs } from '../shapes/error-values.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
 import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim.ts'
 import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
 import { PersistentVolumeClaimStatus } from '../shapes/persistent-volume/claim-status.ts'
+import { validateBasicAmount } from '../shapes/persistent-volume/volume-rules.ts'
+import { isNativeResource, validateResourceQuantity } from '../shapes/pod/resources/resource-rules.ts'
+import { validateHealthConditions, validateReasons } from '../shapes/pod/status/volume-health-rules.ts'
 import { warnAboutClaim } from '../shapes/pod/volumes/volume-warnings.ts'
 import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
-import { validateClaimChange } from './claim-change-rules.ts'
-import { validateClaimStatus } from './claim-status-rules.ts'
 
 export const PersistentVolumeClaim = defineKind({
   group: '',
@@ -88,4 +106,132 @@ function settleSources(
 function isClaimOrSnapshot(source: PersistentVolumeClaimSpec['dataSource'], groupDomain: string): boolean {
   if (source?.kind === 'PersistentVolumeClaim') return !source.apiGroup
   return source?.kind === 'VolumeSnapshot' && source.apiGroup === `snapshot.storage.${groupDomain}`
+}
+
+type Claim = { metadata: ObjectMeta; spec: PersistentVolumeClaimSpec; status: PersistentVolumeClaimStatus }
+
+const IMMUTABLE = 'field is immutable'
+
+/** What is wrong with a change of a claim, beside what is wrong with the claim. */
+function* validateClaimChange(claim: Claim, old: Claim, at: Ref<Claim>): Iterable<FieldError> {
+  const upgrades = movesClassFromAnnotation(claim, old)
+  const [now, before] = [annotatedClass(claim), annotatedClass(old)]
+  if (!upgrades && (now ?? '') !== (before ?? '')) yield invalid(refTo(now ?? '', `metadata.annotations.${CLASS_ANNOTATION}`), IMMUTABLE)
+  const rest = withoutChangeable(claim, old, upgrades)
+  if (!meansTheSame(PersistentVolumeClaimSpec, rest.spec, rest.old))
+    yield forbidden(
+      at.spec,
+      `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${describeChange(shown(rest.old), shown(rest.spec), { ordered: true })}`,
+    )
+  yield* validateSize(claim, old)
+  if (claim.spec.volumeMode !== old.spec.volumeMode) yield invalid(refTo(claim.spec.volumeMode ?? null, 'volumeMode'), IMMUTABLE)
+  yield* validateAttributesClass(claim, old, at)
+}
+
+/** A smaller size than asked for before takes back what could not be had, but never what is there already. */
+function* validateSize({ spec }: Claim, { spec: before, status }: Claim): Iterable<FieldError> {
+  const [size, oldSize] = [storageOf(spec.resources.requests), storageOf(before.resources.requests)]
+  if (compareQuantity(size, oldSize) < 0 && compareQuantity(size, storageOf(status.capacity)) <= 0)
+    yield forbidden(refTo(undefined, 'spec.resources.requests.storage'), 'field can not be less than status.capacity')
+}
+
+function* validateAttributesClass({ spec }: Claim, { spec: before, status }: Claim, at: Ref<Claim>): Iterable<FieldError> {
+  const name = spec.volumeAttributesClassName
+  if (name === before.volumeAttributesClassName || status.currentVolumeAttributesClassName === undefined) return
+  const why = 'is forbidden when status.currentVolumeAttributesClassName is not nil'
+  if (name === undefined) yield forbidden(at.spec.volumeAttributesClassName, `update to nil ${why}`)
+  else if (name === '') yield forbidden(at.spec.volumeAttributesClassName, `update to empty string ${why}`)
+}
+
+const storageOf = (amounts: Record<string, string> | undefined) => parseQuantity(getOwn(amounts ?? {}, 'storage') ?? '0')
+const annotatedClass = ({ metadata }: Claim) => getOwn(metadata.annotations ?? {}, CLASS_ANNOTATION)
+
+/** The class may move from the annotation where it once stood to its field. */
+function movesClassFromAnnotation(claim: Claim, old: Claim): boolean {
+  const before = annotatedClass(old)
+  const now = annotatedClass(claim)
+  return (
+    before !== undefined &&
+    old.spec.storageClassName === undefined &&
+    claim.spec.storageClassName === before &&
+    (now === undefined || now === before)
+  )
+}
+
+/** Both specs with what may change made equal, so that everything that is left to differ is refused. */
+function withoutChangeable(
+  claim: Claim,
+  old: Claim,
+  upgrades: boolean,
+): { spec: PersistentVolumeClaimSpec; old: PersistentVolumeClaimSpec } {
+  const spec = structuredClone(claim.spec)
+  const before = structuredClone(old.spec)
+  if (!before.volumeName && spec.volumeName) before.volumeName = spec.volumeName
+  const given = annotatedClass(old)
+  const { storageClassName } = spec
+  // A claim without a class may be given one later, as happens when a default class appears.
+  if (before.storageClassName === undefined && (upgrades || given === undefined || given === storageClassName)) delete spec.storageClassName
+  if (claim.status.phase !== 'Bound') return { spec, old: before }
+  if (spec.resources.requests) setOwn(spec.resources.requests, 'storage', getOwn(before.resources.requests ?? {}, 'storage') ?? '0')
+  if (before.volumeAttributesClassName === undefined) delete spec.volumeAttributesClassName
+  else spec.volumeAttributesClassName = before.volumeAttributesClassName
+  return { spec, old: before }
+}
+
+const LOCAL_REFERENCE: Form = { APIGroup: ['apiGroup', null], Kind: ['kind', ''], Name: ['name', ''] }
+const SPEC: Form = {
+  AccessModes: ['accessModes', null],
+  Selector: ['selector', null],
+  Resources: ['resources', null, { Limits: ['limits', null], Requests: ['requests', null] }],
+  VolumeName: ['volumeName', ''],
+  StorageClassName: ['storageClassName', null],
+  VolumeMode: ['volumeMode', null],
+  DataSource: ['dataSource', null, LOCAL_REFERENCE],
+  DataSourceRef: ['dataSourceRef', null, { ...LOCAL_REFERENCE, Namespace: ['namespace', null] }],
+  VolumeAttributesClassName: ['volumeAttributesClassName', null],
+}
+
+/** A spec the way errors print it. */
+const shown = (spec: PersistentVolumeClaimSpec): unknown => shownAs(SPEC, spec)
+
+const RESIZES = [
+  'ControllerResizeInProgress',
+  'ControllerResizeInfeasible',
+  'NodeResizeInProgress',
+  'NodeResizeInfeasible',
+  'NodeResizePending',
+]
+
+/** What is wrong with the status of a claim. */
+function* validateClaimStatus({ spec, status }: Claim, { status: at }: Ref<Claim>): Iterable<FieldError> {
+  if (!spec.accessModes?.length) yield required(refTo(undefined, 'Spec.accessModes'))
+  for (const [name, amount] of Object.entries(status.capacity ?? {})) yield* validateBasicAmount(amount, entry(at.capacity, name))
+  const health = status.healthStatus?.healthConditions ?? []
+  yield* validateReasons(health, at.healthStatus.healthConditions)
+  for (const [name, state] of Object.entries(status.allocatedResourceStatuses ?? {})) {
+    const place = withValue(at.allocatedResourceStatuses, name)
+    yield* validateResourceKey(name, place)
+    if (!RESIZES.includes(state)) yield unsupported(place, ...RESIZES)
+  }
+  yield* validateAllocated(status.allocatedResources ?? {}, at.allocatedResources)
+  yield* validateHealthConditions(health, at.healthStatus.healthConditions)
+}
+
+function* validateAllocated(amounts: Record<string, string>, at: Ref<Record<string, string>>): Iterable<FieldError> {
+  for (const [name, amount] of Object.entries(amounts)) {
+    const misnamed = [...validateResourceKey(name, withValue(at, name))]
+    if (misnamed.length > 0) {
+      yield* misnamed
+      continue
+    }
+    const negative = [...validateBasicAmount(amount, entry(at, name))]
+    yield* negative.length > 0 ? negative : validateResourceQuantity('storage', amount, entry(at, name))
+  }
+}
+
+/** Of the resources that belong to Kubernetes, claims know storage alone. */
+function* validateResourceKey(name: string, at: Ref<string>): Iterable<FieldError> {
+  const faults = isQualifiedName(name)
+  if (faults.length > 0) yield* invalidEach(at, faults)
+  else if (isNativeResource(name) && name !== 'storage') yield unsupported(at, 'storage')
 }

@@ -1,13 +1,50 @@
 /** EndpointSlice lists some of the places at which a service is served. */
-import { warningsForIP } from '../../lib/ip.ts'
+import { isValidIP, isValidIPForLegacyField, parseIPSloppy, warningsForIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { isDNS1123Subdomain } from '../../lib/names.ts'
+import { isDNS1123Label, isDNS1123Subdomain, isFullyQualifiedDomainName, isQualifiedName, isValidLabelValue } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
+import { validateLabels } from '../../schema/meta-rules.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
-import { atomic, string } from '../../schema/types.ts'
-import { validateAddressCounts, validateAddressType, validateEndpoints, validatePorts } from './endpointslice-rules.ts'
-import { Endpoint, EndpointPort } from './endpointslice-shapes.ts'
+import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
+import { atomic, bool, int32, mapOf, message, type Static, set, string } from '../../schema/types.ts'
+import { validateEndpointIP } from '../shapes/endpoint-ip-rules.ts'
+import { ObjectReference } from '../shapes/references.ts'
+
+const EndpointConditions = message('EndpointConditions', {
+  ready: [1, bool.optional(), 'Whether it takes traffic; unknown counts as yes.'],
+  serving: [2, bool.optional(), 'Whether it answers, even while it is going.'],
+  terminating: [3, bool.optional(), 'Whether it is going.'],
+})
+
+const ForZone = message('ForZone', { name: [1, string.always(), 'Name of the zone.'] })
+const ForNode = message('ForNode', { name: [1, string.always(), 'Name of the node.'] })
+
+const EndpointHints = message('EndpointHints', {
+  forZones: [1, atomic(ForZone), 'Zones that should use it, at most 8.'],
+  forNodes: [2, atomic(ForNode), 'Nodes that should use it, at most 8.'],
+})
+type EndpointHints = Static<typeof EndpointHints>
+
+const Endpoint = message('Endpoint', {
+  addresses: [1, set(string).always(), 'Its addresses, all meaning the same; clients use the first. At most 100.'],
+  conditions: [2, EndpointConditions.orEmpty(), 'Its state.'],
+  hostname: [3, string.optional(), 'Name of the host, a DNS label.'],
+  targetRef: [4, ObjectReference, 'What is reached there, such as a pod.'],
+  deprecatedTopology: [5, mapOf(string), 'What older versions said about its place. Not written any more.'],
+  nodeName: [6, string.optional(), 'The node it is on.'],
+  zone: [7, string.optional(), 'The zone it is in.'],
+  hints: [8, EndpointHints, 'Who should use it.'],
+})
+type Endpoint = Static<typeof Endpoint>
+
+const EndpointPort = message('EndpointPort', {
+  name: [1, string.optional().default(''), 'Name of the port, a DNS label; unique in the slice.'],
+  protocol: [2, string.optional().default('TCP'), 'TCP, UDP or SCTP.'],
+  port: [3, int32.optional(), 'Number of the port; absent means all ports.'],
+  appProtocol: [4, string.optional(), 'The protocol of the application, as a hint.'],
+}).atomic()
+type EndpointPort = Static<typeof EndpointPort>
 
 const CONTROLLERS = ['endpointslice-controller.{}', 'endpointslicemirroring-controller.{}']
 const HOSTNAME = 'kubernetes.io/hostname'
@@ -69,4 +106,86 @@ const SHOWN = 3
 function shorten(items: readonly string[]): string {
   if (items.length > SHOWN) return `${items.slice(0, SHOWN).join(',')} + ${items.length - SHOWN} more...`
   return items.join(',') || '<unset>'
+}
+
+const MAX_PORTS = 20_000
+const MAX_ENDPOINTS = 1000
+const MAX_ADDRESSES = 100
+const MAX_TOPOLOGY_LABELS = 16
+const MAX_HINTS = 8
+const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6']
+
+function* validatePorts(ports: readonly EndpointPort[], at: Ref<EndpointPort[]>): Iterable<FieldError> {
+  if (ports.length > MAX_PORTS) return yield tooMany(at, ports.length, MAX_PORTS)
+  const names = new Set<string>()
+  for (const [i, { name = '', protocol = '', appProtocol }] of ports.entries()) {
+    const here = at[i]!
+    if (name !== '') yield* invalidEach(here.name, isDNS1123Label(name))
+    if (names.has(name)) yield duplicate(here.name)
+    names.add(name)
+    if (!['SCTP', 'TCP', 'UDP'].includes(protocol)) yield unsupported(here.protocol, 'SCTP', 'TCP', 'UDP')
+    if (appProtocol !== undefined) yield* invalidEach(here.appProtocol, isQualifiedName(appProtocol))
+  }
+}
+
+function* validateEndpoints(endpoints: readonly Endpoint[], type: string, at: Ref<Endpoint[]>): Iterable<FieldError> {
+  if (endpoints.length > MAX_ENDPOINTS) return yield tooMany(at, endpoints.length, MAX_ENDPOINTS)
+  for (const [i, endpoint] of endpoints.entries()) yield* validateEndpoint(endpoint, type, at[i]!)
+}
+
+/** How many addresses there are is told after everything else. */
+function* validateAddressCounts(endpoints: readonly Endpoint[], at: Ref<Endpoint[]>): Iterable<FieldError> {
+  for (const [i, { addresses }] of endpoints.entries()) {
+    const count = addresses?.length ?? 0
+    if (count === 0) yield required(at[i]!.addresses)
+    else if (count > MAX_ADDRESSES) yield tooMany(at[i]!.addresses, count, MAX_ADDRESSES)
+  }
+}
+
+function* validateAddressType(type: string, at: Ref<string>, old: string | undefined): Iterable<FieldError> {
+  if (old === type) return
+  if (!type) yield required(at)
+  if (old !== undefined) return yield invalid(withValue(at, null), 'field is immutable')
+  if (type && !ADDRESS_TYPES.includes(type)) yield unsupported(at, ...ADDRESS_TYPES)
+}
+
+function* validateEndpoint(endpoint: Endpoint, type: string, at: Ref<Endpoint>): Iterable<FieldError> {
+  const { addresses, nodeName, deprecatedTopology = {}, hostname, hints } = endpoint
+  for (const [i, address] of (addresses ?? []).entries()) yield* validateAddress(address, type, at.addresses, i)
+  if (nodeName !== undefined) yield* invalidEach(at.nodeName, isDNS1123Subdomain(nodeName))
+  const labels = Object.keys(deprecatedTopology).length
+  if (labels > MAX_TOPOLOGY_LABELS) yield tooMany(at.deprecatedTopology, labels, MAX_TOPOLOGY_LABELS)
+  yield* validateLabels(deprecatedTopology, at.deprecatedTopology)
+  if (hostname !== undefined) yield* invalidEach(at.hostname, isDNS1123Label(hostname))
+  if (hints) yield* validateHints(hints, at.hints)
+}
+
+/** Addresses of types that nobody knows are not looked at: the type itself is refused. */
+function* validateAddress(address: string, type: string, at: Ref<string[]>, i: number): Iterable<FieldError> {
+  const here = at[i]!
+  if (type === 'FQDN') {
+    for (const fault of isFullyQualifiedDomainName(address))
+      yield fault.type === 'required' ? required(here) : invalid(withValue(here, fault.value), fault.message)
+    return
+  }
+  if (type !== 'IPv4' && type !== 'IPv6') return
+  const faults = type === 'IPv4' ? isValidIPForLegacyField(address) : isValidIP(address)
+  yield* invalidEach(here, faults)
+  if (faults.length > 0) return
+  if (`IPv${parseIPSloppy(address)?.family}` !== type) yield invalid(withValue(at, address), `must be an ${type} address`)
+  yield* validateEndpointIP(address, here)
+}
+
+function* validateHints(hints: EndpointHints, at: Ref<EndpointHints>): Iterable<FieldError> {
+  const rules = { forZones: isValidLabelValue, forNodes: isDNS1123Subdomain } as const
+  for (const list of ['forZones', 'forNodes'] as const) {
+    const entries = hints[list] ?? []
+    if (entries.length > MAX_HINTS) return yield tooMany(at[list], entries.length, MAX_HINTS)
+    const names = new Set<string>()
+    for (const [i, { name }] of entries.entries()) {
+      if (names.has(name)) yield duplicate(at[list][i]!.name)
+      names.add(name)
+      yield* invalidEach(at[list][i]!.name, rules[list](name))
+    }
+  }
 }

@@ -1,5 +1,6 @@
 /** Event in the words of the events group: the same objects as those of the core group, under stricter rules. */
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
+import { validateFinalizerDomains } from '../../schema/meta-rules.ts'
 import type { Ref } from '../../schema/refs.ts'
 import { int32, message, microTime, string, time } from '../../schema/types.ts'
 import { Event as CoreEvent } from '../core/event.ts'
@@ -88,6 +89,7 @@ export const Event = defineKind({
     }),
     *validate(o: Stored, at: Ref<Stored>, { old }) {
       yield* validateEvent(o, at, 'reportingController')
+      yield* validateFinalizerDomains(o.metadata.finalizers, at.metadata.finalizers)
       if (old) yield* validateStrictChange(o, old, at)
       else yield* validateStrictEvent(o, at)
     },

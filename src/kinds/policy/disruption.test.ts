@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Bench, openBench } from '../../../test/kits/registry.ts'
-import { Pod } from '../core/pod.ts'
+import { Pod } from '../core/pod/pod.ts'
 import { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
 let bench: Bench

@@ -4,6 +4,7 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
+import type { Approval } from '../../schema/subresources.ts'
 import { labelTermsOf, matchesLabels } from '../shapes/meta.ts'
 import type { PodStatus } from '../shapes/pod/status/status.ts'
 import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
@@ -17,15 +18,17 @@ const CAUSE = 'DisruptionBudget'
 const VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 const RETRY_SECONDS = 10
 
-/** The budget that must allow the eviction of a pod; undefined when none has to. */
-export function budgetFor(pod: Pod, budgets: readonly Budget[]): Budget | undefined {
+/** The budget that must allow the eviction of a pod, if any has to. What is allowed because the pod is not ready holds while it is not. */
+export function budgetFor(pod: Pod, budgets: readonly Budget[]): Approval<Budget> {
   const { phase = '', conditions = [] } = pod.status
-  if (['Succeeded', 'Failed', 'Pending'].includes(phase) || pod.metadata.deletionTimestamp) return undefined
+  if (['Succeeded', 'Failed'].includes(phase) || pod.metadata.deletionTimestamp) return {}
+  if (phase === 'Pending') return { ifChanged: 'retry' }
   const [budget, ...more] = budgets.filter(({ spec }) => labelTermsOf(spec.selector) && matchesLabels(spec.selector, pod.metadata.labels))
   if (more.length > 0)
     throw new StatusError(500, '', 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
+  if (!budget) return {}
   const isReady = conditions?.some(c => c.type === 'Ready' && c.status === 'True') ?? false
-  return budget && !isReady && letsUnhealthyGo(budget) ? undefined : budget
+  return !isReady && letsUnhealthyGo(budget) ? { ifChanged: stillProcessed(budget.metadata.name ?? '') } : { other: budget }
 }
 
 /** A pod that is not ready is no loss, where the budget says so or has enough others. */
@@ -36,8 +39,7 @@ function letsUnhealthyGo({ spec, status: { currentHealthy, desiredHealthy } }: B
 /** Takes one disruption from the budget for a pod, or throws why there is none. */
 export function grantDisruption({ metadata, status }: Budget, pod: string, now: Date): void {
   const name = metadata.name ?? ''
-  if (Number(status.observedGeneration ?? 0) < Number(metadata.generation ?? 0))
-    throw violated(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
+  if (Number(status.observedGeneration ?? 0) < Number(metadata.generation ?? 0)) throw stillProcessed(name)
   const subject = `The disruption budget ${name} does not allow evicting pods currently`
   if (status.disruptionsAllowed < 0)
     throw refused(name, 'pdb disruptions allowed is negative', `${subject}: pdb disruptions allowed is negative`)
@@ -82,6 +84,8 @@ function sayInsufficient(status: Budget['status'], time: string): void {
 const causes = (message: string) => [{ reason: CAUSE, message }]
 const violated = (why: string, retryAfterSeconds?: number) =>
   new StatusError(429, 'TooManyRequests', VIOLATED, { causes: causes(why), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) })
+
+const stillProcessed = (name: string) => violated(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
 
 function refused(name: string, why: string, cause: string): StatusError {
   const { code, reason, message, details } = forbiddenRequest({ group: 'policy', plural: 'poddisruptionbudget', kind: '' }, name, why)

@@ -33,6 +33,7 @@ export const PodDisruptionBudget = defineKind({
   scope: 'Namespaced',
   names: { plural: 'poddisruptionbudgets', short: ['pdb'] },
   doc: 'How many pods of an application may be away at once by choice.',
+  unqualifiedFinalizers: true,
   spec: PodDisruptionBudgetSpec,
   status: PodDisruptionBudgetStatus,
   generation: true,

@@ -1,5 +1,6 @@
 /** Devices may be used for administration, past their other users, only from namespaces that are marked for it. */
 
+import { goQuote } from '../../lib/go-text.ts'
 import { type FieldError, forbidden, internal, type Ref, refTo } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import type { DeviceRequest } from './claim-shapes.ts'
@@ -15,7 +16,7 @@ export function adminRequestOf(requests: readonly DeviceRequest[]): Ref<boolean>
 /** Rules on the first use for administration that is asked for at `at`. */
 export function* validateAdminAccess(at: Ref<boolean>, namespace: string, ctx: RequestContext): Iterable<FieldError> {
   const found = ctx.namespace?.(namespace)
-  if (!found) yield internal(at, `could not retrieve namespace to verify admin access: namespaces ${JSON.stringify(namespace)} not found`)
+  if (!found) yield internal(at, `could not retrieve namespace to verify admin access: namespaces ${goQuote(namespace)} not found`)
   else if (found.metadata.labels?.[LABEL] !== 'true')
     yield forbidden(at, `admin access to devices requires the \`${LABEL}: true\` label on the containing namespace`)
 }

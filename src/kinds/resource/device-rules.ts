@@ -1,8 +1,22 @@
 /** Rules on one device of a slice. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSSubdomain } from '../../lib/names.ts'
-import { invalid, invalidEach, pathOf, type Ref, refTo, required, tooMany, withValue } from '../../schema/refs.ts'
+import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
+import {
+  entry,
+  type FieldError,
+  invalid,
+  invalidEach,
+  notFoundValue,
+  pathOf,
+  type Ref,
+  refTo,
+  required,
+  tooMany,
+  withValue,
+} from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
+import { isNodeAllocatableResource } from '../shapes/pod/resources/resource-rules.ts'
 import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector-rules.ts'
 import { countValues, validateAttribute } from './attribute-rules.ts'
 import { validateBindingConditions } from './binding-rules.ts'
@@ -10,8 +24,14 @@ import { validateCapacity } from './capacity-rules.ts'
 import { validateTaint } from './device-taint.ts'
 import { type Finding, late, validateCodedList, validateList } from './findings.ts'
 import { MAX_QUALIFIED_NAME_BYTES, shortNameFaults, validateQualifiedName } from './name-rules.ts'
-import { validateNodeResources } from './node-resource-rules.ts'
-import type { CounterSet, Device, DeviceCounterConsumption } from './slice-shapes.ts'
+import type {
+  CounterSet,
+  Device,
+  DeviceCounterConsumption,
+  NodeAllocatableMapping,
+  NodeAllocatableOverhead,
+  NodeAllocatableResource,
+} from './slice-shapes.ts'
 
 const MAX_ATTRIBUTES_AND_CAPACITIES = 32
 const MAX_ATTRIBUTE_VALUES = 48
@@ -20,7 +40,7 @@ const MAX_CONSUMPTIONS = 2
 const MAX_COUNTERS = 32
 const MAX_COMPATIBILITY_GROUPS = 2
 
-export type DeviceOptions = {
+type DeviceOptions = {
   /** The device of the same name as it is stored: what has not changed there passes. */
   readonly old: Device | undefined
   /** Each device says which nodes can use it. */
@@ -124,4 +144,49 @@ function* validateNodesOf(device: Device, at: Ref<Device>, selectsNodes: boolean
     'exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec'
   if (given.length === 0) yield required(at, oneOfThem)
   if (given.length > 1) yield invalid(withValue(at, `{${given.join(', ')}}`), oneOfThem)
+}
+
+/** Rules on all resources that a device counts as or takes from. */
+function* validateNodeResources({ nodeAllocatableResources = {}, capacity = {} }: Device, at: Ref<Device>): Iterable<Finding> {
+  for (const [name, { mapping, overhead }] of Object.entries(nodeAllocatableResources)) {
+    const here = entry<NodeAllocatableResource>(at.nodeAllocatableResources, name)
+    if (!isNodeAllocatableResource(name)) yield invalid(withValue(here, name), 'must be a node allocatable resource name')
+    if (!mapping && !overhead) yield required(here, 'at least one of mapping or overhead must be set')
+    if (mapping) yield* validateMapping(mapping, here.mapping, capacity)
+    if (overhead) yield* validateOverhead(overhead, here.overhead)
+  }
+}
+
+function* validateMapping(
+  { capacityKey, capacityMultiplier, deviceMultiplier }: NodeAllocatableMapping,
+  at: Ref<NodeAllocatableMapping>,
+  capacity: object,
+): Iterable<Finding> {
+  if (capacityKey !== undefined) {
+    if (capacityKey === '') yield invalid(at.capacityKey, 'capacityKey must not be an empty string')
+    else if (!Object.hasOwn(capacity, capacityKey)) yield notFoundValue(at.capacityKey)
+    if (capacityMultiplier === undefined) yield required(at.capacityMultiplier, 'capacityMultiplier is required when capacityKey is set')
+    else yield* validatePositive(capacityMultiplier, at.capacityMultiplier)
+  }
+  if (deviceMultiplier !== undefined) yield* validatePositive(deviceMultiplier, at.deviceMultiplier)
+  if (capacityMultiplier !== undefined && capacityKey === undefined)
+    yield required(at.capacityKey, 'capacityKey is required when capacityMultiplier is set')
+  const given = Object.entries({ capacityKey, deviceMultiplier }).flatMap(([name, value]) => (value === undefined ? [] : name))
+  const either = '`capacityKey`, `deviceMultiplier`'
+  if (given.length === 0) yield* late([invalid(withValue(at, ''), `must specify one of: ${either}`)])
+  if (given.length > 1) yield* late([invalid(withValue(at, `{${given.join(', ')}}`), `must specify exactly one of: ${either}`)])
+}
+
+function* validatePositive(amount: string, at: Ref<string>): Iterable<FieldError> {
+  if (quantitySign(parseQuantity(amount)) <= 0) yield invalid(at, 'must be positive')
+}
+
+function* validateOverhead({ perPod, perContainer }: NodeAllocatableOverhead, at: Ref<NodeAllocatableOverhead>): Iterable<FieldError> {
+  if (perPod === undefined && perContainer === undefined)
+    return yield invalid(withValue(at, ''), 'at least one of perPod or perContainer must be set')
+  for (const [amount, here] of [
+    [perPod, at.perPod],
+    [perContainer, at.perContainer],
+  ] as const)
+    if (amount !== undefined && quantitySign(parseQuantity(amount)) < 0) yield invalid(here, 'must be non-negative')
 }

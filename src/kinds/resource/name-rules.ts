@@ -1,4 +1,5 @@
 /** Names of this group: drivers, pools, attributes, counters, shares and extended resources. */
+import { goQuote } from '../../lib/go-text.ts'
 import {
   DNS1123_LABEL_MAX_LENGTH,
   DNS1123_SUBDOMAIN_MAX_LENGTH,
@@ -112,8 +113,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export function* validateExtendedResourceName(name: string, at: Ref<string>): Iterable<Finding> {
   const faults: string[] = []
   if (!name.includes('/')) faults.push("a name must be a domain-prefixed path, such as 'example.com/my-prop'")
-  else if (name.includes(NATIVE_DOMAIN)) faults.push(`must not have ${JSON.stringify(NATIVE_DOMAIN)} domain`)
-  if (name.startsWith(QUOTA_PREFIX)) faults.push(`must not have ${JSON.stringify(QUOTA_PREFIX)} prefix`)
+  else if (name.includes(NATIVE_DOMAIN)) faults.push(`must not have ${goQuote(NATIVE_DOMAIN)} domain`)
+  if (name.startsWith(QUOTA_PREFIX)) faults.push(`must not have ${goQuote(QUOTA_PREFIX)} prefix`)
   yield* late(invalidEach(at, [...faults, ...isQualifiedName(QUOTA_PREFIX + name)]))
 }
 const NATIVE_DOMAIN = 'kubernetes.io/'

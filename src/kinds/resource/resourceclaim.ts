@@ -4,13 +4,12 @@ import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import { meansTheSame } from '../shapes/compare.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
-import { allocationFeatures, forgetReturnedDevices } from './allocation-features.ts'
-import { validateClaimStatus } from './allocation-rules.ts'
+import { identityOf, validateClaimStatus } from './allocation-rules.ts'
 import { type AllocationResult, ResourceClaimStatus } from './allocation-shapes.ts'
-import { claimFeatures } from './claim-features.ts'
+import { claimFeatures, usesCapacity } from './claim-features.ts'
 import { requestNamesOf, validateClaimSpec } from './claim-rules.ts'
 import { ResourceClaimSpec } from './claim-shapes.ts'
-import { dropDisabled } from './features.ts'
+import { dropDisabled, type Feature } from './features.ts'
 import { inOrder } from './findings.ts'
 
 export const ResourceClaim = defineKind({
@@ -71,4 +70,56 @@ function stateOf({ metadata, status }: { metadata: { deletionTimestamp?: string 
   if (status.allocation) words.push('allocated', ...(status.reservedFor?.length ? ['reserved'] : []))
   else if (!isGoing) words.push('pending')
   return words.join(',')
+}
+
+type Claim = { spec: ResourceClaimSpec; status: ResourceClaimStatus }
+
+const resultsOf = ({ status }: Claim) => status.allocation?.devices.results ?? []
+
+const allocationFeatures: readonly Feature<Claim>[] = [
+  {
+    gates: ['DRAConsumableCapacity'],
+    isUsedBy: claim =>
+      usesCapacity(claim.spec) ||
+      resultsOf(claim).some(({ shareID, consumedCapacity }) => shareID !== undefined || consumedCapacity) ||
+      (claim.status.devices ?? []).some(({ shareID }) => shareID !== undefined),
+    drop(claim) {
+      for (const result of resultsOf(claim)) {
+        delete result.shareID
+        delete result.consumedCapacity
+      }
+      for (const device of claim.status.devices ?? []) delete device.shareID
+    },
+  },
+  {
+    gates: ['DRADeviceBindingConditions'],
+    isUsedBy: claim => resultsOf(claim).some(result => result.bindingConditions || result.bindingFailureConditions),
+    drop(claim) {
+      for (const result of resultsOf(claim)) {
+        delete result.bindingConditions
+        delete result.bindingFailureConditions
+      }
+    },
+  },
+  {
+    gates: ['DRAOptionalNodeOperations'],
+    isUsedBy: claim => resultsOf(claim).some(({ skipNodeOperations }) => skipNodeOperations?.length),
+    drop(claim) {
+      for (const result of resultsOf(claim)) delete result.skipNodeOperations
+    },
+  },
+]
+
+/** Forgets what is said of devices that the claim had and no longer has, so that whoever takes them back need not. */
+function forgetReturnedDevices(claim: Claim, old: Claim): void {
+  const { status } = claim
+  const kept = new Set(resultsOf(claim).map(identityOf))
+  const returned = new Set(
+    resultsOf(old)
+      .map(identityOf)
+      .filter(identity => !kept.has(identity)),
+  )
+  const devices = (status.devices ?? []).filter(device => !returned.has(identityOf(device)))
+  if (devices.length > 0) status.devices = devices
+  else delete status.devices
 }

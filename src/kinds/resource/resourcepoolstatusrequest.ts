@@ -2,12 +2,78 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { type CellContext, since } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { invalid, withValue } from '../../schema/refs.ts'
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidEach,
+  type Ref,
+  required,
+  tooLong,
+  tooMany,
+  withValue,
+} from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import { atomic, int32, int64, keyed, message, quantity, type Static, string } from '../../schema/types.ts'
 import { internalForm } from '../shapes/internal-representation.ts'
+import { Condition, validateConditions } from '../shapes/meta.ts'
 import { dropDisabled, type Feature } from './features.ts'
-import { inOrder } from './findings.ts'
-import { validateAnswer, validateQuestion } from './pool-status-rules.ts'
-import { type PoolStatus, ResourcePoolStatusRequestSpec, ResourcePoolStatusRequestStatus } from './pool-status-shapes.ts'
+import { type Finding, inOrder, late } from './findings.ts'
+import { longNameFaults, validateDeclaredDriverName, validateDeclaredPoolName, validateFullyQualifiedName } from './name-rules.ts'
+
+const ResourcePoolStatusRequestSpec = message('ResourcePoolStatusRequestSpec', {
+  driver: [1, string.always(), 'The driver whose pools are asked about.'],
+  poolName: [2, string.optional(), 'Only the pool of this name.'],
+  limit: [3, int32.optional().toldDefault(100), 'How many pools are answered at most, 1 to 1000.'],
+  defaultPartitionTypeAttribute: [4, string.optional(), 'The attribute that tells partitions apart where slices name none.'],
+})
+type ResourcePoolStatusRequestSpec = Static<typeof ResourcePoolStatusRequestSpec>
+
+const PartitionTypeStatus = message('PartitionTypeStatus', {
+  attribute: [4, string.always().telling(), 'The attribute that names the kind of partition.'],
+  type: [1, string.always().telling(), 'The kind of partition.'],
+  total: [2, int32.optional().always(), 'How many there are.'],
+  allocatable: [3, int32.optional().always(), 'How many could be given out at the same time.'],
+})
+type PartitionTypeStatus = Static<typeof PartitionTypeStatus>
+
+const ShareableCapacityStatus = message('ShareableCapacityStatus', {
+  name: [1, string.always().telling(), 'The capacity.'],
+  total: [2, quantity.optional().always(), 'How much there is.'],
+  consumed: [3, quantity.optional().always(), 'How much is taken.'],
+  available: [4, quantity.optional().always(), 'How much is left.'],
+})
+
+const ShareableSummaryStatus = message('ShareableSummaryStatus', {
+  fullyAvailableDevices: [1, int32.optional().always(), 'Devices of which nothing is taken.'],
+  partiallyAvailableDevices: [2, int32.optional().always(), 'Devices of which something is taken and something left.'],
+  capacity: [3, atomic(ShareableCapacityStatus), 'How much of each capacity there is.'],
+})
+type ShareableSummaryStatus = Static<typeof ShareableSummaryStatus>
+
+const PoolStatus = message('PoolStatus', {
+  driver: [1, string.always().telling(), 'The driver of the pool.'],
+  poolName: [2, string.always().telling(), 'Its name.'],
+  generation: [9, int64.always(), 'The generation that was looked at.'],
+  resourceSliceCount: [8, int32.optional(), 'How many slices it has.'],
+  totalDevices: [4, int32.optional(), 'How many devices it has.'],
+  allocatedDevices: [5, int32.optional(), 'How many are given out.'],
+  availableDevices: [6, int32.optional(), 'How many are left.'],
+  unavailableDevices: [7, int32.optional(), 'How many cannot be given out.'],
+  nodeName: [3, string.optional(), 'The node of the pool, where it is on one.'],
+  validationError: [10, string.optional(), 'What is wrong with the pool.'],
+  partitionSummary: [11, atomic(PartitionTypeStatus), 'Its partitions by kind.'],
+  shareableSummary: [13, ShareableSummaryStatus, 'What is left of devices that are given out several times.'],
+})
+type PoolStatus = Static<typeof PoolStatus>
+
+const ResourcePoolStatusRequestStatus = message('ResourcePoolStatusRequestStatus', {
+  poolCount: [6, int32.optional().always(), 'How many pools match, even if not all are listed.'],
+  pools: [2, atomic(PoolStatus), 'The pools.'],
+  conditions: [3, keyed(Condition, 'type').mergedBy('type'), 'Whether the question is answered: Complete or Failed.'],
+})
+type ResourcePoolStatusRequestStatus = Static<typeof ResourcePoolStatusRequestStatus>
 
 type Request = { spec: ResourcePoolStatusRequestSpec; status?: ResourcePoolStatusRequestStatus }
 
@@ -98,4 +164,98 @@ function stateOf(request: Request): string {
 function completedOf(request: Request, ctx: CellContext): string {
   const outcome = outcomeOf(request)
   return outcome?.type === 'Complete' ? since(outcome.lastTransitionTime, ctx) : '<none>'
+}
+
+const MAX_LIMIT = 1000
+const MAX_POOLS = 1000
+const MAX_CONDITIONS = 10
+const MAX_PARTITIONS = 32
+const MAX_CAPACITIES = 32
+const MAX_ERROR_BYTES = 256
+
+/** Rules on a question. */
+function* validateQuestion(
+  spec: ResourcePoolStatusRequestSpec,
+  at: Ref<ResourcePoolStatusRequestSpec>,
+  ctx: RequestContext,
+): Iterable<Finding> {
+  yield* late(validateSpec(spec, at, ctx))
+}
+
+/** Rules on an answer, which is given once. */
+function* validateAnswer(status: ResourcePoolStatusRequestStatus, at: Ref<ResourcePoolStatusRequestStatus>): Iterable<Finding> {
+  yield* validateConditions(status.conditions, at.conditions)
+  yield* late(validateStatus(status, at))
+}
+
+function* validateSpec(
+  { driver, poolName, limit, defaultPartitionTypeAttribute: attribute }: ResourcePoolStatusRequestSpec,
+  at: Ref<ResourcePoolStatusRequestSpec>,
+  { gate }: RequestContext,
+): Iterable<Finding> {
+  yield* validateDeclaredDriverName(driver, at.driver, Number.POSITIVE_INFINITY)
+  if (poolName !== undefined) yield* validateDeclaredPoolName(poolName, at.poolName)
+  if (limit > MAX_LIMIT) yield invalid(at.limit, `must be less than or equal to ${MAX_LIMIT}`)
+  if (limit < 1) yield invalid(at.limit, 'must be greater than or equal to 1')
+  if (attribute === undefined) return
+  if (gate('DRAPartitionableDevicesType')) yield* validateFullyQualifiedName(attribute, at.defaultPartitionTypeAttribute)
+  else yield forbidden(at.defaultPartitionTypeAttribute, '')
+}
+
+function* validateStatus(
+  { poolCount, pools, conditions }: ResourcePoolStatusRequestStatus,
+  at: Ref<ResourcePoolStatusRequestStatus>,
+): Iterable<Finding> {
+  yield* validateCount(poolCount, at.poolCount)
+  if ((pools?.length ?? 0) > MAX_POOLS) yield tooMany(at.pools, pools!.length, MAX_POOLS)
+  else for (const [i, pool] of (pools ?? []).entries()) yield* validatePool(pool, at.pools[i]!)
+  if ((conditions?.length ?? 0) > MAX_CONDITIONS) yield tooMany(at.conditions, conditions!.length, MAX_CONDITIONS)
+}
+
+function* validateCount(count: number | null | undefined, at: Ref<number>): Iterable<FieldError> {
+  if (count === undefined || count === null) yield required(at)
+  else if (count < 0) yield invalid(at, 'must be greater than or equal to 0')
+}
+
+function* validatePool(pool: PoolStatus, at: Ref<PoolStatus>): Iterable<Finding> {
+  const { driver = '', poolName, generation, resourceSliceCount, nodeName, validationError, partitionSummary, shareableSummary } = pool
+  yield* validateDeclaredDriverName(driver, at.driver, Number.POSITIVE_INFINITY)
+  if (!poolName) yield required(at.poolName)
+  else yield* validateDeclaredPoolName(poolName, at.poolName)
+  if (!generation) yield required(at.generation)
+  else if (generation < 0) yield invalid(at.generation, 'must be greater than or equal to 0')
+  if (resourceSliceCount !== undefined && resourceSliceCount < 1) yield invalid(at.resourceSliceCount, 'must be greater than or equal to 1')
+  for (const field of ['totalDevices', 'allocatedDevices', 'availableDevices', 'unavailableDevices'] as const)
+    if (pool[field] !== undefined) yield* validateCount(pool[field], at[field])
+  if (nodeName !== undefined) yield* invalidEach(at.nodeName, longNameFaults(nodeName))
+  if (Buffer.byteLength(validationError ?? '') > MAX_ERROR_BYTES) yield tooLong(at.validationError, MAX_ERROR_BYTES)
+  yield* validatePartitions(partitionSummary ?? [], at.partitionSummary)
+  if (shareableSummary) yield* validateShares(shareableSummary, at.shareableSummary)
+}
+
+function* validatePartitions(partitions: readonly PartitionTypeStatus[], at: Ref<PartitionTypeStatus[]>): Iterable<FieldError> {
+  if (partitions.length > MAX_PARTITIONS) return yield tooMany(at, partitions.length, MAX_PARTITIONS)
+  const seen = new Set<string>()
+  for (const [i, { attribute, type }] of partitions.entries()) {
+    const key = JSON.stringify([attribute, type])
+    if (seen.has(key)) yield duplicate(at[i]!)
+    seen.add(key)
+  }
+  for (const [i, { attribute, type, total, allocatable }] of partitions.entries()) {
+    if (!attribute) yield required(at[i]!.attribute)
+    if (!type) yield required(at[i]!.type)
+    yield* validateCount(total, at[i]!.total)
+    yield* validateCount(allocatable, at[i]!.allocatable)
+  }
+}
+
+function* validateShares(
+  { fullyAvailableDevices, partiallyAvailableDevices, capacity = [] }: ShareableSummaryStatus,
+  at: Ref<ShareableSummaryStatus>,
+): Iterable<FieldError> {
+  yield* validateCount(fullyAvailableDevices, at.fullyAvailableDevices)
+  yield* validateCount(partiallyAvailableDevices, at.partiallyAvailableDevices)
+  if (capacity.length > MAX_CAPACITIES) return yield tooMany(at.capacity, capacity.length, MAX_CAPACITIES)
+  for (const [i, each] of capacity.entries())
+    for (const field of ['name', 'total', 'consumed', 'available'] as const) if (!each[field]) yield required(at.capacity[i]![field])
 }

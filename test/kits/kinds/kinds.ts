@@ -1,10 +1,11 @@
 /** Drives a kind's declaration as the registry does, for tests of kinds. */
+import { Budget } from '../../../src/schema/budget.ts'
 import { check as checkType } from '../../../src/schema/check.ts'
 import type { Cell } from '../../../src/schema/columns.ts'
 import { conform } from '../../../src/schema/conform.ts'
 import { fillDefaults } from '../../../src/schema/defaults.ts'
 import type { Kind } from '../../../src/schema/kind.ts'
-import { validateObjectMeta } from '../../../src/schema/meta-rules.ts'
+import { validateFinalizerDomains, validateObjectMeta } from '../../../src/schema/meta-rules.ts'
 import type { AnyObject } from '../../../src/schema/object-meta.ts'
 import { gatherErrors, refTo } from '../../../src/schema/refs.ts'
 import type { RequestContext } from '../../../src/schema/request-context.ts'
@@ -21,6 +22,7 @@ export function contextWith({ gates = [], ...more }: Partial<RequestContext> & {
     user: { name: 'admin', groups: ['system:masters'] },
     now: NOW,
     groupDomain: 'k8s.io',
+    budget: new Budget(),
     gate: name => gates.includes(name),
     ...more,
   }
@@ -94,7 +96,7 @@ export function warnings(kind: Kind<any>, draft: Draft, { old, ctx = contextWith
 export function cells(kind: Kind<any>, draft: Draft): Record<string, Cell> {
   const object = withDefaults(kind, draft)
   const columns = Object.entries(kind.def.columns ?? {})
-  return Object.fromEntries(columns.map(([name, [, get]]) => [name, get(object, { now: NOW })]))
+  return Object.fromEntries(columns.map(([name, [, get]]) => [name, get(object, { now: NOW, budget: new Budget() })]))
 }
 
 function complete({ apiVersion, kind, namespaced }: Resource, { metadata, ...rest }: Draft) {
@@ -123,6 +125,7 @@ function errorsOf(
   const fields = Object.entries((type.shape as MessageShape).fields).filter(([name]) => only === undefined || name === only)
   const errors = gatherErrors(
     () => validateObjectMeta(object.metadata, at.metadata, resource),
+    () => (resource.def.unqualifiedFinalizers ? [] : validateFinalizerDomains(object.metadata.finalizers, at.metadata.finalizers)),
     () => (old ? validateUpdate?.(object, old, at, ctx) : []),
     ...fields.map(
       ([name, [, field]]) =>

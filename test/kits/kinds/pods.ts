@@ -1,6 +1,6 @@
 /** Pods for tests of their rules: given their form and defaults as the server does, then checked. */
 
-import type { PodObject } from '../../../src/kinds/core/pod-preparation.ts'
+import type { PodObject } from '../../../src/kinds/core/pod/preparation.ts'
 import { PodSpec } from '../../../src/kinds/shapes/pod/spec.ts'
 import { PodStatus } from '../../../src/kinds/shapes/pod/status/status.ts'
 import { ObjectMeta } from '../../../src/schema/object-meta.ts'

@@ -1,10 +1,11 @@
 /** Rules on the annotations that mean something to pods, and on the fields that took their place. */
 
+import { goQuote } from '../../../lib/go-text.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
 import { under } from '../error-values.ts'
+import { containersOf } from './containers/container.ts'
 import { placedContainersOf } from './containers/container-list-rules.ts'
-import { containersOf } from './containers/containers.ts'
 import type { PodOptions } from './options.ts'
 import type { Toleration } from './scheduling/affinity.ts'
 import { validateTolerations } from './scheduling/toleration-rules.ts'
@@ -99,7 +100,7 @@ function* validateAppArmorAnnotations(meta: ObjectMeta, at: Ref<Annotations>, sp
     const container = key.slice(APPARMOR_PREFIX.length)
     if (!names.has(container)) yield invalid(withValue(entry(at, key), container), 'container not found')
     if (profile !== '' && profile !== RUNTIME_DEFAULT && profile !== UNCONFINED && !profile.startsWith(LOCALHOST))
-      yield invalid(entry(at, key), `invalid AppArmor profile name: ${JSON.stringify(profile)}`)
+      yield invalid(entry(at, key), `invalid AppArmor profile name: ${goQuote(profile)}`)
   }
 }
 

@@ -1,6 +1,6 @@
 /** Fields of pods that belong to features which may be off: they are dropped, unless the stored object has them already. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
-import { containersOf } from './containers/containers.ts'
+import { containersOf } from './containers/container.ts'
 import type { HTTPGetAction, Probe } from './containers/probes.ts'
 import type { PodSpec, PodTemplateSpec } from './spec.ts'
 import type { PodStatus } from './status/status.ts'

@@ -1,6 +1,6 @@
 /** The secrets that a pod uses, wherever it names them. */
 import type { Container, EphemeralContainer } from './containers/container.ts'
-import { containersOf } from './containers/containers.ts'
+import { containersOf } from './containers/container.ts'
 import type { PodSpec } from './spec.ts'
 
 /** Where the environment of a container names a secret: the variable, or all of a secret's keys. */

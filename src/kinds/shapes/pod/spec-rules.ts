@@ -1,4 +1,5 @@
 /** Rules on the spec of a pod, alone and inside a template: everything that is wrong with it, in the order clients know. */
+import { goQuote } from '../../../lib/go-text.ts'
 import { inclusiveRangeMessage, isPrefixedLabelKey } from '../../../lib/names.ts'
 import { validateAnnotations, validateLabels } from '../../../schema/meta-rules.ts'
 import {
@@ -32,10 +33,10 @@ import {
   validateHostUsers,
 } from './network-rules.ts'
 import { POD_OPTIONS, type PodOptions } from './options.ts'
-import { validatePodResources } from './resources/pod-resource-rules.ts'
+import { validatePodResources } from './resources/level-resources.ts'
 import { validateContainerResources } from './resources/resource-rules.ts'
 import type { ResourceRequirements } from './resources/resources.ts'
-import { validateAffinity } from './scheduling/affinity-rules.ts'
+import { validateAffinity } from './scheduling/affinity.ts'
 import { validateTolerations } from './scheduling/toleration-rules.ts'
 import { validateTopologySpread } from './scheduling/topology-spread-rules.ts'
 import { validatePodSecurityContext } from './security/security-rules.ts'
@@ -152,7 +153,7 @@ function* validateNames(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   if (serviceAccount !== serviceAccountName)
     yield invalid(
       under(at, 'deprecatedServiceAccount', serviceAccount),
-      `must be the same as serviceAccountName: ${JSON.stringify(serviceAccountName)}`,
+      `must be the same as serviceAccountName: ${goQuote(serviceAccountName)}`,
     )
   if (nodeName) yield* validateObjectName(nodeName, at.nodeName)
   if (activeDeadlineSeconds !== undefined && (activeDeadlineSeconds < 1 || activeDeadlineSeconds > MAX_INT32))

@@ -1,17 +1,16 @@
 /** Advice on pods and templates that are accepted but will surprise whoever wrote them. */
+import { goQuote } from '../../../lib/go-text.ts'
 import { warningsForIP } from '../../../lib/ip.ts'
 import { getOwn } from '../../../lib/json-value.ts'
 import { isDNS1123Label, isValidLabelValue } from '../../../lib/names.ts'
 import { milliValue, parseQuantity } from '../../../lib/quantity.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, pathOf, type Ref, refTo } from '../../../schema/refs.ts'
-import type { Container } from './containers/container.ts'
+import { type Container, type ContainerPort, containersOf } from './containers/container.ts'
 import { placedContainersOf } from './containers/container-list-rules.ts'
-import { containersOf } from './containers/containers.ts'
-import { warnAboutPorts } from './containers/port-warnings.ts'
 import type { NodeSelectorTerm, PodAffinity } from './scheduling/affinity.ts'
 import { deprecatedNodeLabel } from './scheduling/node-labels.ts'
-import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './security/app-armor.ts'
+import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './security/security.ts'
 import type { PodSpec, PodTemplateSpec } from './spec.ts'
 import { warnAboutVolumes } from './volumes/volume-warnings.ts'
 
@@ -111,12 +110,12 @@ function* warnAboutAnnotations({ metadata: { annotations = {} }, spec }: Templat
 function* warnAboutRepetition({ hostAliases = [], imagePullSecrets = [] }: PodSpec, at: Ref<PodSpec>): Iterable<string> {
   const addresses = new Set<string>()
   for (const [i, { ip }] of hostAliases.entries()) {
-    if (addresses.has(ip)) yield `${pathOf(at.hostAliases[i]!.ip)}: duplicate ip ${JSON.stringify(ip)}`
+    if (addresses.has(ip)) yield `${pathOf(at.hostAliases[i]!.ip)}: duplicate ip ${goQuote(ip)}`
     addresses.add(ip)
   }
   const secrets = new Set<string>()
   for (const [i, { name = '' }] of imagePullSecrets.entries()) {
-    if (secrets.has(name)) yield `${pathOf(at.imagePullSecrets[i]!.name)}: duplicate name ${JSON.stringify(name)}`
+    if (secrets.has(name)) yield `${pathOf(at.imagePullSecrets[i]!.name)}: duplicate name ${goQuote(name)}`
     secrets.add(name)
   }
   for (const [i, { name }] of imagePullSecrets.entries()) if (!name) yield `${pathOf(at.imagePullSecrets[i]!.name)}: invalid empty name ""`
@@ -158,7 +157,7 @@ function saysOtherwise(annotation: string, { securityContext }: Container, spec:
 function* warnAboutFraction(amounts: Record<string, string> | undefined, at: Ref<Record<string, string>>, name: string): Iterable<string> {
   const amount = getOwn(amounts ?? {}, name)
   if (amount !== undefined && milliValue(parseQuantity(amount)) % 1000n !== 0n)
-    yield `${pathOf(entry(at, name))}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`
+    yield `${pathOf(entry(at, name))}: fractional byte value ${goQuote(amount)} is invalid, must be an integer`
 }
 
 /** A later variable may extend an earlier one of the same name, but not just replace it. */
@@ -168,7 +167,52 @@ function* warnAboutHiddenVariables({ env = [] }: Container, at: Ref<Container>):
     const reference = `$(${name})`
     const extendsEarlier = !valueFrom && value !== reference && value.includes(reference)
     if (seen.has(name) && !extendsEarlier)
-      yield `${pathOf(at.env[i]!)}: hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`
+      yield `${pathOf(at.env[i]!)}: hides previous definition of ${goQuote(name)}, which may be dropped when using apply`
     seen.add(name)
   }
 }
+
+type PortAt = { readonly port: ContainerPort; readonly path: string }
+
+/** Warnings about the ports of all containers of a pod, which share one address. */
+function* warnAboutPorts(containers: readonly (readonly [Container, Ref<Container>])[]): Iterable<string> {
+  const ports = containers.flatMap(([{ ports = [] }, at]) => ports.map((port, i): PortAt => ({ port, path: pathOf(at.ports[i]!) })))
+  yield* warnAboutNumbers(ports)
+  yield* warnAboutNames(ports)
+}
+
+function* warnAboutNumbers(ports: readonly PortAt[]): Iterable<string> {
+  const seen = new Map<string, PortAt[]>()
+  for (const { port, path } of ports) {
+    const { hostIP = '', hostPort = 0 } = port
+    if (hostIP && !hostPort) yield `${path}: hostIP set without hostPort: ${printed(port)}`
+    const number = `${port.containerPort}/${port.protocol}`
+    const others = seen.get(number) ?? []
+    for (const { port: other, path: otherPath } of others) {
+      const { hostIP: otherIP = '', hostPort: otherPort = 0 } = other
+      if (hostIP === otherIP && hostPort === otherPort) yield `${path}: duplicate port definition with ${otherPath}`
+      else if (!hostPort || !otherPort) yield `${path}: overlapping port definition with ${otherPath}`
+      else if (hostPort === otherPort && (hostIP === '') !== (otherIP === ''))
+        yield `${path}: dangerously ambiguous port definition with ${otherPath}`
+    }
+    // Past a few, more of the same advice helps nobody, and comparing all with all would take long.
+    if (others.length < MAX_COMPARED) seen.set(number, [...others, { port, path }])
+  }
+}
+
+function* warnAboutNames(ports: readonly PortAt[]): Iterable<string> {
+  const seen = new Map<string, string>()
+  for (const { port, path } of ports) {
+    if (!port.name) continue
+    const other = seen.get(port.name)
+    if (other === undefined) seen.set(port.name, path)
+    else
+      yield `${path}: duplicate port name ${goQuote(port.name)} with ${other}, services and probes that select ports by name will use ${other}`
+  }
+}
+
+const MAX_COMPARED = 20
+
+/** The way Go prints a structure, which is what clients get to see. */
+const printed = ({ name = '', hostPort = 0, containerPort, protocol, hostIP = '' }: ContainerPort): string =>
+  `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`

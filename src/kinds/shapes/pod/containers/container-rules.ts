@@ -1,20 +1,30 @@
 /** Rules on containers: those that run, those that run before them, and those added to look inside. */
-import { duplicate, type FieldError, forbidden, invalid, notFoundValue, type Ref, required, unsupported } from '../../../../schema/refs.ts'
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  notFoundValue,
+  type Ref,
+  required,
+  tooMany,
+  unsupported,
+  withValue,
+} from '../../../../schema/refs.ts'
 import { validateChoice, validateRequiredLabelText } from '../../text-rules.ts'
 import type { PodOptions } from '../options.ts'
 import { validateContainerResources } from '../resources/resource-rules.ts'
+import type { ContainerResizePolicy } from '../resources/resources.ts'
 import { validateSecurityContext } from '../security/security-rules.ts'
 import type { PodSpec } from '../spec.ts'
-import type { Container, EphemeralContainer } from './container.ts'
-import { isSidecar } from './containers.ts'
-import { validateEnv, validateEnvFrom } from './environment-rules.ts'
+import { type Container, type ContainerRestartRule, type EphemeralContainer, isSidecar } from './container.ts'
+import { validateEnv, validateEnvFrom } from './environment.ts'
 import { type Volumes, validateVolumeDevices, validateVolumeMounts } from './mount-rules.ts'
 import { validateContainerPorts, validateHostPortConflicts } from './port-rules.ts'
-import { validateLifecycle, validateProbes } from './probe-rules.ts'
-import { validateContainerRestartPolicy, validateInitRestartPolicy, validateResizePolicies } from './restart-rules.ts'
+import { validateLifecycle, validateProbes } from './probes.ts'
 
 /** What containers are checked against: the pod around them. */
-export type Surroundings = {
+type Surroundings = {
   readonly spec: PodSpec
   /** The valid volumes of the pod. */
   readonly volumes: Volumes
@@ -134,4 +144,61 @@ function* validateContainer(container: Container, at: Ref<Container>, around: Su
   yield* validateResizePolicies(container.resizePolicy, at.resizePolicy, spec.restartPolicy)
   if (container.securityContext)
     yield* validateSecurityContext(container.securityContext, at.securityContext, { hostUsers: spec.hostUsers !== false, options })
+}
+
+const MAX_RULES = 20
+const MAX_EXIT_CODES = 255
+
+/** The restart policy of one container, and its exceptions. */
+function* validateContainerRestartPolicy(container: Container, at: Ref<Container>, options: PodOptions): Iterable<FieldError> {
+  const { restartPolicy, restartPolicyRules: rules } = container
+  const policies = ['Always', 'Never', 'OnFailure']
+  if (restartPolicy === undefined) {
+    if (!rules?.length) return
+    yield required(at.restartPolicy, 'must specify restartPolicy when restart rules are used')
+  } else if (!policies.includes(restartPolicy)) yield unsupported(at.restartPolicy, ...policies)
+  if ((rules?.length ?? 0) > MAX_RULES) yield tooMany(at.restartPolicyRules, rules!.length, MAX_RULES)
+  for (const [i, rule] of (rules ?? []).entries()) yield* validateRestartRule(rule, at.restartPolicyRules[i]!, options)
+}
+
+function* validateRestartRule(
+  { action = '', exitCodes }: ContainerRestartRule,
+  at: Ref<ContainerRestartRule>,
+  options: PodOptions,
+): Iterable<FieldError> {
+  const actions = options.restartAllContainers ? ['Restart', 'RestartAllContainers'] : ['Restart']
+  if (!actions.includes(action)) yield unsupported(at.action, ...actions)
+  if (!exitCodes) return yield required(at.exitCodes, 'must be specified')
+  if (exitCodes.operator !== 'In' && exitCodes.operator !== 'NotIn') yield unsupported(at.exitCodes.operator, 'In', 'NotIn')
+  const count = exitCodes.values?.length ?? 0
+  if (count > MAX_EXIT_CODES) yield tooMany(at.exitCodes.values, count, MAX_EXIT_CODES)
+}
+
+/** The same for init containers, whose exceptions need a policy too. */
+function* validateInitRestartPolicy(container: Container, at: Ref<Container>, options: PodOptions): Iterable<FieldError> {
+  if (container.restartPolicy !== undefined) yield* validateContainerRestartPolicy(container, at, options)
+  else if (container.restartPolicyRules?.length) yield required(at.restartPolicy, 'must specify restartPolicy when restart rules are used')
+}
+
+/** How a change of each resource is brought about; in pods that never restart, without a restart. */
+function* validateResizePolicies(
+  policies: readonly ContainerResizePolicy[] | null | undefined,
+  at: Ref<ContainerResizePolicy[]>,
+  podRestartPolicy: string,
+): Iterable<FieldError> {
+  const resources = new Set<string>()
+  for (const [i, { resourceName = '', restartPolicy = '' }] of (policies ?? []).entries()) {
+    if (resources.has(resourceName)) yield duplicate(withValue(at[i]!, resourceName))
+    resources.add(resourceName)
+    yield* validateWord(resourceName, at, 'cpu', 'memory')
+    yield* validateWord(restartPolicy, at, 'NotRequired', 'RestartContainer')
+    if (podRestartPolicy === 'Never' && restartPolicy !== 'NotRequired')
+      yield invalid(withValue(at, restartPolicy), "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
+  }
+}
+
+/** The list as a whole is reported, whichever of its words is wrong. */
+function* validateWord(word: string, at: Ref<any>, ...words: readonly string[]): Iterable<FieldError> {
+  if (word === '') yield required(at)
+  else if (!words.includes(word)) yield unsupported(withValue(at, word), ...words)
 }

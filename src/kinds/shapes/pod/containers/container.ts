@@ -2,6 +2,7 @@
 import { atomic, bool, inlined, int32, keyed, message, type Static, set, string } from '../../../../schema/types.ts'
 import { ContainerResizePolicy, ResourceRequirements } from '../resources/resources.ts'
 import { SecurityContext } from '../security/security.ts'
+import type { PodSpec } from '../spec.ts'
 import { EnvFromSource, EnvVar } from './environment.ts'
 import { defaultPullPolicy } from './image-reference.ts'
 import { Lifecycle, Probe } from './probes.ts'
@@ -15,11 +16,10 @@ export const ContainerPort = message('ContainerPort', {
 })
 export type ContainerPort = Static<typeof ContainerPort>
 
-export const ContainerRestartRuleOnExitCodes = message('ContainerRestartRuleOnExitCodes', {
+const ContainerRestartRuleOnExitCodes = message('ContainerRestartRuleOnExitCodes', {
   operator: [1, string.expected(), 'In for exit codes listed, NotIn for all others.'],
   values: [2, set(int32), 'Exit codes compared with.'],
 })
-export type ContainerRestartRuleOnExitCodes = Static<typeof ContainerRestartRuleOnExitCodes>
 
 export const ContainerRestartRule = message('ContainerRestartRule', {
   action: [1, string.expected(), 'What happens when the rule matches: Restart or RestartAllContainers.'],
@@ -90,3 +90,13 @@ export const EphemeralContainer = message(
   { defaults: fillPullPolicy },
 )
 export type EphemeralContainer = Static<typeof EphemeralContainer>
+
+/** Init containers first, then containers, then ephemeral ones, as they are started. */
+export function* containersOf(spec: PodSpec): Iterable<Container | EphemeralContainer> {
+  yield* spec.initContainers ?? []
+  yield* spec.containers ?? []
+  yield* spec.ephemeralContainers ?? []
+}
+
+/** Whether an init container is a sidecar: started before the containers, and kept running beside them. */
+export const isSidecar = (container: Container | undefined): boolean => container?.restartPolicy === 'Always'

@@ -1,10 +1,19 @@
 /** What the containers of a pod ask for together, and what the pod as a whole asks for when it says only a part. */
 import { getOwn, setOwn } from '../../../../lib/json-value.ts'
 import { addQuantity, compareQuantity, parseQuantity, type Quantity } from '../../../../lib/quantity.ts'
-import type { Container } from '../containers/container.ts'
-import { isSidecar } from '../containers/containers.ts'
+import { entry, type FieldError, forbidden, invalid, type Ref } from '../../../../schema/refs.ts'
+import { under } from '../../error-values.ts'
+import { type Container, isSidecar } from '../containers/container.ts'
+import type { PodOptions } from '../options.ts'
 import type { PodSpec } from '../spec.ts'
-import { isHugePageResource, isOvercommitAllowed, isPodLevelResource } from './resource-rules.ts'
+import {
+  isHugePageResource,
+  isOvercommitAllowed,
+  isPodLevelResource,
+  validatePodResourceName,
+  validateResourceRequirements,
+} from './resource-rules.ts'
+import type { ResourceRequirements } from './resources.ts'
 
 type Bound = 'requests' | 'limits'
 type Totals = Map<string, Quantity>
@@ -86,3 +95,45 @@ function raise(totals: Totals, amounts: Totals): void {
     if (!total || compareQuantity(amount, total) > 0) totals.set(name, amount)
   }
 }
+
+/** Rules on the resources of the pod itself: they cover what its containers ask for. */
+export function* validatePodResources(
+  spec: PodSpec,
+  at: Ref<PodSpec>,
+  { claims, options }: { readonly claims: ReadonlySet<string>; readonly options: PodOptions },
+): Iterable<FieldError> {
+  const { resources } = spec
+  if (!resources || !options.podLevelResources) return
+  if (spec.os?.name === 'windows') return yield forbidden(at.resources, 'may not be set for a windows pod')
+  if (resources.claims?.length) yield forbidden(at.resources.claims, 'claims may not be set for Resources at pod-level')
+  const { allowIndivisibleHugePages } = options
+  yield* validateResourceRequirements(resources, at.resources, { names: validatePodResourceName, claims, allowIndivisibleHugePages })
+  yield* validateConsistency(spec, resources, at.resources)
+}
+
+function* validateConsistency(
+  spec: PodSpec,
+  { requests, limits }: ResourceRequirements,
+  at: Ref<ResourceRequirements>,
+): Iterable<FieldError> {
+  const asked = new Map(Object.entries(requests ?? {}))
+  const limited = new Map(Object.entries(limits ?? {}))
+  for (const [name, sum] of containerTotals(spec, 'requests')) {
+    const amount = asked.get(name)
+    if (amount !== undefined && exceeds(sum, amount))
+      yield invalid(entry(at.requests, name), `must be greater than or equal to aggregate container requests of ${sum.text}`)
+  }
+  for (const [name, sum] of containerTotals(spec, 'limits')) {
+    const amount = limited.get(name)
+    if (amount !== undefined && isHugePageResource(name) && exceeds(sum, amount))
+      yield invalid(entry(at.limits, name), `must be greater than or equal to aggregate container limits of ${sum.text}`)
+  }
+  for (const [i, container] of (spec.containers ?? []).entries())
+    for (const [name, limit] of Object.entries(container.resources?.limits ?? {})) {
+      const amount = limited.get(name)
+      if (amount !== undefined && exceeds(parseQuantity(limit), amount))
+        yield invalid(under(at, `containers[${i}][${name}].limits`, limit), `must be less than or equal to pod limits of ${amount}`)
+    }
+}
+
+const exceeds = (quantity: Quantity, amount: string): boolean => compareQuantity(quantity, parseQuantity(amount)) > 0

@@ -1,6 +1,13 @@
 /** Which nodes, and which neighbours, a pod wants or avoids. */
+
+import { isDNS1123Label } from '../../../../lib/names.ts'
+import { validateLabelKey } from '../../../../schema/meta-rules.ts'
+import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, withValue } from '../../../../schema/refs.ts'
 import { atomic, int32, int64, message, type Static, string } from '../../../../schema/types.ts'
-import { LabelSelector } from '../../meta.ts'
+import { under } from '../../error-values.ts'
+import { LabelSelector, validateLabelSelector } from '../../meta.ts'
+import type { PodOptions } from '../options.ts'
+import { validateNodeSelector, validateNodeSelectorTerm } from './node-selector-rules.ts'
 
 export const NodeSelectorRequirement = message('NodeSelectorRequirement', {
   key: [1, string.always(), 'The label or field.'],
@@ -20,11 +27,10 @@ export const NodeSelector = message('NodeSelector', {
 }).atomic()
 export type NodeSelector = Static<typeof NodeSelector>
 
-export const PreferredSchedulingTerm = message('PreferredSchedulingTerm', {
+const PreferredSchedulingTerm = message('PreferredSchedulingTerm', {
   weight: [1, int32.always(), 'How much a match counts, 1 to 100.'],
   preference: [2, NodeSelectorTerm.orEmpty().expected(), 'What the node should match.'],
 })
-export type PreferredSchedulingTerm = Static<typeof PreferredSchedulingTerm>
 
 export const NodeAffinity = message('NodeAffinity', {
   requiredDuringSchedulingIgnoredDuringExecution: [1, NodeSelector, 'What nodes must match when the pod is placed.'],
@@ -42,11 +48,10 @@ export const PodAffinityTerm = message('PodAffinityTerm', {
 })
 export type PodAffinityTerm = Static<typeof PodAffinityTerm>
 
-export const WeightedPodAffinityTerm = message('WeightedPodAffinityTerm', {
+const WeightedPodAffinityTerm = message('WeightedPodAffinityTerm', {
   weight: [1, int32.always(), 'How much a match counts, 1 to 100.'],
   podAffinityTerm: [2, PodAffinityTerm.orEmpty().expected(), 'Which pods are meant, and what is near.'],
 })
-export type WeightedPodAffinityTerm = Static<typeof WeightedPodAffinityTerm>
 
 export const PodAffinity = message('PodAffinity', {
   requiredDuringSchedulingIgnoredDuringExecution: [1, atomic(PodAffinityTerm), 'Pods that must be near when the pod is placed.'],
@@ -54,7 +59,7 @@ export const PodAffinity = message('PodAffinity', {
 })
 export type PodAffinity = Static<typeof PodAffinity>
 
-export const PodAntiAffinity = message('PodAntiAffinity', {
+const PodAntiAffinity = message('PodAntiAffinity', {
   requiredDuringSchedulingIgnoredDuringExecution: [1, atomic(PodAffinityTerm), 'Pods that must not be near when the pod is placed.'],
   preferredDuringSchedulingIgnoredDuringExecution: [
     2,
@@ -62,7 +67,6 @@ export const PodAntiAffinity = message('PodAntiAffinity', {
     'Pods to stay away from if possible, with weights.',
   ],
 })
-export type PodAntiAffinity = Static<typeof PodAntiAffinity>
 
 export const Affinity = message('Affinity', {
   nodeAffinity: [1, NodeAffinity, 'Rules about nodes.'],
@@ -91,3 +95,93 @@ export const TopologySpreadConstraint = message('TopologySpreadConstraint', {
   matchLabelKeys: [8, atomic(string), 'Labels whose values counted pods share with this one.'],
 })
 export type TopologySpreadConstraint = Static<typeof TopologySpreadConstraint>
+
+/** Affinity to nodes, to pods and against pods. */
+export function* validateAffinity(
+  { nodeAffinity, podAffinity, podAntiAffinity }: Affinity,
+  at: Ref<Affinity>,
+  options: PodOptions,
+): Iterable<FieldError> {
+  if (nodeAffinity) yield* validateNodeAffinity(nodeAffinity, at.nodeAffinity, options)
+  if (podAffinity) yield* validatePodAffinity(podAffinity, at.podAffinity, options)
+  if (podAntiAffinity) yield* validatePodAffinity(podAntiAffinity, at.podAntiAffinity, options)
+}
+
+function* validateNodeAffinity(affinity: NodeAffinity, at: Ref<NodeAffinity>, options: PodOptions): Iterable<FieldError> {
+  const required = affinity.requiredDuringSchedulingIgnoredDuringExecution
+  if (required)
+    yield* validateNodeSelector(required, at.requiredDuringSchedulingIgnoredDuringExecution, {
+      allowInvalidValues: options.allowInvalidNodeAffinityValues,
+    })
+  for (const [i, { weight, preference }] of (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
+    const place = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
+    yield* validateWeight(weight, place.weight)
+    // What is merely preferred may ask for values no label can have.
+    yield* validateNodeSelectorTerm(preference ?? {}, place.preference, { allowInvalidValues: true })
+  }
+}
+
+function* validatePodAffinity(affinity: PodAffinity, at: Ref<PodAffinity>, options: PodOptions): Iterable<FieldError> {
+  for (const [i, term] of (affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []).entries())
+    yield* validateTerm(term, at.requiredDuringSchedulingIgnoredDuringExecution[i]!, options)
+  for (const [i, { weight, podAffinityTerm }] of (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
+    const place = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
+    yield* validateWeight(weight, place.weight)
+    yield* validateTerm(podAffinityTerm, place.podAffinityTerm, options)
+  }
+}
+
+function* validateWeight(weight: number | undefined, at: Ref<number>): Iterable<FieldError> {
+  if (!weight || weight < 0 || weight > 100) yield invalid(withValue(at, weight ?? 0), 'must be in the range 1-100')
+}
+
+function* validateTerm(term: PodAffinityTerm, at: Ref<PodAffinityTerm>, options: PodOptions): Iterable<FieldError> {
+  yield* validateTermSelectors(term, at, { allowInvalidValues: options.allowInvalidAffinitySelectors })
+  for (const namespace of term.namespaces ?? []) yield* invalidEach(under(at, 'namespace', namespace), isDNS1123Label(namespace))
+  yield* validateLabelKeys(term, at)
+  if (!term.topologyKey) yield required(at.topologyKey, 'can not be empty')
+  yield* validateLabelKey(at.topologyKey, term.topologyKey ?? '')
+}
+
+/** The two selectors of a term. */
+export function* validateTermSelectors(
+  { labelSelector, namespaceSelector }: PodAffinityTerm,
+  at: Ref<PodAffinityTerm>,
+  { allowInvalidValues = false }: { readonly allowInvalidValues?: boolean } = {},
+): Iterable<FieldError> {
+  if (labelSelector) yield* validateLabelSelector(labelSelector, at.labelSelector, { allowInvalidValues })
+  if (namespaceSelector) yield* validateLabelSelector(namespaceSelector, at.namespaceSelector, { allowInvalidValues })
+}
+
+/** A selector, and the keys that are merged into it. */
+export type KeyedSelector = { matchLabelKeys?: string[]; mismatchLabelKeys?: string[]; labelSelector?: LabelSelector }
+
+/** Keys whose values are taken from the pod: they need a selector to go into, must not be in it already, and exclude each other. */
+export function* validateLabelKeys(term: KeyedSelector, at: Ref<KeyedSelector>): Iterable<FieldError> {
+  const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
+  yield* validateKeys(matchLabelKeys, at.matchLabelKeys, labelSelector)
+  yield* validateKeys(mismatchLabelKeys, at.mismatchLabelKeys, labelSelector)
+  if (labelSelector) {
+    const positions = new Map(matchLabelKeys.map((key, i) => [key, i]))
+    const selected = new Set(Object.keys(labelSelector.matchLabels ?? {}))
+    for (const { key } of labelSelector.matchExpressions ?? []) {
+      // The selector has got a requirement for each key by now, so a key of the user's is one that comes again.
+      const position = positions.get(key)
+      if (position !== undefined && selected.has(key))
+        yield invalid(indexed(at, position, key), 'exists in both matchLabelKeys and labelSelector')
+      selected.add(key)
+    }
+  }
+  const mismatched = new Set(mismatchLabelKeys)
+  for (const [i, key] of matchLabelKeys.entries())
+    if (mismatched.has(key)) yield invalid(at.matchLabelKeys[i]!, 'exists in both matchLabelKeys and mismatchLabelKeys')
+}
+
+function* validateKeys(keys: readonly string[], at: Ref<string[]>, selector: LabelSelector | undefined): Iterable<FieldError> {
+  if (keys.length === 0) return
+  if (!selector) return yield forbidden(at, 'must not be specified when labelSelector is not set')
+  for (const [i, key] of keys.entries()) yield* validateLabelKey(at[i]!, key)
+}
+
+/** Errors name the position under the term itself, not under its list. */
+const indexed = (at: Ref<any>, position: number, key: string): Ref<string> => withValue((at as unknown as Ref<any>[])[position]!, key)

@@ -1,4 +1,5 @@
 /** Rules on which taints of nodes are tolerated. */
+import { goQuote } from '../../../../lib/go-text.ts'
 import { isDecimalInteger, isValidLabelValue } from '../../../../lib/names.ts'
 import { validateLabelKey } from '../../../../schema/meta-rules.ts'
 import { type FieldError, invalid, invalidEach, type Ref, unsupported, withValue } from '../../../../schema/refs.ts'
@@ -51,7 +52,7 @@ function* validateComparison(
       if (!numericTolerations) return yield unsupported(at.operator, 'Equal', 'Exists', 'Lt', 'Gt')
       yield* invalidEach(withValue(at.value, value), isDecimalInteger(value))
       const fault = int64Fault(value)
-      if (fault) yield invalid(withValue(at.value, value), `strconv.ParseInt: parsing ${JSON.stringify(value)}: ${fault}`)
+      if (fault) yield invalid(withValue(at.value, value), `strconv.ParseInt: parsing ${goQuote(value)}: ${fault}`)
       return
     }
     default:

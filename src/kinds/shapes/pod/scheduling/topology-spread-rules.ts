@@ -7,7 +7,7 @@ import { validateLabelSelector } from '../../meta.ts'
 import { validatePositive } from '../../text-rules.ts'
 import type { PodOptions } from '../options.ts'
 import type { TopologySpreadConstraint } from './affinity.ts'
-import { type KeyedSelector, validateLabelKeys } from './affinity-rules.ts'
+import { type KeyedSelector, validateLabelKeys } from './affinity.ts'
 
 /** Each constraint is complete, and none is given twice. */
 export function* validateTopologySpread(

@@ -1,19 +1,19 @@
 /** Under which identity and with which rights the processes of a pod run. */
+
+import { deepEqual } from '../../../../lib/json-value.ts'
 import { atomic, bool, int64, message, type Static, string } from '../../../../schema/types.ts'
 
-export const Capabilities = message('Capabilities', {
+const Capabilities = message('Capabilities', {
   add: [1, atomic(string), 'Capabilities added to those of the runtime.'],
   drop: [2, atomic(string), 'Capabilities taken away.'],
 })
-export type Capabilities = Static<typeof Capabilities>
 
-export const SELinuxOptions = message('SELinuxOptions', {
+const SELinuxOptions = message('SELinuxOptions', {
   user: [1, string, 'User part of the label.'],
   role: [2, string, 'Role part of the label.'],
   type: [3, string, 'Type part of the label.'],
   level: [4, string, 'Level part of the label.'],
 })
-export type SELinuxOptions = Static<typeof SELinuxOptions>
 
 export const WindowsSecurityContextOptions = message('WindowsSecurityContextOptions', {
   gmsaCredentialSpecName: [1, string.optional(), 'Name of the GMSA credential.'],
@@ -59,11 +59,10 @@ export const SecurityContext = message('SecurityContext', {
 })
 export type SecurityContext = Static<typeof SecurityContext>
 
-export const Sysctl = message('Sysctl', {
+const Sysctl = message('Sysctl', {
   name: [1, string.always(), 'Name of the parameter.'],
   value: [2, string.always(), 'Its value.'],
 })
-export type Sysctl = Static<typeof Sysctl>
 
 export const PodSecurityContext = message('PodSecurityContext', {
   seLinuxOptions: [1, SELinuxOptions, 'SELinux label of all containers.'],
@@ -81,3 +80,21 @@ export const PodSecurityContext = message('PodSecurityContext', {
   seLinuxChangePolicy: [13, string.optional(), 'How volumes get their SELinux label: MountOption or Recursive.'],
 })
 export type PodSecurityContext = Static<typeof PodSecurityContext>
+
+/** Before the name of a container: the annotation with its profile. */
+export const APP_ARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/'
+
+/** The profile that an annotation stands for; undefined for what the field cannot say. */
+export function appArmorProfileOf(annotation: string): AppArmorProfile | undefined {
+  if (annotation === 'unconfined') return { type: 'Unconfined' }
+  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }
+  if (!annotation.startsWith(LOCALHOST)) return undefined
+  const localhostProfile = annotation.slice(LOCALHOST.length)
+  const isValid = localhostProfile !== '' && localhostProfile.trim() === localhostProfile && localhostProfile.length <= MAX_PROFILE
+  return isValid ? { type: 'Localhost', localhostProfile } : undefined
+}
+
+export const isSameProfile = (a: AppArmorProfile, b: AppArmorProfile | undefined): boolean => deepEqual(a, b)
+
+const LOCALHOST = 'localhost/'
+const MAX_PROFILE = 4095

@@ -1,4 +1,5 @@
 /** Rules on the names of certificate signers and of the trust bundles that belong to them. */
+import { goQuote } from '../../../../lib/go-text.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isDomainPrefixedKey, type NameRole, nameIsDNSSubdomain } from '../../../../lib/names.ts'
 import { MAX_ANNOTATIONS_BYTES } from '../../../../schema/meta-rules.ts'
 import { type FieldError, invalid, type Ref, required, tooLong, withValue } from '../../../../schema/refs.ts'
@@ -24,7 +25,7 @@ export function* validateSignerName(name: string | undefined, at: Ref<any>): Ite
 function* validateParts(parts: readonly string[], at: Ref<string>, rule: (part: string) => string[]): Iterable<FieldError> {
   for (const part of parts) {
     const faults = rule(part)
-    for (const fault of faults) yield invalid(at, `validating label ${JSON.stringify(part)}: ${fault}`)
+    for (const fault of faults) yield invalid(at, `validating label ${goQuote(part)}: ${fault}`)
     if (faults.length > 0) return
   }
 }

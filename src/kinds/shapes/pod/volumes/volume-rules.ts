@@ -1,4 +1,5 @@
 /** Rules on the volumes of a pod: what each source must say. Network and cloud storage is in volume-plugin-rules.ts. */
+import { goQuote } from '../../../../lib/go-text.ts'
 import { isDNS1123Subdomain, nameIsDNSSubdomain } from '../../../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../../../lib/quantity.ts'
 import {
@@ -18,7 +19,6 @@ import { validateChoice, validateRequiredLabelText } from '../../text-rules.ts'
 import type { Volumes } from '../containers/mount-rules.ts'
 import type { PodOptions } from '../options.ts'
 import { validateLocalDescendingPath, validateNoBacksteps } from './path-rules.ts'
-import { validateDefaults, validateDownwardFile, validateKeyToPath, validateProjected } from './projection-rules.ts'
 import {
   validateAWSElasticBlockStore,
   validateAzureDisk,
@@ -42,6 +42,7 @@ import {
   validateVsphere,
 } from './volume-plugin-rules.ts'
 import type { GitRepoVolumeSource } from './volume-plugins.ts'
+import { validateDefaults, validateDownwardFile, validateKeyToPath, validateProjected } from './volume-projections.ts'
 import type {
   ConfigMapVolumeSource,
   CSIVolumeSource,
@@ -205,7 +206,7 @@ function* validateEphemeral(volume: Volume, at: Place, { pod }: PodOptions): Ite
   else yield* validatePersistentVolumeClaimTemplate(template, at.ephemeral.volumeClaimTemplate)
   if (!pod?.name || !volume.name) return
   const claim = `${pod.name}-${volume.name}`
-  for (const fault of nameIsDNSSubdomain(claim)) yield invalid(at.name, `PVC name ${JSON.stringify(claim)}: ${fault}`)
+  for (const fault of nameIsDNSSubdomain(claim)) yield invalid(at.name, `PVC name ${goQuote(claim)}: ${fault}`)
 }
 
 function* validateImage(

@@ -1,4 +1,5 @@
 /** Advice on volumes: storage that is gone, and files that are in each other's way. */
+import { goQuote } from '../../../../lib/go-text.ts'
 import { getOwn } from '../../../../lib/json-value.ts'
 import { milliValue, parseQuantity } from '../../../../lib/quantity.ts'
 import { entry, pathOf, type Ref } from '../../../../schema/refs.ts'
@@ -21,7 +22,7 @@ export function* warnAboutClaim({ resources }: PersistentVolumeClaimSpec, at: Re
   for (const bound of ['requests', 'limits'] as const) {
     const amount = getOwn(resources?.[bound] ?? {}, 'storage')
     if (amount !== undefined && milliValue(parseQuantity(amount)) % 1000n !== 0n)
-      yield `${pathOf(entry(at.resources[bound], 'storage'))}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`
+      yield `${pathOf(entry(at.resources[bound], 'storage'))}: fractional byte value ${goQuote(amount)} is invalid, must be an integer`
   }
 }
 
@@ -40,25 +41,24 @@ const OUTDATED: readonly (readonly [source: keyof VolumeSource, advice: string, 
 type File = { readonly path: string; readonly source: string }
 
 function* warnAboutFiles({ name, configMap, secret, downwardAPI, projected }: Volume): Iterable<string> {
-  const warning = (what: string, overlap: string) => `volume ${JSON.stringify(name)} (${what}): overlapping paths: ${overlap}`
+  const warning = (what: string, overlap: string) => `volume ${goQuote(name)} (${what}): overlapping paths: ${overlap}`
   const plain = (items: readonly { path: string }[] | undefined) => overlapsIn((items ?? []).map(({ path }) => ({ path, source: '' })))
-  for (const overlap of plain(configMap?.items)) yield warning(`ConfigMap ${JSON.stringify(configMap?.name ?? '')}`, overlap)
-  for (const overlap of plain(secret?.items)) yield warning(`Secret ${JSON.stringify(secret?.secretName ?? '')}`, overlap)
+  for (const overlap of plain(configMap?.items)) yield warning(`ConfigMap ${goQuote(configMap?.name ?? '')}`, overlap)
+  for (const overlap of plain(secret?.items)) yield warning(`Secret ${goQuote(secret?.secretName ?? '')}`, overlap)
   for (const overlap of plain(downwardAPI?.items)) yield warning('DownwardAPI', overlap)
   const sources = projected?.sources ?? []
-  for (const source of sources)
-    if (Object.keys(source).length === 0) yield `volume ${JSON.stringify(name)} (Projected) has no sources provided`
+  for (const source of sources) if (Object.keys(source).length === 0) yield `volume ${goQuote(name)} (Projected) has no sources provided`
   for (const overlap of overlapsIn(sources.flatMap(filesOf))) yield warning('Projected', overlap)
 }
 
 function filesOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle, podCertificate }: VolumeProjection): File[] {
-  if (configMap?.items) return filed(configMap.items, `ConfigMap ${JSON.stringify(configMap.name ?? '')}`)
-  if (secret?.items) return filed(secret.items, `Secret ${JSON.stringify(secret.name ?? '')}`)
+  if (configMap?.items) return filed(configMap.items, `ConfigMap ${goQuote(configMap.name ?? '')}`)
+  if (secret?.items) return filed(secret.items, `Secret ${goQuote(secret.name ?? '')}`)
   if (downwardAPI?.items) return filed(downwardAPI.items, 'DownwardAPI')
   if (serviceAccountToken) return filed([serviceAccountToken], 'ServiceAccountToken')
   if (clusterTrustBundle) {
     const { name, signerName } = clusterTrustBundle
-    return filed([clusterTrustBundle], `ClusterTrustBundle ${JSON.stringify(name ?? signerName ?? '')}`)
+    return filed([clusterTrustBundle], `ClusterTrustBundle ${goQuote(name ?? signerName ?? '')}`)
   }
   return [
     { path: podCertificate?.certificateChainPath ?? '', source: 'PodCertificate chain' },
@@ -83,4 +83,4 @@ function* overlapsIn(files: readonly File[]): Iterable<string> {
 const MAX_COMPARED = 100
 
 const isWithin = (path: string, directory: string): boolean => `${path}/`.startsWith(`${directory}/`)
-const shown = ({ path, source }: File): string => (source === '' ? JSON.stringify(path) : `${JSON.stringify(path)} (${source})`)
+const shown = ({ path, source }: File): string => (source === '' ? goQuote(path) : `${goQuote(path)} (${source})`)

@@ -1,0 +1,237 @@
+/**
+ * The API as the server's own components use it: reads come from the cache, writes go through the registry like everybody's,
+ * in the name of an identity and only with its rights.
+ *
+ *     const maps = client.of(ConfigMap)
+ *     maps.get({ namespace: 'default', name: 'a' })?.data
+ *     await maps.create({ metadata: { namespace: 'default', name: 'b' }, data: { key: 'value' } })
+ */
+import { parseJson, stringifyJson } from '../codec/json.ts'
+import type { Json } from '../lib/json-value.ts'
+import type { Kind, ObjectOf, Verb } from '../schema/kind.ts'
+import type { AnyObject, Envelope } from '../schema/object-meta.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
+import { StatusError } from '../schema/status-error.ts'
+import type { Backend, Selection } from './backend.ts'
+import type { Identity } from './identity.ts'
+import type { AllHandler, ChangeHandler, IndexDefinition, Informer, Informers } from './informer.ts'
+import type { Named, ObjectRevision } from './object-revision.ts'
+
+/** An object as it is sent: what is left out gets its default. */
+export type Draft<O> = O extends readonly (infer E)[] ? Draft<E>[] : O extends object ? { [K in keyof O]?: Draft<O[K]> | undefined } : O
+
+export type PatchType = 'merge' | 'strategic' | 'json'
+const MEDIA_TYPES: Readonly<Record<PatchType, string>> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+}
+
+export type PatchOptions = { readonly type?: PatchType; readonly subresource?: string }
+export type ApplyOptions = { readonly manager?: string; readonly subresource?: string; readonly force?: boolean }
+export type DeleteOptions = {
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+  readonly gracePeriodSeconds?: number
+  /** Only while the object is as it was read. */
+  readonly unchanged?: true
+}
+
+/** What a write answered; decoded when asked for. */
+export class Written<O> {
+  readonly #json: Uint8Array | undefined
+  #object: O | undefined
+
+  constructor(json: Uint8Array | undefined) {
+    this.#json = json
+  }
+
+  get object(): O {
+    this.#object ??= parseJson(this.#json ?? Buffer.from('{}')).value as O
+    return this.#object
+  }
+}
+
+/** The API as one identity sees it. */
+export class Client {
+  readonly identity: Identity
+  readonly #backend: Backend
+  readonly #informers: Informers
+
+  constructor(backend: Backend, informers: Informers, identity: Identity) {
+    this.#backend = backend
+    this.#informers = informers
+    this.identity = identity
+  }
+
+  get now(): Date {
+    return this.#backend.now()
+  }
+
+  /** The resource of a declared kind, typed by the declaration, or any resource. */
+  of<K extends Kind<any>>(kind: K): ResourceClient<ObjectOf<K>>
+  of(resource: Resource): ResourceClient<AnyObject>
+  of(target: Kind<any> | Resource): ResourceClient<any> {
+    const resource = 'prefix' in target ? target : this.#backend.resourceOf(target)
+    return new ResourceClient(resource, { backend: this.#backend, identity: this.identity, informer: () => this.#informers.of(resource) })
+  }
+
+  /** The resource that an owner reference or another object reference speaks of. */
+  ofKind(apiVersion: string, kind: string): ResourceClient<AnyObject> | undefined {
+    const resource = this.#backend.resourceOfKind(apiVersion, kind)
+    return resource && this.of(resource)
+  }
+
+  /** All resources that have objects of their own. */
+  resources(): Iterable<Resource> {
+    return this.#backend.resources()
+  }
+
+  /** Delivers the changes of all resources from now on. */
+  watchAll(handler: AllHandler, signal: AbortSignal): void {
+    this.#informers.watchAll(handler, signal)
+  }
+
+  /** The same API as somebody else, or with another field manager. */
+  as(identity: Identity): Client {
+    return new Client(this.#backend, this.#informers, identity)
+  }
+}
+
+/** Gives each component its client. */
+export type ClientFor = (identity: Identity) => Client
+
+type ResourceParts<O> = { readonly backend: Backend; readonly identity: Identity; readonly informer: () => Informer<O> }
+
+/**
+ * One resource. Reads see all that this server has written; objects are shared and must not be changed. Writes throw a StatusError,
+ * a conflict among them, but say by their result what callers have to expect.
+ */
+export class ResourceClient<O extends Envelope> {
+  readonly resource: Resource
+  readonly #parts: ResourceParts<O>
+
+  constructor(resource: Resource, parts: ResourceParts<O>) {
+    this.resource = resource
+    this.#parts = parts
+  }
+
+  /** An object in its stored version. Undefined when there is none, or none that can be read. */
+  get(named: Named): O | undefined {
+    return this.revision(named)?.object
+  }
+
+  /** The same before it is decoded, also of a record that cannot be read. */
+  revision({ namespace = '', name = '' }: Named): ObjectRevision<O> | undefined {
+    return this.#parts.backend.get(this.resource, keyOf(this.resource, namespace, name)) as ObjectRevision<O> | undefined
+  }
+
+  /** Whether there is an object of that name, be it one that cannot be read. */
+  exists(named: Named): boolean {
+    return this.revision(named) !== undefined
+  }
+
+  /** The objects that can be read. */
+  *list(selection: Selection = {}): Iterable<O> {
+    for (const { object } of this.revisions(selection)) if (object) yield object
+  }
+
+  /** All of them, before they are decoded. */
+  revisions(selection: Selection = {}): Iterable<ObjectRevision<O>> {
+    return this.#parts.backend.list(this.resource, selection) as Iterable<ObjectRevision<O>>
+  }
+
+  /** The current objects that have a value in an index. */
+  *byIndex(index: IndexDefinition<O>, value: string): Iterable<O> {
+    for (const { object } of this.#parts.informer().byIndex(index, value)) if (object) yield object
+  }
+
+  /** How many objects there are, those that cannot be read among them. */
+  count(selection: Selection = {}): number {
+    let count = 0
+    for (const _ of this.revisions(selection)) count++
+    return count
+  }
+
+  /** Delivers what is there as `added`, then every change. Resolves when all that was there has been delivered. */
+  watch(handler: ChangeHandler<O>, signal: AbortSignal): Promise<void> {
+    return this.#parts.informer().watch(handler, signal)
+  }
+
+  get informer(): Informer<O> {
+    return this.#parts.informer()
+  }
+
+  /** Undefined when the name is taken. */
+  create(object: Draft<O>): Promise<Written<O> | undefined> {
+    const { namespace = '' } = (object.metadata ?? {}) as Named
+    return unless(['AlreadyExists'], this.#write('create', { namespace, name: '' }, { body: object }))
+  }
+
+  /** Undefined when it is gone. Throws a conflict when it has changed since it was read. */
+  update(object: O, { subresource = '' }: { readonly subresource?: string } = {}): Promise<Written<O> | undefined> {
+    return unless(['NotFound'], this.#write('update', object.metadata, { body: object, subresource }))
+  }
+
+  updateStatus(object: O): Promise<Written<O> | undefined> {
+    return this.update(object, { subresource: 'status' })
+  }
+
+  /** Undefined when there is no such object. */
+  patch(named: Named, patch: object, { type = 'merge', subresource = '' }: PatchOptions = {}): Promise<Written<O> | undefined> {
+    return unless(['NotFound'], this.#write('patch', named, { body: patch, subresource, mediaType: MEDIA_TYPES[type] }))
+  }
+
+  /** Sets the fields of the draft and owns them; the object is created when it is not there. Takes fields over from others unless told not to. */
+  async apply(draft: Draft<O>, { manager = this.#parts.identity.manager, subresource = '', force = true }: ApplyOptions = {}) {
+    const { apiVersion, kind } = this.resource
+    const query = { fieldManager: manager, force: String(force) }
+    const body = { apiVersion, kind, ...draft }
+    return this.#write('patch', (draft.metadata ?? {}) as Named, { body, subresource, query, mediaType: 'application/apply-patch+yaml' })
+  }
+
+  /** Deletes exactly this object. False when it is gone already, another has its name, or it has changed and that was not allowed. */
+  async delete({ metadata }: Pick<O, 'metadata'>, { unchanged, ...options }: DeleteOptions = {}): Promise<boolean> {
+    const { uid, resourceVersion } = metadata
+    const preconditions = { ...(uid && { uid }), ...(unchanged && { resourceVersion }) }
+    const deleted = this.#write('delete', metadata, { body: { ...options, preconditions } })
+    return (await unless(['NotFound', 'Conflict'], deleted)) !== undefined
+  }
+
+  /** Deletes all objects of a namespace, or of the resource, that no finalizer keeps, and marks the others. */
+  async deleteCollection(namespace = '', options: Omit<DeleteOptions, 'unchanged'> = {}): Promise<void> {
+    await this.#write('deletecollection', { namespace }, { body: options })
+  }
+
+  async #write(verb: Verb, { namespace = '', name = '' }: Named, sent: Sent): Promise<Written<O>> {
+    const { backend, identity } = this.#parts
+    const { user, manager } = identity
+    const { resource } = this
+    const { body, mediaType = 'application/json', subresource = '', query = {} } = sent
+    const { group, version, plural } = resource
+    const about = { path: '', resource: { group, version, plural, subresource, namespace, name } }
+    const authorize = async (asked: string) => backend.authorize(user, { verb: asked, ...about })
+    await authorize(verb)
+    const bytes = Buffer.from(stringifyJson(body as Json))
+    const call = { verb, resource, namespace, name, subresource, query: new URLSearchParams(query) }
+    return new Written<O>(
+      await backend.write({ ...call, user, manager, body: { mediaType, bytes }, authorizeCreate: () => authorize('create') }),
+    )
+  }
+}
+
+type Sent = {
+  readonly body: object
+  readonly mediaType?: string
+  readonly subresource?: string
+  readonly query?: Readonly<Record<string, string>>
+}
+
+/** Undefined for failures that the caller has to expect. */
+async function unless<R>(reasons: readonly string[], result: Promise<R>): Promise<R | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    if (error instanceof StatusError && reasons.includes(error.reason)) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Events about objects, as kube-controller-manager records them: the same event again counts up the first one, many that differ
+ * in their message alone are combined, and who has too much to tell about one object is cut short.
+ *
+ *     recorder.event(object, 'Warning', 'FailedCreate', 'the quota is used up')
+ */
+import { Event } from '../kinds/core/event.ts'
+import { formatTime, instantOf } from '../lib/time.ts'
+import type { Envelope } from '../schema/object-meta.ts'
+import { StatusError } from '../schema/status-error.ts'
+import type { Client, Draft } from './client.ts'
+
+export type EventType = 'Normal' | 'Warning'
+
+/** What an event is about, where the object itself is not at hand. */
+export type Involved = Envelope | { readonly apiVersion: string; readonly kind: string; readonly metadata: Envelope['metadata'] }
+
+export interface EventRecorder {
+  /** Records an event; it is written beside whatever else goes on, and a failure is nobody's but the log's. */
+  event(object: Involved, type: EventType, reason: string, message: string): void
+  /** Resolves when all that was recorded is written. */
+  flushed(): Promise<void>
+}
+
+export type RecorderOptions = {
+  readonly client: Client
+  /** Who reports, such as `garbage-collector-controller`. */
+  readonly component: string
+  readonly onError: (error: unknown) => void
+}
+
+/** From this many different messages in a window on, events are combined. */
+const COMBINED_FROM = 10
+const COMBINED_WINDOW_MS = 600_000
+/** How many events about one object are written at once, and after how long there may be another. */
+const BURST = 25
+const REFILL_MS = 300_000
+const REMEMBERED = 4096
+
+type Seen = { readonly name: string; count: number; readonly first: string }
+type Similar = { readonly messages: Set<string>; last: number }
+type Budget = { tokens: number; at: number }
+
+export function eventRecorder({ client, component, onError }: RecorderOptions): EventRecorder {
+  const seen = new Recent<Seen>()
+  const similar = new Recent<Similar>()
+  const budgets = new Recent<Budget>()
+  let writing: Promise<void> = Promise.resolve()
+  let lastName = 0n
+
+  function record(object: Involved, type: EventType, reason: string, message: string): void {
+    const { apiVersion, kind, metadata } = object
+    const { namespace = '', name = '', uid = '', resourceVersion } = metadata
+    const now = client.now.getTime()
+    const about = [kind, namespace, name, uid, apiVersion, type].join('\n')
+    if (!withinBudget(about, now)) return
+    const group = `${about}\n${reason}`
+    const isCombined = combines(group, message, now)
+    const text = isCombined ? `(combined from similar events): ${message}` : message
+    const key = isCombined ? group : `${group}\n${message}`
+    const time = formatTime(instantOf(now))
+    const place = namespace || 'default'
+    const known = seen.get(key)
+    const observed: Seen = known ?? { name: nameFor(name, now), count: 0, first: time }
+    observed.count++
+    seen.set(key, observed)
+    const event: Draft<any> = {
+      metadata: { name: observed.name, namespace: place },
+      involvedObject: {
+        kind,
+        ...(namespace && { namespace }),
+        name,
+        uid,
+        apiVersion,
+        ...(resourceVersion && { resourceVersion }),
+      },
+      reason,
+      message: text,
+      source: { component },
+      firstTimestamp: observed.first,
+      lastTimestamp: time,
+      count: observed.count,
+      type,
+      ...(!isCombined && { reportingComponent: component }),
+    }
+    writing = writing.then(() => write(event, known !== undefined)).catch(onError)
+  }
+
+  async function write(event: Draft<any>, isKnown: boolean): Promise<void> {
+    const events = client.of(Event)
+    const { metadata, count, lastTimestamp, message } = event
+    try {
+      if (isKnown && (await events.patch(metadata, { count, lastTimestamp, message }, { type: 'strategic' }))) return
+      await events.create(event)
+    } catch (error) {
+      // The namespace of the object is on its way out, and its events with it.
+      if (!(error instanceof StatusError && error.details?.causes?.[0]?.reason === 'NamespaceTerminating')) throw error
+    }
+  }
+
+  /** Names end with the nanoseconds of their time, here made different for each. */
+  function nameFor(object: string, ms: number): string {
+    const nanoseconds = BigInt(ms) * 1_000_000n
+    lastName = nanoseconds > lastName ? nanoseconds : lastName + 1n
+    return `${object.slice(0, LONGEST_NAME)}.${lastName.toString(16)}`
+  }
+
+  function combines(group: string, message: string, now: number): boolean {
+    const found = similar.get(group)
+    const record = found && now - found.last <= COMBINED_WINDOW_MS ? found : { messages: new Set<string>(), last: now }
+    record.messages.add(message)
+    record.last = now
+    similar.set(group, record)
+    if (record.messages.size < COMBINED_FROM) return false
+    record.messages.delete(record.messages.keys().next().value!)
+    return true
+  }
+
+  function withinBudget(about: string, now: number): boolean {
+    const { tokens, at } = budgets.get(about) ?? { tokens: BURST, at: now }
+    const filled = Math.min(BURST, tokens + (now - at) / REFILL_MS)
+    budgets.set(about, { tokens: filled >= 1 ? filled - 1 : filled, at: now })
+    return filled >= 1
+  }
+
+  return { event: record, flushed: () => writing }
+}
+
+const LONGEST_NAME = 253 - 1 - 16
+
+/** A map of the entries that were used last. */
+class Recent<V> {
+  readonly #entries = new Map<string, V>()
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key)
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, value)
+    if (this.#entries.size > REMEMBERED) this.#entries.delete(this.#entries.keys().next().value!)
+  }
+}

@@ -1,0 +1,29 @@
+/** Who a component of the server is when it calls the API. */
+import type { User } from '../schema/user.ts'
+
+export type Identity = {
+  readonly user: User
+  /** The field manager of its writes. */
+  readonly manager: string
+}
+
+/** The server itself: what it does needs no permission. */
+export const serverIdentity = (manager = 'kube-apiserver'): Identity => ({
+  user: { name: 'system:apiserver', groups: ['system:masters'] },
+  manager,
+})
+
+/** kube-controller-manager, for the controllers that have no service account of their own. */
+export const CONTROLLER_MANAGER: Identity = {
+  user: { name: 'system:kube-controller-manager', groups: ['system:authenticated'] },
+  manager: 'kube-controller-manager',
+}
+
+/** A controller: it has the rights that are bound to its service account in kube-system, and no others. */
+export const controllerIdentity = (account: string): Identity => ({
+  user: {
+    name: `system:serviceaccount:kube-system:${account}`,
+    groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'],
+  },
+  manager: 'kube-controller-manager',
+})

@@ -1,0 +1,187 @@
+/**
+ * The work of a controller: keys of objects that may need something. However often a key is added before a worker takes it, it is
+ * reconciled once; added while it is being reconciled, it is reconciled again afterwards, never twice at once.
+ *
+ *     add(a) add(b) add(a) ─→ reconcile(a) reconcile(b)          a fails ─→ reconcile(a) after 5 ms, 10 ms, 20 ms …
+ */
+import { StatusError } from '../schema/status-error.ts'
+import { QueueMetrics } from './queue-metrics.ts'
+
+export type WorkQueueOptions<K> = {
+  readonly name: string
+  /** Brings one object up to date. May say in how many milliseconds it wants to be called again. */
+  readonly reconcile: (key: K) => Promise<number | undefined | void>
+  /** Told of every failure that is no conflict; the key is tried again. */
+  readonly onError: (error: unknown, key: K) => void
+  /** Ends the queue: nothing more is begun, what is under way is not interrupted. */
+  readonly signal: AbortSignal
+  /** How many keys are reconciled at the same time; one unless told. */
+  readonly workers?: number
+  readonly backOff?: BackOff
+  readonly metrics?: QueueMetrics
+}
+
+/** How long a key waits after failures in a row, and how many retries the queue begins altogether. */
+export type BackOff = {
+  readonly firstMs: number
+  readonly lastMs: number
+  readonly perSecond: number
+  readonly burst: number
+}
+export const DEFAULT_BACK_OFF: BackOff = { firstMs: 5, lastMs: 1_000_000, perSecond: 10, burst: 100 }
+
+/** How often in a row a conflict is retried at once: somebody else wrote first, so there is something new to look at. */
+const CONFLICTS_AT_ONCE = 5
+
+type Delayed = { readonly at: number; readonly timer: NodeJS.Timeout }
+
+export class WorkQueue<K> {
+  readonly #options: WorkQueueOptions<K>
+  readonly #backOff: BackOff
+  readonly #metrics: QueueMetrics
+  /** In the order in which they came, with the time since when they wait. */
+  readonly #waiting = new Map<K, number>()
+  readonly #busy = new Map<K, number>()
+  readonly #failures = new Map<K, number>()
+  readonly #delayed = new Map<K, Delayed>()
+  readonly #retries: TokenBucket
+  #onIdle: (() => void)[] = []
+  #isScheduled = false
+
+  constructor(options: WorkQueueOptions<K>) {
+    this.#options = options
+    this.#backOff = options.backOff ?? DEFAULT_BACK_OFF
+    this.#metrics = options.metrics ?? new QueueMetrics(options.name)
+    this.#retries = new TokenBucket(this.#backOff.perSecond, this.#backOff.burst)
+    this.#metrics.observe(() => ({ depth: this.#waiting.size, begun: [...this.#busy.values()] }))
+    options.signal.addEventListener('abort', () => this.#stop(), { once: true })
+  }
+
+  add(key: K): void {
+    if (this.#options.signal.aborted) return
+    if (!this.#waiting.has(key)) {
+      this.#waiting.set(key, performance.now())
+      this.#metrics.adds++
+    }
+    this.#schedule()
+  }
+
+  addAll(keys: Iterable<K>): void {
+    for (const key of keys) this.add(key)
+  }
+
+  /** Adds a key after a while, or earlier if it was to be added earlier already. */
+  addAfter(key: K, ms: number): void {
+    if (this.#options.signal.aborted) return
+    const at = performance.now() + ms
+    const planned = this.#delayed.get(key)
+    if (planned && planned.at <= at) return
+    clearTimeout(planned?.timer)
+    const timer = setTimeout(
+      () => {
+        this.#delayed.delete(key)
+        this.add(key)
+      },
+      Math.min(ms, LONGEST_TIMER_MS),
+    )
+    timer.unref()
+    this.#delayed.set(key, { at, timer })
+  }
+
+  /** Resolves when nothing waits but for a time to pass, and nothing is under way. After the end of the queue: when the last one is done. */
+  idle(): Promise<void> {
+    if (this.#isIdle) return Promise.resolve()
+    return new Promise(resolve => this.#onIdle.push(resolve))
+  }
+
+  get #isIdle(): boolean {
+    return this.#busy.size === 0 && this.#waiting.size === 0
+  }
+
+  /** Whoever adds a key is not kept waiting, and may have more to add. */
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    queueMicrotask(() => {
+      this.#isScheduled = false
+      this.#begin()
+    })
+  }
+
+  #begin(): void {
+    const { workers = 1, signal } = this.#options
+    for (const [key, since] of this.#waiting) {
+      if (this.#busy.size >= workers || signal.aborted) break
+      if (this.#busy.has(key)) continue
+      this.#waiting.delete(key)
+      const now = performance.now()
+      this.#metrics.waited.observe((now - since) / 1000)
+      this.#busy.set(key, now)
+      void this.#work(key)
+    }
+    if (!this.#isIdle) return
+    const resolves = this.#onIdle
+    this.#onIdle = []
+    for (const resolve of resolves) resolve()
+  }
+
+  async #work(key: K): Promise<void> {
+    try {
+      const again = await this.#options.reconcile(key)
+      this.#failures.delete(key)
+      if (typeof again === 'number') this.addAfter(key, again)
+    } catch (error) {
+      this.#failed(key, error)
+    }
+    this.#metrics.worked.observe((performance.now() - this.#busy.get(key)!) / 1000)
+    this.#busy.delete(key)
+    this.#begin()
+  }
+
+  #failed(key: K, error: unknown): void {
+    const { onError, signal } = this.#options
+    if (signal.aborted) return
+    const failures = this.#failures.get(key) ?? 0
+    this.#failures.set(key, failures + 1)
+    this.#metrics.retries++
+    const isConflict = error instanceof StatusError && error.reason === 'Conflict'
+    if (isConflict && failures < CONFLICTS_AT_ONCE) {
+      this.add(key)
+      return
+    }
+    onError(error, key)
+    const { firstMs, lastMs } = this.#backOff
+    this.addAfter(key, Math.max(Math.min(firstMs * 2 ** Math.min(failures, 30), lastMs), this.#retries.take()))
+  }
+
+  #stop(): void {
+    for (const { timer } of this.#delayed.values()) clearTimeout(timer)
+    this.#delayed.clear()
+    this.#waiting.clear()
+    this.#schedule()
+  }
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Hands out tokens at a rate, some at once; says how long to wait for the next. */
+class TokenBucket {
+  readonly #perMs: number
+  readonly #burst: number
+  #tokens: number
+  #at = performance.now()
+
+  constructor(perSecond: number, burst: number) {
+    this.#perMs = perSecond / 1000
+    this.#burst = burst
+    this.#tokens = burst
+  }
+
+  /** Takes a token, be it one of the future; in how many milliseconds it is there. */
+  take(): number {
+    const now = performance.now()
+    this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs) - 1
+    this.#at = now
+    return this.#tokens >= 0 ? 0 : -this.#tokens / this.#perMs
+  }
+}

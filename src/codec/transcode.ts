@@ -1,0 +1,31 @@
+/** Turns bodies that are expensive to read (YAML, large protobuf) into JSON. Pure, so that it can run in a worker. */
+
+import { StatusError } from '../schema/status-error.ts'
+import type { AnyType } from '../schema/types.ts'
+import { stringifyJson } from './json.ts'
+import { fromProtobuf } from './protobuf-decode.ts'
+import { ProtobufError } from './protobuf-reader.ts'
+import { parseYaml, YamlError } from './yaml.ts'
+
+/** What is to be read; the type of a message has to be portable to be sent to a worker (`portable-type.ts`). */
+export type TranscodeJob =
+  | { readonly format: 'yaml'; readonly bytes: Uint8Array }
+  | { readonly format: 'protobuf'; readonly bytes: Uint8Array; readonly type: AnyType }
+
+/** The same as JSON, or why it cannot be that. */
+export type Transcoded =
+  | { readonly outcome: 'json'; readonly json: Uint8Array; readonly strictError?: string | undefined }
+  | { readonly outcome: 'malformed'; readonly message: string }
+  | { readonly outcome: 'too-large'; readonly message: string }
+
+export function transcode(job: TranscodeJob): Transcoded {
+  try {
+    if (job.format === 'protobuf') return { outcome: 'json', json: Buffer.from(stringifyJson(fromProtobuf(job.type, job.bytes))) }
+    const { value, strictError } = parseYaml(job.bytes)
+    return { outcome: 'json', json: Buffer.from(stringifyJson(value)), strictError }
+  } catch (error) {
+    if (error instanceof StatusError) return { outcome: 'too-large', message: error.message }
+    if (error instanceof YamlError || error instanceof ProtobufError) return { outcome: 'malformed', message: error.message }
+    throw error
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * What every controller is made of: watches that turn changes into keys, and a function that brings one key up to date. The rest
+ * — identity, informers, work queue, events, start and stop — is the same for all and is here. docs/adding-a-controller.md
+ * shows one from scratch.
+ */
+import type { Client, ClientFor } from '../client/client.ts'
+import { type EventRecorder, eventRecorder } from '../client/event-recorder.ts'
+import { controllerIdentity, type Identity } from '../client/identity.ts'
+import type { AllHandler } from '../client/informer.ts'
+import { type Change, queueKey } from '../client/object-revision.ts'
+import type { QueueMetrics } from '../client/queue-metrics.ts'
+import { type BackOff, WorkQueue } from '../client/work-queue.ts'
+import type { Kind, ObjectOf } from '../schema/kind.ts'
+import type { Resource } from '../schema/resource.ts'
+
+/** What a controller works with. */
+export type ControllerContext = {
+  /** The API in the name of the controller, with its rights. */
+  readonly client: Client
+  readonly recorder: EventRecorder
+  readonly groupDomain: string
+  readonly signal: AbortSignal
+  /** Adds keys to the queue, at once or after a while, beside what the watches add. */
+  readonly enqueue: (key: string, afterMs?: number) => void
+}
+
+/** What changes of a resource mean to a controller. */
+export type Watch = { start(client: Client, add: (key: string) => void, signal: AbortSignal): Promise<void> | void }
+
+export type Running = {
+  readonly watches: readonly Watch[]
+  /** Brings what a key names up to date. May say in how many milliseconds it wants to be called again. */
+  readonly reconcile: (key: string) => Promise<number | undefined | void>
+}
+
+export type Controller = {
+  /** As `--controllers` and the metrics name it. */
+  readonly name: string
+  /** Its service account in kube-system, or another identity. */
+  readonly identity: string | Identity
+  /** How many keys are reconciled at the same time; one unless told. */
+  readonly workers?: number
+  readonly backOff?: BackOff
+  readonly create: (context: ControllerContext) => Running
+}
+
+/** Says what a controller is; `startController` runs it. */
+export const defineController = (controller: Controller): Controller => controller
+
+type Enqueue<O> = (change: Change<O>) => string | Iterable<string> | undefined
+
+/** Turns changes of a resource into keys; the key of the changed object unless told. */
+export function watch<K extends Kind<any>>(kind: K, enqueue?: Enqueue<ObjectOf<K>>): Watch
+export function watch(resource: Resource, enqueue?: Enqueue<any>): Watch
+export function watch(target: any, enqueue: Enqueue<any> = ({ current }) => queueKey(current)): Watch {
+  return {
+    start: (client, add, signal) =>
+      client.of(target as Resource).watch(change => {
+        const keys = enqueue(change)
+        if (typeof keys === 'string') add(keys)
+        else if (keys) for (const key of keys) add(key)
+      }, signal),
+  }
+}
+
+/** Hears of the changes of all resources; `onStart` looks at what is there. Nothing is reconciled before that is done. */
+export const watchAll = (handler: AllHandler, onStart: (client: Client) => Promise<void> = async () => {}): Watch => ({
+  async start(client, _, signal) {
+    client.watchAll(handler, signal)
+    await onStart(client)
+  },
+})
+
+export type ControllerParts = {
+  readonly clientFor: ClientFor
+  readonly groupDomain: string
+  readonly onError: (error: unknown, key: string | undefined) => void
+  /** Ends the controller: what is under way is finished, nothing more is begun. */
+  readonly signal: AbortSignal
+  readonly metrics?: QueueMetrics
+}
+
+export interface RunningController {
+  /** Resolves when all that was there at the start has been delivered to the watches. */
+  readonly synced: Promise<void>
+  /** Resolves when there is nothing to do but to wait for a time to pass. After the end: when what was under way is done. */
+  idle(): Promise<void>
+}
+
+/** Runs a controller until the signal ends it. */
+export function startController(controller: Controller, parts: ControllerParts): RunningController {
+  const { clientFor, groupDomain, onError, signal, metrics } = parts
+  const { name, identity, workers, backOff } = controller
+  const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity)
+  const recorder = eventRecorder({ client, component: name, onError: error => onError(error, undefined) })
+  // Keys wait until every watch has delivered what is there: decisions need all of it.
+  let early: Set<string> | undefined = new Set()
+  const add = (key: string) => {
+    if (early) early.add(key)
+    else queue.add(key)
+  }
+  const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
+  const { watches, reconcile } = controller.create({ client, recorder, groupDomain, signal, enqueue })
+  const queue: WorkQueue<string> = new WorkQueue({
+    name,
+    reconcile,
+    onError,
+    signal,
+    ...(workers !== undefined && { workers }),
+    ...(backOff && { backOff }),
+    ...(metrics && { metrics }),
+  })
+  const synced = Promise.all(watches.map(each => each.start(client, add, signal))).then(() => {
+    const waiting = early!
+    early = undefined
+    queue.addAll(waiting)
+  })
+  return {
+    synced,
+    async idle() {
+      await synced
+      await queue.idle()
+      await recorder.flushed()
+    },
+  }
+}

@@ -1,0 +1,165 @@
+/** Pod is a group of containers that run together on one node. */
+
+import { setOwn } from '../../../lib/json-value.ts'
+import { age, type Column } from '../../../schema/columns.ts'
+import { defineKind } from '../../../schema/kind.ts'
+import type { RequestContext } from '../../../schema/request-context.ts'
+import type { Container } from '../../shapes/pod/containers/container.ts'
+import { fillPodLevelResources } from '../../shapes/pod/resources/level-resources.ts'
+import { PodSpec } from '../../shapes/pod/spec.ts'
+import { PodStatus } from '../../shapes/pod/status/status.ts'
+import { warnAboutPod } from '../../shapes/pod/warnings.ts'
+import { binding, eviction } from './create-subresources.ts'
+import { type PodObject, prepareChangedPod, prepareChangedStatus, prepareNewPod } from './preparation.ts'
+import { validatePodResize } from './resize-rules.ts'
+import { validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
+import { validatePodStatusUpdate } from './status-rules.ts'
+import { readinessGatesText, readyText, restartsText, statusText } from './status-text.ts'
+
+const podColumns: Readonly<Record<string, Column<PodObject>>> = {
+  Ready: ['string', readyText, 'Containers that are ready, of those that should run.'],
+  Status: ['string', statusText, 'How the pod is doing, from the states of its containers.'],
+  Restarts: ['string', restartsText, 'How often containers were restarted, and when that was last.'],
+  Age: age,
+  IP: ['string', pod => pod.status.podIPs?.[0]?.ip || '<none>', 'Address of the pod.', 'wide'],
+  Node: ['string', pod => pod.spec.nodeName || '<none>', 'The node the pod is bound to.', 'wide'],
+  'Nominated Node': [
+    'string',
+    pod => pod.status.nominatedNodeName || '<none>',
+    'The node on which other pods are making room for this one.',
+    'wide',
+  ],
+  'Readiness Gates': ['string', readinessGatesText, 'Further conditions for readiness that hold, of all.', 'wide'],
+}
+
+export const Pod = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Pod',
+  scope: 'Namespaced',
+  names: { plural: 'pods', short: ['po'], categories: ['all'] },
+  doc: 'A group of containers that run together on one node.',
+  spec: PodSpec,
+  status: PodStatus,
+  generation: true,
+
+  defaults: fillPod,
+  prepareForCreate: prepareNewPod,
+  prepareForUpdate: prepareChangedPod,
+  validate: validatePod,
+  warn: (pod, old) => (old ? [] : warnAboutPod(pod)),
+
+  deletion: {
+    grace({ spec, status }, asked) {
+      const isOver = !spec.nodeName || status.phase === 'Failed' || status.phase === 'Succeeded'
+      const seconds = isOver ? 0 : (asked ?? Number(spec.terminationGracePeriodSeconds))
+      return seconds < 0 ? 1 : seconds
+    },
+    returns: 'object',
+  },
+
+  subresources: {
+    status: {
+      resetFields: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
+      prepareForUpdate: prepareChangedStatus,
+      validate: validatePodStatusUpdate,
+    },
+    updates: {
+      ephemeralcontainers: {
+        merge: (sent, stored) => {
+          const { ephemeralContainers: _, ...spec } = stored.spec
+          const { ephemeralContainers } = sent.spec
+          return { ...stored, spec: ephemeralContainers ? { ...spec, ephemeralContainers } : spec }
+        },
+        keepsMetadata: true,
+        prepareForUpdate: prepareChangedPod,
+        validate: validatePodEphemeralContainersUpdate,
+      },
+      resize: { merge: takeResources, keepsMetadata: true, prepareForUpdate: prepareResizedPod, validate: validatePodResize },
+    },
+    creates: { binding, eviction },
+    connect: {
+      attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'] },
+      exec: { kind: 'PodExecOptions', verbs: ['create', 'get'] },
+      log: { kind: 'Pod', verbs: ['get'] },
+      portforward: { kind: 'PodPortForwardOptions', verbs: ['create', 'get'] },
+      proxy: { kind: 'PodProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] },
+    },
+  },
+
+  selectable: {
+    'spec.nodeName': pod => pod.spec.nodeName,
+    // What clients of the first versions ask for.
+    'spec.host': pod => pod.spec.nodeName,
+    'spec.restartPolicy': pod => pod.spec.restartPolicy,
+    'spec.schedulerName': pod => pod.spec.schedulerName,
+    'spec.serviceAccountName': pod => pod.spec.serviceAccountName,
+    'spec.hostNetwork': pod => pod.spec.hostNetwork ?? false,
+    'status.phase': pod => pod.status.phase,
+    'status.podIP': pod => pod.status.podIPs?.[0]?.ip,
+    // A field that may be asked for, but that matches only the empty text.
+    'status.podIPs': () => undefined,
+    'status.nominatedNodeName': pod => pod.status.nominatedNodeName,
+  },
+
+  rowConditions: ({ status: { phase } }) => (phase === 'Succeeded' || phase === 'Failed' ? [COMPLETED[phase]] : []),
+  columns: podColumns,
+})
+
+const COMPLETED = {
+  Succeeded: { type: 'Completed', status: 'True', reason: 'Succeeded', message: 'The pod has completed successfully.' },
+  Failed: { type: 'Completed', status: 'True', reason: 'Failed', message: 'The pod failed.' },
+}
+
+/** Fills a pod's spec after the defaults that every template has. */
+function fillPod({ spec }: { spec: PodSpec }): void {
+  if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1
+  spec.enableServiceLinks ??= true
+  for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
+    requestLimits(container)
+    if (spec.hostNetwork) exposePorts(container)
+  }
+}
+
+/** What is limited is requested. */
+function requestLimits({ resources }: Container): void {
+  if (!resources.limits) return
+  const requests = (resources.requests ??= {})
+  for (const [name, limit] of Object.entries(resources.limits)) if (!Object.hasOwn(requests, name)) setOwn(requests, name, limit)
+}
+
+/** In the network of the node every port is a port of the node. */
+function exposePorts({ ports }: Container): void {
+  for (const port of ports ?? []) if (!port.hostPort && port.containerPort) port.hostPort = port.containerPort
+}
+
+/**
+ * Takes over resources and resize policies only. Containers that were added, removed, reordered or renamed are taken as
+ * they are sent, for the rules to refuse.
+ */
+function takeResources<P extends PodObject>(sent: P, stored: P): P {
+  const { containers = [], initContainers = [], resources } = sent.spec
+  const old = stored.spec
+  if ((containers ?? []).length !== (old.containers ?? []).length) return sent
+  if ((initContainers ?? []).length !== (old.initContainers ?? []).length) return sent
+  const spec = { ...old, containers: mergeResources(containers, old.containers) }
+  if (old.initContainers) spec.initContainers = mergeResources(initContainers, old.initContainers)
+  if (resources) spec.resources = resources
+  else delete spec.resources
+  return { ...stored, spec }
+}
+
+/** Completes a resized pod. */
+function prepareResizedPod(pod: PodObject, old: PodObject, ctx: RequestContext): void {
+  prepareChangedPod(pod, old, ctx)
+  fillPodLevelResources(pod.spec)
+}
+
+function mergeResources(sent: Container[], stored: Container[]): Container[] {
+  if (sent.some((container, i) => container.name !== stored[i]?.name)) return sent
+  return stored.map((container, i) => {
+    const { resizePolicy: _, ...kept } = container
+    const { resources, resizePolicy } = sent[i]!
+    return { ...kept, resources, ...(resizePolicy ? { resizePolicy } : {}) }
+  })
+}

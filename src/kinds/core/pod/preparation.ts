@@ -1,0 +1,121 @@
+/** What the server does to a pod before it is checked and stored. */
+import { getOwn } from '../../../lib/json-value.ts'
+import type { KObject } from '../../../schema/kind.ts'
+import type { RequestContext } from '../../../schema/request-context.ts'
+import type { LabelSelector } from '../../shapes/meta.ts'
+import type { Container } from '../../shapes/pod/containers/container.ts'
+import { containersOf } from '../../shapes/pod/containers/container.ts'
+import { dropDisabledPodFields } from '../../shapes/pod/features.ts'
+import { fillPodLevelResources } from '../../shapes/pod/resources/level-resources.ts'
+import { qosClassOf } from '../../shapes/pod/resources/qos.ts'
+import type { PodAffinityTerm } from '../../shapes/pod/scheduling/affinity.ts'
+import type { AppArmorProfile } from '../../shapes/pod/security/security.ts'
+import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from '../../shapes/pod/security/security.ts'
+import type { PodSpec } from '../../shapes/pod/spec.ts'
+import { setPodCondition } from '../../shapes/pod/status/conditions.ts'
+import type { PodCondition, PodStatus } from '../../shapes/pod/status/status.ts'
+
+/** A pod as the server holds it. */
+export type PodObject = KObject<PodSpec, PodStatus>
+
+/** Completes a new pod: where it stands, what it asks for, and selectors made from its labels. */
+export function prepareNewPod(pod: PodObject, { now, gate }: RequestContext): void {
+  pod.status = { phase: 'Pending' }
+  dropDisabledPodFields(pod, undefined, gate)
+  if (pod.spec.schedulingGates?.length) setPodCondition(pod.status, SCHEDULING_GATED, now)
+  mergeLabelKeys(pod)
+  takeOverAppArmorAnnotations(pod)
+  fillPodLevelResources(pod.spec)
+  pod.status.qosClass = qosClassOf(pod.spec)
+}
+
+/** Completes a changed pod; resources of the whole pod stay when a client that does not know them leaves them out. */
+export function prepareChangedPod(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
+  if (old.spec.resources) pod.spec.resources ??= structuredClone(old.spec.resources)
+  dropDisabledPodFields(pod, old, gate)
+}
+
+/** Completes a status: what an old client does not know, or must not touch, stays. */
+export function prepareChangedStatus(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
+  const { metadata, status } = pod
+  for (const key of ['deletionTimestamp', 'ownerReferences'] as const) {
+    if (old.metadata[key] === undefined) delete metadata[key]
+    else Object.assign(metadata, { [key]: old.metadata[key] })
+  }
+  for (const key of KEPT_STATUS) if (old.status[key] !== undefined) Object.assign(status, { [key]: status[key] ?? old.status[key] })
+  keepObservedGenerations(status, old.status)
+  dropDisabledPodFields(pod, old, gate)
+}
+
+const SCHEDULING_GATED = {
+  type: 'PodScheduled',
+  status: 'False',
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+}
+const KEPT_STATUS = [
+  'qosClass',
+  'resourceClaimStatuses',
+  'extendedResourceClaimStatus',
+  'nodeAllocatableResourceClaimStatuses',
+  'observedGeneration',
+] as const
+
+/** There may be several conditions of one type: the first without a generation takes that of the first stored one, and so on. */
+function keepObservedGenerations(status: PodStatus, old: PodStatus): void {
+  const stored = new Map<string, PodCondition[]>()
+  // The last comes first, so that the first is taken off the end.
+  for (const condition of (old.conditions ?? []).toReversed()) {
+    const alike = stored.get(condition.type)
+    if (alike) alike.push(condition)
+    else stored.set(condition.type, [condition])
+  }
+  for (const condition of status.conditions ?? []) {
+    const same = stored.get(condition.type)?.pop()
+    if (!condition.observedGeneration && same?.observedGeneration) condition.observedGeneration = same.observedGeneration
+  }
+}
+
+/** Label keys become conditions on the values that this pod has, so that whoever reads the selectors needs nothing else. */
+function mergeLabelKeys({ metadata: { labels = {} }, spec }: PodObject): void {
+  const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
+  for (const affinity of [podAffinity, podAntiAffinity]) {
+    for (const { podAffinityTerm } of affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []) mergeTerm(podAffinityTerm, labels)
+    for (const term of affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []) mergeTerm(term, labels)
+  }
+  for (const { labelSelector, matchLabelKeys } of spec.topologySpreadConstraints ?? [])
+    mergeKeys(labelSelector, matchLabelKeys, 'In', labels)
+}
+
+function mergeTerm({ labelSelector, matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm, labels: Record<string, string>): void {
+  mergeKeys(labelSelector, matchLabelKeys, 'In', labels)
+  mergeKeys(labelSelector, mismatchLabelKeys, 'NotIn', labels)
+}
+
+function mergeKeys(
+  selector: LabelSelector | undefined,
+  keys: readonly string[] | undefined,
+  operator: 'In' | 'NotIn',
+  labels: Record<string, string>,
+): void {
+  if (!selector) return
+  for (const key of keys ?? []) {
+    const value = getOwn(labels, key)
+    if (value !== undefined) (selector.matchExpressions ??= []).push({ key, operator, values: [value] })
+  }
+}
+
+/** Profiles given by annotation become fields of their containers, where these have none. */
+function takeOverAppArmorAnnotations({ metadata: { annotations }, spec }: PodObject): void {
+  if (!annotations || spec.os?.name === 'windows') return
+  for (const container of containersOf(spec)) {
+    const annotation = getOwn(annotations, APP_ARMOR_ANNOTATION + container.name)
+    const profile = annotation === undefined ? undefined : appArmorProfileOf(annotation)
+    if (profile && !container.securityContext?.appArmorProfile && !isSameProfile(profile, spec.securityContext?.appArmorProfile))
+      setProfile(container, profile)
+  }
+}
+
+function setProfile(container: Pick<Container, 'securityContext'>, profile: AppArmorProfile): void {
+  container.securityContext = { ...container.securityContext, appArmorProfile: profile }
+}

@@ -1,0 +1,95 @@
+/** Rules on pods: new ones, changed ones, and those given containers to look inside. */
+
+import { nameIsDNSSubdomain } from '../../../lib/names.ts'
+import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../../schema/refs.ts'
+import type { RequestContext } from '../../../schema/request-context.ts'
+import { describeChange, meansTheSame } from '../../shapes/compare.ts'
+import { nowhere } from '../../shapes/error-values.ts'
+import {
+  annotationOf,
+  MIRROR_ANNOTATION,
+  validateAppArmorAgreement,
+  validatePodAnnotations,
+  validateSeccompAgreement,
+} from '../../shapes/pod/annotation-rules.ts'
+import { EphemeralContainer } from '../../shapes/pod/containers/container.ts'
+import { validateImagePadding } from '../../shapes/pod/containers/container-rules.ts'
+import type { PodOptions } from '../../shapes/pod/options.ts'
+import { gatedPodOptions, podOptionsFor } from '../../shapes/pod/ratchet-rules.ts'
+import { validatePodSpec } from '../../shapes/pod/spec-rules.ts'
+import type { ObjectReference } from '../../shapes/references.ts'
+import { validateNonNegative } from '../../shapes/text-rules.ts'
+import type { PodObject } from './preparation.ts'
+import { validateAnnotationChanges, validatePodUpdate } from './update-rules.ts'
+
+type Context = RequestContext & { readonly old?: PodObject }
+
+/** The options that hold for a write of a pod, over a stored one if there is one. */
+export const optionsOfPod = (
+  pod: PodObject,
+  { old, gate }: { readonly old?: PodObject | undefined; readonly gate: Context['gate'] },
+): PodOptions => ({
+  ...podOptionsFor(old, gatedPodOptions(gate)),
+  pod: pod.metadata,
+})
+
+/** Everything that is wrong with a new pod, or with a change of one. */
+export function* validatePod(pod: PodObject, at: Ref<PodObject>, ctx: Context): Iterable<FieldError> {
+  yield* validateContent(pod, at, optionsOfPod(pod, ctx))
+  if (ctx.old) yield* validatePodUpdate(pod, ctx.old, at)
+  else yield* validateNewPod(pod, at)
+}
+
+/** What only new pods must hold: nothing is decided for them that comes later. */
+function* validateNewPod({ metadata, spec }: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
+  if (spec.ephemeralContainers?.length) yield forbidden(at.spec.ephemeralContainers, 'cannot be set on create')
+  if (spec.nodeName && spec.schedulingGates?.length)
+    yield forbidden(at.spec.nodeName, 'cannot be set until all schedulingGates have been cleared')
+  yield* validateSeccompAgreement(metadata, spec, at.spec)
+  yield* validateAppArmorAgreement(metadata, spec, at.spec)
+}
+
+/** What every pod must hold, and templates need not. */
+export function* validateContent({ metadata, spec }: PodObject, at: Ref<PodObject>, options: PodOptions): Iterable<FieldError> {
+  yield* validatePodAnnotations(metadata, at.metadata.annotations, { spec, options })
+  yield* validatePodSpec(spec, at.spec, options)
+  if (!spec.serviceAccountName)
+    for (const [v, { projected }] of (spec.volumes ?? []).entries())
+      for (const [s, { serviceAccountToken }] of (projected?.sources ?? []).entries())
+        if (serviceAccountToken)
+          yield forbidden(
+            at.spec.volumes[v]!.projected.sources[s]!.serviceAccountToken,
+            'must not be specified when serviceAccountName is not set',
+          )
+  yield* validateNonNegative(spec.terminationGracePeriodSeconds, at.spec.terminationGracePeriodSeconds)
+  for (const list of ['containers', 'initContainers'] as const)
+    for (const [i, container] of (spec[list] ?? []).entries()) yield* validateImagePadding(container, at.spec[list][i]!.image)
+}
+
+/** Rules on ephemeral containers added to a pod; those that are there stay as they are. */
+export function* validatePodEphemeralContainersUpdate(pod: PodObject, at: Ref<PodObject>, ctx: Context): Iterable<FieldError> {
+  const old = ctx.old ?? pod
+  if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined)
+    return yield forbidden(nowhere, 'static pods do not support ephemeral containers')
+  yield* validateContent(pod, at, optionsOfPod(pod, ctx))
+  yield* validateAnnotationChanges(pod, old, at)
+  const now = new Map((pod.spec.ephemeralContainers ?? []).map(container => [container.name, container]))
+  for (const container of old.spec.ephemeralContainers ?? []) {
+    const name = JSON.stringify(container.name)
+    const changed = now.get(container.name)
+    if (!changed) yield forbidden(at.spec.ephemeralContainers, `existing ephemeral containers ${name} may not be removed\n`)
+    else if (!meansTheSame(EphemeralContainer, container, changed))
+      yield forbidden(
+        at.spec.ephemeralContainers,
+        `existing ephemeral containers ${name} may not be changed\n${describeChange(container, changed)}`,
+      )
+  }
+}
+
+/** A binding names a node. */
+export function* validateBinding({ target }: { target: ObjectReference }, at: Ref<{ target: ObjectReference }>): Iterable<FieldError> {
+  const { kind, name } = target
+  if (kind && kind !== 'Node') yield unsupported(at.target.kind, 'Node', '<empty>')
+  if (!name) yield required(at.target.name)
+  else if (!kind || kind === 'Node') yield* invalidEach(at.target.name, nameIsDNSSubdomain(name))
+}

@@ -1,0 +1,345 @@
+/** Rules on the status of pods: what is observed must fit the pod, and what is over stays over. */
+import { isValidIPForLegacyField, parseIPSloppy } from '../../../lib/ip.ts'
+import { getOwn } from '../../../lib/json-value.ts'
+import { inclusiveRangeMessage, isValidGroupID, nameIsDNSSubdomain } from '../../../lib/names.ts'
+import { parseQuantity, quantitySign } from '../../../lib/quantity.ts'
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  internal,
+  invalid,
+  invalidEach,
+  type Ref,
+  required,
+  tooLong,
+  unsupported,
+  withValue,
+} from '../../../schema/refs.ts'
+import type { RequestContext } from '../../../schema/request-context.ts'
+import { IP_FORM, shownAs, under } from '../../shapes/error-values.ts'
+import { validatePodAnnotations } from '../../shapes/pod/annotation-rules.ts'
+import type { Container } from '../../shapes/pod/containers/container.ts'
+import type { PodOptions } from '../../shapes/pod/options.ts'
+import { isNodeAllocatableResource } from '../../shapes/pod/resources/resource-rules.ts'
+import type { PodSpec } from '../../shapes/pod/spec.ts'
+import type { ContainerStatus, LinuxContainerUser, ResourceHealth } from '../../shapes/pod/status/container-status.ts'
+import type {
+  NodeAllocatableResourceClaimStatus,
+  PodCondition,
+  PodExtendedResourceClaimStatus,
+  PodIP,
+  PodResourceClaimStatus,
+  PodStatus,
+} from '../../shapes/pod/status/status.ts'
+import { validateVolumeHealth } from '../../shapes/pod/status/volume-health-rules.ts'
+import { validateLabelText, validateObjectName, validateQualifiedName } from '../../shapes/text-rules.ts'
+import type { PodObject } from './preparation.ts'
+import { optionsOfPod } from './rules.ts'
+import { validateAnnotationChanges } from './update-rules.ts'
+
+/** What is wrong with a status, and with the change that brought it. */
+export function* validatePodStatusUpdate(
+  pod: PodObject,
+  at: Ref<PodObject>,
+  ctx: RequestContext & { readonly old?: PodObject },
+): Iterable<FieldError> {
+  const old = ctx.old ?? pod
+  const options = optionsOfPod(pod, ctx)
+  const { status, spec } = pod
+  yield* validateAnnotationChanges(pod, old, at)
+  yield* validatePodAnnotations(pod.metadata, at.metadata.annotations, { spec, options })
+  yield* validateConditions(status.conditions ?? [], at.status.conditions)
+  if ((spec.nodeName ?? '') !== (old.spec.nodeName ?? '')) yield forbidden(under(at.status, 'nodeName'), 'may not be changed directly')
+  yield* validateNomination(status, old, { at: at.status, gate: ctx.gate })
+  if ((status.observedGeneration ?? 0) < 0) yield invalid(at.status.observedGeneration, 'must be a non-negative integer')
+  if ((status.qosClass ?? '') !== (old.status.qosClass ?? '')) yield invalid(at.status.qosClass, 'field is immutable')
+  yield* validateStateTransitions(status, old, { at: at.status, options })
+  yield* validateClaimStatuses(pod, at.status)
+  yield* validateVolumeHealth(status.volumeHealth ?? [], at.status.volumeHealth, new Set((spec.volumes ?? []).map(({ name }) => name)))
+  yield* validatePodIPs(status, old.status, at.status)
+  yield* validateHostIPs(status, old.status, at.status)
+  yield* validateContainerStatuses(pod, at.status, options)
+}
+
+const SYSTEM_CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready', 'Initialized'])
+
+function* validateConditions(conditions: readonly PodCondition[], at: Ref<PodCondition[]>): Iterable<FieldError> {
+  for (const [i, { type = '', observedGeneration = 0 }] of conditions.entries()) {
+    if (observedGeneration < 0) yield invalid(at[i]!.observedGeneration, 'must be a non-negative integer')
+    if (!SYSTEM_CONDITIONS.has(type)) yield* validateQualifiedName(type, under(at[i]!, 'Type'))
+  }
+}
+
+/** The node a pod may get is named until it has one. */
+function* validateNomination(
+  { nominatedNodeName: name }: PodStatus,
+  old: PodObject,
+  { at, gate }: { readonly at: Ref<PodStatus>; readonly gate: RequestContext['gate'] },
+): Iterable<FieldError> {
+  if (!name || name === old.status.nominatedNodeName) return
+  yield* invalidEach(at.nominatedNodeName, nameIsDNSSubdomain(name))
+  if (old.spec.nodeName && gate('ClearingNominatedNodeNameAfterBinding'))
+    yield forbidden(at.nominatedNodeName, 'may not be set on pods that are already bound to a node')
+}
+
+type Addresses = readonly PodIP[]
+
+/** Addresses of the pod: one of each family, the first of them also on its own. */
+function* validatePodIPs(status: PodStatus, old: PodStatus, at: Ref<PodStatus>): Iterable<FieldError> {
+  const ips = status.podIPs ?? []
+  yield* validateAddresses(ips, at.podIPs, old.podIPs)
+  if (Boolean(status.podIP) !== ips.length > 0)
+    yield invalid(shown(at.podIPs, status.podIPs), 'podIP and podIPs must either both be set or both be unset')
+  else if (ips.length > 0 && status.podIP !== ips[0]!.ip) yield invalid(at.podIPs[0]!.ip, 'must be equal to `podIP`')
+}
+
+/** Addresses of the node: likewise. */
+function* validateHostIPs(status: PodStatus, old: PodStatus, at: Ref<PodStatus>): Iterable<FieldError> {
+  const ips = status.hostIPs ?? []
+  if (ips.length === 0) return
+  if ((status.hostIP ?? '') !== ips[0]!.ip) yield invalid(at.hostIPs[0]!.ip, 'must be equal to `hostIP`')
+  yield* validateAddresses(ips, at.hostIPs, old.hostIPs)
+}
+
+/** Addresses are valid or were there before, and a pair has one of each family. */
+function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses | undefined): Iterable<FieldError> {
+  const known = new Set((stored ?? []).map(({ ip }) => ip))
+  for (const [i, { ip = '' }] of ips.entries()) if (!known.has(ip)) yield* invalidEach(withValue(at[i]!, ip), isValidIPForLegacyField(ip))
+  if (ips.length < 2) return
+  const parsed = ips.map(({ ip }) => parseIPSloppy(ip ?? '')?.family)
+  const unreadable = parsed.indexOf(undefined)
+  if (unreadable >= 0) yield internal(at, `failed to check for dual stack with error:invalid IP[${unreadable}]: ${ips[unreadable]!.ip}`)
+  if (unreadable >= 0 || new Set(parsed).size !== 2 || ips.length > 2)
+    yield invalid(shown(at, ips), 'may specify no more than one IP for each IP family')
+}
+
+const shown = (at: Ref<any>, ips: Addresses | undefined) => withValue(at, ips === undefined ? null : shownAs(IP_FORM, ips))
+
+/** Claims, claims made for extended resources, and what claims take from a node. */
+function* validateClaimStatuses({ spec, status }: PodObject, at: Ref<PodStatus>): Iterable<FieldError> {
+  yield* validateNamedClaims(status.resourceClaimStatuses ?? [], at.resourceClaimStatuses, spec)
+  if (status.extendedResourceClaimStatus)
+    yield* validateExtendedClaim(status.extendedResourceClaimStatus, at.extendedResourceClaimStatus, spec)
+  yield* validateNodeAllocations(status, at, spec)
+}
+
+function* validateNamedClaims(
+  statuses: readonly PodResourceClaimStatus[],
+  at: Ref<PodResourceClaimStatus[]>,
+  spec: PodSpec,
+): Iterable<FieldError> {
+  const known = new Set((spec.resourceClaims ?? []).map(claim => claim.name))
+  const seen = new Set<string>()
+  for (const [i, { name = '', resourceClaimName }] of statuses.entries()) {
+    const place = at[i]!
+    if (!known.has(name)) yield invalid(place.name, 'must match the name of an entry in `spec.resourceClaims`')
+    if (seen.has(name)) yield duplicate(place.name)
+    seen.add(name)
+    if (resourceClaimName !== undefined) yield* validateObjectName(resourceClaimName, place.resourceClaimName)
+  }
+}
+
+function* validateExtendedClaim(
+  { requestMappings, resourceClaimName }: PodExtendedResourceClaimStatus,
+  at: Ref<PodExtendedResourceClaimStatus>,
+  spec: PodSpec,
+): Iterable<FieldError> {
+  const containers = new Map([...(spec.initContainers ?? []), ...(spec.containers ?? [])].map(container => [container.name, container]))
+  if (!requestMappings?.length) yield required(at.requestMappings, 'at least one request mapping is required')
+  const seen = new Set<string>()
+  for (const [i, { containerName = '', resourceName = '', requestName = '' }] of (requestMappings ?? []).entries()) {
+    const place = at.requestMappings[i]!
+    const container = containers.get(containerName)
+    if (!container)
+      yield invalid(place.containerName, 'must match the name of an entry in spec.initContainers.name or spec.containers.name')
+    else if (getOwn(container.resources?.requests ?? {}, resourceName) === undefined)
+      yield invalid(
+        place.resourceName,
+        'must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests',
+      )
+    yield* validateLabelText(requestName, under(at, 'requestName'))
+    const identity = JSON.stringify([containerName, resourceName, requestName])
+    if (seen.has(identity)) for (const field of ['containerName', 'resourceName', 'requestName'] as const) yield duplicate(place[field])
+    seen.add(identity)
+  }
+  if (!resourceClaimName) yield required(at.resourceClaimName)
+  else yield* validateObjectName(resourceClaimName, at.resourceClaimName)
+}
+
+function* validateNodeAllocations(status: PodStatus, at: Ref<PodStatus>, spec: PodSpec): Iterable<FieldError> {
+  const claims = new Set([...(spec.resourceClaims ?? []), ...(status.resourceClaimStatuses ?? [])].map(claim => claim.resourceClaimName))
+  for (const [i, allocation] of (status.nodeAllocatableResourceClaimStatuses ?? []).entries()) {
+    const place = at.nodeAllocatableResourceClaimStatuses[i]!
+    if (!allocation.resourceClaimName) continue
+    if (!claims.has(allocation.resourceClaimName)) yield invalid(place.resourceClaimName, 'no mapping found in pod reference')
+    yield* validateAllocation(allocation, place)
+  }
+}
+
+function* validateAllocation(
+  { mapping, overhead }: NodeAllocatableResourceClaimStatus,
+  at: Ref<NodeAllocatableResourceClaimStatus>,
+): Iterable<FieldError> {
+  for (const [i, { name = '', quantity }] of (mapping ?? []).entries()) {
+    yield* validateAllocatableName(name, at.mapping[i]!.name)
+    yield* validateAmount(quantity, at.mapping[i]!.quantity)
+  }
+  for (const [i, { name = '', perPod, perContainer }] of (overhead ?? []).entries()) {
+    const place = at.overhead[i]!
+    yield* validateAllocatableName(name, place.name)
+    if (perPod === undefined && perContainer === undefined)
+      yield invalid(withValue(place, ''), 'at least one of perPod or perContainer must be set')
+    yield* validateAmount(perPod, place.perPod)
+    yield* validateAmount(perContainer, place.perContainer)
+  }
+}
+
+function* validateAllocatableName(name: string, at: Ref<string>): Iterable<FieldError> {
+  if (!isNodeAllocatableResource(name)) yield invalid(at, 'must be a node allocatable resource name')
+}
+
+function* validateAmount(amount: string | null | undefined, at: Ref<string>): Iterable<FieldError> {
+  if (amount && quantitySign(parseQuantity(amount)) < 0) yield invalid(at, 'must be non-negative')
+}
+
+const LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const
+
+/** A container that ended stays so unless it may be started again. */
+function* validateStateTransitions(
+  status: PodStatus,
+  { spec, status: before }: PodObject,
+  { at, options }: { readonly at: Ref<PodStatus>; readonly options: PodOptions },
+): Iterable<FieldError> {
+  const containers = { containerStatuses: spec.containers, initContainerStatuses: spec.initContainers }
+  const restartsAll = options.restartRules && options.restartAllContainers && restartsAllContainers(spec)
+  for (const list of LISTS) {
+    if (restartsAll && list !== 'ephemeralContainerStatuses') continue
+    const byName = list === 'ephemeralContainerStatuses' ? undefined : firstByName(containers[list] ?? [])
+    const running = new Set((status[list] ?? []).filter(({ state }) => !state?.terminated).map(({ name }) => name))
+    for (const [i, { name, state }] of (before[list] ?? []).entries()) {
+      if (!state?.terminated || !running.has(name)) continue
+      if (byName && mayRestart(byName.get(name), spec, { exitCode: state.terminated.exitCode ?? 0, options })) continue
+      yield forbidden(at[list][i]!.state, 'may not be transitioned to non-terminated state')
+    }
+  }
+}
+
+/** Names may come twice; the first is meant. */
+const firstByName = <T extends { name: string }>(items: readonly T[]): ReadonlyMap<string, T> =>
+  new Map([...items].reverse().map(item => [item.name, item]))
+
+const restartsAllContainers = ({ initContainers, containers }: PodSpec): boolean =>
+  [...(initContainers ?? []), ...(containers ?? [])].some(container =>
+    container.restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers'),
+  )
+
+type Ending = { readonly exitCode: number; readonly options: PodOptions }
+
+function mayRestart(container: Container | undefined, spec: PodSpec, { exitCode, options }: Ending): boolean {
+  if (!options.restartRules) return container?.restartPolicy === 'Always' || restartsAfter(spec.restartPolicy, exitCode)
+  if (!container) return false
+  if (container.restartPolicy === undefined) return restartsAfter(spec.restartPolicy, exitCode)
+  const rule = (container.restartPolicyRules ?? []).find(({ exitCodes }) => {
+    const listed = exitCodes?.values?.includes(exitCode) ?? false
+    return (exitCodes?.operator === 'In' && listed) || (exitCodes?.operator === 'NotIn' && !listed)
+  })
+  if (rule?.action === 'Restart' || (rule?.action === 'RestartAllContainers' && options.restartAllContainers)) return true
+  const known = ['Always', 'OnFailure', 'Never'].includes(container.restartPolicy)
+  return restartsAfter(known ? container.restartPolicy : spec.restartPolicy, exitCode)
+}
+
+const restartsAfter = (policy: string | undefined, exitCode: number): boolean =>
+  policy === 'OnFailure' ? exitCode !== 0 : policy !== 'Never'
+
+/** What the statuses of containers say of users, resources and volumes. */
+function* validateContainerStatuses({ spec, status }: PodObject, at: Ref<PodStatus>, options: PodOptions): Iterable<FieldError> {
+  for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const)
+    for (const [i, { user }] of (status[list] ?? []).entries())
+      if (user?.linux) yield* validateUser(user.linux, at[list][i]!.user.linux, spec)
+  yield* validateAllocations(status, at, { list: 'containerStatuses', containers: spec.containers ?? [] })
+  yield* validateAllocations(status, at, { list: 'initContainerStatuses', containers: spec.initContainers ?? [] })
+  for (const [i, { allocatedResourcesStatus }] of (status.ephemeralContainerStatuses ?? []).entries())
+    if (allocatedResourcesStatus?.length)
+      yield forbidden(at.ephemeralContainerStatuses[i]!.allocatedResourcesStatus, 'must not be specified in container status')
+  if (options.imageVolumeDigest) for (const list of LISTS) yield* validateImageVolumes(status[list] ?? [], at[list])
+}
+
+const MAX_UINT32 = 2 ** 32 - 1
+
+function* validateUser(
+  { uid = 0, gid = 0, supplementalGroups }: LinuxContainerUser,
+  at: Ref<LinuxContainerUser>,
+  { os }: PodSpec,
+): Iterable<FieldError> {
+  if (os?.name === 'windows') return yield forbidden(at, 'cannot be set for a windows pod')
+  if (os && os.name !== 'linux') return
+  if (uid < 0 || uid > MAX_UINT32) yield invalid(at.uid, inclusiveRangeMessage(0, MAX_UINT32))
+  yield* invalidEach(at.gid, isValidGroupID(gid))
+  for (const [i, group] of (supplementalGroups ?? []).entries()) yield* invalidEach(at.supplementalGroups[i]!, isValidGroupID(group))
+}
+
+/** Devices given to a container are such as it asked for, each told once. */
+function* validateAllocations(
+  status: PodStatus,
+  at: Ref<PodStatus>,
+  { list, containers }: { readonly list: 'containerStatuses' | 'initContainerStatuses'; readonly containers: readonly Container[] },
+): Iterable<FieldError> {
+  const byName = firstByName(containers)
+  for (const [i, { name, allocatedResourcesStatus }] of (status[list] ?? []).entries()) {
+    if (!allocatedResourcesStatus) continue
+    const container = byName.get(name)
+    const asked = container && askedFor(container, status.extendedResourceClaimStatus)
+    for (const [j, { name, resources }] of allocatedResourcesStatus.entries()) {
+      const place = at[list][i]!.allocatedResourcesStatus[j]!
+      // A container that is gone from the pod may still be told of.
+      if (asked && !asked.has(name)) yield invalid(place.name, name.startsWith(CLAIM) ? CLAIM_MESSAGE : REQUEST_MESSAGE)
+      yield* validateHealth(resources ?? [], place.resources)
+    }
+  }
+}
+
+const CLAIM = 'claim:'
+const REQUEST_MESSAGE = "must match one of the container's resource requests"
+const CLAIM_MESSAGE =
+  "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
+
+/** What a container can be given: resources by name, claims and requests in claims, and those made for its extended resources. */
+function askedFor({ name, resources }: Container, extended: PodExtendedResourceClaimStatus | undefined): ReadonlySet<string> {
+  const { requests = {}, claims = [] } = resources ?? {}
+  const asked = new Set(Object.keys(requests).filter(resource => !resource.startsWith(CLAIM)))
+  for (const { name: claim, request } of claims) asked.add(request ? `${CLAIM}${claim}/${request}` : CLAIM + claim)
+  for (const { containerName, requestName, resourceName } of extended?.requestMappings ?? []) {
+    const amount = getOwn(requests, resourceName)
+    if (containerName !== name || amount === undefined || quantitySign(parseQuantity(amount)) === 0) continue
+    if (extended?.resourceClaimName && requestName) asked.add(`${CLAIM}${extended.resourceClaimName}/${requestName}`)
+  }
+  return asked
+}
+
+const MAX_HEALTH_MESSAGE = 1024
+
+function* validateHealth(resources: readonly ResourceHealth[], at: Ref<ResourceHealth[]>): Iterable<FieldError> {
+  const seen = new Set<string>()
+  for (const [i, { resourceID, health = '', message }] of resources.entries()) {
+    const place = at[i]!
+    if (!['Healthy', 'Unhealthy', 'Unknown'].includes(health)) yield unsupported(place.health, 'Healthy', 'Unhealthy', 'Unknown')
+    if (message === '') yield required(place.message, 'must be non-empty if specified')
+    else if (message !== undefined && Buffer.byteLength(message) > MAX_HEALTH_MESSAGE) yield tooLong(place.message, MAX_HEALTH_MESSAGE)
+    if (seen.has(resourceID)) yield duplicate(place.resourceID)
+    seen.add(resourceID)
+  }
+}
+
+const MAX_IMAGE_REFERENCE = 256
+
+function* validateImageVolumes(statuses: readonly ContainerStatus[], at: Ref<ContainerStatus[]>): Iterable<FieldError> {
+  for (const [i, { volumeMounts }] of statuses.entries())
+    for (const [j, { volumeStatus }] of (volumeMounts ?? []).entries()) {
+      if (!volumeStatus?.image) continue
+      const { imageRef = '' } = volumeStatus.image
+      const place = under(at[i]!.volumeMounts[j]!.volumeStatus, 'imageVolumeStatus.imageRef', imageRef)
+      if (!imageRef) yield required(place, 'imageRef must not be empty')
+      if (Buffer.byteLength(imageRef) > MAX_IMAGE_REFERENCE) yield tooLong(place, MAX_IMAGE_REFERENCE)
+    }
+}

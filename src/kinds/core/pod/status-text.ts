@@ -1,0 +1,128 @@
+/** How a pod is doing, in the few words that tables have room for. */
+
+import { type CellContext, since } from '../../../schema/columns.ts'
+import type { ObjectMeta } from '../../../schema/object-meta.ts'
+import { isSidecar } from '../../shapes/pod/containers/container.ts'
+import type { PodSpec } from '../../shapes/pod/spec.ts'
+import type { ContainerStatus } from '../../shapes/pod/status/container-status.ts'
+import type { PodStatus } from '../../shapes/pod/status/status.ts'
+
+type PodLike = { readonly metadata: ObjectMeta; readonly spec: PodSpec; readonly status: PodStatus }
+type Summary = { readonly ready: number; readonly total: number; readonly reason: string; readonly restarts: Restarts }
+type Restarts = { count: number; last: string | undefined }
+type Progress = { ready: number; reason: string; restarts: Restarts }
+
+/** `1/2`: containers that are ready, of those that should run. */
+export function readyText(pod: PodLike): string {
+  const { ready, total } = summaryOf(pod)
+  return `${ready}/${total}`
+}
+
+/** One word for the whole pod: the phase, or why it is not what it should be. */
+export const statusText = (pod: PodLike): string => summaryOf(pod).reason
+
+/** `3 (5m ago)`: how often containers were restarted, and when that was last. */
+export function restartsText(pod: PodLike, ctx: CellContext): string {
+  const { count, last } = summaryOf(pod).restarts
+  return count !== 0 && last !== undefined ? `${count} (${since(last, ctx)} ago)` : String(count)
+}
+
+/** `1/2`: readiness gates that are open. */
+export function readinessGatesText({ spec: { readinessGates = [] }, status }: PodLike): string {
+  if (readinessGates.length === 0) return '<none>'
+  const open = readinessGates.filter(gate => conditionOf(status, gate.conditionType)?.status === 'True')
+  return `${open.length}/${readinessGates.length}`
+}
+
+function summaryOf(pod: PodLike): Summary {
+  const { spec, status } = pod
+  const initialising = summariseInit(pod)
+  const started = initialising.done || conditionOf(status, 'Initialized')?.status === 'True'
+  const { ready, reason, restarts } = started ? summariseRunning(pod, initialising) : initialising
+  return {
+    ready,
+    total: (spec.containers ?? []).length + (spec.initContainers ?? []).filter(isSidecar).length,
+    reason: reasonOfEnd(pod) ?? reason,
+    restarts,
+  }
+}
+
+/** Follows the init containers up to the first that is not done. */
+function summariseInit({ spec, status }: PodLike): Progress & { done: boolean; sidecarRestarts: Restarts } {
+  const declared = new Map((spec.initContainers ?? []).map(container => [container.name, container]))
+  const restarts: Restarts = { count: 0, last: undefined }
+  const sidecarRestarts: Restarts = { count: 0, last: undefined }
+  let ready = 0
+  for (const [i, container] of (status.initContainerStatuses ?? []).entries()) {
+    const sidecar = isSidecar(declared.get(container.name))
+    countRestarts(restarts, container)
+    if (sidecar) countRestarts(sidecarRestarts, container)
+    if (container.state.terminated?.exitCode === 0) continue
+    if (sidecar && container.started) {
+      if (container.ready) ready++
+      continue
+    }
+    return {
+      done: false,
+      ready,
+      reason: `Init:${initReason(container) ?? `${i}/${spec.initContainers?.length ?? 0}`}`,
+      restarts,
+      sidecarRestarts,
+    }
+  }
+  return { done: true, ready, reason: baseReason(status), restarts, sidecarRestarts }
+}
+
+function initReason({ state: { terminated, waiting } }: ContainerStatus): string | undefined {
+  if (terminated) return reasonOfTermination(terminated)
+  return waiting?.reason && waiting.reason !== 'PodInitializing' ? waiting.reason : undefined
+}
+
+/** The first container that waits or has ended gives the reason; one that runs well outweighs others that completed. */
+function summariseRunning({ status }: PodLike, init: Progress & { sidecarRestarts: Restarts }): Progress {
+  const restarts = { ...init.sidecarRestarts }
+  let { ready, reason } = init
+  let running = false
+  let failure = ''
+  for (const container of (status.containerStatuses ?? []).toReversed()) {
+    const { waiting, terminated, running: isRunning } = container.state
+    countRestarts(restarts, container)
+    if (waiting?.reason) reason = waiting.reason
+    else if (terminated) {
+      reason = reasonOfTermination(terminated)
+      if (terminated.exitCode !== 0) failure = reason
+    } else if (container.ready && isRunning) {
+      running = true
+      ready++
+    }
+  }
+  if (reason === 'Completed') {
+    if (running && conditionOf(status, 'Ready')?.status === 'True') reason = 'Running'
+    else if (failure !== '') reason = failure
+    else if (running) reason = 'NotReady'
+  }
+  return { ready, reason, restarts }
+}
+
+/** What deletion has to say, which goes before everything else. */
+function reasonOfEnd({ metadata, status: { phase, reason } }: PodLike): string | undefined {
+  if (!metadata.deletionTimestamp) return undefined
+  if (reason === 'NodeLost') return 'Unknown'
+  return phase === 'Failed' || phase === 'Succeeded' ? undefined : 'Terminating'
+}
+
+function baseReason(status: PodStatus): string {
+  const gated = status.conditions?.some(({ type, reason }) => type === 'PodScheduled' && reason === 'SchedulingGated')
+  return gated ? 'SchedulingGated' : status.reason || status.phase || ''
+}
+
+const reasonOfTermination = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
+  reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`)
+
+function countRestarts(restarts: Restarts, { restartCount, lastState: { terminated } }: ContainerStatus): void {
+  restarts.count += restartCount
+  const at = terminated?.finishedAt
+  if (at && (restarts.last === undefined || at > restarts.last)) restarts.last = at
+}
+
+const conditionOf = ({ conditions }: PodStatus, type: string) => conditions?.find(condition => condition.type === type)

@@ -1,0 +1,238 @@
+/** What a Service takes from what all services share: addresses of each family, and ports of nodes. */
+import { goQuote } from '../../../lib/go-text.ts'
+import { formatIP, parseIPSloppy } from '../../../lib/ip.ts'
+import { deepEqual } from '../../../lib/json-value.ts'
+import type { Claim, Claims, Stocks, Taken } from '../../../schema/claims.ts'
+import type { ObjectMeta } from '../../../schema/object-meta.ts'
+import { type FieldError, invalid, type Ref, refTo, withValue } from '../../../schema/refs.ts'
+import { internalError, invalidObject, type StatusError } from '../../../schema/status-error.ts'
+import { keepAllocated, listClusterIP } from './preparation.ts'
+import { validateClusterIPs } from './rules.ts'
+import { allocatesNodePorts, hasAddresses, isHeadless, needsHealthCheck, needsNodePort, type ServiceSpec } from './shapes.ts'
+
+type Service = { metadata: ObjectMeta; spec: ServiceSpec }
+const FAMILIES: readonly string[] = ['IPv4', 'IPv6']
+const NODE_PORTS = 'node ports'
+
+/** The stocks of services: one of addresses for each family, called by its name, and one of ports. */
+export const SERVICE_STOCKS = { IPv4: 'IPv4', IPv6: 'IPv6', nodePorts: NODE_PORTS } as const
+
+export const serviceClaims: Claims<Service> = {
+  held: ({ spec }) => [
+    ...addressesOf(spec),
+    ...nodePortsOf(spec).map(port => ({ stock: NODE_PORTS, item: String(port) })),
+    ...(needsHealthCheck(spec) && spec.healthCheckNodePort ? [{ stock: NODE_PORTS, item: String(spec.healthCheckNodePort) }] : []),
+  ],
+  async take({ metadata, spec }, old, stocks) {
+    // A service without a name is refused in any case; nothing could say whose an address is.
+    if (!metadata.name) return
+    // What the client left out and has already is not taken anew.
+    if (old) keepAllocated(spec, old.spec)
+    else listClusterIP(spec)
+    const taking = { name: metadata.name, spec, old: old?.spec, at: refTo(spec, 'spec'), stocks }
+    const families = stocks.names.filter(name => FAMILIES.includes(name)) as Family[]
+    const errors = [...settleFamilies(spec, old?.spec, taking.at, families)]
+    if (errors.length > 0) throw invalidObject(SUBJECT, metadata.name, errors)
+    await takeAddresses(taking)
+    await takeNodePorts(taking)
+  },
+}
+
+const SUBJECT = { group: '', kind: 'Service' }
+type Taking = {
+  readonly name: string
+  readonly spec: ServiceSpec
+  readonly old: ServiceSpec | undefined
+  readonly at: Ref<ServiceSpec>
+  readonly stocks: Stocks
+}
+
+function addressesOf(spec: ServiceSpec): Claim[] {
+  if (spec.type === 'ExternalName' || isHeadless(spec)) return []
+  return (spec.clusterIPs ?? []).flatMap(text => {
+    const ip = parseIPSloppy(text)
+    return ip ? { stock: familyOf(text), item: formatIP(ip) } : []
+  })
+}
+
+/** Numbers in a service of another type mean nothing: an external name may have any, and holds none. */
+const nodePortsOf = (spec: ServiceSpec) =>
+  needsNodePort(spec) ? [...new Set((spec.ports ?? []).flatMap(({ nodePort }) => nodePort || []))] : []
+
+/** A new service, or one that was only a name, takes an address of each family; others at most come to have a second one. */
+async function takeAddresses({ name, spec, old, at, stocks }: Taking): Promise<void> {
+  if (spec.type === 'ExternalName' || isHeadless(spec)) return
+  const isNew = old === undefined || old.type === 'ExternalName'
+  if (!isNew && (isSettled(spec, old) || isHeadless(old))) return
+  const { ipFamilies = [] } = spec
+  const isUpgraded = old?.ipFamilies?.length === 1 && ipFamilies.length === 2
+  const lacking = isNew ? [0, 1] : isUpgraded ? [1] : []
+  // Clients that are refused are shown the list with gaps for the addresses they left open.
+  const shown = ipFamilies.map((_, i) => spec.clusterIPs?.[i] ?? '')
+  const ips = [...shown]
+  for (const i of lacking) {
+    const family = ipFamilies[i]
+    if (family === undefined) continue
+    const asked = spec.clusterIPs?.[i]
+    const ip = asked ? parseIPSloppy(asked) : undefined
+    const taken = await stocks.take(family, ip && formatIP(ip))
+    if (!taken.ok) throw refusedAddress(taken, { name, asked, at: withValue(at.clusterIPs, shown) })
+    ips[i] = asked || taken.item
+  }
+  if (lacking.length === 0) return
+  spec.clusterIPs = ips
+  spec.clusterIP = ips[0]!
+}
+
+type Refused = Extract<Taken, { ok: false }>
+
+function refusedAddress(
+  { why, isFull }: Refused,
+  { name, asked, at }: { name: string; asked: string | undefined; at: Ref<unknown> },
+): StatusError {
+  if (asked) return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP ${asked}: ${why}`)])
+  if (isFull) return internalError(`failed to allocate a serviceIP for Service ${goQuote(name)}: ${why}`)
+  return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP: ${why}`)])
+}
+
+async function takeNodePorts(taking: Taking): Promise<void> {
+  const { spec, old } = taking
+  if (needsNodePort(spec)) await (old ? takeMissingNodePorts(taking, new Set(nodePortsOf(old))) : takeFirstNodePorts(taking))
+  if (needsHealthCheck(spec) && !(old && needsHealthCheck(old))) await takeHealthCheckPort(taking)
+}
+
+/** In a new service, ports that have the same number share the port of nodes, as a DNS server's TCP and UDP do. */
+async function takeFirstNodePorts(taking: Taking): Promise<void> {
+  const { ports = [] } = taking.spec
+  const byNumber = new Map<number, number>()
+  const asked = new Map<number, number>()
+  for (const { port, nodePort } of ports) if (nodePort && !asked.has(port)) asked.set(port, nodePort)
+  for (const [i, port] of ports.entries()) {
+    if (!port.nodePort && !allocatesNodePorts(taking.spec)) continue
+    const shared = byNumber.get(port.port)
+    if (shared === undefined) {
+      port.nodePort = await takeNodePort(taking, i, asked.get(port.port))
+      byNumber.set(port.port, port.nodePort)
+    } else if (!port.nodePort) port.nodePort = shared
+    else if (port.nodePort !== shared) await takeNodePort(taking, i, port.nodePort)
+  }
+}
+
+async function takeMissingNodePorts(taking: Taking, had: Set<number>): Promise<void> {
+  for (const [i, port] of (taking.spec.ports ?? []).entries()) {
+    if (port.nodePort ? had.has(port.nodePort) : !allocatesNodePorts(taking.spec)) continue
+    port.nodePort = await takeNodePort(taking, i, port.nodePort)
+    had.add(port.nodePort)
+  }
+}
+
+async function takeNodePort({ name, at, stocks }: Taking, i: number, asked: number | undefined): Promise<number> {
+  const taken = await stocks.take(NODE_PORTS, asked ? String(asked) : undefined)
+  if (taken.ok) return Number(taken.item)
+  if (asked) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, asked), taken.why)])
+  throw internalError(`failed to allocate a nodePort: ${taken.why}`)
+}
+
+async function takeHealthCheckPort({ spec, stocks }: Taking): Promise<void> {
+  const asked = spec.healthCheckNodePort
+  const taken = await stocks.take(NODE_PORTS, asked ? String(asked) : undefined)
+  if (taken.ok) spec.healthCheckNodePort = Number(taken.item)
+  else if (asked) throw internalError(`failed to allocate requested HealthCheck NodePort ${asked}: ${taken.why}`)
+  else throw internalError(`failed to allocate a HealthCheck NodePort 0: ${taken.why}`)
+}
+
+type Family = 'IPv4' | 'IPv6'
+
+/**
+ * Fills ipFamilyPolicy and ipFamilies in place; yields why that cannot be done. `families` are those that the server has, the
+ * default one first. Each group of errors ends it: what follows builds on what was checked.
+ */
+function* settleFamilies(
+  spec: ServiceSpec,
+  old: ServiceSpec | undefined,
+  at: Ref<ServiceSpec>,
+  families: readonly Family[],
+): Iterable<FieldError> {
+  if (spec.type === 'ExternalName' || isSettled(spec, old)) return
+  spec.ipFamilyPolicy ??= old?.ipFamilyPolicy ?? (isOpen(spec) ? 'RequireDualStack' : 'SingleStack')
+  const malformed = [...validateClusterIPs(spec, at, old)]
+  if (malformed.length > 0) return yield* malformed
+  const contradictions = [...checkPolicy(spec, old, at), ...inferFamilies(spec, at, families)]
+  if (contradictions.length > 0) return yield* contradictions
+  const isDual = spec.ipFamilyPolicy !== 'SingleStack'
+  if (isOpen(spec)) {
+    // Nobody allocates for it, so it may have families that the server lacks.
+    addFamilies(spec, families, isDual)
+    return
+  }
+  const lacking = [...checkFamilies(spec, at, families)]
+  if (lacking.length > 0) return yield* lacking
+  addFamilies(spec, families, isDual && families.length === 2)
+}
+
+/** Headless and without a selector: others make its endpoints. */
+const isOpen = (spec: ServiceSpec) => spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
+
+/** A service that merely prefers two families keeps what it has when the families of the server change. */
+function isSettled(spec: ServiceSpec, old: ServiceSpec | undefined): boolean {
+  const prefers = (policy: string | undefined) => policy === 'PreferDualStack'
+  return (
+    old !== undefined &&
+    prefers(spec.ipFamilyPolicy) &&
+    prefers(old.ipFamilyPolicy ?? 'PreferDualStack') &&
+    old.type === spec.type &&
+    hasAddresses(spec) &&
+    isSame(spec.clusterIPs, old.clusterIPs) &&
+    isSame(spec.ipFamilies, old.ipFamilies)
+  )
+}
+
+function* checkPolicy(spec: ServiceSpec, old: ServiceSpec | undefined, at: Ref<ServiceSpec>): Iterable<FieldError> {
+  const policy = withValue(at.ipFamilyPolicy, spec.ipFamilyPolicy ?? null)
+  const isSingle = spec.ipFamilyPolicy === 'SingleStack'
+  if (old && isSingle) {
+    // The policy alone says that the second family is not wanted any more.
+    if (isSame(spec.clusterIPs, old.clusterIPs)) keepFirst(spec, 'clusterIPs')
+    if (isSame(spec.ipFamilies, old.ipFamilies)) keepFirst(spec, 'ipFamilies')
+  } else if (old) {
+    if (isReduced(spec.clusterIPs, old.clusterIPs)) yield invalid(policy, "must be 'SingleStack' to release the secondary cluster IP")
+    if (isReduced(spec.ipFamilies, old.ipFamilies)) yield invalid(policy, "must be 'SingleStack' to release the secondary IP family")
+  }
+  if (!isSingle) return
+  const several = (what: string) => invalid(policy, `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`)
+  if (spec.clusterIPs?.length === 2) yield several('cluster IPs')
+  if (spec.ipFamilies?.length === 2) yield several('IP families')
+}
+
+/** An address that was asked for says which family is meant. */
+function* inferFamilies(spec: ServiceSpec, at: Ref<ServiceSpec>, families: readonly Family[]): Iterable<FieldError> {
+  if (isHeadless(spec)) return
+  for (const [i, ip] of (spec.clusterIPs ?? []).entries()) {
+    if (i < (spec.ipFamilies?.length ?? 0)) continue
+    const family = familyOf(ip)
+    if (families.includes(family)) spec.ipFamilies = [...(spec.ipFamilies ?? []), family]
+    else yield invalid(withValue(at.clusterIPs[i]!, spec.clusterIPs), `${family} is not configured on this cluster`)
+  }
+}
+
+function* checkFamilies(spec: ServiceSpec, at: Ref<ServiceSpec>, families: readonly Family[]): Iterable<FieldError> {
+  if (spec.ipFamilyPolicy === 'RequireDualStack' && families.length < 2)
+    yield invalid(withValue(at.ipFamilyPolicy, spec.ipFamilyPolicy), 'this cluster is not configured for dual-stack services')
+  for (const [i, family] of (spec.ipFamilies ?? []).entries())
+    if (!families.includes(family as Family)) yield invalid(at.ipFamilies[i]!, 'not configured on this cluster')
+}
+
+function addFamilies(spec: ServiceSpec, families: readonly Family[], isDual: boolean): void {
+  const [first = families[0] as string] = spec.ipFamilies ?? []
+  if (!spec.ipFamilies?.length) spec.ipFamilies = [first]
+  if (isDual && spec.ipFamilies.length === 1) spec.ipFamilies = [first, first === 'IPv4' ? 'IPv6' : 'IPv4']
+}
+
+const familyOf = (ip: string): Family => (parseIPSloppy(ip)?.family === 6 ? 'IPv6' : 'IPv4')
+
+const isSame = (a: string[] = [], b: string[] = []) => deepEqual(a, b)
+const isReduced = (now: readonly string[] = [], before: readonly string[] = []) => now.length > 0 && now.length < before.length
+function keepFirst(spec: ServiceSpec, field: 'clusterIPs' | 'ipFamilies'): void {
+  const list = spec[field]
+  if (list && list.length > 1) spec[field] = list.slice(0, 1)
+}

@@ -1,0 +1,100 @@
+/** A write as admission sees it. */
+import type { Attributes } from '../admission/plugin.ts'
+import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { ConformError } from '../schema/conform.ts'
+import { conformObject } from '../schema/custom-schema.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { RequestContext } from '../schema/request-context.ts'
+import type { Resource } from '../schema/resource.ts'
+import { internalError } from '../schema/status-error.ts'
+import type { Call } from './api.ts'
+import { setDefaults } from './strategy.ts'
+import type { Write } from './write.ts'
+
+/** Made once for each attempt of a write. What few ask for is worked out when somebody does. */
+export class WriteAttributes implements Attributes {
+  object: AnyObject | undefined
+  readonly #write: Write
+
+  constructor(write: Write) {
+    this.object = write.object
+    this.#write = write
+  }
+
+  get operation(): Attributes['operation'] {
+    const { change, old } = this.#write
+    return change.does === 'delete' ? 'DELETE' : change.does === 'connect' ? 'CONNECT' : old ? 'UPDATE' : 'CREATE'
+  }
+  get resource(): Resource {
+    return this.#write.call.resource
+  }
+  get subresource(): string {
+    return this.#write.call.subresource
+  }
+  get kind(): Resource {
+    return this.#write.kind
+  }
+  get namespace(): string {
+    return this.#write.call.namespace
+  }
+  get name(): string {
+    return this.#write.call.name || this.object?.metadata.name || ''
+  }
+  get verb(): string {
+    return this.#write.call.verb
+  }
+  get requestName(): string {
+    return this.#write.call.name
+  }
+  get oldObject(): AnyObject | undefined {
+    return this.#write.old
+  }
+  get options(): JsonObject {
+    const { call, change, ctx, options, old } = this.#write
+    if (change.deleteOptions) return { kind: 'DeleteOptions', apiVersion: `meta.${ctx.groupDomain}/v1`, ...change.deleteOptions }
+    const kind = old && call.verb === 'patch' ? 'PatchOptions' : old ? 'UpdateOptions' : 'CreateOptions'
+    return optionsObject(kind, call, { groupDomain: ctx.groupDomain, dryRun: options.dryRun })
+  }
+  get dryRun(): boolean {
+    return this.#write.options.dryRun
+  }
+  get ctx(): RequestContext {
+    return this.#write.ctx
+  }
+
+  decode(document: Json): AnyObject {
+    const { kind, ctx } = this.#write
+    try {
+      if (!isObject(document)) throw new ConformError('it is not an object')
+      const { value: object } = conformObject(kind, document)
+      object.kind = kind.kind
+      object.apiVersion = kind.apiVersion
+      setDefaults(kind, object, ctx)
+      return object
+    } catch (error) {
+      if (error instanceof ConformError) throw internalError(error.message)
+      throw error
+    }
+  }
+
+  warn(message: string): void {
+    this.#write.warnings.push(message)
+  }
+}
+
+/** The options of a request as an object of their kind; `force` is an option of patches alone. */
+export function optionsObject(
+  kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  { query }: Call,
+  { groupDomain, dryRun }: { readonly groupDomain: string; readonly dryRun: boolean },
+): JsonObject {
+  const options: JsonObject = { kind, apiVersion: `meta.${groupDomain}/v1` }
+  if (dryRun) options['dryRun'] = ['All']
+  const force = query.get('force')
+  if (kind === 'PatchOptions' && force !== null) options['force'] = force !== '0' && force.toLowerCase() !== 'false'
+  for (const name of ['fieldManager', 'fieldValidation']) {
+    const value = query.get(name)
+    if (value) options[name] = value
+  }
+  return options
+}

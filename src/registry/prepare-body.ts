@@ -1,0 +1,64 @@
+/** Bodies in YAML, and large ones in protobuf, are turned into JSON before a verb begins. */
+import { JsonError, parseJson } from '../codec/json.ts'
+import { portableType } from '../codec/portable-type.ts'
+import { openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
+import { ProtobufError } from '../codec/protobuf-reader.ts'
+import type { Transcoded, TranscodeJob } from '../codec/transcode.ts'
+import type { Transcoder } from '../codec/worker-transcoder.ts'
+import { LIMITS } from '../lib/limits.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
+import { tooLarge } from '../schema/status-error.ts'
+import type { Body, Call, CallContext } from './api.ts'
+
+/** The body with what it is as JSON, where that was not read at once. Without a transcoder everything is read at once. */
+export function prepareBody(body: Body, call: Call, ctx: CallContext, transcoder: Transcoder | undefined): MaybePromise<Body> {
+  if (body.mediaType.endsWith('yaml')) return prepareYaml(body, ctx, transcoder)
+  if (body.mediaType !== PROTOBUF || body.bytes.byteLength <= LIMITS.inlineProtobufBytes || !transcoder) return body
+  const raw = messageOf(call, body.bytes)
+  if (!raw) return body
+  return withJson(body, transcoder.transcode({ format: 'protobuf', bytes: raw, type: portableType(call.resource.type) }, from(ctx)))
+}
+
+function prepareYaml(body: Body, ctx: CallContext, transcoder: Transcoder | undefined): MaybePromise<Body> {
+  const { bytes } = body
+  if (isPlainJson(bytes)) return { ...body, transcoded: { outcome: 'json', json: bytes } }
+  const job = { format: 'yaml', bytes } as const
+  return withJson(body, transcoder && !isCheap(bytes) ? transcoder.transcode(job, from(ctx)) : transcodeInline(job))
+}
+
+/** Most YAML that clients send is JSON: kubectl applies with it. With duplicate keys it is read as YAML, which tells their lines. */
+function isPlainJson(bytes: Uint8Array): boolean {
+  if (!/^\s*\{/.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 64)).toString('latin1'))) return false
+  try {
+    return parseJson(bytes, { nodes: LIMITS.decodedNodes }).duplicates.length === 0
+  } catch (error) {
+    if (error instanceof JsonError) return false
+    throw error
+  }
+}
+
+const ANCHOR = 0x26
+
+/** Every byte of YAML costs a microsecond at most, unless aliases repeat what was read. */
+const isCheap = (bytes: Uint8Array) => bytes.byteLength <= LIMITS.inlineYamlBytes && !bytes.includes(ANCHOR)
+
+const transcodeInline = async (job: TranscodeJob): Promise<Transcoded> => (await import('../codec/transcode.ts')).transcode(job)
+
+async function withJson(body: Body, transcoding: Promise<Transcoded>): Promise<Body> {
+  const transcoded = await transcoding
+  if (transcoded.outcome === 'too-large') throw tooLarge(transcoded.message)
+  return { ...body, transcoded }
+}
+
+/** The message in an envelope that says it is an object of the called resource; others are small, or refused without being read. */
+function messageOf({ resource }: Call, bytes: Uint8Array): Uint8Array | undefined {
+  try {
+    const { kind, apiVersion, raw } = openEnvelope(bytes)
+    return kind === resource.kind && apiVersion === resource.apiVersion && !resource.def.custom ? raw : undefined
+  } catch (error) {
+    if (error instanceof ProtobufError) return undefined
+    throw error
+  }
+}
+
+const from = ({ user, signal }: CallContext) => ({ user: user.name, signal })

@@ -1,0 +1,486 @@
+/**
+ * Every write, step by step. Create, replace, patch, apply, scale, status, bindings, evictions, reviews and deletes are one list
+ * of steps over one value; what differs between them is what their `Change` brings. Start at STEPS and `write`.
+ */
+import type { ObjectRevision } from '../cache/object-revision.ts'
+import { encodeObject, encodeWrite, parseObject, withRevision } from '../codec/stored-bytes.ts'
+import { deepEqual, type JsonObject } from '../lib/json-value.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import { formatTime, instantOf } from '../lib/time.ts'
+import { yieldToOthers } from '../lib/yield.ts'
+import { keepTimesIfUnchanged, readManagers } from '../patch/managers.ts'
+import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
+import { invalid, refTo } from '../schema/refs.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
+import {
+  alreadyExists,
+  conflict,
+  generatedNameTaken,
+  internalError,
+  invalidObject,
+  MODIFIED,
+  notFound,
+  StatusError,
+  timedOut,
+} from '../schema/status-error.ts'
+import { WriteAttributes } from './admission-attributes.ts'
+import type { Reservation } from './allocations.ts'
+import type { Call, CallContext, Result } from './api.ts'
+import type { Deps } from './deps.ts'
+import type { WriteOptions } from './options.ts'
+import { ownersAfter, setManagers } from './ownership.ts'
+import { prepareCreate, prepareUpdate, setDefaults, targetOf, validateCreate, validateUpdate, warningsOf } from './strategy.ts'
+import { servedJson, toServed, toStored } from './version-conversion.ts'
+
+/** One write on its way through the steps. */
+export type Write = {
+  readonly deps: Deps
+  readonly call: Call
+  readonly ctx: CallContext
+  readonly options: WriteOptions
+  readonly change: Change
+  /** What the client sends and is answered with: the kind in the served version, or the Scale or message of a subresource. */
+  readonly kind: Resource
+  readonly warnings: string[]
+  /** What is stored, as the cache has it and decoded; undefined when the write creates, and for messages. */
+  found: ObjectRevision | undefined
+  stored: AnyObject | undefined
+  /** What is stored, as an object of `kind`. */
+  old: AnyObject | undefined
+  /** The version in which the next two are: the served one, and from `toRulesVersion` or `toStoredVersion` on the stored one. */
+  resource: Resource
+  /** What is stored, and what is to be stored. Until `toRulesVersion` the latter is an object of `kind`; deletes have none. */
+  before: AnyObject | undefined
+  object: AnyObject | undefined
+  /** Who owns which fields then, where decoding the body decides it, as for an apply. */
+  managers: readonly ManagedFieldsEntry[] | undefined
+  attributes: WriteAttributes | undefined
+  reservation: Reservation | undefined
+  /** The object as it was before it got a generated name. */
+  unnamed: { readonly object: AnyObject; readonly resource: Resource } | undefined
+  /** What came of storing it: the bytes to answer with and the object as stored, undefined when that removed it. */
+  done: { readonly json: Uint8Array; readonly object: AnyObject | undefined } | undefined
+  result: Result | undefined
+}
+
+/** What a verb brings to a write. Where it brings nothing, the step does what is usual for an object. */
+export interface Change {
+  /** Whether the write creates an object, changes one, or either; deletes one; or stores nothing itself, as messages and connections. */
+  readonly does: 'create' | 'change' | 'either' | 'delete' | 'message' | 'connect'
+  /** Writes that the server makes on behalf of one that was admitted are not admitted again. */
+  readonly isAdmitted?: true
+  /** The options of a delete, as admission sees them. */
+  readonly deleteOptions?: JsonObject
+  /** Sets `object` from the body, where the body alone says what it is. */
+  readonly decode?: (write: Write) => MaybePromise<void>
+  /** Sets `object` from the body and what is stored, or checks what the request says about what is stored. */
+  readonly merge?: (write: Write) => MaybePromise<void>
+  /** Makes an object out of an object of `kind`, where that is something else. */
+  readonly convert?: (write: Write) => void
+  /** The object that would be stored, as one of `kind`. */
+  readonly show?: (write: Write) => AnyObject | undefined
+  readonly validate?: (write: Write) => MaybePromise<void>
+  readonly store?: (write: Write) => MaybePromise<void>
+  /** Sets `result`. */
+  readonly respond?: (write: Write) => MaybePromise<void>
+}
+
+type Step = (write: Write) => MaybePromise<void>
+
+/**
+ * The steps, in order. Rules of built-in kinds are about the stored version, those of custom kinds about each served version: of
+ * the two conversions on the way in, one does nothing. For kinds with a single version none does anything.
+ */
+const STEPS: readonly Step[] = [
+  decode,
+  read,
+  merge,
+  applyDefaults,
+  own,
+  mutate,
+  toRulesVersion,
+  compare,
+  identify,
+  claim,
+  prepare,
+  validate,
+  admit,
+  toStoredVersion,
+  store,
+  toServedVersion,
+]
+const FIRST_NAMED = STEPS.indexOf(identify)
+const STORE = STEPS.indexOf(store)
+
+/** How often a write is tried while others keep coming first, and names are generated that are taken. */
+const ATTEMPTS = 16
+const NAME_ATTEMPTS = 8
+
+export function newWrite(
+  { deps, call, ctx }: { readonly deps: Deps; readonly call: Call; readonly ctx: CallContext },
+  { options, change, kind = call.resource }: { readonly options: WriteOptions; readonly change: Change; readonly kind?: Resource },
+): Write {
+  return {
+    deps,
+    call,
+    ctx,
+    options,
+    change,
+    kind,
+    warnings: [],
+    found: undefined,
+    stored: undefined,
+    old: undefined,
+    resource: call.resource,
+    before: undefined,
+    object: undefined,
+    managers: undefined,
+    attributes: undefined,
+    reservation: undefined,
+    unnamed: undefined,
+    done: undefined,
+    result: undefined,
+  }
+}
+
+/**
+ * Runs a write to its result: compare and swap, again from the beginning on what is stored by then whenever another write came
+ * first, so that every decision is about the object that is replaced. 409 when others came first too often.
+ */
+export async function write(request: Write): Promise<Result> {
+  const { deps, call } = request
+  let leave: (() => void) | undefined
+  try {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      await run(request, 0)
+      for (let name = 1; request.unnamed && !request.result && name < NAME_ATTEMPTS; name++) await runWithAnotherName(request)
+      if (request.result) return request.result
+      if (request.change.does === 'create') throw nameTaken(request)
+      // Whoever named a resourceVersion tries again, too: to be told that the object is gone if it is, and not merely changed.
+      const key = keyOf(call.resource, call.namespace, call.name)
+      leave ??= await deps.contention.enter(key)
+      // The store is ahead of the cache while others' writes are on their way.
+      await deps.caches.reached((await deps.store.get(key)).revision)
+    }
+    throw conflict(call.resource, call.name, MODIFIED)
+  } finally {
+    leave?.()
+  }
+}
+
+/** Runs the steps. Ends without a result when another write came first. Here, and only here, a large write lets others run. */
+async function run(request: Write, from: number): Promise<void> {
+  request.reservation = undefined
+  if (from === 0) request.warnings.length = 0
+  try {
+    for (let i = from; i < STEPS.length && !request.result; i++) {
+      const waiting = STEPS[i]!(request)
+      if (waiting) await waiting
+      if (isLarge(request)) {
+        await yieldToOthers()
+        if (i < STORE) stopIfCancelled(request.ctx)
+      }
+      if (i === STORE && !request.done && !request.result) break
+    }
+  } catch (error) {
+    if (request.reservation) await (request.reservation as Reservation).abandon(error)
+    throw error
+  }
+  if (request.reservation) await (request.reservation as Reservation).settle(request.done)
+}
+
+function runWithAnotherName(request: Write): Promise<void> {
+  const { object, resource } = request.unnamed!
+  request.object = object
+  request.resource = resource
+  return run(request, FIRST_NAMED)
+}
+
+/** Bytes from which on the steps of a write take long enough for others to notice. */
+const LARGE_BYTES = 128 * 1024
+
+/** Whether a write is large enough to yield between steps. */
+const isLarge = ({ ctx: { body }, found }: Write): boolean =>
+  (body !== undefined && body.bytes.byteLength >= LARGE_BYTES) || (found !== undefined && found.json.byteLength >= LARGE_BYTES)
+
+/** Nobody waits for the answer any more. */
+function stopIfCancelled({ signal }: CallContext): void {
+  if (signal.aborted) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
+}
+
+/** Reads the body, where it says all there is to know without looking at what is stored. */
+function decode(request: Write): MaybePromise<void> {
+  return request.change.decode?.(request)
+}
+
+const storesNothing = ({ does }: Change): boolean => does === 'message' || does === 'connect'
+
+/** Finds what is stored, in the served version; 404 unless the write may create it. */
+function read(request: Write): MaybePromise<void> {
+  const { change, call, deps } = request
+  if (change.does === 'create' || storesNothing(change)) return
+  const { resource, namespace, name } = call
+  const found = deps.caches.of(resource).get(keyOf(resource, namespace, name))
+  if (!found && change.does !== 'either') throw notFound(resource, name)
+  request.found = found
+  request.resource = resource
+  request.done = undefined
+  request.stored = request.old = request.before = undefined
+  if (!found || (change.does === 'delete' && found.fault !== undefined)) return
+  request.stored = decodeStored(resource, found)
+  return whenDone(toServed(resource, request.stored), served => {
+    request.old = request.before = served
+  })
+}
+
+/** The stored object of a revision, or an error that says it cannot be read. */
+export function decodeStored(resource: Resource, { fault, name, json }: ObjectRevision): AnyObject {
+  if (fault !== undefined) throw internalError(`${resource.qualified} "${name}" cannot be read from storage: ${fault}`)
+  return parseObject(json)
+}
+
+/** Makes the wanted object out of the body and what is stored, where it takes both, and checks what the request says of the latter. */
+function merge(request: Write): MaybePromise<void> {
+  return request.change.merge?.(request)
+}
+
+/** Fills in defaults. */
+function applyDefaults({ object, kind, ctx, change }: Write): void {
+  if (object && !change.isAdmitted) setDefaults(kind, object, ctx)
+}
+
+/** Notes in the object who owns which of its fields. What admission adds afterwards is owned by nobody. */
+function own(request: Write): MaybePromise<void> {
+  const { object, managers, change } = request
+  if (!object || change.isAdmitted || change.does === 'connect') return
+  if (managers) return setManagers(object, managers)
+  return whenDone(ownersAfter(request), entries => setManagers(object, entries))
+}
+
+/** Lets admission change the object, or reject the write. */
+function mutate(request: Write): MaybePromise<void> {
+  const { admission } = request.deps
+  if (!admission || request.change.isAdmitted) return
+  const attributes = new WriteAttributes(request)
+  request.attributes = attributes
+  const waiting = admission.mutate(attributes)
+  return waiting ? waiting.then(() => takeMutated(request)) : takeMutated(request)
+}
+
+/** Admission may not break who owns what: entries that cannot be read are put back. */
+function takeMutated(request: Write): void {
+  const { object, attributes } = request
+  const mutated = attributes!.object
+  if (!object || !mutated) return
+  const { managedFields } = object.metadata
+  if (mutated !== object && !readManagers(mutated.metadata.managedFields).ok) setManagers(mutated, managedFields ?? [])
+  request.object = mutated
+}
+
+/** Brings the object into the version that the rules of a built-in kind are about, which is the stored one. */
+function toRulesVersion(request: Write): MaybePromise<void> {
+  request.change.convert?.(request)
+  if (!request.resource.def.custom && !storesNothing(request.change)) return convert(request)
+}
+
+function convert(request: Write): MaybePromise<void> {
+  const { resource, object, ctx } = request
+  if (!resource.hub || !object) return
+  const home = resource.hub.resource
+  return whenDone(toStored(resource, object, ctx), stored => {
+    request.object = stored
+    request.before = request.stored
+    request.resource = home
+  })
+}
+
+/** Refuses a change that names another resourceVersion than the stored one; one that names none is about the stored one. */
+function compare({ call: { resource, name }, object, before, stored }: Write): void {
+  if (!object || !before) return
+  const { metadata } = object
+  const current = stored!.metadata.resourceVersion!
+  if (metadata.resourceVersion && metadata.resourceVersion !== '0') {
+    if (metadata.resourceVersion !== current) throw conflict(resource, name, MODIFIED)
+    return
+  }
+  if (resource.def.allowUnconditionalUpdate === false) {
+    const at = refTo({ metadata: { resourceVersion: 0 } }).metadata.resourceVersion
+    throw invalidObject({ group: resource.group, kind: resource.plural }, name, [invalid(at, 'must be specified for an update')])
+  }
+  metadata.resourceVersion = current
+}
+
+/** Generated names are cut so that the whole still fits into a label. */
+const LONGEST_PREFIX = 58
+
+/** Gives a new object its name, uid and time of creation. */
+function identify(request: Write): void {
+  const { object, before, ctx, change, deps } = request
+  if (!object || before || storesNothing(change)) return
+  const { metadata } = object
+  if (!metadata.name && metadata.generateName) {
+    request.unnamed = { object: structuredClone(object), resource: request.resource }
+    metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + deps.randomSuffix()
+  }
+  wipeIdentity(object)
+  metadata.uid = deps.newUid()
+  metadata.creationTimestamp = formatTime(instantOf(ctx.now.getTime()))
+  request.resource.def.custom?.beforeCreate?.(metadata.name ?? '')
+}
+
+/** What the server alone sets is not taken from clients. */
+export function wipeIdentity({ metadata }: AnyObject): void {
+  delete metadata.deletionTimestamp
+  delete metadata.deletionGracePeriodSeconds
+  delete metadata.selfLink
+  delete metadata.uid
+  delete metadata.creationTimestamp
+}
+
+/** Allocates what the object needs of what all objects share, such as a cluster IP, and writes it into the object. */
+function claim(request: Write): MaybePromise<void> {
+  const { resource, object, before, call, options, change, deps } = request
+  if (!object || !resource.def.claims || storesNothing(change)) return
+  const wanted = { resource, object, old: before, takes: call.subresource === '', dryRun: options.dryRun }
+  return deps.allocations.reserve(wanted).then(reservation => {
+    request.reservation = reservation
+  })
+}
+
+/** Makes the object ready to be stored: sets what the server alone sets, and takes over what the write may not change. */
+function prepare(request: Write): void {
+  const { resource, object, before, call, ctx, change } = request
+  if (!object || storesNothing(change)) return
+  if (!before) {
+    prepareCreate(resource, object, ctx)
+    return
+  }
+  const prepared = prepareUpdate(targetOf(resource, call.subresource), object, before, ctx)
+  request.object = keepTimesIfUnchanged(before as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
+}
+
+/** Rejects an object that breaks the rules of its kind, and collects what its writer is warned of. */
+function validate(request: Write): MaybePromise<void> {
+  const { resource, object, before, call, ctx, change, warnings } = request
+  if (change.validate) return change.validate(request)
+  if (!object || change.isAdmitted || storesNothing(change)) return
+  if (before) validateUpdate(targetOf(resource, call.subresource), object, before, ctx)
+  else validateCreate(resource, object, ctx)
+  if (resource.def.warn) warnings.push(...warningsOf(resource, object, before, ctx))
+}
+
+/** Lets admission reject what would be stored. Who creates by a replace or an apply has to be allowed to create. */
+function admit(request: Write): MaybePromise<void> {
+  const { ctx, change, before } = request
+  if (change.isAdmitted) return
+  if (change.does === 'either' && !before && ctx.authorizeCreate) return ctx.authorizeCreate().then(() => admitStored(request))
+  return admitStored(request)
+}
+
+function admitStored(request: Write): MaybePromise<void> {
+  const { deps, change, attributes } = request
+  if (!deps.admission || !attributes) return
+  const shown = change.show ? change.show(request) : shownObject(request)
+  return whenDone(shown, object => {
+    attributes.object = object
+    return deps.admission!.validate(attributes)
+  })
+}
+
+function shownObject({ call, resource, object, change }: Write): MaybePromise<AnyObject | undefined> {
+  return object && resource !== call.resource && !storesNothing(change) ? toServed(call.resource, object) : object
+}
+
+/** Brings an object of a custom kind into the stored version. */
+function toStoredVersion(request: Write): MaybePromise<void> {
+  if (request.resource.def.custom && !storesNothing(request.change)) return convert(request)
+}
+
+/** Stores the object unless another write came first; leaves `done` unset then. */
+function store(request: Write): MaybePromise<void> {
+  if (request.change.store) return request.change.store(request)
+  return request.before ? swap(request) : insert(request)
+}
+
+/** Creates the object, if its name is free. */
+async function insert(request: Write): Promise<void> {
+  const { resource, options, deps, change } = request
+  const object = request.object!
+  const { caches } = deps
+  const cache = caches.of(resource)
+  const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
+  const value = encodeWrite(object)
+  if (options.dryRun) {
+    if (!cache.get(key)) request.done = { json: encodeObject(object), object }
+    return
+  }
+  if (change.does === 'create' && isRevision(object.metadata.resourceVersion))
+    throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created')
+  resource.def.custom?.beforeCreate?.(object.metadata.name!)
+  const { ttlSeconds } = resource.def
+  const swapped = await caches.write(key, ttlSeconds === undefined ? { expect: 0, value } : { expect: 0, value, ttlSeconds }, object)
+  if (!swapped.ok) return
+  const latest = cache.get(key)
+  request.done = { json: latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision), object }
+}
+
+/** Whether a text is a resourceVersion that an object could have. */
+const isRevision = (text: string | undefined): boolean =>
+  text !== undefined && /^\d+$/.test(text) && BigInt(text) > 0n && BigInt(text) < 2n ** 64n
+
+/** Replaces the stored object if the new one differs, or removes it when nothing prevents its deletion any more. */
+async function swap(request: Write): Promise<void> {
+  const { resource, options, deps, found, stored } = request
+  const { key, revision, stale } = found!
+  const object = request.object!
+  // What is stored in an outdated version is written again though it means the same.
+  if (!stale && deepEqual(object, stored)) {
+    request.done = { json: found!.json, object }
+    return
+  }
+  const value = encodeWrite(object)
+  if (options.dryRun) {
+    request.done = { json: withRevision(value, revision), object }
+    return
+  }
+  const isRemoved = isReleased(resource, object, stored!)
+  const { ttlSeconds } = resource.def
+  const change = { expect: revision, value: isRemoved ? null : value, ...(ttlSeconds !== undefined && { ttlSeconds }) }
+  const cache = deps.caches.of(resource)
+  const swapped = await deps.caches.write(key, change, object)
+  if (!swapped.ok) return
+  const latest = cache.get(key)
+  const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
+  request.done = { json, object: isRemoved ? undefined : object }
+}
+
+/** Whether an update takes away the last thing that prevented a deletion. */
+function isReleased(
+  { def }: Resource,
+  object: AnyObject,
+  { metadata: { deletionTimestamp, deletionGracePeriodSeconds: grace } }: AnyObject,
+) {
+  if (!deletionTimestamp || (object.metadata.finalizers?.length ?? 0) > 0) return false
+  if (def.deletion?.hasSpecFinalizers && (object['spec']?.finalizers?.length ?? 0) > 0) return false
+  return grace === undefined || grace === 0
+}
+
+/** Answers with what is stored now, in the served version. */
+function toServedVersion(request: Write): MaybePromise<void> {
+  const { call, change, found, warnings, done } = request
+  if (change.respond) return change.respond(request)
+  const code = found ? 200 : 201
+  return whenDone(servedJson(call.resource, done!.json), json => {
+    request.result = { form: 'object', code, resource: call.resource, json, warnings }
+  })
+}
+
+/** The error for a create whose name is taken. */
+function nameTaken({ call: { resource, namespace }, object, deps }: Write): StatusError {
+  const { name = '', generateName } = object!.metadata
+  if (generateName) return generatedNameTaken(resource, name)
+  const found = deps.caches.of(resource).get(keyOf(resource, object!.metadata.namespace ?? namespace, name))
+  const isGoing = found && found.fault === undefined && parseObject(found.json).metadata.deletionTimestamp
+  const error = alreadyExists(resource, name)
+  return isGoing ? new StatusError(error.code, error.reason, `object is being deleted: ${error.message}`, error.details) : error
+}

@@ -1,0 +1,35 @@
+/**
+ * The work that one request may cost, counted and never timed: whether a request is answered depends on what it asks for, not on how
+ * busy the machine is.
+ *
+ * A request has one budget (`RequestContext.budget`, or one made for a table) that is handed down to whatever can be made expensive by
+ * the combination of a small schema and a small object: structural validation, patterns, CEL rules, JSON paths of columns. Work that
+ * only grows with the size of the body needs no budget; `lib/limits.ts` bounds bodies.
+ */
+import { LIMITS } from '../lib/limits.ts'
+import { tooLarge } from './status-error.ts'
+
+export class Budget {
+  #left: number
+
+  /** `units` is the work that may be done; one unit is about one look at one value, some tens of nanoseconds. */
+  constructor(units: number = LIMITS.requestWork) {
+    this.#left = units
+  }
+
+  /** Takes units off the budget. Throws a StatusError of code 413 when it is spent: the request changes nothing then. */
+  charge(units: number): void {
+    this.#left -= units
+    if (this.#left < 0) throw tooLarge('Request entity is too large: checking it takes more work than one request may cost')
+  }
+
+  /** The units that are left; below zero once a charge was refused. */
+  get left(): number {
+    return this.#left
+  }
+
+  /** Whether a charge was refused. */
+  get isSpent(): boolean {
+    return this.#left < 0
+  }
+}

@@ -1,0 +1,92 @@
+/** What the server's own components stand on: reads from the caches, writes through the registry, each write authorized. */
+
+import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import type { Caches } from '../cache/caches.ts'
+import type { ObjectRevision } from '../cache/object-revision.ts'
+import type { Selection as CacheSelection, Term } from '../cache/selection.ts'
+import type { Backend, Selection } from '../client/backend.ts'
+import { Client, type ClientFor } from '../client/client.ts'
+import { Informers } from '../client/informer.ts'
+import type { Registry } from '../registry/api.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import type { Decision } from '../schema/access.ts'
+import { Budget } from '../schema/budget.ts'
+import { matchesLabelTerms } from '../schema/selectors.ts'
+
+export type BackendParts = {
+  readonly caches: Caches
+  readonly catalog: Catalog
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+  /** Asked for at the first write: the registry is made after some of the components that write. */
+  readonly registry: () => Registry
+  /** Asked for at the first write, too. Without one every write is allowed. */
+  readonly authorizer?: () => Authorizer
+  readonly onError: (error: unknown) => void
+  readonly signal: AbortSignal
+}
+
+/** The client of every component. All of them share their informers and the decoded objects in the caches. */
+export function createClients(parts: BackendParts): ClientFor {
+  const backend = createBackend(parts)
+  const informers = new Informers(backend, parts)
+  return identity => new Client(backend, informers, identity)
+}
+
+const UNHURRIED = new AbortController()
+/** The group whose members may do everything, whatever roles there are. */
+const PRIVILEGED = 'system:masters'
+
+function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer }: BackendParts): Backend {
+  return {
+    now,
+    resourceOf({ def: { group, version, names } }) {
+      const served = group.replace('{group_domain}', groupDomain)
+      const resource = catalog.find(served, version, names.plural)
+      if (!resource) throw new Error(`${names.plural}.${version}.${served} is not served`)
+      return resource
+    },
+    resources: () => catalog.homes(),
+    resourceOfKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
+    get: (resource, key) => caches.of(resource).get(key),
+    list(resource, selection) {
+      const cache = caches.of(resource)
+      return isEverything(selection) ? cache.current() : cache.list({ selection: cacheSelection(selection) }).objects
+    },
+    observe: (observer, signal) => caches.observe(observer, signal),
+    async authorize(user, attributes) {
+      if (!authorizer || user.groups.includes(PRIVILEGED)) return
+      const decision: Decision = await authorizer().authorize(user, attributes, UNHURRIED)
+      if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
+    },
+    async write({ user, manager, body, authorizeCreate, ...call }) {
+      const context = {
+        user,
+        now: now(),
+        groupDomain,
+        gate,
+        budget: new Budget(),
+        body,
+        userAgent: manager,
+        signal: UNHURRIED.signal,
+        authorizeCreate,
+      }
+      const result = await registry().handle(call, context)
+      return result.form === 'object' ? result.json : undefined
+    },
+  }
+}
+
+const isEverything = ({ namespace, name, field, labels }: Selection) => !namespace && !name && !field && !labels?.length
+
+function cacheSelection({ namespace = '', name = '', field, labels = [] }: Selection): CacheSelection {
+  const label = labels.find(({ operator }) => operator === '=' || operator === '==' || operator === 'in')
+  const term: Term | undefined = field
+    ? { on: 'field', key: field.key, values: [field.value] }
+    : label && { on: 'label', key: label.key, values: label.values }
+  if (!term && labels.length === 0) return { namespace, name }
+  const test = (version: ObjectRevision) =>
+    (!field || version.fields[field.key] === field.value) && matchesLabelTerms(labels, version.labels)
+  return { namespace, name, ...(term && { term }), test }
+}

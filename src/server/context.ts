@@ -1,0 +1,24 @@
+/** What the components of the server that run beside requests work with. */
+import type { Caches } from '../cache/caches.ts'
+import type { ClientFor } from '../client/client.ts'
+import type { Controller, RunningController } from '../controllers/controller.ts'
+import type { Log } from '../http/observability/log.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import type { Store } from '../storage/store.ts'
+import type { Config } from './config.ts'
+
+export type ServerContext = {
+  readonly config: Config
+  readonly store: Store
+  readonly caches: Caches
+  readonly catalog: Catalog
+  /** The API in the name of an identity. Reads work at once, writes as soon as the registry is there. */
+  readonly clientFor: ClientFor
+  /** Runs a controller until the server ends. */
+  readonly run: (controller: Controller) => RunningController
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+  readonly log: Log
+  /** Ends all that runs beside requests. */
+  readonly signal: AbortSignal
+}
