@@ -22,9 +22,9 @@ export type GroupVersionKind = { readonly group: string; readonly version: strin
 export function requestVariables(request: VersionedRequest, authorize?: CelAuthorizer): Bindings {
   const { attributes, object, oldObject } = request
   const variables: Record<string, CelValue> = {
-    object: valueOf(object),
-    oldObject: valueOf(oldObject),
-    request: valueOf(admissionRequest(request)),
+    object: celValueOf(object),
+    oldObject: celValueOf(oldObject),
+    request: celValueOf(admissionRequest(request)),
   }
   if (!authorize) return variables
   const { ctx, subresource, namespace, name, resource } = attributes
@@ -40,7 +40,7 @@ export function requestVariables(request: VersionedRequest, authorize?: CelAutho
   return variables
 }
 
-export const valueOf = (object: unknown): CelValue => dynShape.read((object ?? null) as Json)
+export const celValueOf = (object: unknown): CelValue => dynShape.read((object ?? null) as Json)
 
 /** The request as expressions see it: what AdmissionReview says of it, without the objects. */
 export function admissionRequest({ attributes, resource, kind }: VersionedRequest): JsonObject {

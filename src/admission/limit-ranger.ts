@@ -135,10 +135,10 @@ function* aboveRatio({ type, name, bound }: Bound, { requests = {}, limits = {} 
   const [request, limit, most] = [amountOf(requests, name), amountOf(limits, name), parseQuantity(bound)]
   const rule = `${name} max limit to request ratio per ${type} is ${bound}`
   const inMilli = [request, limit, most].every(amount => !amount || integerValue(amount) <= MAX_MILLI)
-  const valueOf = (amount: Quantity) => Number(inMilli ? milliValue(amount) : integerValue(amount))
-  if (!request || valueOf(request) === 0) return yield `${rule}, but no request is specified or request is 0`
-  if (!limit || valueOf(limit) === 0) return yield `${rule}, but no limit is specified or limit is 0`
-  const ratio = valueOf(limit) / valueOf(request)
+  const amountIn = (amount: Quantity) => Number(inMilli ? milliValue(amount) : integerValue(amount))
+  if (!request || amountIn(request) === 0) return yield `${rule}, but no request is specified or request is 0`
+  if (!limit || amountIn(limit) === 0) return yield `${rule}, but no limit is specified or limit is 0`
+  const ratio = amountIn(limit) / amountIn(request)
   const isAbove = integerValue(most) <= MAX_MILLI ? ratio * 1000 > Number(milliValue(most)) : ratio > Number(integerValue(most))
   if (isAbove) yield `${rule}, but provided ratio is ${ratio.toFixed(6)}`
 }

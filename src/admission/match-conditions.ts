@@ -28,7 +28,7 @@ export function evaluateConditions(conditions: readonly Condition[], bindings: B
       problems.push(`compilation error: ${program.problem}`)
       continue
     }
-    const { value, cost } = program.evaluate(bindings, { budget: PER_CALL_LIMIT })
+    const { value, cost } = program.evaluate(bindings, { maxCost: PER_CALL_LIMIT })
     if (cost > budget) return { outcome: 'error', message: OUT_OF_BUDGET }
     budget -= cost
     if (value === false) excluding ??= name

@@ -40,7 +40,8 @@ export class RequestMatcher {
   readonly #criteria: MatchCriteria
   readonly #namespaceTerms: LabelTerms
   readonly #objectTerms: LabelTerms
-  readonly #known = new Map<string, RuleMatch>()
+  /** By resource: what is defined anew is another resource. */
+  readonly #known = new WeakMap<Resource, Map<string, RuleMatch>>()
 
   constructor(criteria: MatchCriteria) {
     this.#criteria = criteria
@@ -56,12 +57,23 @@ export class RequestMatcher {
     return this.#matchesObject(attributes) ? byRules : { matches: false, because: 'object' }
   }
 
+  /** Whether the rules can match such a request at all, whatever its names and labels. */
+  mayMatch(attributes: Attributes): boolean {
+    return this.#rulesFor(attributes).included.length > 0
+  }
+
+  #rulesFor(attributes: Attributes): RuleMatch {
+    const key = requestKind(attributes)
+    const ofResource = this.#known.get(attributes.resource) ?? new Map<string, RuleMatch>()
+    this.#known.set(attributes.resource, ofResource)
+    let known = ofResource.get(key)
+    if (!known) ofResource.set(key, (known = this.#decideRules(attributes)))
+    return known
+  }
+
   #matchRules(attributes: Attributes): Match {
-    const { resource, subresource, operation, namespace, name } = attributes
-    const key = `${resource.apiVersion}/${resource.plural}/${subresource} ${operation}${namespace === '' ? ' -' : ''}`
-    let known = this.#known.get(key)
-    if (!known || known.of !== resource) this.#known.set(key, (known = this.#decideRules(attributes)))
-    const { included, excluded } = known
+    const { name } = attributes
+    const { included, excluded } = this.#rulesFor(attributes)
     if (excluded.some(({ names }) => isNamed(names, name))) return { matches: false, because: 'excluded' }
     const found = included.find(({ names }) => isNamed(names, name))
     return found ? { matches: true, resource: found.resource } : { matches: false, because: 'rules' }
@@ -73,19 +85,22 @@ export class RequestMatcher {
     const { resource } = attributes
     const everything = rules.length === 0 && matchesWithoutRules
     return {
-      of: resource,
       included: everything ? [{ resource, names: [] }] : rulesMatching(rules, attributes, isEquivalent),
       excluded: rulesMatching(excludeRules, attributes, isEquivalent),
     }
   }
 
   /** Objects of the cluster have no namespace to select by; namespaces are selected by their own labels. */
-  #matchesNamespace({ resource, subresource, operation, namespace, object }: Attributes, find: (name: string) => AnyObject | undefined) {
+  #matchesNamespace(
+    { resource, subresource, operation, namespace, name, object }: Attributes,
+    find: (name: string) => AnyObject | undefined,
+  ) {
     const isNamespace = resource.group === '' && resource.plural === 'namespaces'
     if (this.#namespaceTerms.length === 0 || (namespace === '' && !isNamespace)) return true
     const isOwn = isNamespace && subresource === '' && (operation === 'CREATE' || operation === 'UPDATE')
-    const found = isOwn ? object : find(namespace)
-    if (!found) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, namespace)
+    const within = isNamespace ? name : namespace
+    const found = isOwn ? object : find(within)
+    if (!found) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, within)
     return matchesLabelTerms(this.#namespaceTerms, found.metadata.labels)
   }
 
@@ -97,9 +112,35 @@ export class RequestMatcher {
   }
 }
 
+/** All that rules look at beside the resource. */
+const requestKind = ({ subresource, operation, namespace }: Attributes): string =>
+  `${subresource} ${operation}${namespace === '' ? ' cluster' : ''}`
+
+/** Webhooks or policies in force, those that may concern a request found by one look-up. */
+export class MatchIndex<T extends { readonly matcher: RequestMatcher }> {
+  readonly all: readonly T[]
+  readonly #known = new WeakMap<Resource, Map<string, readonly T[]>>()
+
+  constructor(all: readonly T[]) {
+    this.all = all
+  }
+
+  /** Those whose rules can match such a request, in their order. */
+  candidates(attributes: Attributes): readonly T[] {
+    if (this.all.length === 0) return NONE
+    const key = requestKind(attributes)
+    const ofResource = this.#known.get(attributes.resource) ?? new Map<string, readonly T[]>()
+    this.#known.set(attributes.resource, ofResource)
+    let known = ofResource.get(key)
+    if (!known) ofResource.set(key, (known = this.all.filter(({ matcher }) => matcher.mayMatch(attributes))))
+    return known
+  }
+}
+const NONE: readonly never[] = []
+
 /** Rules that match one kind of request, each with the version in which it names the resource and the objects that it is about. */
 type NamedMatch = { readonly resource: Resource; readonly names: readonly string[] }
-type RuleMatch = { readonly of: Resource; readonly included: readonly NamedMatch[]; readonly excluded: readonly NamedMatch[] }
+type RuleMatch = { readonly included: readonly NamedMatch[]; readonly excluded: readonly NamedMatch[] }
 
 const isNamed = (names: readonly string[], name: string): boolean => names.length === 0 || names.includes(name)
 
@@ -140,15 +181,31 @@ function termsOf(selector: LabelSelector | undefined): LabelTerms {
   return terms
 }
 
-const CONFIGURATION_KINDS = [
-  'ValidatingWebhookConfiguration',
-  'MutatingWebhookConfiguration',
+const POLICY_KINDS = [
   'ValidatingAdmissionPolicy',
   'ValidatingAdmissionPolicyBinding',
   'MutatingAdmissionPolicy',
   'MutatingAdmissionPolicyBinding',
 ]
+const CONFIGURATION_KINDS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration', ...POLICY_KINDS]
+const REVIEW_KINDS = [
+  'TokenReview',
+  'SelfSubjectReview',
+  'SubjectAccessReview',
+  'LocalSubjectAccessReview',
+  'SelfSubjectAccessReview',
+  'SelfSubjectRulesReview',
+]
 
-/** Whether a request is about what admission itself is configured with: no webhook may stand in the way of removing one. */
-export const isAdmissionConfiguration = ({ resource, ctx }: Attributes): boolean =>
-  resource.group === `admissionregistration.${ctx.groupDomain}` && CONFIGURATION_KINDS.includes(resource.kind)
+/** Whether no webhook is asked: about what admission is configured with, lest none could be removed, and about who may do what. */
+export const isExemptFromWebhooks = ({ resource, ctx }: Attributes): boolean =>
+  (resource.group === `admissionregistration.${ctx.groupDomain}` && CONFIGURATION_KINDS.includes(resource.kind)) ||
+  (isAccessReview(resource, ctx.groupDomain) && ctx.gate('ExcludeAdmissionWebhookVirtualResources'))
+
+/** Whether no policy is evaluated: about policies themselves, and about who may do what. */
+export const isExemptFromPolicies = ({ resource, ctx }: Attributes): boolean =>
+  (resource.group === `admissionregistration.${ctx.groupDomain}` && POLICY_KINDS.includes(resource.kind)) ||
+  isAccessReview(resource, ctx.groupDomain)
+
+const isAccessReview = ({ group, kind }: Resource, domain: string): boolean =>
+  (group === `authentication.${domain}` || group === `authorization.${domain}`) && REVIEW_KINDS.includes(kind)

@@ -1,8 +1,8 @@
 /** NodeRestriction: a kubelet may write only its own node, what belongs to it, and the pods that are bound to it. */
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
-import { readCertificateRequest } from '../lib/certificate-request.ts'
 import { deepEqual } from '../lib/json-value.ts'
-import { pemBlocks } from '../lib/pem.ts'
+import { decodePem } from '../lib/pem.ts'
+import { readCertificateRequest } from '../lib/x509/certificate-request.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { notFound, StatusError } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
@@ -77,11 +77,14 @@ function checkPodWrite(kubelet: Kubelet): void {
   const { attributes } = kubelet
   switch (attributes.subresource) {
     case '':
-      return checkPod(kubelet)
+      checkPod(kubelet)
+      break
     case 'status':
-      return checkPodStatus(kubelet)
+      checkPodStatus(kubelet)
+      break
     case 'eviction':
-      return checkEviction(kubelet)
+      checkEviction(kubelet)
+      break
     default:
       throw forbidden(attributes, `unexpected pod subresource ${quote(attributes.subresource)}, only 'status' and 'eviction' are allowed`)
   }
@@ -90,7 +93,10 @@ function checkPodWrite(kubelet: Kubelet): void {
 function checkPod(kubelet: Kubelet): void {
   const { attributes, node } = kubelet
   const { operation } = attributes
-  if (operation === 'CREATE') return checkMirrorPod(kubelet)
+  if (operation === 'CREATE') {
+    checkMirrorPod(kubelet)
+    return
+  }
   if (operation !== 'DELETE')
     throw forbidden(attributes, `unexpected operation ${quote(operation)}, node ${quote(node)} can only create and delete mirror pods`)
   const pod = storedPod(kubelet, attributes.name)
@@ -109,7 +115,7 @@ function checkMirrorPod(kubelet: Kubelet): void {
   const owners = metadata.ownerReferences ?? []
   const [owner] = owners
   if (owners.length > 1) throw only('a single owner reference set to itself')
-  if (!owner || owner.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node) throw only('an owner reference set to itself')
+  if (owner?.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node) throw only('an owner reference set to itself')
   if (!owner.controller) throw only('a controller owner reference set to itself')
   if (owner.blockOwnerDeletion) throw forbidden(attributes, `node ${quote(node)} must not set blockOwnerDeletion on an owner reference`)
   const own = reader.get(core('nodes'), node)
@@ -210,8 +216,7 @@ async function checkToken(kubelet: Kubelet): Promise<void> {
   const { operation, subresource, object, resource, namespace, name, ctx } = attributes
   if (operation !== 'CREATE' || subresource !== 'token') return
   const { boundObjectRef: ref, audiences = [] } = object!['spec'] ?? {}
-  if (!ref || ref.apiVersion !== 'v1' || ref.kind !== 'Pod' || !ref.name)
-    throw forbidden(attributes, 'node requested token not bound to a pod')
+  if (ref?.apiVersion !== 'v1' || ref.kind !== 'Pod' || !ref.name) throw forbidden(attributes, 'node requested token not bound to a pod')
   if (!ref.uid) throw forbidden(attributes, 'node requested token with a pod binding without a uid')
   const pod = storedPod(kubelet, ref.name)
   if (ref.uid !== pod.metadata.uid)
@@ -342,8 +347,9 @@ function checkSigningRequest({ attributes, node }: Kubelet): void {
 
 function commonNameOf(attributes: Attributes): string {
   try {
-    const [block] = pemBlocks(Buffer.from(attributes.object!['spec'].request ?? '', 'base64').toString('latin1'))
-    return readCertificateRequest(block!.bytes).commonName()
+    const { block } = decodePem(Buffer.from(attributes.object!['spec'].request ?? '', 'base64').toString('latin1'))
+    if (!block) throw new Error('PEM block type must be CERTIFICATE REQUEST')
+    return readCertificateRequest(block.bytes).commonName()
   } catch (error) {
     throw forbidden(attributes, `unable to parse csr: ${error instanceof Error ? error.message : error}`)
   }

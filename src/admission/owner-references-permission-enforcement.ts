@@ -7,12 +7,12 @@ import type { Attributes as AccessAttributes } from '../schema/access.ts'
 import type { AnyObject, OwnerReference } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { User } from '../schema/user.ts'
+import type { ReasonAgainst } from './permission.ts'
 import type { Attributes, Plugin } from './plugin.ts'
 import { forbidden } from './refusal.ts'
 
 export type OwnerPermissionParts = {
-  /** Why a user may not do something; undefined when they may. */
-  readonly reasonAgainst: (user: User, attributes: AccessAttributes) => string | undefined | Promise<string | undefined>
+  readonly reasonAgainst: ReasonAgainst
   /** The resource of a kind, as owner references name it. */
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
 }

@@ -1,5 +1,5 @@
 /** What a pod refers to in the API, such as a secret. Pods that a node runs by itself may refer to nothing. */
-import { containersOf } from '../kinds/shapes/pod/containers/containers.ts'
+import { containersOf } from '../kinds/shapes/pod/containers/container.ts'
 import { secretNames } from '../kinds/shapes/pod/secret-names.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 

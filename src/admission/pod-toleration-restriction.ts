@@ -2,6 +2,7 @@
 import { JsonError, parseJson } from '../codec/json.ts'
 import { qosClassOf } from '../kinds/shapes/pod/resources/qos.ts'
 import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
+import { jsonTypeName } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { notFound, StatusError } from '../schema/status-error.ts'
 import type { Attributes, Plugin } from './plugin.ts'
@@ -62,7 +63,7 @@ function parseTolerations({ metadata: { annotations = {} } }: AnyObject, annotat
   try {
     const { value } = parseJson(text)
     if (value === null) return []
-    if (!Array.isArray(value)) throw new JsonError('json: cannot unmarshal object into Go value of type []v1.Toleration')
+    if (!Array.isArray(value)) throw new JsonError(`json: cannot unmarshal ${jsonTypeName(value)} into Go value of type []v1.Toleration`, 0)
     return value as Toleration[]
   } catch (error) {
     if (error instanceof JsonError) throw new StatusError(500, '', error.message)

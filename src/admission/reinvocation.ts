@@ -47,3 +47,23 @@ export class Rounds {
     this.#lastOutput = object && structuredClone(object)
   }
 }
+
+/** What policies and webhooks remember of one request. */
+export class Reinvocation {
+  readonly policies = new Rounds()
+  readonly webhooks = new Rounds()
+  #isWanted = false
+
+  /** Has all mutating plugins run once more, after one of these changed the object. */
+  request(): void {
+    this.#isWanted = true
+  }
+
+  /** Whether a second round is wanted, which begins then; there is never a third. */
+  startSecond(): boolean {
+    if (!this.#isWanted || this.webhooks.round === 1) return false
+    this.policies.startSecond()
+    this.webhooks.startSecond()
+    return true
+  }
+}

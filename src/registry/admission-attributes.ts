@@ -1,6 +1,7 @@
 /** A write as admission sees it. */
 import type { Attributes } from '../admission/plugin.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -9,6 +10,7 @@ import type { Resource } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
 import type { Call } from './api.ts'
 import { setDefaults } from './strategy.ts'
+import { convertVersion } from './version-conversion.ts'
 import type { Write } from './write.ts'
 
 /** Made once for each attempt of a write. What few ask for is worked out when somebody does. */
@@ -62,23 +64,41 @@ export class WriteAttributes implements Attributes {
     return this.#write.ctx
   }
 
-  decode(document: Json): AnyObject {
-    const { kind, ctx } = this.#write
-    try {
-      if (!isObject(document)) throw new ConformError('it is not an object')
-      const { value: object } = conformObject(kind, document)
-      object.kind = kind.kind
-      object.apiVersion = kind.apiVersion
-      setDefaults(kind, object, ctx)
-      return object
-    } catch (error) {
-      if (error instanceof ConformError) throw internalError(error.message)
-      throw error
-    }
+  get signal(): AbortSignal {
+    return this.#write.ctx.signal
+  }
+
+  decode(document: Json, version: Resource = this.kind): MaybePromise<AnyObject> {
+    const { call, kind, ctx } = this.#write
+    // What a subresource takes has no other version.
+    if (kind !== call.resource || version === kind) return decodeAs(kind, document, ctx)
+    return convertVersion(decodeAs(version, document, ctx), version, kind)
+  }
+
+  convert(object: AnyObject, version: Resource): MaybePromise<AnyObject> {
+    return convertVersion(object, this.kind, version)
   }
 
   warn(message: string): void {
     this.#write.warnings.push(message)
+  }
+
+  annotate(key: string, value: string): void {
+    this.#write.ctx.annotate?.(key, value)
+  }
+}
+
+function decodeAs(kind: Resource, document: Json, ctx: RequestContext): AnyObject {
+  try {
+    if (!isObject(document)) throw new ConformError('it is not an object')
+    const { value: object } = conformObject(kind, document)
+    object.kind = kind.kind
+    object.apiVersion = kind.apiVersion
+    setDefaults(kind, object, ctx)
+    return object
+  } catch (error) {
+    if (error instanceof ConformError) throw internalError(error.message)
+    throw error
   }
 }
 

@@ -53,26 +53,32 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
       const { operation, resource, subresource } = attributes
       if (operation !== 'CREATE' && operation !== 'UPDATE') return
       const name = `${resource.group}/${resource.plural}`
-      if (name === '/namespaces') return subresource === '' ? validateNamespace(attributes) : undefined
-      if (name === '/pods') return IGNORED_SUBRESOURCES.includes(subresource) ? undefined : validatePod(attributes)
+      if (name === '/namespaces' && subresource === '') validateNamespace(attributes)
+      if (name === '/pods' && !IGNORED_SUBRESOURCES.includes(subresource)) validatePod(attributes)
       const template = subresource === '' ? TEMPLATES[name] : undefined
       if (template) validateWorkload(attributes, template)
     },
   }
 
   function validateNamespace(attributes: Attributes): void {
-    const { object, old, resource, name } = attributes
+    const { object, oldObject: old, resource, name } = attributes
     const labels = object!.metadata.labels ?? {}
     const { policy, errors } = policyFor(labels)
     const before = old && policyFor(old.metadata.labels)
     if (errors.length > 0 && !(before && isSameErrors(errors, before.errors)))
       throw invalidObject({ group: resource.group, kind: resource.kind }, name, errors)
-    if (!before) return warnExempt(attributes, policy)
+    if (!before) {
+      warnExempt(attributes, policy)
+      return
+    }
     const { enforce } = policy
     const former = before.policy.enforce
     if (isSamePolicy(enforce, former) || enforce.level === 'privileged') return
     if (enforce.version === former.version && compareLevels(enforce.level, former.level) < 1) return
-    if (exemptions.namespaces.includes(name)) return warnExempt(attributes, policy)
+    if (exemptions.namespaces.includes(name)) {
+      warnExempt(attributes, policy)
+      return
+    }
     for (const warning of existingViolations(name, enforce)) attributes.warn(warning)
   }
 
@@ -84,18 +90,27 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
   }
 
   function validatePod(attributes: Attributes): void {
-    const { object, old, namespace, annotate } = attributes
+    const { object, oldObject: old, namespace } = attributes
     const exemption = exemptionOf(attributes)
-    if (exemption) return annotate(EXEMPT, exemption)
+    if (exemption) {
+      attributes.annotate(EXEMPT, exemption)
+      return
+    }
     const found = find(namespace)
     if (!found) throw internalError(`failed to lookup namespace ${JSON.stringify(namespace)}`)
     const { policy, errors } = policyFor(found.metadata.labels)
-    if (errors.length === 0 && isPrivileged(policy)) return annotate(ENFORCED, formatPolicy(PRIVILEGED))
+    if (errors.length === 0 && isPrivileged(policy)) {
+      attributes.annotate(ENFORCED, formatPolicy(PRIVILEGED))
+      return
+    }
     const pod = object as unknown as Pod
     if (old && !changesImages(pod, old as unknown as Pod)) return
-    if (isExemptRuntime(pod)) return annotate(EXEMPT, 'runtimeClass')
+    if (isExemptRuntime(pod)) {
+      attributes.annotate(EXEMPT, 'runtimeClass')
+      return
+    }
     annotateErrors(attributes, errors)
-    annotate(ENFORCED, formatPolicy(policy.enforce))
+    attributes.annotate(ENFORCED, formatPolicy(policy.enforce))
     const refused = violations(policy.enforce, pod)
     audit(attributes, policy, pod)
     if (refused.length > 0)
@@ -109,14 +124,23 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
 
   function validateWorkload(attributes: Attributes, template: (object: any) => Pod | undefined): void {
     const exemption = exemptionOf(attributes)
-    if (exemption) return attributes.annotate(EXEMPT, exemption)
+    if (exemption) {
+      attributes.annotate(EXEMPT, exemption)
+      return
+    }
     const found = find(attributes.namespace)
-    if (!found) return attributes.annotate('error', `failed to lookup namespace ${JSON.stringify(attributes.namespace)}`)
+    if (!found) {
+      attributes.annotate('error', `failed to lookup namespace ${JSON.stringify(attributes.namespace)}`)
+      return
+    }
     const { policy, errors } = policyFor(found.metadata.labels)
     if (errors.length === 0 && policy.warn.level === 'privileged' && policy.audit.level === 'privileged') return
     const pod = template(attributes.object)
     if (!pod?.spec) return
-    if (isExemptRuntime(pod)) return attributes.annotate(EXEMPT, 'runtimeClass')
+    if (isExemptRuntime(pod)) {
+      attributes.annotate(EXEMPT, 'runtimeClass')
+      return
+    }
     annotateErrors(attributes, errors)
     audit(attributes, policy, pod)
     warnOf(attributes, policy, pod)

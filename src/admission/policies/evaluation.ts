@@ -70,7 +70,7 @@ export class EvaluationPass {
   /** Throws OutOfBudget. */
   evaluate({ text, program }: CompiledExpression): Evaluated {
     if ('problem' in program) return { error: `compilation error: ${program.problem}` }
-    const { value, cost } = program.evaluate(this.#bindings, { budget: PER_CALL_LIMIT })
+    const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
     this.#spend(cost)
     return value instanceof CelFault ? { error: `expression '${text}' resulted in error: ${value.message}` } : { value }
   }
@@ -119,7 +119,7 @@ class LazyVariables extends CelMap {
 
   #evaluate({ name, program }: CompiledVariable): CelValue {
     if ('problem' in program) return fault(`composited variable ${goQuote(name)} fails to compile: ${program.problem}`)
-    const { value, cost } = program.evaluate(this.#bindings, { budget: PER_CALL_LIMIT })
+    const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
     this.#spend(cost)
     return value instanceof CelFault ? fault(`composited variable ${goQuote(name)} fails to evaluate: ${value.message}`) : value
   }

@@ -5,7 +5,7 @@ import { labelTermsOf } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
-import { requestVariables, type VersionedRequest, valueOf } from '../expression-variables.ts'
+import { celValueOf, requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes } from '../plugin.ts'
 import type { Binding, ParamKind, ParamRef, Policy } from './policy.ts'
@@ -119,8 +119,8 @@ export function policyVariables(request: VersionedRequest, param: AnyObject | nu
   const found = isNamespace || attributes.namespace === '' ? undefined : namespace(attributes.namespace)
   return {
     ...requestVariables(request, authorize),
-    params: valueOf(param),
-    namespaceObject: valueOf(found && visibleNamespace(found)),
+    params: celValueOf(param),
+    namespaceObject: celValueOf(found && visibleNamespace(found)),
   }
 }
 

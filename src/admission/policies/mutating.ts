@@ -10,7 +10,8 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
 import { evaluateConditions } from '../match-conditions.ts'
-import type { Attributes } from '../plugin.ts'
+import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
+import type { Attributes, Plugin } from '../plugin.ts'
 import type { Rounds } from '../reinvocation.ts'
 import { inVersion } from '../versions.ts'
 import { toJson } from './cel-json.ts'
@@ -18,17 +19,31 @@ import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
 import { type ConfigurationFault, type Invocation, invocationsOf, type PolicyParts, policyVariables } from './invocation.ts'
 import type { MutatingPolicy, Mutation } from './policy.ts'
 
-export type MutatingParts = PolicyParts & { readonly policies: () => readonly MutatingPolicy[] }
+export type MutatingParts = PolicyParts & { readonly policies: () => MatchIndex<MutatingPolicy> }
 
 /** That a mutation cannot be made; the failure policy decides what that means. */
 class MutationError extends Error {}
 
 type Fault = ConfigurationFault<MutatingPolicy> & { readonly reason: 'Invalid' | 'Forbidden' }
 
+/** MutatingAdmissionPolicy. */
+export const mutatingPolicyPlugin = (parts: MutatingParts): Plugin => ({
+  name: 'MutatingAdmissionPolicy',
+  mutate(attributes, reinvocation) {
+    const policies = parts.policies().candidates(attributes)
+    if (policies.length === 0 || attributes.operation === 'DELETE' || isExemptFromPolicies(attributes)) return
+    return mutateBy(policies, attributes, { rounds: reinvocation.policies, parts }).then(changed => {
+      if (changed) reinvocation.request()
+    })
+  },
+})
+
 /** Whether the object was changed. Throws what a policy that failed, and does not fail open, rejects the request with. */
-export async function mutateByPolicies(attributes: Attributes, rounds: Rounds, parts: MutatingParts): Promise<boolean> {
-  const policies = parts.policies()
-  if (policies.length === 0 || attributes.operation === 'DELETE') return false
+async function mutateBy(
+  policies: readonly MutatingPolicy[],
+  attributes: Attributes,
+  { rounds, parts }: { readonly rounds: Rounds; readonly parts: MutatingParts },
+): Promise<boolean> {
   rounds.begin(attributes.object)
   const faults: Fault[] = []
   let changed = false

@@ -2,13 +2,14 @@
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
 import { evaluateConditions } from '../match-conditions.ts'
-import type { Attributes } from '../plugin.ts'
+import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
+import type { Attributes, Plugin } from '../plugin.ts'
 import { inVersion } from '../versions.ts'
 import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
 import { type Invocation, invocationsOf, type PolicyParts, policyVariables } from './invocation.ts'
-import type { AuditAnnotation, Binding, ValidatingPolicy, Validation } from './policy.ts'
+import type { AuditAnnotation, ValidatingPolicy, Validation } from './policy.ts'
 
-export type ValidatingParts = PolicyParts & { readonly policies: () => readonly ValidatingPolicy[] }
+export type ValidatingParts = PolicyParts & { readonly policies: () => MatchIndex<ValidatingPolicy> }
 
 /** One failed validation, or the failure of an expression. */
 type Denial = { readonly policy: string; readonly binding: string | undefined; readonly message: string; readonly reason: string }
@@ -17,10 +18,17 @@ type Decision = { readonly index: number; readonly message: string; readonly rea
 const MAX_AUDIT_VALUE = 10 * 1024
 const MAX_AUDITED_FAILURES = 50
 
+/** ValidatingAdmissionPolicy. */
+export const validatingPolicyPlugin = (parts: ValidatingParts): Plugin => ({
+  name: 'ValidatingAdmissionPolicy',
+  validate(attributes) {
+    const policies = parts.policies().candidates(attributes)
+    if (policies.length > 0 && !isExemptFromPolicies(attributes)) return validateBy(policies, attributes, parts)
+  },
+})
+
 /** Throws what the first denial rejects the request with, after all policies have been evaluated. */
-export async function validateByPolicies(attributes: Attributes, parts: ValidatingParts): Promise<void> {
-  const policies = parts.policies()
-  if (policies.length === 0) return
+async function validateBy(policies: readonly ValidatingPolicy[], attributes: Attributes, parts: ValidatingParts): Promise<void> {
   const denials: Denial[] = []
   const audited: object[] = []
   const annotations = new Map<string, Set<string>>()
@@ -137,5 +145,3 @@ function denied(attributes: Attributes, { policy, binding, message, reason }: De
   const { message: whole, details } = forbiddenRequest(attributes.resource, attributes.name, text)
   return new StatusError(CODES[reason] ?? 422, reason, whole, { ...details, causes: [{ message: text }] })
 }
-
-export type { Binding }

@@ -25,7 +25,7 @@ const MAX_RESPONSE_BYTES = 16 << 20
 export async function callWebhook(
   webhook: Webhook,
   request: VersionedRequest,
-  { isMutating, signal, parts }: { readonly isMutating: boolean; readonly signal: AbortSignal | undefined; readonly parts: CallParts },
+  { isMutating, signal, parts }: { readonly isMutating: boolean; readonly signal: AbortSignal; readonly parts: CallParts },
 ): Promise<CallOutcome> {
   const { attributes } = request
   const { name, reviewVersion: version } = webhook
@@ -46,7 +46,7 @@ export async function callWebhook(
       ...address,
       body: stringifyJson(reviewFor(request, { uid, version })),
       maxResponseBytes: MAX_RESPONSE_BYTES,
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      signal: AbortSignal.any([signal, timeout]),
     })
     const failure = failureOf(answer)
     if (failure !== undefined) return failed(`failed to call webhook: ${failure}`, answer.status)

@@ -7,9 +7,9 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import { forbiddenRequest, internalError, timedOut } from '../../schema/status-error.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import { evaluateConditions } from '../match-conditions.ts'
-import { isAdmissionConfiguration } from '../matching.ts'
+import { isExemptFromWebhooks, type MatchIndex } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
-import type { Attributes } from '../plugin.ts'
+import type { Attributes, Plugin } from '../plugin.ts'
 import type { Rounds } from '../reinvocation.ts'
 import { inVersion } from '../versions.ts'
 import { type CallOutcome, type CallParts, callWebhook } from './call.ts'
@@ -21,16 +21,39 @@ export type WebhookParts = CallParts & {
   readonly authorize: CelAuthorizer
   readonly observer: AdmissionObserver
   /** The webhooks in force now, in the order in which they are called. */
-  readonly mutating: () => readonly Webhook[]
-  readonly validating: () => readonly Webhook[]
+  readonly mutating: () => MatchIndex<Webhook>
+  readonly validating: () => MatchIndex<Webhook>
 }
 
 type Matched = { readonly webhook: Webhook; readonly request: VersionedRequest }
 
+/** MutatingAdmissionWebhook: each webhook sees what those before it changed. */
+export const mutatingWebhooks = (parts: WebhookParts): Plugin => ({
+  name: 'MutatingAdmissionWebhook',
+  mutate(attributes, reinvocation) {
+    const webhooks = parts.mutating().candidates(attributes)
+    if (webhooks.length === 0 || isExemptFromWebhooks(attributes)) return
+    return callMutating(webhooks, attributes, { rounds: reinvocation.webhooks, parts }).then(changed => {
+      if (changed) reinvocation.request()
+    })
+  },
+})
+
+/** ValidatingAdmissionWebhook: all are asked at once. */
+export const validatingWebhooks = (parts: WebhookParts): Plugin => ({
+  name: 'ValidatingAdmissionWebhook',
+  validate(attributes) {
+    const webhooks = parts.validating().candidates(attributes)
+    if (webhooks.length > 0 && !isExemptFromWebhooks(attributes)) return callValidating(webhooks, attributes, parts)
+  },
+})
+
 /** Whether the object was changed. Throws the StatusError of the first webhook that rejects. */
-export async function callMutating(attributes: Attributes, rounds: Rounds, parts: WebhookParts): Promise<boolean> {
-  const webhooks = parts.mutating()
-  if (webhooks.length === 0 || isAdmissionConfiguration(attributes)) return false
+async function callMutating(
+  webhooks: readonly Webhook[],
+  attributes: Attributes,
+  { rounds, parts }: { readonly rounds: Rounds; readonly parts: WebhookParts },
+): Promise<boolean> {
   rounds.begin(attributes.object)
   let changed = false
   for (const [index, webhook] of webhooks.entries()) {
@@ -85,8 +108,8 @@ async function applyPatch(
   { webhook, request, observer }: { webhook: Webhook; request: VersionedRequest; observer: AdmissionObserver },
 ): Promise<boolean> {
   const { attributes, object, resource } = request
-  const failed = (why: string): CallOutcome => ({
-    outcome: 'failed',
+  const failed = (why: string) => ({
+    outcome: 'failed' as const,
     message: `failed calling webhook "${webhook.name}": received undecodable patch in webhook response: ${why}`,
     code: 503,
   })
@@ -119,9 +142,7 @@ async function applyPatch(
 }
 
 /** Throws what the first of them rejects the request with. */
-export async function callValidating(attributes: Attributes, parts: WebhookParts): Promise<void> {
-  const webhooks = parts.validating()
-  if (webhooks.length === 0 || isAdmissionConfiguration(attributes)) return
+async function callValidating(webhooks: readonly Webhook[], attributes: Attributes, parts: WebhookParts): Promise<void> {
   const matched: Matched[] = []
   for (const webhook of webhooks) {
     const found = await matchWebhook(webhook, attributes, { type: 'validating', parts })
@@ -162,7 +183,7 @@ function settleFailure(
   }
   if (failsOpen) {
     observer.webhookFailedOpen({ name, type, message: outcome.message })
-    if (attributes.ctx.signal?.aborted) throw timedOut('request did not complete within requested timeout')
+    if (attributes.signal.aborted) throw timedOut('request did not complete within requested timeout')
     return
   }
   observer.webhookRejected({ name, type, operation, errorType: 'calling_webhook_error', code: outcome.code })
@@ -175,7 +196,7 @@ async function timedCall(
 ): Promise<CallOutcome> {
   const { attributes } = request
   const begun = performance.now()
-  const outcome = await callWebhook(webhook, request, { isMutating: type === 'admit', signal: attributes.ctx.signal, parts })
+  const outcome = await callWebhook(webhook, request, { isMutating: type === 'admit', signal: attributes.signal, parts })
   const rejected = outcome.outcome === 'rejected' || (outcome.outcome === 'failed' && !webhook.failsOpen)
   const code = outcome.outcome === 'allowed' ? 200 : outcome.outcome === 'rejected' ? outcome.error.code : outcome.code
   const seconds = (performance.now() - begun) / 1000
