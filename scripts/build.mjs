@@ -1,6 +1,19 @@
-// Bundles the command and the library, and writes the library's types. With --if-stale, only when a source is newer.
-import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+// Bundles the command and the library, with the library's types. With --if-stale, only when a source is newer.
+import { spawn } from 'node:child_process'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
@@ -29,15 +42,16 @@ const shared = {
   // The bundle's comments name its parts by path: with packages behind a link they would name a place on this machine.
   preserveSymlinks: true,
 }
+/** An old Node is told so before it fails at something else. */
+const REQUIRE_NODE =
+  "if (parseInt(process.versions.node, 10) < 20) throw new Error('keelson needs Node 20 or newer; this is ' + process.version);"
 // Sources that change from here on are not in what is built.
 const begun = new Date()
-const withTypes = !process.argv.includes('--if-stale')
 // Everything is made aside and then put in place file by file: whoever runs the last build meanwhile never finds a part of one.
 const aside = mkdtempSync('.build-')
 try {
   await bundle(join(aside, 'dist'))
   await keepCompiled(aside)
-  if (withTypes) writeTypes(join(aside, 'dist/types'))
   utimesSync(join(aside, 'dist/cli.cjs'), begun, begun)
   putInPlace(join(aside, 'dist'), 'dist')
 } finally {
@@ -60,25 +74,17 @@ async function bundle(folder) {
   shared.define.KEELSON_TRANSCODE_WORKER = JSON.stringify(await transcodeWorker())
   // Only sources that are not bundled look for a file beside them.
   shared.define['import.meta.url'] = '""'
+  // CommonJS starts faster, can use V8's compile cache, and is what every version of Node and every test runner can load.
+  const commonjs = { ...shared, format: 'cjs', supported: { 'dynamic-import': false } }
   const bundles = await Promise.allSettled([
-    // CommonJS starts faster, can use V8's compile cache, and loads its packages without the module loader's detour.
-    build({
-      ...shared,
-      entryPoints: ['src/cli.ts'],
-      outfile: join(folder, 'cli.cjs'),
-      format: 'cjs',
-      minify: true,
-      supported: { 'dynamic-import': false },
-    }),
-    build({ ...shared, entryPoints: ['src/index.ts'], outfile: join(folder, 'keelson.js'), format: 'esm', banner: { js: ESM_REQUIRE() } }),
+    build({ ...commonjs, entryPoints: ['src/cli.ts'], outfile: join(folder, 'cli.cjs'), minify: true }),
+    build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'keelson.cjs'), banner: { js: REQUIRE_NODE } }),
   ])
   // One that fails does not stop the other, which would go on writing to where everything has been cleared away.
   for (const { reason } of bundles) if (reason) throw reason
-}
-
-function writeTypes(folder) {
-  const { status } = spawnSync('npx', ['tsc', '-p', 'tsconfig.types.json', '--outDir', folder], { stdio: 'inherit' })
-  if (status !== 0) throw new Error(`the types could not be written: tsc ended with ${status}`)
+  // One copy of the library for both kinds of modules: an error of one is an instance of the other's class.
+  writeFileSync(join(folder, 'keelson.js'), "export * from './keelson.cjs'\n")
+  for (const types of ['keelson.d.ts', 'keelson.d.cts']) copyFileSync('src/public.d.ts', join(folder, types))
 }
 
 /** Replaces each file by its new one at once, then drops those that there are no more. */
@@ -96,11 +102,7 @@ function putInPlace(from, to) {
     mkdirSync(dirname(join(to, file)), { recursive: true })
     renameSync(join(from, file), join(to, file))
   }
-  if (withTypes) for (const file of filesIn(to)) if (!files.includes(file)) rmSync(join(to, file), { force: true })
-}
-
-function ESM_REQUIRE() {
-  return "import { createRequire as keelsonRequire } from 'node:module'; const require = keelsonRequire(import.meta.url);"
+  for (const file of filesIn(to)) if (!files.includes(file)) rmSync(join(to, file), { force: true })
 }
 
 /** Starts and ends a server once: what V8 compiles for that is kept beside the bundle (bin/start.js), where Node does not do it. */

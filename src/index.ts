@@ -1,44 +1,23 @@
-/**
- * Keelson as a library: real servers for tests in any runner, several in one process, each with its own store.
- *
- *     import { start } from 'keelson'
- *     await using server = await start()
- *     await server.fetch('/api/v1/namespaces')
- */
+/** The library: real servers for tests in any runner, several in one process, each with its own store. `public.d.ts` is its contract. */
 import { request } from 'node:https'
 import { Readable } from 'node:stream'
-import { type Config, DEFAULTS } from './server/config.ts'
+import type { FetchInit, RunningServer, StartOptions } from './public.d.ts'
+import { ConfigError } from './server/config.ts'
+import { FeatureGateError } from './server/feature-gates.ts'
 import { type Server, startServer } from './server/start.ts'
+import { configOf, inOptionNames } from './start-options.ts'
 
-export { defineKind } from './schema/kind.ts'
-export { type Config, ConfigError } from './server/config.ts'
+export type { FetchInit, RunningServer, StartOptions } from './public.d.ts'
+export { ConfigError } from './server/config.ts'
 export { StoreUnavailable } from './storage/store.ts'
 export { VERSION } from './version.ts'
 
-export type StartOptions = Partial<Config>
-
-export interface RunningServer extends AsyncDisposable {
-  /** `https://HOST:PORT`. */
-  readonly url: string
-  /** The admin's kubeconfig, as text: write it to a file, or hand it to a client library. */
-  readonly kubeconfig: string
-  /** Sends a request as the admin. Paths are those of the API: `/api/v1/namespaces`. */
-  readonly fetch: (path: string, init?: FetchInit) => Promise<Response>
-  /** Ends watches, lets requests finish, closes the store. */
-  close(): Promise<void>
-}
-
-export type FetchInit = {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array
-  readonly signal?: AbortSignal
-}
-
-/** Starts a server. Unless told otherwise it keeps everything in memory and picks a free port. */
 export async function start(options: StartOptions = {}): Promise<RunningServer> {
-  const store = options.store ?? (options.dataDir === undefined ? 'memory' : 'embedded')
-  const server = await startServer({ ...DEFAULTS, port: 0, ...options, store })
+  const server = await startServer(configOf(options)).catch(error => {
+    if (error instanceof FeatureGateError) throw new ConfigError(`featureGates: ${error.message}`)
+    if (error instanceof ConfigError) throw new ConfigError(inOptionNames(error.message))
+    throw error
+  })
   return {
     url: server.url,
     kubeconfig: server.kubeconfig,

@@ -8,12 +8,13 @@ import { patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
 /** A package small enough to be built in a moment, by the same script. */
 function smallPackage(t: Scope): string {
   const folder = temporaryDirectory(t)
-  for (const file of ['scripts/build.mjs', 'bin', 'tsconfig.json', 'tsconfig.types.json'])
-    cpSync(join(ROOT, file), join(folder, file), { recursive: true })
+  for (const file of ['scripts/build.mjs', 'bin']) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'small', version: '1.0.0', type: 'module' }))
-  mkdirSync(join(folder, 'src'))
+  mkdirSync(join(folder, 'src/codec'), { recursive: true })
+  writeFileSync(join(folder, 'src/codec/transcode-worker.ts'), '')
   writeFileSync(join(folder, 'src/index.ts'), 'export const answer = 41 + 1\n')
+  writeFileSync(join(folder, 'src/public.d.ts'), 'export const answer: number\n')
   return folder
 }
 
@@ -34,13 +35,14 @@ test('builds at the same time disturb neither each other nor whoever runs what w
   const { code, stdout, stderr } = await build(folder)
   assert.equal(code, 0, stdout + stderr)
   assert.match(readFileSync(cli, 'utf8'), /first/)
-  assert.ok(existsSync(join(folder, 'dist/types/index.d.ts')))
+  for (const file of ['keelson.d.ts', 'keelson.d.cts']) assert.ok(existsSync(join(folder, 'dist', file)))
+  assert.equal((await import(join(folder, 'dist/keelson.js'))).answer, 42)
   writeFileSync(join(folder, 'dist/left-over.js'), '')
 
   writeCli(folder, 'other')
   const seen = new Set<string>()
   const look = setInterval(() => {
-    for (const file of ['dist/cli.cjs', 'dist/keelson.js', 'dist/types/index.d.ts']) seen.add(readFileSync(join(folder, file), 'utf8'))
+    for (const file of ['dist/cli.cjs', 'dist/keelson.cjs', 'dist/keelson.d.ts']) seen.add(readFileSync(join(folder, file), 'utf8'))
   }, 1)
   const both = await Promise.all([build(folder), build(folder, '--if-stale')])
   clearInterval(look)
@@ -55,7 +57,7 @@ test('builds at the same time disturb neither each other nor whoever runs what w
   assert.match(readFileSync(cli, 'utf8'), /other/)
   assert.deepEqual(
     readdirSync(join(folder, 'dist')).filter(file => !file.endsWith('.cache')),
-    ['cli.cjs', 'keelson.js', 'types'],
+    ['cli.cjs', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js'],
   )
   assert.deepEqual(
     readdirSync(folder).filter(file => file.startsWith('.build')),
@@ -71,14 +73,5 @@ test('a build that fails leaves what is there', patient, async t => {
   const { code } = await build(folder, '--if-stale')
   assert.notEqual(code, 0)
   assert.match(readFileSync(join(folder, 'dist/cli.cjs'), 'utf8'), /good/)
-  assert.deepEqual(readdirSync(folder).sort(), [
-    'bin',
-    'dist',
-    'node_modules',
-    'package.json',
-    'scripts',
-    'src',
-    'tsconfig.json',
-    'tsconfig.types.json',
-  ])
+  assert.deepEqual(readdirSync(folder).sort(), ['bin', 'dist', 'node_modules', 'package.json', 'scripts', 'src'])
 })

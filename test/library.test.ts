@@ -1,9 +1,11 @@
 // The server as a library: several in one process share nothing, and leave nothing behind.
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type RunningServer, start } from '../src/index.ts'
+import * as library from '../src/index.ts'
+import { ConfigError, type RunningServer, type StartOptions, start } from '../src/index.ts'
+import { OPTION_NAMES } from '../src/start-options.ts'
 import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, startInProcess, targetOf, temporaryDirectory } from './kit.ts'
 
 const create = (server: RunningServer, name: string) => server.fetch(CONFIG_MAPS, { method: 'POST', body: JSON.stringify(configMap(name)) })
@@ -79,9 +81,50 @@ test('fetch takes methods, headers, bodies and signals', patient, async t => {
   await assert.rejects(watch.text())
 })
 
-test('settings that make no sense reject', patient, async () => {
-  await assert.rejects(start({ port: -1 }), /--secure-port/)
-  await assert.rejects(start({ tokenAuthFile: '/nowhere/tokens' }), /cannot read \/nowhere\/tokens/)
+test('the library is what its types say', () => {
+  const declared: typeof import('../src/public.d.ts') = library
+  assert.deepEqual(Object.keys(declared).sort(), ['ConfigError', 'StoreUnavailable', 'VERSION', 'start'])
+})
+
+test('options that do not exist or make no sense are refused, in the names of the options', patient, async () => {
+  const refused = async (options: object) => {
+    const error = await start(options).then(
+      server => server.close().then(() => undefined),
+      (error: Error) => error,
+    )
+    assert.ok(error instanceof ConfigError, `${JSON.stringify(options)}: ${error}`)
+    assert.doesNotMatch(error.message, /--/)
+    return error.message
+  }
+  assert.match(await refused({ prot: 1 }), /^there is no option prot; the options are store, dataDir, /)
+  assert.equal(await refused({ datadir: 'a' }), 'there is no option datadir; did you mean dataDir?')
+  assert.equal(await refused({ 'secure-port': 1 }), 'there is no option secure-port; did you mean port?')
+  assert.match(await refused({ oidc: { issuer: 'https://a' } }), /^there is no option oidc\.issuer; /)
+  assert.match(await refused({ toString: 1 }), /^there is no option toString/)
+  assert.match(await refused({ __proto__: null, constructor: 1 }), /^there is no option constructor/)
+  assert.equal(await refused({ port: -1 }), 'port must be a port between 0 and 65535, not -1')
+  assert.equal(await refused({ port: '6443' }), 'port must be a port between 0 and 65535, not "6443"')
+  assert.equal(await refused({ controllers: 'none' }), 'controllers must be a list of strings, not "none"')
+  assert.match(await refused({ controllers: ['nobody'] }), /^controllers: there is no controller "nobody"/)
+  assert.equal(await refused({ store: 'disk' }), 'store must be embedded, memory, not "disk"')
+  assert.match(await refused({ historyMs: 1 }), /^historyMs must be at least 1s/)
+  assert.match(await refused({ oidc: { issuerUrl: 'https://a' } }), /^oidc\.issuerUrl and oidc\.clientId go together/)
+  assert.match(await refused({ tlsCertFile: 'a' }), /^tlsCertFile and tlsPrivateKeyFile go together/)
+  assert.match(await refused({ featureGates: 'Nope=true' }), /^featureGates: unknown feature gate Nope/)
+  assert.match(await refused({ tokenAuthFile: '/nowhere/tokens' }), /cannot read \/nowhere\/tokens/)
+  assert.match(await refused([]), /^options must be an object/)
+})
+
+test('an option that is undefined is as if it were not given', patient, async t => {
+  const options = { store: undefined, port: undefined, dataDir: undefined, oidc: { usernameClaim: undefined } } as unknown as StartOptions
+  const server = await startInProcess(t, options)
+  assert.equal((await server.fetch('/healthz')).status, 200)
+})
+
+test('every option is on the page that documents them, and no others', () => {
+  const [, options = ''] = readFileSync(join(ROOT, 'docs/library.md'), 'utf8').split('\n## Options\n')
+  const documented = [...options.matchAll(/^\| `([a-zA-Z.]+)` \|/gm)].map(([, name]) => name)
+  assert.deepEqual(documented.sort(), [...OPTION_NAMES].sort())
 })
 
 test('after close the process ends by itself, with watches and connections open', patient, async t => {

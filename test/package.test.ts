@@ -4,8 +4,9 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, type Scope, startProcess, temporaryDirectory } from './kit.ts'
+import { programsNamed } from './programs.ts'
 
-const SOURCES = ['bin', 'scripts', 'src', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.types.json']
+const SOURCES = ['bin', 'scripts', 'src', 'package.json', 'package-lock.json']
 const MAY_BE_THERE = ['README.md', 'CHANGELOG.md', 'LICENSE']
 
 test('the packed package installs into an empty folder and works there', { timeout: 2 * patient.timeout }, async t => {
@@ -13,12 +14,19 @@ test('the packed package installs into an empty folder and works there', { timeo
 
   await t.test('it holds the built server and no sources, tests or paths of the machine it was built on', () => {
     const expected =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(keelson\.js|require-node\.js|start\.js|package\.json)|dist\/(cli\.cjs|keelson\.js)|dist\/types\/.+\.d\.ts)$/
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(keelson\.js|require-node\.js|start\.js|package\.json)|dist\/(cli|keelson)\.cjs|dist\/keelson\.(js|d\.ts|d\.cts))$/
     assert.deepEqual(
       files.filter(file => !expected.test(file)),
       [],
     )
-    for (const needed of ['bin/keelson.js', 'dist/cli.cjs', 'dist/keelson.js', 'dist/types/index.d.ts'])
+    for (const needed of [
+      'bin/keelson.js',
+      'dist/cli.cjs',
+      'dist/keelson.cjs',
+      'dist/keelson.js',
+      'dist/keelson.d.ts',
+      'dist/keelson.d.cts',
+    ])
       assert.ok(files.includes(needed), `${needed} is missing`)
   })
 
@@ -40,34 +48,69 @@ test('the packed package installs into an empty folder and works there', { timeo
     assert.deepEqual(await server.stop(), { code: 0, signal: null })
   })
 
-  await t.test('it is a library there', async () => {
-    const file = join(folder, 'use.js')
-    writeFileSync(
-      file,
-      `import { start, VERSION } from 'keelson'
-       const server = await start()
-       const answer = await server.fetch('/api/v1/namespaces/default')
-       console.log(VERSION, (await answer.json()).status.phase)
-       await server.close()`,
-    )
-    assert.match(await succeed(process.execPath, [file], folder), /^\d+\.\d+\.\d+\S* Active\n$/)
+  await t.test('it is a library there, by import and by require, also on Node 20.0', async t => {
+    const use = `start().then(async server => {
+      const answer = await server.fetch('/api/v1/namespaces/default')
+      console.log(VERSION, (await answer.json()).status.phase)
+      await server.close()
+      await start({ prot: 1 }).catch(error => console.log(error instanceof ConfigError))
+    })`
+    writeFileSync(join(folder, 'use.mjs'), `import { ConfigError, start, VERSION } from 'keelson'\n${use}`)
+    writeFileSync(join(folder, 'use.cjs'), `const { ConfigError, start, VERSION } = require('keelson')\n${use}`)
+    for (const node of [process.execPath, ...programsNamed('node-20.0'), ...programsNamed('node-26')])
+      for (const file of ['use.mjs', 'use.cjs']) assert.match(await succeed(node, [file], folder), /^\d+\.\d+\.\d+\S* Active\ntrue\n$/)
+    writeFileSync(join(folder, 'both.mjs'), BOTH)
+    assert.equal(await succeed(process.execPath, ['both.mjs'], folder), 'true\n')
+    for (const node of programsNamed('node-18')) {
+      const { code, stderr } = await run(node, ['use.cjs'], { cwd: folder })
+      assert.equal(code, 1)
+      assert.match(stderr, /Error: keelson needs Node 20 or newer; this is v18\./)
+    }
+    t.diagnostic('tried on every Node that there is')
   })
 
-  await t.test('its types are found, and they are strict', async () => {
-    const compile = async (name: string, text: string) => {
+  await t.test('its types are found by every way of resolution, without those of Node, and they are strict', async () => {
+    const check = (name: string, text: string, ...flags: string[]) => {
       writeFileSync(join(folder, name), text)
-      const flags = '--noEmit --strict --module nodenext --target es2022 --lib es2023,esnext.disposable --types node'.split(' ')
-      return run(process.execPath, [tsc(), ...flags, '--typeRoots', join(ROOT, 'node_modules/@types'), name], { cwd: folder })
+      return run(process.execPath, [tsc(), '--noEmit', '--strict', '--skipLibCheck', 'false', ...flags, name], { cwd: folder })
     }
-    const good = await compile(
-      'good.ts',
-      "import { start } from 'keelson'\nconst url: Promise<string> = start({ port: 0 }).then(server => server.url)\nvoid url\n",
-    )
-    assert.deepEqual([good.code, good.stdout], [0, ''])
-    const bad = await compile('bad.ts', "import { start } from 'keelson'\nvoid start({ port: 'any' })\n")
-    assert.match(bad.stdout, /Type 'string' is not assignable to type 'number'/)
+    const ways = ['--module node16 --target es2022', '--module esnext --moduleResolution bundler --target es2022']
+    // With what a browser has, with what `await using` needs, and with nothing but the language.
+    const libs = ['es2022', 'es2022,dom', 'es2023,esnext.disposable']
+    for (const flags of ways.flatMap(way => libs.map(lib => `${way} --lib ${lib}`.split(' '))))
+      for (const name of ['good.mts', 'good.cts']) {
+        const { code, stdout } = await check(name, GOOD, ...flags)
+        assert.deepEqual([code, stdout], [0, ''], `${name} ${flags.join(' ')}`)
+      }
+    const [flags] = ways.map(way => way.split(' '))
+    const disposed = "import { start } from 'keelson'\nexport const f = async () => { await using server = await start(); server.url }\n"
+    assert.equal((await check('using.mts', disposed, ...flags!, '--lib', 'es2023,esnext.disposable')).stdout, '')
+    const bad = "import { start } from 'keelson'\nvoid start({ port: 'any' })\nvoid start({ prot: 1 })\n"
+    const { stdout } = await check('bad.mts', bad, ...flags!)
+    assert.match(stdout, /Type 'string' is not assignable to type 'number'/)
+    assert.match(stdout, /'prot' does not exist in type 'StartOptions'/)
   })
 })
+
+/** Import and require give the same library. */
+const BOTH = `
+  import { createRequire } from 'node:module'
+  import { ConfigError } from 'keelson'
+  console.log(createRequire(import.meta.url)('keelson').ConfigError === ConfigError)
+`
+
+const GOOD = `
+  import { ConfigError, type RunningServer, start, type StartOptions, StoreUnavailable, VERSION } from 'keelson'
+  const options: StartOptions = { port: 0, controllers: ['none'], oidc: { clientId: 'a' } }
+  export const used: (Error | string)[] = [new ConfigError('a'), new StoreUnavailable('b'), VERSION]
+  export async function use(): Promise<string> {
+    const server: RunningServer = await start(options)
+    const answer = await server.fetch('/version', { method: 'GET', headers: { accept: '*/*' } })
+    const text: string = await answer.text()
+    await server.close()
+    return server.url + server.kubeconfig + answer.status + text
+  }
+`
 
 /** Packs a copy of the checkout: building it must not disturb the tests that run beside this one. */
 async function pack(t: Scope): Promise<{ tarball: string; files: string[] }> {

@@ -61,7 +61,7 @@ function forge(header: object, claims: unknown, privateKey: KeyObject | undefine
 }
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
 
-test('a token is what kube-apiserver issues: header, claims, order', async () => {
+test('an issued token has the header, the claims and their order of kube-apiserver', async () => {
   const { issue } = bench()
   const token = await issue({ pod: { name: 'p', uid: 'p-uid' }, warnafter: NOW + 3607 })
   const [header = '', claims = ''] = token.split('.').map(part => Buffer.from(part, 'base64url').toString())
@@ -74,7 +74,7 @@ test('a token is what kube-apiserver issues: header, claims, order', async () =>
   )
 })
 
-test('its bearer is the account, with what the token is bound to', async () => {
+test('a token identifies its service account, with the objects it is bound to', async () => {
   const { issue, ask, put } = bench()
   put('pods', 'ns', 'p')
   const node = { name: 'n', uid: 'n-uid' }
@@ -92,7 +92,7 @@ test('its bearer is the account, with what the token is bound to', async () => {
   })
 })
 
-test('a verified token is decided at once and is the same user each time', async () => {
+test('a verified token is decided synchronously and gives the same User object', async () => {
   const { issue, tokens } = bench()
   const token = await issue()
   const first = await tokens.authenticate(token, ['api'])
@@ -101,7 +101,7 @@ test('a verified token is decided at once and is the same user each time', async
   assert.ok(first.outcome === 'user' && second.outcome === 'user' && first.user === second.user)
 })
 
-test('times count, with a minute for clocks that differ', async () => {
+test('the validity of a token is checked with one minute of leeway', async () => {
   const { issue, ask, state } = bench()
   const token = await issue()
   state.now = NOW + 3660
@@ -115,7 +115,7 @@ test('times count, with a minute for clocks that differ', async () => {
   assert.equal(await ask(early), 'service account token is issued in the future')
 })
 
-test('a token ends with its account, pod, secret or node, even when it was believed a moment ago', async () => {
+test('a token becomes invalid with its account, pod, secret or node, also when it was verified before', async () => {
   for (const [kind, plural, namespace] of [
     ['pod', 'pods', 'ns'],
     ['secret', 'secrets', 'ns'],
@@ -143,7 +143,7 @@ test('a token ends with its account, pod, secret or node, even when it was belie
   assert.equal(await ask(token), 'serviceaccounts "a" not found')
 })
 
-test('a token is good for those it is meant for', async () => {
+test('a token is valid for its audiences only', async () => {
   const { issue, ask, tokens } = bench()
   const token = await issue({}, { audiences: ['vault', 'api'] })
   assert.equal(await ask(token, ['x']), 'token audiences ["vault" "api"] is invalid for the target audiences ["x"]')
@@ -156,7 +156,7 @@ test('a token is good for those it is meant for', async () => {
   assert.equal(typeof (await ask(forge({ alg: 'ES256', kid: key.id }, unmeant))), 'object')
 })
 
-test('what only looks like a token is nobody’s', async () => {
+test('tokens that are malformed or of another issuer are not accepted', async () => {
   const { issue, ask } = bench()
   const token = await issue()
   const claims = claimsOf(token)
@@ -194,7 +194,7 @@ test('what only looks like a token is nobody’s', async () => {
   assert.equal(typeof (await ask(forge({ alg: 'ES256' }, claims))), 'object', 'without a kid every key is tried')
 })
 
-test('no token that was changed anywhere is believed, and none of it is told', async () => {
+test('property: a changed token is rejected, and the error shows none of it', async () => {
   const { issue, ask } = bench()
   const token = await issue()
   await fc.assert(
@@ -211,7 +211,7 @@ test('no token that was changed anywhere is believed, and none of it is told', a
   )
 })
 
-test('claims of any shape are refused without failing', async () => {
+test('property: claims of any type are rejected without an exception', async () => {
   const { ask } = bench()
   await fc.assert(
     fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), async (bound, sub, exp) => {
@@ -224,14 +224,14 @@ test('claims of any shape are refused without failing', async () => {
   assert.equal(typeof (await ask(forge({ alg: 'ES256', kid: key.id }, deep))), 'string')
 })
 
-test('huge tokens are not even read', async () => {
+test('very long tokens are rejected without parsing', async () => {
   const { tokens } = bench()
   const chain = new TokenChain([tokens])
   const found = chain.authenticate(`${'a'.repeat(40_000)}.${'b'.repeat(10)}.c`, ['api'], request)
   assert.deepEqual(found, { outcome: 'invalid', reason: 'invalid bearer token' })
 })
 
-test('the chain tells every reason once, after the one that all have', async () => {
+test('the errors of several authenticators are joined without duplicates', async () => {
   const { tokens, issue, state } = bench()
   const token = await issue()
   state.now = NOW + 10_000
@@ -241,7 +241,7 @@ test('the chain tells every reason once, after the one that all have', async () 
   assert.deepEqual(await chain.authenticate('x', ['api'], request), { outcome: 'invalid', reason: 'invalid bearer token' })
 })
 
-test('older tokens hold as long as their secret holds them', async () => {
+test('legacy tokens are valid as long as their secret contains them', async () => {
   const { tokens, ask, put, objects, state } = bench()
   const account = objects.get('serviceaccounts/ns/a')!
   put('secrets', 'ns', 's')
@@ -264,7 +264,7 @@ test('older tokens hold as long as their secret holds them', async () => {
   assert.equal(await ask(token), 'Token has been invalidated')
 })
 
-test('keys are published as others read them, and read from every kind of PEM', () => {
+test('keys are published as a JWK set, and read from every kind of PEM block', () => {
   const set = keySet([key]) as { keys: any[] }
   assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(set.keys[0]))), ['use', 'kty', 'kid', 'crv', 'alg', 'x', 'y'])
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })

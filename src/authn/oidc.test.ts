@@ -58,7 +58,7 @@ function provider(more: Partial<OidcSettings> = {}) {
   return { state, ask, authenticator }
 }
 
-test('claims make a user with groups', async () => {
+test('claims give user name and groups', async () => {
   const { ask, state } = provider({ usernamePrefix: 'oidc:' })
   assert.deepEqual(await ask(token({ groups: ['a', 'b'], jti: 'j1' })), {
     name: 'oidc:jane',
@@ -70,7 +70,7 @@ test('claims make a user with groups', async () => {
   assert.deepEqual(state.asked, [`${ISSUER}/.well-known/openid-configuration`, `${ISSUER}/keys`], 'asked once, when first needed')
 })
 
-test('tokens of others are not looked at, and the provider is not asked about them', async () => {
+test('tokens of other issuers are ignored, without a request to the provider', async () => {
   const { ask, state } = provider()
   for (const other of ['x', 'a.b.c', token({ iss: 'https://other' }), JSON.stringify({ iss: ISSUER })])
     assert.equal(await ask(other), 'none')
@@ -78,7 +78,7 @@ test('tokens of others are not looked at, and the provider is not asked about th
   assert.deepEqual(state.asked, [])
 })
 
-test('what is wrong with a token is told', async () => {
+test('the error names what is wrong with a token', async () => {
   const { ask } = provider({ requiredClaims: new Map([['team', 'red']]) })
   const good = { team: 'red' }
   const cases: [object, string][] = [
@@ -100,7 +100,7 @@ test('what is wrong with a token is told', async () => {
   assert.equal(typeof (await ask(token({ ...good, nbf: NOW + 60 }))), 'object')
 })
 
-test('an e-mail address names a user only when it was verified, if that is said', async () => {
+test('an e-mail address is only accepted as user name if email_verified is not false', async () => {
   const { ask } = provider({ usernameClaim: 'email' })
   assert.deepEqual(await ask(token({ email: 'j@x' })), { name: 'j@x', groups: [] })
   assert.equal(await ask(token({ email: 'j@x', email_verified: false })), 'oidc: email not verified')
@@ -110,7 +110,7 @@ test('an e-mail address names a user only when it was verified, if that is said'
   )
 })
 
-test('only the algorithms of the settings, never none or a shared secret', async () => {
+test('only configured algorithms are accepted, never none or a shared secret', async () => {
   const { ask } = provider()
   const claims = encode({ iss: ISSUER, aud: 'app', sub: 'admin', exp: NOW + 600 })
   const unsupported = (alg: string) =>
@@ -124,7 +124,7 @@ test('only the algorithms of the settings, never none or a shared secret', async
   assert.equal(await ask(token({}, { header: { alg: 'RS256', kid: 'two' }, key: keyTwo.privateKey })), signature)
 })
 
-test('new keys are fetched when a token needs them, but not for every token that is made up', async () => {
+test('keys are fetched again for an unknown key id, but not for every forged token', async () => {
   const { ask, state } = provider()
   const two = (n: number) => token({ n }, { header: { alg: 'RS256', kid: 'two' }, key: keyTwo.privateKey })
   assert.equal(typeof (await ask(token({}))), 'object')
@@ -146,7 +146,7 @@ test('new keys are fetched when a token needs them, but not for every token that
   assert.equal(typeof (await ask(two(2))), 'object')
 })
 
-test('a token is forgotten when it ends and when its key may have been withdrawn', async () => {
+test('a cached token expires with its validity and with its key', async () => {
   const { ask, state, authenticator } = provider()
   const text = token({ exp: NOW + 5 })
   assert.equal(typeof (await ask(text)), 'object')
@@ -161,7 +161,7 @@ test('a token is forgotten when it ends and when its key may have been withdrawn
   assert.match(String(await ask(longer)), /failed to verify id token signature/)
 })
 
-test('a provider that is away, lies or speaks nonsense lets nobody in', async () => {
+test('a provider that is unreachable or answers with garbage authenticates nobody', async () => {
   const { ask, state } = provider()
   state.status = 0
   assert.equal(await ask(token({})), 'oidc: authenticator not initialized')
@@ -183,7 +183,7 @@ test('a provider that is away, lies or speaks nonsense lets nobody in', async ()
   assert.equal(typeof (await ask(token({ later: 1 }))), 'object', 'known keys go on')
 })
 
-test('claims of any shape are decided without failing', async () => {
+test('property: claims of any type are decided without an exception', async () => {
   const { ask } = provider()
   await fc.assert(
     fc.asyncProperty(

@@ -9,10 +9,10 @@ export type Fetch = (url: string) => Promise<Fetched>
 
 export type RemoteKey = { readonly id: string; readonly key: KeyObject }
 
-/** Why there are no keys, in words that may be told. */
+/** Why there are no keys, in a message that clients may see. */
 export class ProviderError extends Error {}
 
-/** Between two attempts; tokens that are made up must not become requests to somebody else. */
+/** Between two attempts: forged tokens must not cause requests to the provider. */
 const PAUSE_MS = 2000
 const LONGEST_AGE_MS = 24 * 3600_000
 const MOST_KEYS = 100
@@ -37,12 +37,12 @@ export class RemoteKeys {
     return this.#address !== undefined
   }
 
-  /** The keys there are, as far as they are known. */
+  /** The keys that were fetched last. */
   get current(): readonly RemoteKey[] {
     return this.#keys
   }
 
-  /** Fetches the keys again, unless they are still to be used or were asked for a moment ago. Throws ProviderError. */
+  /** Fetches the keys again, unless they are still fresh or were fetched a moment ago. Throws ProviderError. */
   async refresh(): Promise<void> {
     const now = this.#parts.now()
     if (this.#address !== undefined && now < this.#expires) return
@@ -50,7 +50,7 @@ export class RemoteKeys {
       if (this.#failure) throw this.#failure
       return
     }
-    // Whoever comes while the keys are on their way waits for the same ones.
+    // Concurrent callers wait for the same fetch.
     this.#fetching ??= this.#fetch(now).finally(() => (this.#fetching = undefined))
     await this.#fetching
   }
@@ -90,13 +90,13 @@ export class RemoteKeys {
       const document: unknown = JSON.parse(text)
       if (isObject(document)) return { document, cacheControl }
     } catch {
-      // Told below, as whatever else is no object.
+      // Reported below, like any other answer that is not an object.
     }
     throw new ProviderError(`${failed}: the answer is not a JSON object`)
   }
 }
 
-/** Keys that can verify signatures; those of other kinds are not for us. */
+/** Keys that can verify signatures; others are skipped. */
 function readKeys({ keys }: JsonObject): RemoteKey[] {
   if (!Array.isArray(keys)) throw new ProviderError('oidc: failed to decode keys: there are none')
   return keys.slice(0, MOST_KEYS).flatMap(jwk => {

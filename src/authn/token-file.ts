@@ -4,9 +4,9 @@ import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 
-/** Tokens of a file say nothing of audiences: they are meant for those of the server. */
+/** Tokens of a file have no audiences of their own: they are valid for those of the server. */
 export class TokenFile implements TokenAuthenticator {
-  // Looked up by hash: how long a lookup takes says nothing about how much of a guess was right.
+  // Looked up by hash, so that the time of a lookup does not reveal how much of a guess was right.
   readonly #users: ReadonlyMap<string, User>
   readonly #audiences: readonly string[]
 

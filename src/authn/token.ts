@@ -1,17 +1,17 @@
-/** Bearer tokens: the kinds there are, tried in turn, and how a request carries one. */
+/** Bearer tokens: the authenticators for them, asked one after the other, and how a request carries a token. */
 import type { TokenFinding } from '../schema/access.ts'
 import type { Authentication, Authenticator, Cancellable, Credentials } from './authenticator.ts'
 
 export interface TokenAuthenticator {
-  /** Who bears the token, if it is meant for one of the audiences. `none` when it is not a token of this kind. */
+  /** The user of the token, if it is valid for one of the audiences. `none` when it is not a token of this kind. */
   authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding>
 }
 
-/** Longer ones are nobody's: a token is read, hashed and compared before anyone knows who sent it. */
+/** Longer tokens are rejected: a token is parsed, hashed and compared before it is known who sent it. */
 const LONGEST_TOKEN = 32 * 1024
 const INVALID = 'invalid bearer token'
 
-/** The first kind that knows the bearer decides. */
+/** The first authenticator that identifies the user decides. */
 export class TokenChain implements TokenAuthenticator {
   readonly #chain: readonly TokenAuthenticator[]
 
@@ -19,7 +19,7 @@ export class TokenChain implements TokenAuthenticator {
     this.#chain = chain
   }
 
-  /** Not a promise when no kind has to wait: most tokens have been seen before. */
+  /** Synchronous unless an authenticator has to wait: most tokens have been seen before. */
   authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding> {
     if (token.length > LONGEST_TOKEN) return { outcome: 'invalid', reason: INVALID }
     return this.#from(0, [INVALID], { token, audiences, request })
@@ -70,6 +70,6 @@ export function bearerToken(authorization: string | undefined): string | undefin
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
 }
 
-/** Those of the wanted audiences that a token is meant for, in the order of who asks. */
+/** Those of the wanted audiences that a token is valid for, in the wanted order. */
 export const sharedAudiences = (meant: readonly string[], wanted: readonly string[]): readonly string[] =>
   wanted.filter(audience => meant.includes(audience))

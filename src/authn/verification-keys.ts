@@ -2,7 +2,7 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { pemBlocks } from '../lib/pem.ts'
 
-/** One key and the only algorithm it is good for: a token never chooses. */
+/** A key and the only algorithm it is used with: a token never chooses. */
 export type VerificationKey = { readonly id: string; readonly algorithm: string; readonly key: KeyObject }
 export type SigningKey = VerificationKey & { readonly privateKey: KeyObject }
 
@@ -11,7 +11,7 @@ const CURVES: ReadonlyMap<string | undefined, string> = new Map([
   ['secp384r1', 'ES384'],
   ['secp521r1', 'ES512'],
 ])
-/** Shorter ones are broken, and refused by the library that verifies. */
+/** Shorter keys are insecure, and rejected by the library that verifies. */
 const SHORTEST_RSA_BITS = 2048
 
 /** The public half of a key as tokens are verified with it; throws for keys that cannot sign tokens. */
@@ -46,7 +46,7 @@ export function keySet(keys: readonly VerificationKey[]): object {
   }
 }
 
-/** Made from the key so that nobody gets back from it to the key. */
+/** A hash of the key. */
 const keyId = (key: KeyObject) =>
   createHash('sha256')
     .update(key.export({ type: 'spki', format: 'der' }))

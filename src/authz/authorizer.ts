@@ -1,4 +1,4 @@
-/** Who may do what: the question, its answers, and how a refusal is worded. */
+/** Authorization: the interface of authorizers, and the error of a request that is not allowed. */
 import { goQuote } from '../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import { forbiddenPath, StatusError } from '../schema/status-error.ts'
@@ -8,12 +8,12 @@ export interface Authorizer {
   authorize(user: User, attributes: Attributes, request: { readonly signal: AbortSignal }): Decision | Promise<Decision>
 }
 
-/** Tells what somebody may do, where an authorizer can. */
+/** Lists what a user may do, where an authorizer can. */
 export interface RuleResolver {
   rulesFor(user: User, namespace: string): RulesFound
 }
 
-/** The refusal that a client sees when nothing allowed its request. */
+/** The error when no authorizer allowed a request. */
 export function forbidden(user: User, { verb, path, resource }: Attributes, reason = ''): StatusError {
   const why = reason === '' ? '' : `: ${reason}`
   if (resource === undefined) {
@@ -32,5 +32,5 @@ export function forbidden(user: User, { verb, path, resource }: Attributes, reas
   })
 }
 
-/** A refusal repeats what the client sent; it must not read as markup to whoever renders it. */
+/** The message repeats what the client sent; it must not be taken for HTML where it is shown. */
 const plainText = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

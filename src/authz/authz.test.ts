@@ -4,7 +4,7 @@ import { forbidden } from './authorizer.ts'
 
 const resource = { group: 'apps', version: 'v1', plural: 'daemonsets', subresource: '', namespace: 'ns', name: '' }
 
-test('a refusal says who may not do what, and where', () => {
+test('a forbidden message names the user, the verb, the resource and the scope', () => {
   const eve = { name: '<eve>', groups: [] }
   assert.equal(
     forbidden(eve, { verb: 'update', path: '/', resource: { ...resource, subresource: 'status', name: 'd' } }, 'no role').message,

@@ -14,7 +14,7 @@ const saying = (name: string, answer: Decision | Promise<Decision>): NamedAuthor
 })
 const silent = saying('a', { verdict: 'no-opinion', reason: 'dunno' })
 
-test('the first that has an opinion decides', async () => {
+test('the first authorizer with an opinion decides', async () => {
   const ask = (...chain: NamedAuthorizer[]) => inTurn(chain).authorize(jane, QUESTION, REQUEST)
   assert.deepEqual(ask(silent, alwaysAllow), { verdict: 'allow' })
   assert.deepEqual(ask(saying('no', { verdict: 'deny', reason: 'never' }), alwaysAllow), { verdict: 'deny', reason: 'never' })
@@ -28,7 +28,7 @@ test('nothing is denied to system:masters', () => {
   assert.deepEqual(inTurn([saying('no', { verdict: 'deny', reason: 'never' })]).authorize(admin, QUESTION, REQUEST), { verdict: 'allow' })
 })
 
-test('rules are gathered from all', () => {
+test('rules of all authorizers are listed', () => {
   const found = inTurn([alwaysAllow, silent, saying('c', { verdict: 'allow' })]).rulesFor(jane, 'ns')
   assert.deepEqual(found.resourceRules, [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }])
   assert.deepEqual([found.incomplete, found.problem], [true, '[a is slow, c is slow]'])

@@ -1,9 +1,9 @@
-/** The ways to decide that a server can be started with, one after the other. */
+/** The authorization modes, and how several are combined. */
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Authorizer, RuleResolver } from './authorizer.ts'
 
-/** An authorizer and what it is called in reasons. */
+/** An authorizer and its name in reasons. */
 export type NamedAuthorizer = Authorizer & RuleResolver & { readonly name: string }
 
 type Cancellable = { readonly signal: AbortSignal }
@@ -16,20 +16,20 @@ const EVERYTHING: RulesFound = {
 }
 const ALLOW: Decision = { verdict: 'allow' }
 
-/** Everybody may do everything. */
+/** Allows everything. */
 export const alwaysAllow: NamedAuthorizer = { name: 'alwaysallow', authorize: () => ALLOW, rulesFor: () => EVERYTHING }
 
-/** Nobody may do anything, but for those whom nothing is denied. */
+/** Denies everything; members of `system:masters` are not subject to it. */
 export const alwaysDeny: NamedAuthorizer = {
   name: 'alwaysdeny',
   authorize: () => ({ verdict: 'no-opinion', reason: 'Everything is forbidden.' }),
   rulesFor: () => NOTHING,
 }
 
-/** Members of this group may do everything, whatever roles there are: there is always a way in to put them right. */
+/** Members of this group may do everything, whatever roles exist, so that roles can always be repaired. */
 const MASTERS = 'system:masters'
 
-/** Asks each in turn until one has an opinion. What the members of `system:masters` may do is not asked. */
+/** Asks one authorizer after the other until one has an opinion. Members of `system:masters` may do everything. */
 export function inTurn(chain: readonly NamedAuthorizer[]): Authorizer & RuleResolver {
   return {
     authorize(user, attributes, request) {
@@ -56,7 +56,7 @@ type Asking = {
   readonly reasons: readonly string[]
 }
 
-/** Waits only for those that have to. */
+/** Awaits only those that return a promise. */
 function askFrom(start: number, { chain, user, attributes, request, reasons: earlier }: Asking): Decision | Promise<Decision> {
   const reasons = [...earlier]
   for (let i = start; i < chain.length; i++) {

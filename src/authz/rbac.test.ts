@@ -104,7 +104,7 @@ const questions: fc.Arbitrary<Attributes> = fc.oneof(
   fc.record({ verb: few('get', 'post'), path: few('/healthz', '/healthz/x', '/api', '/api/v1', '/', '/a*') }),
 )
 
-test('the index decides as going through all bindings and rules does', () => {
+test('property: the index decides as a scan over all bindings and rules', () => {
   fc.assert(
     fc.property(roles, bindings, users, questions, (roles, bindings, user, question) => {
       const { verdict } = decide(indexOf(roles, bindings), user, question)
@@ -114,7 +114,7 @@ test('the index decides as going through all bindings and rules does', () => {
   )
 })
 
-test('an index that saw objects come, change and go decides as one that only knows what is left', () => {
+test('property: an index that followed changes decides as one built from the final objects', () => {
   fc.assert(
     fc.property(roles, bindings, roles, bindings, users, questions, (oldRoles, oldBindings, newRoles, newBindings, user, question) => {
       const index = indexOf(oldRoles, oldBindings)
@@ -143,7 +143,7 @@ const getPod: Attributes = {
   resource: { group: '', version: 'v1', plural: 'pods', subresource: '', namespace: 'one', name: '' },
 }
 
-test('an answer says which binding allowed it, and of whom', () => {
+test('the reason names the binding and the subject that allowed a request', () => {
   const jane = { name: 'jane', groups: ['devs'] }
   const reason = (binding: Binding, user: User = jane) => decide(indexOf([reader], [binding]), user, getPod).reason
   const group = { kind: 'Group', name: 'devs' }
@@ -163,7 +163,7 @@ test('an answer says which binding allowed it, and of whom', () => {
   )
 })
 
-test('roles that are not there are told, each once, and stand in nobody else’s way', () => {
+test('missing roles are reported once each, and other bindings still apply', () => {
   const user = { name: 'jane', groups: ['devs'] }
   const jane = { kind: 'User', name: 'jane' }
   const devs = { kind: 'Group', name: 'devs' }
@@ -179,7 +179,7 @@ test('roles that are not there are told, each once, and stand in nobody else’s
   assert.equal(decide(indexOf([reader], [...gone, bind('z', '', 'ClusterRole reader', jane)]), user, getPod).verdict, 'allow')
 })
 
-test('a change of a role is seen at once, and a role is compiled once while it stays', () => {
+test('a changed role takes effect at once, and an unchanged one is compiled once', () => {
   let reads = 0
   const index = indexOf([], [bind('b', '', 'ClusterRole reader', { kind: 'User', name: 'jane' })])
   const note = (rules: PolicyRule[]) =>
@@ -200,7 +200,7 @@ test('a change of a role is seen at once, and a role is compiled once while it s
   assert.equal(reads, 2)
 })
 
-test('what somebody may do is told as rules, with those of the namespace', () => {
+test('the rules of a user include those of the namespace', () => {
   const other: Role = { namespace: 'one', name: 'other', rules: [{ verbs: ['*'], nonResourceURLs: ['/x'] }] }
   const jane = { kind: 'User', name: 'jane' }
   const index = indexOf([reader, other], [bind('b', '', 'ClusterRole reader', jane, jane), bind('c', 'one', 'Role other', jane)])
@@ -214,7 +214,7 @@ test('what somebody may do is told as rules, with those of the namespace', () =>
   assert.deepEqual(rulesFor(user, 'two').nonResourceRules, [])
 })
 
-test('rules on very many groups and resources decide like any other, and take no place for each pair', () => {
+test('rules with very many groups and resources decide correctly without an index entry per pair', () => {
   const many = (word: string, n: number) => Array.from({ length: n }, (_, i) => `${word}${i}`)
   const rules = [{ verbs: ['get'], apiGroups: ['', ...many('g', 20_000)], resources: ['pods', '*/scale', ...many('r', 20_000)] }]
   const index = indexOf([{ namespace: '', name: 'wide', rules }], [bind('b', '', 'ClusterRole wide', { kind: 'User', name: 'jane' })])

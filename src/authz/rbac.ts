@@ -1,4 +1,4 @@
-/** Access by roles: allows what a role says that somebody has, and otherwise says nothing. */
+/** RBAC: allows what the roles of a user permit, and otherwise has no opinion. */
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Decision, RulesFound } from '../schema/access.ts'
@@ -7,7 +7,7 @@ import type { NamedAuthorizer } from './modes.ts'
 import { type Binding, type RoleIndex, type RoleRef, subjectOf } from './role-index.ts'
 import type { Rules } from './rules.ts'
 
-/** `groupDomain` is for the texts alone. */
+/** `groupDomain` is only used in messages. */
 export function rbacAuthorizer(index: RoleIndex, groupDomain: string): NamedAuthorizer {
   const complaint = ({ kind, name }: RoleRef) =>
     kind === 'Role' || kind === 'ClusterRole'
@@ -46,7 +46,7 @@ export function rbacAuthorizer(index: RoleIndex, groupDomain: string): NamedAuth
   }
 }
 
-/** All rules that hold for a user in a namespace, and the roles among them that are not there. */
+/** All rules that apply to a user in a namespace, and errors about missing roles. */
 export function rulesOfUser(index: RoleIndex, user: User, namespace: string): { rules: PolicyRule[]; missing: RoleRef[] } {
   const bindings = new Set<Binding>()
   firstOf(index, { user, namespace }, binding => {
@@ -79,7 +79,7 @@ function firstOf(index: RoleIndex, { user, namespace }: { user: User; namespace:
 
 const NO_OPINION: Decision = { verdict: 'no-opinion' }
 
-/** Why something is allowed is seldom asked. */
+/** The reason is only computed when it is asked for. */
 class Allowed {
   readonly verdict = 'allow'
   readonly #user: User
@@ -100,7 +100,7 @@ class Allowed {
   }
 }
 
-/** Several complaints as one, none of them twice. */
+/** Several errors as one, without duplicates. */
 export function aggregate(problems: Iterable<string>): string {
   const texts = [...new Set(problems)]
   return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`

@@ -6,7 +6,7 @@
  *                 └─ team-1     RoleBinding b        → Role deployer
  *     user jane  ─── team-1     RoleBinding c        → ClusterRole edit
  *
- * Changes are only noted when they come; objects are decoded when somebody asks about them.
+ * Changes are only recorded; objects are decoded when a decision needs them.
  */
 import type { bindingFields } from '../kinds/rbac/binding.ts'
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
@@ -46,7 +46,7 @@ export class RoleIndex {
   /** Bindings that have changed since they were last looked at. */
   readonly #changed = new Map<string, Noted | undefined>()
 
-  /** Takes note of an object as it is now. */
+  /** Records the current state of an object. */
   put(resource: RoleResource, noted: Noted): void {
     if (isBinding(resource)) this.#changed.set(keyOf(noted), noted)
     else this.#roles.set(keyOf(noted), noted)
@@ -86,7 +86,7 @@ export class RoleIndex {
   #boundTo(subject: string, namespace: string): readonly Binding[] {
     const bound = this.#bySubject.get(subject)?.get(namespace)
     if (!bound) return NONE
-    // Answers do not depend on the order in which bindings came to be.
+    // Reasons do not depend on the order in which bindings were created.
     if (!bound.isSorted) bound.bindings.sort((a, b) => (a.name < b.name ? -1 : 1))
     bound.isSorted = true
     return bound.bindings

@@ -4,7 +4,7 @@ import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import type { Attributes } from '../schema/access.ts'
 
 type Grant = { readonly verbs: ReadonlySet<string>; readonly names: ReadonlySet<string> | undefined }
-/** A rule on so many groups and resources that each pair is not worth a place of its own. */
+/** A rule with so many groups and resources that an index entry for each pair would cost too much. */
 type Wide = Grant & { readonly groups: ReadonlySet<string>; readonly resources: ReadonlySet<string> }
 type Paths = { readonly verbs: ReadonlySet<string>; readonly paths: readonly string[] }
 

@@ -3,9 +3,11 @@
  * use so much memory and so much processor time for one body, and is ended past that. Users take turns, and each may have so many
  * bodies waiting. There is no worker before the first such body, and none for long after the last.
  */
+
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import { goQuote } from '../lib/go-text.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { tooManyRequests } from '../schema/status-error.ts'
 import type { Transcoded, TranscodeJob } from './transcode.ts'
@@ -223,5 +225,5 @@ function startWorker(): Worker {
 /** Not built: tests run the sources, and a worker has to load what makes that possible by itself. */
 function fromSource(): string {
   const { href } = new URL('./transcode-worker.ts', import.meta.url)
-  return `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${JSON.stringify(href)}) })`
+  return `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${goQuote(href)}) })`
 }

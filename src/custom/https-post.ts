@@ -1,5 +1,6 @@
 /** One call of a webhook: JSON sent to an https address and JSON read back, within limits of time and size. */
 import { request } from 'node:https'
+import { LIMITS } from '../lib/limits.ts'
 
 export type Post = {
   readonly host: string
@@ -13,10 +14,13 @@ export type Post = {
 }
 
 const PATIENCE_MS = 30_000
-const MOST_BYTES = 64 << 20
+
+/** What is sent comes back converted, and may have grown, but not to anything. */
+const mostBytes = (sent: number) => LIMITS.webhookAnswerBytes + LIMITS.webhookAnswerFactor * sent
 
 /** The body of a successful answer. Rejects with a message for people. */
 export function post({ host, port, path, servername, ca, body }: Post): Promise<string> {
+  const limit = mostBytes(Buffer.byteLength(body))
   return new Promise((resolve, reject) => {
     const refuse = (why: string) => reject(new Error(`Post "https://${host}:${port}${path}": ${why}`))
     const sent = request(
@@ -38,7 +42,7 @@ export function post({ host, port, path, servername, ca, body }: Post): Promise<
         let size = 0
         answer.on('data', (part: Buffer) => {
           size += part.length
-          if (size > MOST_BYTES) sent.destroy(new Error('the answer is too large'))
+          if (size > limit) sent.destroy(new Error(`the answer is larger than ${limit} bytes`))
           else parts.push(part)
         })
         answer.on('error', error => refuse(messageOf(error)))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { canonicalBase64, decodeBase64, encodeBase64 } from './base64.ts'
 
-test('bytes come back, also with line breaks inside', () => {
+test('bytes are decoded, also with line breaks inside', () => {
   fc.assert(
     fc.property(fc.uint8Array(), fc.nat(), (bytes, at) => {
       const text = encodeBase64(bytes)
@@ -14,7 +14,7 @@ test('bytes come back, also with line breaks inside', () => {
   )
 })
 
-test('anything else is refused at the byte Go names', () => {
+test('invalid base64 is rejected with the position that Go reports', () => {
   const cases: [string, number][] = [
     ['!', 0],
     ['a', 0],
@@ -37,7 +37,7 @@ test('anything else is refused at the byte Go names', () => {
     assert.throws(() => decodeBase64(text), { name: 'Base64Error', message: `illegal base64 data at input byte ${byte}` }, text)
 })
 
-test('the answer is on one line and ends in clean bits', () => {
+test('canonical base64 is on one line and has zero padding bits', () => {
   assert.equal(canonicalBase64('aGVs\nbG8='), 'aGVsbG8=')
   assert.equal(canonicalBase64('aGVsbG9='), 'aGVsbG8=')
   assert.equal(canonicalBase64(''), '')

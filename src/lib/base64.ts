@@ -1,6 +1,6 @@
 // Standard base64 as Go reads it for byte fields: padding required, line breaks ignored.
 
-/** A text that is no base64; the message is the one the API server gives. */
+/** A text that is not base64; the message is that of kube-apiserver. */
 export class Base64Error extends Error {
   override readonly name = 'Base64Error'
 }
@@ -17,14 +17,14 @@ export function encodeBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** The text the API server answers for a byte field it was given; throws Base64Error. */
+/** The canonical base64 text of a byte field; throws Base64Error. */
 export function canonicalBase64(text: string): string {
   return encodeBase64(decodeBase64(text))
 }
 
 const EQUALS = 0x3d
 
-/** The index of the first character that cannot be where it is, where Go would put it; -1 when all is well. */
+/** The index of the first invalid character, as Go reports it; -1 if there is none. */
 function findFault(text: string): number {
   let place = 0
   for (let i = 0; i < text.length; i++) {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { cronFault } from './cron.ts'
 
-test('five fields, words and spans are schedules', () => {
+test('five fields, names and intervals are valid schedules', () => {
   for (const schedule of [
     '* * * * *',
     '*/15 0-5,22,23 1/2 JAN-dec mon-FRI',
@@ -19,7 +19,7 @@ test('five fields, words and spans are schedules', () => {
     assert.equal(cronFault(schedule), undefined, schedule)
 })
 
-test('what is wrong with others is told as Kubernetes tells it', () => {
+test('invalid schedules have the error message of Kubernetes', () => {
   const faults: Record<string, string> = {
     '': 'empty spec string',
     ' ': 'expected exactly 5 fields, found 0: []',
@@ -43,7 +43,7 @@ test('what is wrong with others is told as Kubernetes tells it', () => {
   for (const [schedule, expected] of Object.entries(faults)) assert.equal(cronFault(schedule), expected, schedule)
 })
 
-test('anything gets an answer', () => {
+test('property: any text is a schedule or has a problem', () => {
   const word = fc.constantFrom('*', '?', '-', '/', ',', '@', 'TZ=', ' ', 'mon', '0', '61', '__proto__')
   fc.assert(
     fc.property(

@@ -4,7 +4,7 @@
  *     0 3 * * mon-fri      at three on working days
  *     @every 90m           every hour and a half
  *
- * Only whether a schedule is well formed is asked here; why not is told in the words of the parser that Kubernetes uses.
+ * Schedules are only validated here; errors have the messages of the parser that Kubernetes uses.
  */
 import { DurationError, parseDuration } from './duration.ts'
 import { goQuote } from './go-text.ts'
@@ -51,7 +51,7 @@ function parseFields(fields: readonly string[]): void {
   for (const [i, field] of fields.entries()) for (const range of field.split(',')) if (range !== '') parseRange(range, FIELDS[i]!)
 }
 
-/** A zone may stand before the fields: `CRON_TZ=Europe/Berlin 0 3 * * *`. */
+/** A time zone may precede the fields: `CRON_TZ=Europe/Berlin 0 3 * * *`. */
 function withoutZone(schedule: string): string {
   if (!/^(CRON_)?TZ=/.test(schedule)) return schedule
   const begin = schedule.indexOf('=') + 1

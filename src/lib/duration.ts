@@ -1,6 +1,6 @@
 // Durations as Go writes them, such as `1m30s`, to and from nanoseconds.
 
-/** A text that is no duration; the message is the one Go's parser gives. */
+/** A text that is not a duration; the message is that of Go. */
 export class DurationError extends Error {
   override readonly name = 'DurationError'
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { fixedText, scientificText } from './float-text.ts'
 
-test('halves are rounded to even and all else to the nearest', () => {
+test('numbers are rounded to the nearest, halves to even', () => {
   assert.deepEqual(
     [0.5, 1.5, 2.5, 3.5, 0.05].map(value => fixedText(value, 0)),
     ['0', '2', '2', '4', '0'],
@@ -14,14 +14,14 @@ test('halves are rounded to even and all else to the nearest', () => {
   assert.equal(fixedText(5e-324, 3), '0.000')
 })
 
-test('powers of ten are told apart', () => {
+test('scientific notation has the right exponent', () => {
   assert.deepEqual(scientificText(1052.032911275, 6), { sign: '', mantissa: '1.052033', exponent: 3 })
   assert.deepEqual(scientificText(-9.9999999, 2), { sign: '-', mantissa: '1.00', exponent: 1 })
   assert.deepEqual(scientificText(0, 2), { sign: '', mantissa: '0.00', exponent: 0 })
   assert.deepEqual(scientificText(0.00025, 0), { sign: '', mantissa: '3', exponent: -4 })
 })
 
-test('numbers read back are as near as their digits allow', () => {
+test('printed numbers are parsed back within their precision', () => {
   fc.assert(
     fc.property(
       fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 }),

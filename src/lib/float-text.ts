@@ -1,4 +1,4 @@
-/** Floating-point numbers written out with a given number of digits, rounded as Go rounds: exactly, halves to even. */
+/** Floating-point numbers with a given number of digits, rounded like Go: exactly, halves to even. */
 
 /** A finite number with that many digits after the point: `2.50`. */
 export function fixedText(value: number, places: number): string {

@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { fnv64a } from './fnv.ts'
 
-test('the published vectors hold', () => {
+test('the published test vectors hold', () => {
   assert.equal(fnv64a(''), 0xcbf29ce484222325n)
   assert.equal(fnv64a('a'), 0xaf63dc4c8601ec8cn)
   assert.equal(fnv64a('foobar'), 0x85944171f73967e8n)
 })
 
-test('half words give what exact arithmetic gives', () => {
+test('arithmetic on half words equals exact arithmetic', () => {
   const exact = (bytes: Uint8Array) =>
     bytes.reduce((hash, byte) => BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n), 0xcbf29ce484222325n)
   fc.assert(fc.property(fc.uint8Array(), bytes => fnv64a(bytes) === exact(bytes)))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { makeFolders } from './folders.ts'
 
-test('folders are made with their parents, and once more without harm', t => {
+test('folders are created with their parents, and creating them again is harmless', t => {
   const root = mkdtempSync(join(tmpdir(), 'keelson-folders-'))
   t.after(() => rmSync(root, { recursive: true }))
   makeFolders(join(root, 'a', 'b'), 0o700)
@@ -13,7 +13,7 @@ test('folders are made with their parents, and once more without harm', t => {
   assert.equal(statSync(join(root, 'a', 'b')).mode & 0o777, 0o700)
 })
 
-test('where no folder can be made the reason is told at once', t => {
+test('a folder that cannot be created is an error at once', t => {
   const root = mkdtempSync(join(tmpdir(), 'keelson-folders-'))
   t.after(() => rmSync(root, { recursive: true }))
   writeFileSync(join(root, 'file'), '')

@@ -1,10 +1,10 @@
-/** Folders made with all that leads to them. */
+/** Creates folders with their parents. */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder and its parents; one that is there stays as it is. Node's own `recursive` tries for ever where a file system
- * says of every new name that its parent is missing, as /proc does.
+ * Creates a folder and its parents; an existing one is left as it is. Node's own `recursive` retries for ever where a file system
+ * reports for every new name that its parent is missing, as /proc does.
  */
 export function makeFolders(path: string, mode = 0o777): void {
   const missing: string[] = []
@@ -19,7 +19,7 @@ function makeFolder(path: string, mode: number): void {
   try {
     mkdirSync(path, { mode })
   } catch (error) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !isFolder(path)) throw error
   }
 }

@@ -7,7 +7,7 @@ import * as ip from './ip.ts'
 const address = (text: string) => ip.parseIP(text) as ip.IPAddress
 const block = (text: string) => ip.parseCIDR(text) as ip.CIDR
 
-test('addresses are read strictly and written canonically', () => {
+test('addresses are parsed strictly and printed in canonical form', () => {
   const cases: [string, string][] = [
     ['1.2.3.4', '1.2.3.4'],
     ['::', '::'],
@@ -66,7 +66,7 @@ test('every number of 128 bits has one canonical text', () => {
   )
 })
 
-test('blocks know their size, their ends and what is inside', () => {
+test('blocks have a size, a first and a last address, and contain addresses', () => {
   const cidr = block('10.0.0.0/30')
   assert.equal(ip.cidrSize(cidr), 4n)
   assert.equal(ip.formatIP(ip.lastAddress(cidr)), '10.0.0.3')
@@ -81,7 +81,7 @@ test('blocks know their size, their ends and what is inside', () => {
   assert.equal(ip.formatCIDR(block('0.0.0.0/0')), '0.0.0.0/0')
 })
 
-test('address classes are told apart', () => {
+test('loopback, link-local, multicast and unspecified addresses are recognized', () => {
   assert.ok(ip.isLoopback(address('127.1.2.3')) && ip.isLoopback(address('::1')) && !ip.isLoopback(address('::2')))
   assert.ok(ip.isUnspecified(address('0.0.0.0')) && ip.isUnspecified(address('::')))
   assert.ok(
@@ -110,7 +110,7 @@ test('new fields need the canonical form, old fields take any unambiguous one', 
   assert.deepEqual(ip.isValidIPForLegacyField('01.2.3.4', new Set(['01.2.3.4'])), [])
 })
 
-test('blocks are checked with the messages of the server', () => {
+test('invalid blocks have the messages of kube-apiserver', () => {
   const invalid = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
   assert.deepEqual(ip.isValidCIDR('10.0.0.0/8'), [])
   for (const value of ['10.0.0.0', '10.0.0.0/33', '::/129', 'x/8', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/8/8'])
@@ -124,7 +124,7 @@ test('blocks are checked with the messages of the server', () => {
   assert.deepEqual(ip.isValidInterfaceAddress('::ffff:192.168.0.1/120'), ['must be in canonical form ("192.168.0.1/24")'])
 })
 
-test('unusual forms in old fields are warned about', () => {
+test('unusual notations in old fields give warnings', () => {
   assert.deepEqual(ip.warningsForIP('spec.a', '1.2.3.4'), [])
   assert.deepEqual(ip.warningsForIP('spec.a', '01.2.3.4'), ['spec.a: non-standard IP address "01.2.3.4" is invalid: use "1.2.3.4"'])
   assert.deepEqual(ip.warningsForIP('spec.a', 'FE80::1'), [

@@ -26,12 +26,12 @@ export interface InterfaceAddress {
   readonly cidr: CIDR
 }
 
-/** The address of a text that every parser reads alike, in whatever case or abbreviation; undefined if it is none. */
+/** The address of a text that every parser reads the same way, whatever its case or abbreviation; undefined if it is not one. */
 export function parseIP(text: string): IPAddress | undefined {
   return isStrict(text) ? parseIPSloppy(text) : undefined
 }
 
-/** As parseIP, but zeros may lead the numbers, as old stored objects have them. */
+/** As parseIP, but numbers may have leading zeros, as in old stored objects. */
 export function parseIPSloppy(text: string): IPAddress | undefined {
   if (!text.includes(':')) {
     const bits = parseV4(text)
@@ -47,12 +47,12 @@ export function formatIP({ family, bits }: IPAddress): string {
   return family === 4 ? formatV4(bits) : formatV6(bits)
 }
 
-/** The block of a text that names exactly a block: no leading zeros, no bits past the prefix; undefined if it is none. */
+/** The block of a text without leading zeros and without bits past the prefix; undefined if it is not one. */
 export function parseCIDR(text: string): CIDR | undefined {
   return cidrFaults(text).length === 0 ? parseInterfaceAddress(text)?.cidr : undefined
 }
 
-/** The address and block of a text such as `10.0.0.5/24`, zeros allowed to lead numbers; undefined if it is none. */
+/** The address and block of a text such as `10.0.0.5/24`, leading zeros allowed; undefined if it is not one. */
 export function parseInterfaceAddress(text: string): InterfaceAddress | undefined {
   const slash = text.indexOf('/')
   if (slash < 0) return undefined
@@ -99,7 +99,7 @@ export function cidrContains({ network, prefix }: CIDR, address: IPAddress): boo
   return network.bits >> host === address.bits >> host
 }
 
-/** Whether two blocks share addresses, which means that one holds the other. */
+/** Whether two blocks overlap, which means that one contains the other. */
 export function cidrsOverlap(a: CIDR, b: CIDR): boolean {
   return a.prefix <= b.prefix ? cidrContains(a, b.network) : cidrContains(b, a.network)
 }
@@ -124,7 +124,7 @@ export function isLinkLocalUnicast({ family, bits }: IPAddress): boolean {
   return family === 4 ? bits >> 16n === 0xa9fen : bits >> 118n === 0x3fan
 }
 
-/** Whether the address is a multicast one that stays on its link. */
+/** Whether the address is a link-local multicast one. */
 export function isLinkLocalMulticast({ family, bits }: IPAddress): boolean {
   return family === 4 ? bits >> 8n === 0xe00000n : bits >> 120n === 0xffn && ((bits >> 112n) & 0xfn) === 2n
 }
@@ -231,7 +231,7 @@ function isStrictCIDR(text: string): boolean {
   return isStrict(text.slice(0, slash)) && /^(?:0|[1-9][0-9]*)$/.test(text.slice(slash + 1))
 }
 
-/** A decimal number with zeros allowed to lead it; undefined when it is none or absurdly large. */
+/** A decimal number, leading zeros allowed; undefined if it is not one or very large. */
 function parseDecimal(text: string): number | undefined {
   if (!/^[0-9]+$/.test(text)) return undefined
   const value = Number(text)

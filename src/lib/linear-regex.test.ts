@@ -7,16 +7,16 @@ test('an expression matches anywhere in the text', () => {
   assert.equal(linearRegex('^b+').test('abba'), false)
 })
 
-test('what is no expression is refused in the words of Go', () => {
+test('invalid expressions have the error message of Go', () => {
   assert.throws(() => linearRegex('('), { message: 'error parsing regexp: missing closing ): `(`' })
   assert.throws(() => linearRegex('a**'), { message: 'error parsing regexp: invalid nested repetition operator: `**`' })
 })
 
-test('a pattern that would make a backtracking engine run for ever takes its time once per character', () => {
+test('a pattern that is exponential with backtracking takes linear time', () => {
   assert.equal(linearRegex('^(a+)+$').test(`${'a'.repeat(20_000)}b`), false)
 })
 
-test('what a match may take grows with the text and with what the expression stands for', () => {
+test('the cost of a match grows with the text and the size of the expression', () => {
   const [small, large] = [linearRegex('a.b'), linearRegex('a.{500}b')]
   assert.ok(large.stepsFor('xxxx') > 50 * small.stepsFor('xxxx'))
   assert.equal(large.stepsFor('x'.repeat(100)), 100 * large.stepsFor('x'))

@@ -36,7 +36,7 @@ test('DNS labels and names are checked with the messages clients know', () => {
   bad(names.isWildcardDNS1123Subdomain, '*', '*.', 'a.b', '*.*.a', '*a.b')
 })
 
-test('label keys name the part that is wrong', () => {
+test('errors of label keys name the part that is invalid', () => {
   fine(names.isQualifiedName, 'a', 'A_b.c', 'example.com/a', '1')
   assert.deepEqual(names.isQualifiedName(''), ['name part must be non-empty', `name part ${KEY_MESSAGE}`])
   assert.deepEqual(names.isQualifiedName('/a'), ['prefix part must be non-empty'])
@@ -89,7 +89,7 @@ test('keys, variables, ports, headers, percentages and integers follow their rul
   bad(names.isDecimalInteger, '', '-', '-0', '01', '+1', '1.0')
 })
 
-test('qualified domains and prefixed paths tell which part is wrong', () => {
+test('errors of qualified domains and prefixed paths name the part that is invalid', () => {
   fine(names.isFullyQualifiedName, 'a.b.c')
   assert.deepEqual(names.isFullyQualifiedName(''), [{ type: 'required' }])
   assert.deepEqual(names.isFullyQualifiedName('a.b'), [
@@ -124,7 +124,7 @@ test('a path segment may hold anything but slashes, percent signs and dots alone
   assert.deepEqual(names.nameIsPathSegment('.', 'prefix'), [])
 })
 
-test('hostile names are refused without backtracking', () => {
+test('hostile names are rejected in linear time', () => {
   for (const text of ['a'.repeat(1e6), 'a-'.repeat(5e5), 'a.'.repeat(5e5)])
     for (const check of [names.isDNS1123Subdomain, names.isQualifiedName, names.isDNS1123SubdomainWithUnderscore]) bad(check, `${text}!`)
 })

@@ -90,6 +90,8 @@ const labelValue = format(
   `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', ${ALPHANUMERIC_ENDS}`,
   ['MyValue', 'my_value', '12345'],
 )
+/** Most label keys and values, told at a glance: objects may have very many. */
+const PLAIN_LABEL = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const cIdentifier = format(
   '[A-Za-z_][A-Za-z0-9_]*',
   "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
@@ -143,6 +145,7 @@ export function isWildcardDNS1123Subdomain(value: string): string[] {
 
 /** A label key: a name, optionally after a DNS name and a slash. */
 export function isQualifiedName(value: string): string[] {
+  if (PLAIN_LABEL.test(value)) return []
   const parts = value.split('/')
   if (parts.length > 2)
     return [`a valid label key ${labelKey.message} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`]
@@ -168,6 +171,7 @@ export function isPrefixedLabelKey(value: string): string[] {
 
 /** A label value: empty, or a short name. */
 export function isValidLabelValue(value: string): string[] {
+  if (PLAIN_LABEL.test(value)) return []
   return matching(value, labelValue, tooLong(value, LABEL_VALUE_MAX_LENGTH, 'bytes'))
 }
 

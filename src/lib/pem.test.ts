@@ -18,7 +18,7 @@ test('blocks are found among other text, in order', () => {
   assert.equal(rest, 'tail')
 })
 
-test('headers and spaces are read, empty blocks too', () => {
+test('headers, white space and empty blocks are parsed', () => {
   const { block: found, rest } = decodePem(
     '-----BEGIN X-----  \r\nProc-Type: 4,ENCRYPTED\nDEK-Info: a:b\n\naG Vs\tbG8=\n-----END X----- \nrest',
   )
@@ -34,7 +34,7 @@ test('headers and spaces are read, empty blocks too', () => {
   assert.equal(decodePem('-----BEGIN X-----\n-----END X-----').block?.bytes.length, 0)
 })
 
-test('what is not well formed is skipped', () => {
+test('malformed blocks are skipped', () => {
   for (const text of [
     '',
     'x',
@@ -49,7 +49,7 @@ test('what is not well formed is skipped', () => {
   assert.equal(pemBlocks(`-----BEGIN X-----\n${block('Y', 'aGVsbG8=')}`).blocks[0]?.label, 'Y')
 })
 
-test('what is encoded is found again', () => {
+test('encoded blocks are decoded again', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
       const { blocks, rest } = pemBlocks(`x\n${encodePem('A B', bytes)}`)
@@ -60,7 +60,7 @@ test('what is encoded is found again', () => {
   )
 })
 
-test('hostile texts are read in one pass', () => {
+test('hostile texts are parsed in linear time', () => {
   for (const text of [
     '-----BEGIN A-----\n'.repeat(100_000),
     `${'-----BEGIN A-----\n'.repeat(100_000)}-----END A-----\n`,

@@ -5,7 +5,7 @@ import * as q from './quantity.ts'
 
 const { parseQuantity: parse } = q
 
-test('quantities are answered in canonical form', () => {
+test('quantities are printed in canonical form', () => {
   const cases: [string, string][] = [
     ['0', '0'],
     ['0Ki', '0'],
@@ -57,11 +57,11 @@ test('quantities are answered in canonical form', () => {
   for (const [text, canonical] of cases) assert.equal(q.canonicalQuantity(text), canonical, text)
 })
 
-test('what looks canonical at a glance stays as it came', () => {
+test('text that is already canonical is kept', () => {
   for (const text of ['1.500', '007', '+5', '+1Ki', '01Mi', '1.123k', '5e+3', '1e0', '5.']) assert.equal(q.canonicalQuantity(text), text)
 })
 
-test('what is no quantity is refused with the message of the server', () => {
+test('invalid quantities have the messages of kube-apiserver', () => {
   const format = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
   const suffix = "unable to parse quantity's suffix"
   const cases: [string, string][] = [

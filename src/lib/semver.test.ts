@@ -11,12 +11,12 @@ const problem = (text: string, parse = parseSemver): string => {
   }
 }
 
-test('versions are read as written', () => {
+test('versions are parsed', () => {
   for (const text of ['0.0.0', '1.2.3', '1.2.3-alpha.1', '1.2.3-0.a-b+build.007', '18446744073709551615.0.0'])
     assert.equal(problem(text), `fine: ${text}`)
 })
 
-test('what is no version is told so', () => {
+test('invalid versions are rejected', () => {
   assert.equal(problem(''), 'Version string empty')
   assert.equal(problem('1.2'), 'No Major.Minor.Patch elements found')
   assert.equal(problem('a.2.3'), 'Invalid character(s) found in major number "a"')
@@ -31,7 +31,7 @@ test('what is no version is told so', () => {
   assert.equal(problem('1.2.3+ä'), 'Invalid character(s) found in build meta data "ä"')
 })
 
-test('a lenient reader fills in what is missing', () => {
+test('the lenient parser fills in missing parts', () => {
   const lenient = (text: string) => problem(text, parseSemverLeniently)
   assert.equal(lenient('v1'), 'fine: 1.0.0')
   assert.equal(lenient('1.02'), 'fine: 1.2.0')
@@ -48,7 +48,7 @@ test('versions are ordered by numbers first and prereleases before releases', ()
   assert.equal(compareSemver(parseSemver('1.0.0+a'), parseSemver('1.0.0+b')), 0)
 })
 
-test('what is formatted is read back the same', () => {
+test('printed versions are parsed back', () => {
   const part = fc.oneof(fc.nat().map(String), fc.stringMatching(/^[a-z][a-z0-9-]{0,4}$/))
   fc.assert(
     fc.property(fc.nat(), fc.nat(), fc.nat(), fc.array(part, { maxLength: 3 }), (major, minor, patch, pre) => {

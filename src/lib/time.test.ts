@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import * as time from './time.ts'
 
-test('times are read with any fraction and offset and written to the second in UTC', () => {
+test('times are parsed with any fraction and offset, and printed in UTC with seconds', () => {
   const canonical = (text: string) => time.formatTime(time.parseTime(text))
   assert.equal(canonical('2024-02-29T23:59:59Z'), '2024-02-29T23:59:59Z')
   assert.equal(canonical('2024-01-01T00:00:00.999999999Z'), '2024-01-01T00:00:00Z')
@@ -60,7 +60,7 @@ test('year 1 is the zero time', () => {
   assert.ok(!time.isZeroTime(time.parseTime('1970-01-01T00:00:00Z')))
 })
 
-test('ages are written for people', () => {
+test('ages are printed in the units that kubectl uses', () => {
   const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000]
   const cases: [number, string][] = [
     [-2 * second, '<invalid>'],

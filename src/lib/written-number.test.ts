@@ -27,7 +27,7 @@ test('settling makes doubles of written numbers and leaves the rest as it is', (
   assert.equal(writtenText((sent['list'] as Json[])[1]), '2.50')
 })
 
-test('a number that no double can hold is refused', () => {
+test('a number that no double can represent is rejected', () => {
   const message = 'json: cannot unmarshal number -1e400 into Go value of type float64'
   assert.throws(() => settleNumbers([{ a: writtenNumber('-1e400') }]), { name: 'NumberRangeError', message })
 })

@@ -55,9 +55,12 @@ export function* validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, at:
 
 /** Keys are qualified names and values label values; errors point at the map, and show the key or value. */
 export function* validateLabels(labels: Record<string, string> | null | undefined, at: Ref<Record<string, string>>): Iterable<FieldError> {
-  for (const [key, value] of Object.entries(labels ?? {})) {
-    yield* validateLabelKey(withValue(at, key), key)
-    yield* invalidEach(withValue(at, value), isValidLabelValue(value))
+  for (const key of Object.keys(labels ?? {})) {
+    const value = labels![key]!
+    // References are made for the few that are wrong: there may be very many labels.
+    const [keyFaults, valueFaults] = [isQualifiedName(key), isValidLabelValue(value)]
+    if (keyFaults.length > 0) yield* invalidEach(withValue(at, key), keyFaults)
+    if (valueFaults.length > 0) yield* invalidEach(withValue(at, value), valueFaults)
   }
 }
 
@@ -73,7 +76,8 @@ export function* validateAnnotations(
 ): Iterable<FieldError> {
   let size = 0
   for (const [key, value] of Object.entries(annotations ?? {})) {
-    yield* invalidEach(withValue(at, key), isQualifiedName(key.toLowerCase()))
+    const faults = isQualifiedName(key.toLowerCase())
+    if (faults.length > 0) yield* invalidEach(withValue(at, key), faults)
     size += Buffer.byteLength(key) + Buffer.byteLength(value)
   }
   if (size > MAX_ANNOTATIONS_BYTES) yield tooLong(at, MAX_ANNOTATIONS_BYTES)

@@ -85,14 +85,14 @@ function assemble(kind: Kind<any>, groupDomain: string, forms: Resource[]): Reso
 export const customResource = (def: Definition, forms: Resource[], hub?: HubForm): Resource =>
   served(def, { group: def.group, resolve: text => text, forms, ...(hub && { hub }) })
 
-type Place = {
+type ServedContext = {
   readonly group: string
   readonly resolve: (text: string) => string
   readonly forms: Resource[]
   readonly hub?: HubForm
 }
 
-function served(def: Definition, { group, resolve, forms, hub }: Place): Resource {
+function served(def: Definition, { group, resolve, forms, hub }: ServedContext): Resource {
   const { plural, singular = def.kind.toLowerCase(), list = `${def.kind}List` } = def.names
   const { custom } = def
   const resource: Resource = {

@@ -3,74 +3,14 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
-import type { Level } from '../http/observability/log.ts'
 import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
+import type { OidcOptions, StartOptions } from '../public.d.ts'
 
-export type Config = {
-  readonly store: 'embedded' | 'memory'
-  /** Where data, keys and the kubeconfig are kept. */
-  readonly dataDir: string
-  readonly host: string
-  /** 0 picks a free one. */
-  readonly port: number
-  /** Address at which others reach this server; undefined: found out from where it listens. */
-  readonly advertiseAddress: string | undefined
-  /** Further names and addresses for the server's certificate. */
-  readonly tlsSans: readonly string[]
-  /** The kubeconfig that the admin's context is written to; undefined writes none. */
-  readonly kubeconfig: string | undefined
-  readonly tokenAuthFile: string | undefined
-  /** Further authorities whose client certificates are believed. */
-  readonly clientCaFile: string | undefined
-  /** PEM of the key that signs tokens of service accounts, instead of one made at first start. */
-  readonly serviceAccountSigningKeyFile: string | undefined
-  /** PEM of further keys whose tokens are believed. */
-  readonly serviceAccountKeyFiles: readonly string[]
-  /** In whose name tokens are signed, and after it further names that are believed. */
-  readonly serviceAccountIssuers: readonly string[]
-  /** Whom tokens must be meant for; empty for the issuer. */
-  readonly apiAudiences: readonly string[]
-  readonly oidc: OidcConfig
-  readonly tlsCertFile: string | undefined
-  readonly tlsPrivateKeyFile: string | undefined
-  readonly groupDomain: string
-  readonly featureGates: string
-  readonly controllers: readonly string[]
-  /** Admission plugins to have beside those that are on by default, and of those the ones to go without. */
-  readonly enableAdmissionPlugins: readonly string[]
-  readonly disableAdmissionPlugins: readonly string[]
-  /** One range, or one of each family. */
-  readonly serviceClusterIpRange: readonly string[]
-  /** Ports of nodes that services get, both ends included. */
-  readonly serviceNodePortRange: { readonly from: number; readonly to: number }
-  readonly anonymousAuth: boolean
-  /** Who is asked what users may do, one after the other. */
-  readonly authorizationMode: readonly string[]
-  readonly logLevel: Level
-  /** How long a drain waits for requests under way. */
-  readonly drainMs: number
-  /** How long what has happened can be watched from, and a snapshot be read page by page. */
-  readonly historyMs: number
-  /** How often watches that allow bookmarks are told how far they are. */
-  readonly bookmarkMs: number
-  /** Reads and writes answered at once; 0 for any number. */
-  readonly maxRequestsInflight: number
-  readonly maxMutatingRequestsInflight: number
-}
+/** Every setting. The public options of the library say what each means. */
+export type Config = Required<Omit<StartOptions, 'oidc'>> & { readonly oidc: OidcConfig }
 
 /** An OpenID provider whose tokens are believed, if an issuer and a client are named. */
-export type OidcConfig = {
-  readonly issuerUrl?: string
-  readonly clientId?: string
-  readonly usernameClaim: string
-  /** `-` for none; without one, names other than e-mail addresses begin with the issuer. */
-  readonly usernamePrefix?: string
-  readonly groupsClaim?: string
-  readonly groupsPrefix?: string
-  readonly caFile?: string
-  readonly requiredClaims: Readonly<Record<string, string>>
-  readonly signingAlgorithms: readonly string[]
-}
+export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim' | 'requiredClaims' | 'signingAlgorithms'>>
 
 /** The controllers there are. */
 export const CONTROLLERS = [

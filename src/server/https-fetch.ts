@@ -5,7 +5,7 @@ import type { Fetch } from '../authn/remote-keys.ts'
 const LONGEST_MS = 30_000
 const LARGEST_BYTES = 1024 * 1024
 
-/** With an authority of the caller's own, or those that Node trusts. Redirects are not followed: whoever is asked must answer. */
+/** Trusts the given authorities, or those that Node trusts. Redirects are not followed. */
 export function httpsFetch(ca: string | undefined): Fetch {
   return url =>
     new Promise((resolve, reject) => {

@@ -36,7 +36,7 @@ export type IdentityParts = {
   readonly onLegacyUse: (secret: AnyObject) => void
 }
 
-/** Composes what the config names. */
+/** Creates the authenticators that the config asks for. */
 export function openIdentity(config: Config, { files, reader, log, onLegacyUse }: IdentityParts): Identity {
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
@@ -90,7 +90,7 @@ const ANONYMOUS_RESET =
 function oidcSettings({ oidc }: Config): OidcSettings | undefined {
   const { issuerUrl: issuer, clientId, usernameClaim, usernamePrefix = '', groupsClaim = '', groupsPrefix = '' } = oidc
   if (issuer === undefined || clientId === undefined) return undefined
-  // E-mail addresses are the same everywhere; any other name means something only together with who gave it.
+  // E-mail addresses are unique everywhere; any other name is unique only together with its issuer.
   const given = usernamePrefix === '' && usernameClaim !== 'email' ? `${issuer}#` : usernamePrefix
   return {
     issuer,

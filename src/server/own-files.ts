@@ -1,4 +1,4 @@
-/** Files that the operator names: tokens, certificates, keys. What is wrong with one is said with its name, never its contents. */
+/** Files named in the config: tokens, certificates, keys. Errors name the file and never show its contents. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseTokenFile } from '../authn/token-file.ts'
@@ -8,15 +8,15 @@ import { type Config, ConfigError } from './config.ts'
 
 export type OwnFiles = {
   readonly tokens: ReadonlyMap<string, User> | undefined
-  /** Further authorities whose client certificates are believed; PEM. */
+  /** Further authorities of client certificates; PEM. */
   readonly clientCa: string | undefined
   /** The server's own certificate and its key; PEM. */
   readonly server: { readonly cert: string; readonly key: string } | undefined
-  /** Authorities by which the OpenID provider is known; PEM. */
+  /** Authorities of the OpenID provider's certificate; PEM. */
   readonly oidcCa: string | undefined
   /** Signs tokens of service accounts. */
   readonly signingKey: SigningKey | undefined
-  /** Further keys whose tokens are believed. */
+  /** Further keys that verify service account tokens. */
   readonly tokenKeys: readonly VerificationKey[]
 }
 

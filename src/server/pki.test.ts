@@ -27,7 +27,7 @@ async function load(options: Parameters<typeof loadPki>[0]) {
   return pki
 }
 
-test('what was made once is found again, for its owner alone', () =>
+test('created files are loaded again, and readable by their owner only', () =>
   inFolder(async directory => {
     const first = await load({ directory, names: ['10.0.0.1'], now })
     assert.deepEqual(await load({ directory, names: ['10.0.0.1'], now: after(30) }), first)
@@ -35,14 +35,14 @@ test('what was made once is found again, for its owner alone', () =>
     assert.equal(statSync(join(directory, 'pki')).mode & 0o777, 0o700)
   }))
 
-test('the server can be reached by all of its names', () => {
+test('the server certificate has all names', () => {
   const server = new X509Certificate(loadPki({ directory: undefined, names: ['10.0.0.1', 'box.local'], now }).server.cert)
   for (const name of ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'box.local'])
     assert.ok(server.checkHost(name), name)
   for (const address of ['127.0.0.1', '::1', '10.0.0.1']) assert.ok(server.checkIP(address), address)
 })
 
-test('a new name makes a new server certificate and nothing else', () =>
+test('a new name gives a new server certificate and nothing else', () =>
   inFolder(async directory => {
     const first = await load({ directory, names: [], now })
     const second = await load({ directory, names: ['other.local'], now })
@@ -61,7 +61,7 @@ test('a kept admin certificate with another subject is replaced', () =>
     assert.equal(new X509Certificate(second.admin.cert).subject, 'O=system:masters\nCN=kubernetes-admin')
   }))
 
-test('certificates are renewed well before they end, the authority too', () =>
+test('certificates are renewed well before they expire, the authority too', () =>
   inFolder(async directory => {
     const first = await load({ directory, names: [], now })
     const renewal = new Date(renewalTime(first) + 1000)
@@ -75,7 +75,7 @@ test('certificates are renewed well before they end, the authority too', () =>
     assert.ok(new X509Certificate(third.server.cert).verify(new X509Certificate(third.authority.cert).publicKey))
   }))
 
-test('a damaged file is named, not replaced', () =>
+test('a damaged file is an error that names it, and is not replaced', () =>
   inFolder(async directory => {
     await load({ directory, names: [], now })
     writeFileSync(join(directory, 'pki', 'ca.pem'), 'garbage')
@@ -85,7 +85,7 @@ test('a damaged file is named, not replaced', () =>
     )
   }))
 
-test('a private file is replaced whole and leaves nothing behind', () =>
+test('a private file is replaced atomically, without leftovers', () =>
   inFolder(async directory => {
     const file = join(directory, 'admin.kubeconfig')
     writeFileSync(file, 'old', { mode: 0o644 })

@@ -1,4 +1,4 @@
-/** The server's own authority and certificates: made at first start, kept in the data directory, renewed before they end. */
+/** The server's certificate authority and certificates: created at first start, kept in the data directory, renewed before they expire. */
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -28,16 +28,16 @@ const AUTHORITY_DAYS = 3650
 const LEAF_DAYS = 365
 /** Renewed when less than this share of its life is left. */
 const RENEW_AT = 1 / 3
-/** Clocks differ; a certificate made now must hold for a client whose clock is behind. */
+/** Clocks differ: a new certificate must be valid for a client whose clock is behind. */
 const SKEW_MS = 3_600_000
-/** What clients inside a cluster call the server. */
+/** The names of the server inside a cluster. */
 const CLUSTER_NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local']
 /** Earlier versions issued other subjects; a kept certificate with one of those is replaced, and remains valid until it ends. */
 const ADMIN = { commonName: 'kubernetes-admin', organizations: ['system:masters'] }
 const ADMIN_SUBJECT = 'O=system:masters\nCN=kubernetes-admin'
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
 
-/** Loads what is there and still good, and makes the rest. Called again later, it renews what is about to end. */
+/** Loads existing certificates that are still valid, and issues the rest. Called again later, it renews those that expire soon. */
 export function loadPki({ directory, names, now }: PkiOptions): Pki {
   const folder = directory === undefined ? undefined : join(directory, 'pki')
   if (folder !== undefined) makeFolders(folder, 0o700)
@@ -47,7 +47,7 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
   const authority = keep(
     'ca',
     pair => isFresh(pair, now),
-    // A name of its own: a leaf of the same name would pass for self-signed.
+    // Not the name of the server: a certificate with the name of its issuer would be taken for self-signed.
     () => issueAuthority('keelson-ca', validity(now, AUTHORITY_DAYS)),
   )
   const isOurs = (pair: KeyPair) => isFresh(pair, now) && isIssuedBy(pair, authority)
@@ -64,7 +64,7 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
   return { authority, server, admin, saved: Promise.all(saves) }
 }
 
-/** The key that signs tokens of service accounts: made once and kept, or the tokens would end with it. PEM. */
+/** The key that signs service account tokens, in PEM: created once and kept, since tokens are only valid as long as it is. */
 export function loadTokenKey(directory: string | undefined): { readonly key: string; readonly saved: Promise<void> } {
   const folder = directory === undefined ? undefined : join(directory, 'pki')
   if (folder !== undefined) makeFolders(folder, 0o700)
@@ -81,7 +81,7 @@ export function renewalTime({ authority, server, admin }: Omit<Pki, 'saved'>): n
   return Math.min(...[authority, server, admin].map(pair => lifeOf(pair).renew))
 }
 
-/** Replaces a file as a whole, readable by its owner alone: it is never seen half written or open to others. */
+/** Replaces a file atomically, readable by its owner only. */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}.tmp`
   try {
@@ -100,7 +100,7 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   }
 }
 
-/** Keeps key pairs in a folder: the kept one if it will do, a new one otherwise. Key and certificate share a file, so they always match. */
+/** Keeps key pairs in a folder: returns the kept one if it is good, otherwise a new one. Key and certificate are in one file, so they always match. */
 function keeper(folder: string | undefined, saves: Promise<void>[]) {
   return (name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
     const file = folder === undefined ? undefined : join(folder, `${name}.pem`)
@@ -136,7 +136,7 @@ const validity = (now: Date, days: number): Validity => ({
   notAfter: new Date(now.getTime() + days * DAY),
 })
 
-/** No certificate outlives the authority that vouches for it. */
+/** No certificate is valid for longer than its issuer. */
 function leafValidity(now: Date, authority: KeyPair): Validity {
   const { notBefore, notAfter } = validity(now, LEAF_DAYS)
   return { notBefore, notAfter: new Date(Math.min(notAfter.getTime(), lifeOf(authority).end)) }

@@ -13,7 +13,7 @@ import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tl
 
 const validity = { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 3_600_000) }
 
-test('a file of authorities that changes is taken over, one that cannot be read is not', async t => {
+test('a changed client CA file is loaded, one that cannot be read is not', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'keelson-tls-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const file = join(directory, 'ca.pem')
@@ -44,7 +44,7 @@ test('a file of authorities that changes is taken over, one that cannot be read 
   assert.deepEqual(seen, [pki.authority.cert + second])
 })
 
-test('the server vouches with its own certificate, or that of the operator', () => {
+test('the server uses its own certificate, or the one of the operator', () => {
   const pki = loadPki({ directory: undefined, names: [], now: new Date() })
   const own = { cert: 'C', key: 'K' }
   assert.deepEqual(tlsMaterial({ clientCa: undefined, server: own }, pki), { ...own, clientCa: pki.authority.cert })
@@ -70,7 +70,7 @@ test('a server on all addresses is reached at the advertised one, or at loopback
   assert.equal(reachableHost('::1', { advertiseAddress: undefined }), '[::1]')
 })
 
-test('the key of tokens is made once', async t => {
+test('the key that signs tokens is created once', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'keelson-key-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const made = loadTokenKey(directory)

@@ -1,4 +1,4 @@
-/** What the port is secured with: made once, and replaced while the server runs when certificates near their end or files change. */
+/** The TLS certificates of the port, replaced while the server runs when they expire soon or files change. */
 import { readFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import type { Listener, TlsMaterial } from '../http/listener/listen.ts'
@@ -60,10 +60,10 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   }
 }
 
-/** Reads the file again and again. One that is half written, or gone, changes nothing: those who came in still do. */
+/** Polls the file. One that is half written or missing changes nothing: the former authorities stay trusted. */
 function followClientCa(file: string | undefined, { log, ...known }: Following, take: (clientCa: string) => void): () => void {
   if (file === undefined) return () => {}
-  // What is known is compared, not times or events: mounted files are links that are swapped.
+  // Contents are compared, not times or events: mounted files are links that are replaced.
   let last = known.clientCa
   let problem: string | undefined
   const look = async () => {

@@ -1,12 +1,12 @@
 /**
- * Which objects lead to which nodes. Edges come from objects that are stored and go with them:
+ * Which objects are needed by which nodes. Edges are added and removed with the stored objects that define them:
  *
  *     secret s ──→ pod p ──→ node n            said by pod p
  *     secret t ──→ volume v ──→ claim c        said by volume v
  *     claim c  ──→ pod p                       said by pod p
  *
  * so node n may read s, and t, which its pod needs for the volume behind its claim. Changes are only noted when they come and
- * read when a node asks.
+ * read when a node sends a request.
  */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type Edge, edgesOf, nodeVertex, type RelatingResource, type Vertex, vertex } from './relations.ts'
@@ -20,7 +20,7 @@ export class NodeGraph {
   readonly #said = new Map<Vertex, readonly Edge[]>()
   readonly #changed = new Map<Vertex, Change>()
 
-  /** Takes note of an object as it is now. */
+  /** Records the current state of an object. */
   put(plural: RelatingResource, { namespace, name, read }: Noted): void {
     this.#changed.set(vertex(plural, namespace, name), { plural, read })
   }

@@ -42,7 +42,7 @@ const pod = (nodeName: string | undefined, spec: object = {}, more: object = {})
   ...more,
 })
 
-test('a node reads what its pods name, and nothing of others', () => {
+test('a node may read what its own pods refer to, and nothing of others', () => {
   const nodes = new Nodes()
   const env = [
     { name: 'A', valueFrom: { secretKeyRef: { name: 'env-secret', key: 'k' } } },
@@ -87,7 +87,7 @@ test('a node reads what its pods name, and nothing of others', () => {
   assert.equal(nodes.reason('create /serviceaccounts/ns/acc'), 'can only create token subresource of serviceaccount')
 })
 
-test('what a pod needs ends with it, and begins when it is bound', () => {
+test('access begins when a pod is bound and ends with the pod', () => {
   const nodes = new Nodes()
   const withSecret = (node: string | undefined) => pod(node, { volumes: [{ name: 'a', secret: { secretName: 's' } }] })
   nodes.draft('pods', Pod, withSecret(undefined))
@@ -102,7 +102,7 @@ test('what a pod needs ends with it, and begins when it is bound', () => {
   assert.ok(!nodes.allows('get /secrets/ns/s'))
 })
 
-test('pods that nodes make themselves give them nothing', () => {
+test('mirror pods, which nodes create themselves, give no access', () => {
   const nodes = new Nodes()
   const mirror = pod('n', { volumes: [{ name: 'a', secret: { secretName: 's' } }] })
   nodes.draft('pods', Pod, { ...mirror, metadata: { ...mirror.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } })
@@ -111,7 +111,7 @@ test('pods that nodes make themselves give them nothing', () => {
   assert.ok(!nodes.allows('get /serviceaccounts/ns/acc'))
 })
 
-test('a volume comes with the claim of a pod, and its secrets with it', () => {
+test("the volume of a pod's claim may be read, and its secrets", () => {
   const nodes = new Nodes()
   nodes.draft('pods', Pod, pod('n', { volumes: [{ name: 'd', persistentVolumeClaim: { claimName: 'claim' } }] }))
   const csi = {
@@ -130,7 +130,7 @@ test('a volume comes with the claim of a pod, and its secrets with it', () => {
   assert.ok(!nodes.allows('get /persistentvolumes//v', kubelet('m')))
 })
 
-test('lists are of what is on the node alone', () => {
+test('lists must be restricted to the node', () => {
   const nodes = new Nodes()
   const own = { fieldSelector: 'spec.nodeName=n' }
   for (const path of ['/pods//', 'resource.k8s.io/resourceslices//', 'certificates.k8s.io/podcertificaterequests//']) {
@@ -146,7 +146,7 @@ test('lists are of what is on the node alone', () => {
   assert.ok(!nodes.allows('update resource.k8s.io/resourceslices//s', kubelet('m')))
 })
 
-test('a node has a Node, a lease and a CSINode of its own', () => {
+test('a node may write its own Node, Lease and CSINode', () => {
   const nodes = new Nodes()
   for (const ask of ['get /nodes//n', 'create /nodes//', 'patch /nodes//n/status']) assert.ok(nodes.allows(ask), ask)
   assert.equal(nodes.reason('get /nodes//m'), "node 'n' cannot read 'm', only its own Node object")
@@ -160,7 +160,7 @@ test('a node has a Node, a lease and a CSINode of its own', () => {
   assert.equal(nodes.reason('patch storage.k8s.io/csinodes//n/status'), 'CSINode status access requires CSIVolumeHealth feature')
 })
 
-test('everything else is the same to all nodes, and nothing to those who are none', () => {
+test('other rules are the same for all nodes, and other users get none', () => {
   const nodes = new Nodes()
   assert.ok(nodes.allows('list /services//'))
   assert.ok(nodes.allows('create certificates.k8s.io/certificatesigningrequests//'))

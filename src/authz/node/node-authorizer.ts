@@ -1,4 +1,4 @@
-/** What nodes may do: what all of them need, and of secrets, volumes and the like only what their own pods use. */
+/** The Node authorizer: what all nodes need, and of secrets, volumes and similar objects only those that their own pods use. */
 import { goQuote } from '../../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../../schema/access.ts'
 import { parseFieldSelector } from '../../schema/selectors.ts'
@@ -42,7 +42,7 @@ export function nodeAuthorizer(parts: NodeParts): NamedAuthorizer {
     },
     rulesFor(user): RulesFound {
       const nothing = { resourceRules: [], nonResourceRules: [], incomplete: false }
-      // What a node may read depends on what runs on it.
+      // What a node may read depends on the pods that run on it.
       return nodeOf(user) === undefined
         ? nothing
         : { ...nothing, incomplete: true, problem: 'node authorizer does not support user rule resolution' }

@@ -6,9 +6,11 @@
  *     new references ─→ the object itself          an object is gone ─→ its dependents, and its owners if they wait for it
  *     a deletion waits ─→ the object and its dependents
  */
+
 import type { Client } from '../../client/client.ts'
 import type { Change } from '../../client/object-revision.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
+import { goQuote } from '../../lib/go-text.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta, OwnerReference } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
@@ -177,7 +179,7 @@ class Collector {
     const { namespace } = item
     const involved = { apiVersion: resource.apiVersion, kind: resource.kind, metadata: { namespace, name: item.name, uid: item.uid } }
     const owner = `[${apiVersion}/${kind}, namespace: ${namespace}, name: ${name}, uid: ${uid}]`
-    const message = `ownerRef ${owner} does not exist in namespace ${JSON.stringify(namespace)}`
+    const message = `ownerRef ${owner} does not exist in namespace ${goQuote(namespace)}`
     this.#context.recorder.event(involved, 'Warning', 'OwnerRefInvalidNamespace', message)
   }
 

@@ -6,7 +6,7 @@ import type { ReviewContext } from '../../schema/request-context.ts'
 import { type FieldTerms, parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
 import type { User } from '../../schema/user.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../shapes/meta.ts'
 
 const FieldSelectorRequirement = message('FieldSelectorRequirement', {
@@ -90,7 +90,7 @@ export function* validateNoMetadata(metadata: ObjectMeta, at: Ref<Envelope>, but
 }
 
 /** A path that is no resource, as errors show it. */
-export const shownPath = ({ nonResourceAttributes }: Wanted) => internalForm(NonResourceAttributes, nonResourceAttributes)
+export const shownPath = ({ nonResourceAttributes }: Wanted) => internalRepresentation(NonResourceAttributes, nonResourceAttributes)
 
 /** The user that a question is about. */
 export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): User => ({

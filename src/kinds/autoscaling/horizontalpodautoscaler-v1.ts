@@ -2,7 +2,7 @@
 import { defineKind } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { int32, int64, message, string, time } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import {
   averageCpu,
   DEFAULT_UTILIZATION,
@@ -122,7 +122,7 @@ function withAnnotations(metadata: ObjectMeta, { spec, status }: Pick<Hub, 'spec
   const added = {
     ...(others.length > 0 && { [KEYS.metrics]: writeMetrics(others) }),
     ...(currentMetrics?.length && { [KEYS.currentMetrics]: writeMeasurements(currentMetrics) }),
-    ...(spec.behavior && { [KEYS.behavior]: JSON.stringify(internalForm(HorizontalPodAutoscalerBehavior, spec.behavior)) }),
+    ...(spec.behavior && { [KEYS.behavior]: JSON.stringify(internalRepresentation(HorizontalPodAutoscalerBehavior, spec.behavior)) }),
     ...(conditions.length > 0 && { [KEYS.conditions]: JSON.stringify(conditions) }),
   }
   const own = plain(metadata)

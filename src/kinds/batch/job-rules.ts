@@ -18,7 +18,7 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import type { AnyType } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { CONDITION_STATUSES, hasInvalidValues, labelTermsOf, matchesLabels, validateLabelSelector } from '../shapes/meta.ts'
 import { gatedPodOptions, podOptionsFor } from '../shapes/pod/ratchet-rules.ts'
 import { PodSpec, PodTemplateSpec } from '../shapes/pod/spec.ts'
@@ -228,7 +228,8 @@ export const hasCondition = ({ conditions = [] }: JobStatus, type: string, statu
   conditions.some(c => c.type === type && c.status === status)
 
 /** Clients are shown such values under the names they have inside a Kubernetes server. */
-const shown = (at: Ref<any>, type: AnyType, value: unknown) => withValue(at, value === undefined ? null : internalForm(type, value))
+const shown = (at: Ref<any>, type: AnyType, value: unknown) =>
+  withValue(at, value === undefined ? null : internalRepresentation(type, value))
 
 const MOST_RULES = 20
 const MOST_CONDITIONS = 20

@@ -135,7 +135,7 @@ function* validateSpecUnchanged(
   old: PodCertificateRequestSpec,
 ): Iterable<FieldError> {
   // Clients are shown the spec under the names it has inside a Kubernetes server.
-  if (!deepEqual(spec, old)) yield invalid(withValue(at, internalForm(spec)), 'field is immutable')
+  if (!deepEqual(spec, old)) yield invalid(withValue(at, internalRepresentation(spec)), 'field is immutable')
 }
 
 /** Reads the request inside a stored spec, which has been checked. */
@@ -171,7 +171,7 @@ function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
 const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521']
 const RSA_BITS: readonly number[] = [3072, 4096]
 
-const internalForm = (spec: PodCertificateRequestSpec) => ({
+const internalRepresentation = (spec: PodCertificateRequestSpec) => ({
   SignerName: spec.signerName,
   PodName: spec.podName,
   PodUID: spec.podUID,

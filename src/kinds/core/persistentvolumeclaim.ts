@@ -20,7 +20,7 @@ import {
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { describeChange, meansTheSame } from '../shapes/compare.ts'
-import { type Form, shownAs } from '../shapes/error-values.ts'
+import { type ErrorLayout, printedAs } from '../shapes/error-values.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
 import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim.ts'
 import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
@@ -178,8 +178,8 @@ function withoutChangeable(
   return { spec, old: before }
 }
 
-const LOCAL_REFERENCE: Form = { APIGroup: ['apiGroup', null], Kind: ['kind', ''], Name: ['name', ''] }
-const SPEC: Form = {
+const LOCAL_REFERENCE: ErrorLayout = { APIGroup: ['apiGroup', null], Kind: ['kind', ''], Name: ['name', ''] }
+const SPEC: ErrorLayout = {
   AccessModes: ['accessModes', null],
   Selector: ['selector', null],
   Resources: ['resources', null, { Limits: ['limits', null], Requests: ['requests', null] }],
@@ -192,7 +192,7 @@ const SPEC: Form = {
 }
 
 /** A spec the way errors print it. */
-const shown = (spec: PersistentVolumeClaimSpec): unknown => shownAs(SPEC, spec)
+const shown = (spec: PersistentVolumeClaimSpec): unknown => printedAs(SPEC, spec)
 
 const RESIZES = [
   'ControllerResizeInProgress',
@@ -209,9 +209,9 @@ function* validateClaimStatus({ spec, status }: Claim, { status: at }: Ref<Claim
   const health = status.healthStatus?.healthConditions ?? []
   yield* validateReasons(health, at.healthStatus.healthConditions)
   for (const [name, state] of Object.entries(status.allocatedResourceStatuses ?? {})) {
-    const place = withValue(at.allocatedResourceStatuses, name)
-    yield* validateResourceKey(name, place)
-    if (!RESIZES.includes(state)) yield unsupported(place, ...RESIZES)
+    const itemAt = withValue(at.allocatedResourceStatuses, name)
+    yield* validateResourceKey(name, itemAt)
+    if (!RESIZES.includes(state)) yield unsupported(itemAt, ...RESIZES)
   }
   yield* validateAllocated(status.allocatedResources ?? {}, at.allocatedResources)
   yield* validateHealthConditions(health, at.healthStatus.healthConditions)

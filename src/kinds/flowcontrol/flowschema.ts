@@ -5,7 +5,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, int32, message, type Static, set, string } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { looseConditions, validateLooseConditions } from './conditions.ts'
 
 const UserSubject = message('UserSubject', {
@@ -91,7 +91,7 @@ export const FlowSchema = defineKind({
     yield* validateFlowSchemaSpec(spec, at, name)
     const fixed = FIXED.get(name)
     if (fixed && !deepEqual(spec, fixed))
-      yield invalid(withValue(at, internalForm(FlowSchemaSpec, spec)), `spec of '${name}' must equal the fixed value`)
+      yield invalid(withValue(at, internalRepresentation(FlowSchemaSpec, spec)), `spec of '${name}' must equal the fixed value`)
   },
 
   subresources: {

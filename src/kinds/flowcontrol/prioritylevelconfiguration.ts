@@ -4,7 +4,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, message, type Static, string } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { looseConditions, validateLooseConditions } from './conditions.ts'
 
 const QueuingConfiguration = message('QueuingConfiguration', {
@@ -157,7 +157,7 @@ const CATCH_ALL: Spec = {
 
 /** Two levels are what they are. */
 function* validateFixed(spec: Spec, at: Ref<Spec>, name: string): Iterable<FieldError> {
-  const shown = withValue(at, internalForm(PriorityLevelConfigurationSpec, spec))
+  const shown = withValue(at, internalRepresentation(PriorityLevelConfigurationSpec, spec))
   if (name === 'exempt' && (spec.type !== 'Exempt' || spec.limited))
     yield invalid(shown, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`)
   if (name === 'catch-all' && !deepEqual(spec, CATCH_ALL)) yield invalid(shown, `spec of '${name}' must equal the fixed value`)

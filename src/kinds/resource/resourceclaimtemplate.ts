@@ -5,7 +5,7 @@ import { ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import { message } from '../../schema/types.ts'
 import { meansTheSame } from '../shapes/compare.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { validateTemplateMeta } from '../shapes/persistent-volume/claim-rules.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { claimFeatures } from './claim-features.ts'
@@ -35,7 +35,7 @@ export const ResourceClaimTemplate = defineKind({
     if (admin && !ctx.old) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
     yield* validateTemplateMeta(spec.metadata, at.spec.metadata)
     const isChanged = ctx.old !== undefined && !meansTheSame(ResourceClaimTemplateSpec, spec, ctx.old.spec)
-    const shown = isChanged ? internalForm(ResourceClaimTemplateSpec, spec) : null
+    const shown = isChanged ? internalRepresentation(ResourceClaimTemplateSpec, spec) : null
     yield* inOrder(
       all(
         validateClaimSpec(spec.spec, at.spec.spec, { gate: ctx.gate, isStored: ctx.old !== undefined }),

@@ -16,7 +16,7 @@ import {
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, int32, int64, keyed, message, quantity, type Static, string } from '../../schema/types.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { Condition, validateConditions } from '../shapes/meta.ts'
 import { dropDisabled, type Feature } from './features.ts'
 import { type Finding, inOrder, late } from './findings.ts'
@@ -125,7 +125,7 @@ export const ResourcePoolStatusRequest = defineKind({
       keepsMetadata: true,
       *validate({ status }, { status: at }, { old }) {
         if (deepEqual(status, old?.status)) return
-        if (old?.status) yield invalid(withValue(at, internalForm(ResourcePoolStatusRequestStatus, status)), 'field is immutable')
+        if (old?.status) yield invalid(withValue(at, internalRepresentation(ResourcePoolStatusRequestStatus, status)), 'field is immutable')
         else if (status) yield* inOrder(validateAnswer(status, at))
       },
       *validateUpdate() {},

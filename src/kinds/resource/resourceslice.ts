@@ -7,7 +7,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { entry, type FieldError, forbidden, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
-import { internalForm } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { NodeSelector } from '../shapes/pod/scheduling/affinity.ts'
 import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector-rules.ts'
 import { isList } from './attribute-rules.ts'
@@ -108,7 +108,7 @@ function* validateNodes(spec: ResourceSliceSpec, at: Ref<ResourceSliceSpec>): It
   else if (nodeName !== undefined) yield* invalidEach(at.nodeName, nameIsDNSSubdomain(nodeName))
   if (nodeSelector) {
     yield* validateNodeSelector(nodeSelector, at.nodeSelector)
-    const shown = internalForm(NodeSelector, nodeSelector) as { NodeSelectorTerms: unknown }
+    const shown = internalRepresentation(NodeSelector, nodeSelector) as { NodeSelectorTerms: unknown }
     // One term each makes selectors of several slices easy to combine.
     if (nodeSelector.nodeSelectorTerms?.length !== 1)
       yield invalid(withValue(at.nodeSelector.nodeSelectorTerms, shown.NodeSelectorTerms), 'must have exactly one node selector term')

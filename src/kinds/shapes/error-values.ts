@@ -6,35 +6,35 @@ export const under = <T>(at: Ref<any>, name: string, value?: T): Ref<T> =>
   refTo(value, pathOf(at) === '' ? name : `${pathOf(at)}.${name}`) as Ref<T>
 
 /** The object as a whole, for errors about no field in particular. */
-export const nowhere: Ref<any> = refTo(undefined, '')
+export const wholeObject: Ref<any> = refTo(undefined, '')
 
 /** Which fields a structure shows, in order, under which names, and what stands for an absent one. */
-export type Form = Readonly<Record<string, readonly [field: string, absent: null | '', inner?: Form]>>
+export type ErrorLayout = Readonly<Record<string, readonly [field: string, absent: null | '', inner?: ErrorLayout]>>
 
 /** A structure the way errors print it: every field under its upper-case name, also those that are not set. */
-export function shownAs(form: Form, value: any): unknown {
+export function printedAs(form: ErrorLayout, value: any): unknown {
   if (value === undefined || value === null) return null
-  if (Array.isArray(value)) return value.map(item => shownAs(form, item))
+  if (Array.isArray(value)) return value.map(item => printedAs(form, item))
   return Object.fromEntries(
     Object.entries(form).map(([name, [field, absent, inner]]) => {
       const part = value[field]
-      return [name, part === undefined || part === null ? absent : inner ? shownAs(inner, part) : part]
+      return [name, part === undefined || part === null ? absent : inner ? printedAs(inner, part) : part]
     }),
   )
 }
 
-const PROFILE: Form = { Type: ['type', ''], LocalhostProfile: ['localhostProfile', null] }
-const SELINUX: Form = { User: ['user', ''], Role: ['role', ''], Type: ['type', ''], Level: ['level', ''] }
-const WINDOWS: Form = {
+const PROFILE: ErrorLayout = { Type: ['type', ''], LocalhostProfile: ['localhostProfile', null] }
+const SELINUX: ErrorLayout = { User: ['user', ''], Role: ['role', ''], Type: ['type', ''], Level: ['level', ''] }
+const WINDOWS: ErrorLayout = {
   GMSACredentialSpecName: ['gmsaCredentialSpecName', null],
   GMSACredentialSpec: ['gmsaCredentialSpec', null],
   RunAsUserName: ['runAsUserName', null],
   HostProcess: ['hostProcess', null],
 }
-const REQUIREMENT: Form = { Key: ['key', ''], Operator: ['operator', ''], Values: ['values', null] }
+const REQUIREMENT: ErrorLayout = { Key: ['key', ''], Operator: ['operator', ''], Values: ['values', null] }
 
-export const SECCOMP_PROFILE_FORM: Form = PROFILE
-export const SECURITY_CONTEXT_FORM: Form = {
+export const SECCOMP_PROFILE_LAYOUT: ErrorLayout = PROFILE
+export const SECURITY_CONTEXT_LAYOUT: ErrorLayout = {
   Capabilities: ['capabilities', null, { Add: ['add', null], Drop: ['drop', null] }],
   Privileged: ['privileged', null],
   SELinuxOptions: ['seLinuxOptions', null, SELINUX],
@@ -48,12 +48,12 @@ export const SECURITY_CONTEXT_FORM: Form = {
   SeccompProfile: ['seccompProfile', null, PROFILE],
   AppArmorProfile: ['appArmorProfile', null, PROFILE],
 }
-export const POD_RESOURCE_CLAIM_FORM: Form = {
+export const POD_RESOURCE_CLAIM_LAYOUT: ErrorLayout = {
   Name: ['name', ''],
   ResourceClaimName: ['resourceClaimName', null],
   ResourceClaimTemplateName: ['resourceClaimTemplateName', null],
 }
-export const CLUSTER_TRUST_BUNDLE_FORM: Form = {
+export const CLUSTER_TRUST_BUNDLE_LAYOUT: ErrorLayout = {
   Name: ['name', null],
   SignerName: ['signerName', null],
   LabelSelector: ['labelSelector', null],
@@ -61,13 +61,13 @@ export const CLUSTER_TRUST_BUNDLE_FORM: Form = {
   Path: ['path', ''],
   User: ['user', null],
 }
-export const NODE_SELECTOR_TERM_FORM: Form = {
+export const NODE_SELECTOR_TERM_LAYOUT: ErrorLayout = {
   MatchExpressions: ['matchExpressions', null, REQUIREMENT],
   MatchFields: ['matchFields', null, REQUIREMENT],
 }
-export const RESOURCE_REQUIREMENTS_FORM: Form = {
+export const RESOURCE_REQUIREMENTS_LAYOUT: ErrorLayout = {
   Limits: ['limits', null],
   Requests: ['requests', null],
   Claims: ['claims', null, { Name: ['name', ''], Request: ['request', ''] }],
 }
-export const IP_FORM: Form = { IP: ['ip', ''] }
+export const IP_LAYOUT: ErrorLayout = { IP: ['ip', ''] }

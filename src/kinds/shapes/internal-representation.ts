@@ -10,16 +10,16 @@ const GO_NAMES: Readonly<Record<string, string>> = { apiGroups: 'APIGroups', api
 const SHOWN_AS_USUAL = new Set(['Condition', 'LabelSelector', 'ObjectMeta'])
 
 /** The value of a type as Kubernetes holds it. */
-export function internalForm(type: AnyType, value: any): Json {
+export function internalRepresentation(type: AnyType, value: any): Json {
   const { shape, flags } = type
   if (value === undefined || value === null) {
-    if (shape.kind === 'message' && flags.orEmpty) return internalForm(type, {})
+    if (shape.kind === 'message' && flags.orEmpty) return internalRepresentation(type, {})
     return shape.kind !== 'scalar' || flags.optional ? null : zeroOf(shape.name)
   }
-  if (shape.kind === 'list') return value.map((item: any) => internalForm(shape.item, item))
+  if (shape.kind === 'list') return value.map((item: any) => internalRepresentation(shape.item, item))
   if (shape.kind === 'map') {
     const out: { [key: string]: Json } = {}
-    for (const key of Object.keys(value).sort(compareText)) setOwn(out, key, internalForm(shape.value, value[key]))
+    for (const key of Object.keys(value).sort(compareText)) setOwn(out, key, internalRepresentation(shape.value, value[key]))
     return out
   }
   if (shape.kind === 'scalar' || shape.kind === 'either' || SHOWN_AS_USUAL.has(shape.name)) return value
@@ -27,7 +27,7 @@ export function internalForm(type: AnyType, value: any): Json {
 }
 
 function fieldForm(name: string, type: AnyType, value: any): { [name: string]: Json } {
-  const form = internalForm(type, value)
+  const form = internalRepresentation(type, value)
   // Metadata of templates is embedded: its fields stand among those of the template.
   if (type.shape.kind === 'message' && type.shape.name === 'ObjectMeta') return form as { [name: string]: Json }
   return { [GO_NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1)]: form }

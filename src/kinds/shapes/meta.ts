@@ -167,5 +167,9 @@ export function* validateRequirement(
     if (given.length > 0) yield forbidden(at.values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
   } else if (!allowUnknownOperators) yield invalid(at.operator, 'not a valid selector operator')
   yield* validateLabelKey(at.key, key)
-  if (!allowInvalidValues) for (const [i, value] of given.entries()) yield* invalidEach(at.values[i]!, isValidLabelValue(value))
+  if (allowInvalidValues) return
+  for (const [i, value] of given.entries()) {
+    const faults = isValidLabelValue(value)
+    if (faults.length > 0) yield* invalidEach(at.values[i]!, faults)
+  }
 }

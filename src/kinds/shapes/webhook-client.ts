@@ -5,14 +5,14 @@ import { type FieldError, invalid, type Ref, required, withValue } from '../../s
 
 type Service = { name: string; namespace: string; port?: number; path?: string }
 
-const URL_FORM = '; desired format: https://host[/path]'
+const URL_LAYOUT = '; desired format: https://host[/path]'
 
 /** Where a webhook is called must be https and say nothing but where. */
 export function* validateWebhookUrl(text: string, at: Ref<string>): Iterable<FieldError> {
   const url = parseUrl(text)
-  if ('problem' in url) return yield required(at, `url must be a valid URL: ${url.problem}${URL_FORM}`)
-  if (url.scheme !== 'https') yield invalid(withValue(at, url.scheme), `'https' is the only allowed URL scheme${URL_FORM}`)
-  if (url.host === '') yield invalid(withValue(at, ''), `host must be specified${URL_FORM}`)
+  if ('problem' in url) return yield required(at, `url must be a valid URL: ${url.problem}${URL_LAYOUT}`)
+  if (url.scheme !== 'https') yield invalid(withValue(at, url.scheme), `'https' is the only allowed URL scheme${URL_LAYOUT}`)
+  if (url.host === '') yield invalid(withValue(at, ''), `host must be specified${URL_LAYOUT}`)
   if (url.user !== undefined) yield invalid(withValue(at, url.user), 'user information is not permitted in the URL')
   if (url.fragment !== '') yield invalid(withValue(at, url.fragment), 'fragments are not permitted in the URL')
   if (url.query !== '') yield invalid(withValue(at, url.query), 'query parameters are not permitted in the URL')

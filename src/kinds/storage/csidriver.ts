@@ -131,8 +131,8 @@ function* validateTokenRequests(requests: readonly TokenRequest[], at: Ref<Token
     }
     seen.add(audience)
     if (expirationSeconds === undefined) continue
-    const place = at[i]!.expirationSeconds
-    if (expirationSeconds < MIN_EXPIRATION) yield invalid(place, 'may not specify a duration less than 10 minutes')
-    if (expirationSeconds > MAX_EXPIRATION) yield invalid(place, 'may not specify a duration larger than 2^32 seconds')
+    const itemAt = at[i]!.expirationSeconds
+    if (expirationSeconds < MIN_EXPIRATION) yield invalid(itemAt, 'may not specify a duration less than 10 minutes')
+    if (expirationSeconds > MAX_EXPIRATION) yield invalid(itemAt, 'may not specify a duration larger than 2^32 seconds')
   }
 }

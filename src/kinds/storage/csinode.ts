@@ -104,14 +104,14 @@ export const CSINode = defineKind({
 function* validateDrivers(drivers: readonly CSINodeDriver[], at: Ref<CSINodeDriver[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, { name, nodeID, topologyKeys, allocatable }] of drivers.entries()) {
-    const place = at[i]!
-    yield* validateCSIDriverName(name, place.name)
-    if (!nodeID) yield required(place.nodeID)
-    if (Buffer.byteLength(nodeID) > MAX_NODE_ID_BYTES) yield invalid(place.nodeID, `must be ${MAX_NODE_ID_BYTES} characters or less`)
-    yield* validateNonNegative(allocatable?.count, place.allocatable.count)
-    if (seen.has(name)) yield duplicate(place.name)
+    const itemAt = at[i]!
+    yield* validateCSIDriverName(name, itemAt.name)
+    if (!nodeID) yield required(itemAt.nodeID)
+    if (Buffer.byteLength(nodeID) > MAX_NODE_ID_BYTES) yield invalid(itemAt.nodeID, `must be ${MAX_NODE_ID_BYTES} characters or less`)
+    yield* validateNonNegative(allocatable?.count, itemAt.allocatable.count)
+    if (seen.has(name)) yield duplicate(itemAt.name)
     seen.add(name)
-    yield* validateTopologyKeys(topologyKeys ?? [], place)
+    yield* validateTopologyKeys(topologyKeys ?? [], itemAt)
   }
 }
 

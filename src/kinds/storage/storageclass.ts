@@ -94,16 +94,16 @@ const isInForce = (name: string | undefined, list: readonly AnyObject[] | undefi
 function* validateTopologies(terms: readonly Term[], at: Ref<Term[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, term] of terms.entries()) {
-    const place = at[i]!.matchLabelExpressions
+    const itemAt = at[i]!.matchLabelExpressions
     const valuesOf = new Map<string, ReadonlySet<string>>()
     for (const [j, requirement] of (term.matchLabelExpressions ?? []).entries()) {
-      yield* validateRequirement(requirement, place[j]!)
-      if (valuesOf.has(requirement.key)) yield duplicate(place[j]!.key)
+      yield* validateRequirement(requirement, itemAt[j]!)
+      if (valuesOf.has(requirement.key)) yield duplicate(itemAt[j]!.key)
       valuesOf.set(requirement.key, new Set(requirement.values ?? []))
     }
     const meaning = JSON.stringify([...valuesOf].map(([key, values]) => [key, [...values].sort()]).sort())
     // A term without requirements counts as said before: it says what no term says.
-    if (seen.has(meaning) || valuesOf.size === 0) yield duplicate(withValue(place, ''))
+    if (seen.has(meaning) || valuesOf.size === 0) yield duplicate(withValue(itemAt, ''))
     seen.add(meaning)
   }
 }

@@ -20,7 +20,7 @@ const problemOf = (bytes: Buffer): string | undefined => {
   }
 }
 
-test('a request shows its key and is signed with it', () => {
+test('a certificate request has a key and is signed with it', () => {
   for (const [type, pair] of Object.entries({ ec, rsa, ed25519 })) {
     const request = readCertificateRequest(certificateRequest(pair))
     assert.equal(request.publicKey?.type, type)
@@ -29,7 +29,7 @@ test('a request shows its key and is signed with it', () => {
   }
 })
 
-test('the organizations of a subject are read in whatever alphabet they are written', () => {
+test('organizations of a subject are read in every string type', () => {
   for (const alphabet of ['utf8', 'bmp'] as const) {
     const request = readCertificateRequest(certificateRequest(ec, { organizations: ['devs', 'system:masters'], alphabet }))
     assert.deepEqual(request.organizations(), ['devs', 'system:masters'])
@@ -37,7 +37,7 @@ test('the organizations of a subject are read in whatever alphabet they are writ
   assert.deepEqual(readCertificateRequest(certificateRequest(ec)).organizations(), [])
 })
 
-test('a signature of another key is told in the words of its algorithm', () => {
+test('a signature by another key is an error that names the algorithm', () => {
   const forged = (pair: typeof ec, other: typeof ec) => problemOf(certificateRequest(pair, { signer: other.privateKey }))
   assert.equal(forged(ec, generateKeyPairSync('ec', { namedCurve: 'P-256' })), 'x509: ECDSA verification failure')
   assert.equal(forged(ed25519, generateKeyPairSync('ed25519')), 'x509: Ed25519 verification failure')
@@ -58,7 +58,7 @@ test('keys of unknown algorithms can be read but not checked, those of unknown c
   assert.equal(problemOf(certificateRequest(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }))), 'x509: unsupported elliptic curve')
 })
 
-test('what is no request is told in the words of Go', () => {
+test('invalid certificate requests have the error message of Go', () => {
   const request = certificateRequest(ec)
   assert.equal(problemOf(Buffer.alloc(0)), 'asn1: syntax error: sequence truncated')
   assert.equal(problemOf(Buffer.from([0x30])), 'asn1: syntax error: truncated tag or length')
@@ -72,7 +72,7 @@ test('what is no request is told in the words of Go', () => {
   )
 })
 
-test('no bytes make the reader fail in another way', () => {
+test('property: any bytes are a request or a DerError', () => {
   const request = certificateRequest(ec)
   fc.assert(
     fc.property(fc.nat(request.length - 1), fc.nat(255), (place, byte) => {

@@ -27,7 +27,7 @@ test('validity, key and names are read', () => {
   })
 })
 
-test('only the CA bit makes an authority', () => {
+test('only the CA bit makes a certificate authority', () => {
   const isAuthority = (ca?: boolean) => readCertificate(certificate(pair, ca === undefined ? {} : { ca })).isAuthority
   assert.deepEqual([isAuthority(true), isAuthority(false), isAuthority()], [true, false, false])
 })
@@ -42,7 +42,7 @@ test('certificates may follow one another, where several are wanted', () => {
   assert.throws(() => readCertificate(two), /x509: trailing data/)
 })
 
-test('everything else is malformed, and nothing fails in another way', () => {
+test('property: any bytes are a certificate or a DerError', () => {
   const good = certificate(pair, { ca: true })
   for (const bad of [Buffer.alloc(0), Buffer.from('-----BEGIN'), good.subarray(1), good.subarray(0, -1)])
     assert.throws(() => readCertificate(bad), malformed)

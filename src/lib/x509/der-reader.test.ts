@@ -6,7 +6,7 @@ import * as der from './der-writer.ts'
 
 const read = (bytes: Buffer) => readElement(bytes).element
 
-test('what the writer writes is read back', () => {
+test('written elements are read back', () => {
   for (const id of ['1.2.840.10045.2.1', '2.5.4.3', '2.999.1', '0.9.2342', '1.3.101.112'])
     assert.equal(
       oidText(id === '2.999.1' ? { tag: TAG.oid, content: Buffer.from([0x88, 0x37, 1]), raw: Buffer.alloc(0) } : read(der.oid(id))),
@@ -26,7 +26,7 @@ test('what the writer writes is read back', () => {
   )
 })
 
-test('days that are not there and other forms are no times', () => {
+test('invalid dates and other notations are not times', () => {
   const time = (tag: number, text: string) => () => timeOf({ tag, content: Buffer.from(text), raw: Buffer.alloc(0) })
   assert.throws(time(TAG.utcTime, '260231000000Z'), DerError)
   assert.throws(time(TAG.utcTime, '2602280000Z'), DerError)

@@ -10,7 +10,7 @@ const authority = issueAuthority('Größe & Söhne', validity)
 const ca = new X509Certificate(authority.cert)
 const read = (pair: { cert: string }) => new X509Certificate(pair.cert)
 
-test('an authority signs itself and may sign others', () => {
+test('a certificate authority is self-signed and may sign certificates', () => {
   assert.equal(ca.ca, true)
   assert.equal(ca.subject, 'CN=Größe & Söhne')
   assert.ok(ca.checkIssued(ca) && ca.verify(ca.publicKey))

@@ -4,7 +4,7 @@ import { parseQuantity, quantitySign } from '../../../lib/quantity.ts'
 import { type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
 import { meansTheSame } from '../../shapes/compare.ts'
-import { nowhere, RESOURCE_REQUIREMENTS_FORM, shownAs } from '../../shapes/error-values.ts'
+import { printedAs, RESOURCE_REQUIREMENTS_LAYOUT, wholeObject } from '../../shapes/error-values.ts'
 import { annotationOf, MIRROR_ANNOTATION } from '../../shapes/pod/annotation-rules.ts'
 import { Container, isSidecar } from '../../shapes/pod/containers/container.ts'
 import type { PodOptions } from '../../shapes/pod/options.ts'
@@ -25,8 +25,8 @@ export function* validatePodResize(
   ctx: RequestContext & { readonly old?: PodObject },
 ): Iterable<FieldError> {
   const old = ctx.old ?? pod
-  if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined) return yield forbidden(nowhere, 'static pods cannot be resized')
-  if (old.spec.os?.name === 'windows') return yield forbidden(nowhere, 'windows pods cannot be resized')
+  if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined) return yield forbidden(wholeObject, 'static pods cannot be resized')
+  if (old.spec.os?.name === 'windows') return yield forbidden(wholeObject, 'windows pods cannot be resized')
   let faults = 0
   for (const error of validateResizable(pod, at, { old, options: optionsOfPod(pod, ctx), gate: ctx.gate })) {
     faults++
@@ -53,12 +53,12 @@ function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options, 
   if (hasPodLevelResources(old.spec) || hasPodLevelResources(pod.spec)) {
     if (!options.podLevelResize)
       return yield forbidden(
-        nowhere,
+        wholeObject,
         'resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled',
       )
     yield* validatePodLevel(pod.spec, old.spec, at.spec)
     const fault = gate('DRANodeAllocatableResources') ? coverageFault(pod.spec, pod.status ?? {}) : undefined
-    if (fault) yield invalid(withValue(at.spec.resources, shownAs(RESOURCE_REQUIREMENTS_FORM, pod.spec.resources)), fault)
+    if (fault) yield invalid(withValue(at.spec.resources, printedAs(RESOURCE_REQUIREMENTS_LAYOUT, pod.spec.resources)), fault)
   }
   let ordered = true
   for (const error of validateOrder(pod.spec, old.spec, at.spec)) {

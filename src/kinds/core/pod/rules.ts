@@ -4,7 +4,7 @@ import { nameIsDNSSubdomain } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
 import { describeChange, meansTheSame } from '../../shapes/compare.ts'
-import { nowhere } from '../../shapes/error-values.ts'
+import { wholeObject } from '../../shapes/error-values.ts'
 import {
   annotationOf,
   MIRROR_ANNOTATION,
@@ -70,7 +70,7 @@ export function* validateContent({ metadata, spec }: PodObject, at: Ref<PodObjec
 export function* validatePodEphemeralContainersUpdate(pod: PodObject, at: Ref<PodObject>, ctx: Context): Iterable<FieldError> {
   const old = ctx.old ?? pod
   if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined)
-    return yield forbidden(nowhere, 'static pods do not support ephemeral containers')
+    return yield forbidden(wholeObject, 'static pods do not support ephemeral containers')
   yield* validateContent(pod, at, optionsOfPod(pod, ctx))
   yield* validateAnnotationChanges(pod, old, at)
   const now = new Map((pod.spec.ephemeralContainers ?? []).map(container => [container.name, container]))

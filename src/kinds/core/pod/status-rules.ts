@@ -17,7 +17,7 @@ import {
   withValue,
 } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
-import { IP_FORM, shownAs, under } from '../../shapes/error-values.ts'
+import { IP_LAYOUT, printedAs, under } from '../../shapes/error-values.ts'
 import { validatePodAnnotations } from '../../shapes/pod/annotation-rules.ts'
 import type { Container } from '../../shapes/pod/containers/container.ts'
 import type { PodOptions } from '../../shapes/pod/options.ts'
@@ -114,7 +114,7 @@ function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses 
     yield invalid(shown(at, ips), 'may specify no more than one IP for each IP family')
 }
 
-const shown = (at: Ref<any>, ips: Addresses | undefined) => withValue(at, ips === undefined ? null : shownAs(IP_FORM, ips))
+const shown = (at: Ref<any>, ips: Addresses | undefined) => withValue(at, ips === undefined ? null : printedAs(IP_LAYOUT, ips))
 
 /** Claims, claims made for extended resources, and what claims take from a node. */
 function* validateClaimStatuses({ spec, status }: PodObject, at: Ref<PodStatus>): Iterable<FieldError> {
@@ -132,11 +132,11 @@ function* validateNamedClaims(
   const known = new Set((spec.resourceClaims ?? []).map(claim => claim.name))
   const seen = new Set<string>()
   for (const [i, { name = '', resourceClaimName }] of statuses.entries()) {
-    const place = at[i]!
-    if (!known.has(name)) yield invalid(place.name, 'must match the name of an entry in `spec.resourceClaims`')
-    if (seen.has(name)) yield duplicate(place.name)
+    const itemAt = at[i]!
+    if (!known.has(name)) yield invalid(itemAt.name, 'must match the name of an entry in `spec.resourceClaims`')
+    if (seen.has(name)) yield duplicate(itemAt.name)
     seen.add(name)
-    if (resourceClaimName !== undefined) yield* validateObjectName(resourceClaimName, place.resourceClaimName)
+    if (resourceClaimName !== undefined) yield* validateObjectName(resourceClaimName, itemAt.resourceClaimName)
   }
 }
 
@@ -149,18 +149,18 @@ function* validateExtendedClaim(
   if (!requestMappings?.length) yield required(at.requestMappings, 'at least one request mapping is required')
   const seen = new Set<string>()
   for (const [i, { containerName = '', resourceName = '', requestName = '' }] of (requestMappings ?? []).entries()) {
-    const place = at.requestMappings[i]!
+    const itemAt = at.requestMappings[i]!
     const container = containers.get(containerName)
     if (!container)
-      yield invalid(place.containerName, 'must match the name of an entry in spec.initContainers.name or spec.containers.name')
+      yield invalid(itemAt.containerName, 'must match the name of an entry in spec.initContainers.name or spec.containers.name')
     else if (getOwn(container.resources?.requests ?? {}, resourceName) === undefined)
       yield invalid(
-        place.resourceName,
+        itemAt.resourceName,
         'must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests',
       )
     yield* validateLabelText(requestName, under(at, 'requestName'))
     const identity = JSON.stringify([containerName, resourceName, requestName])
-    if (seen.has(identity)) for (const field of ['containerName', 'resourceName', 'requestName'] as const) yield duplicate(place[field])
+    if (seen.has(identity)) for (const field of ['containerName', 'resourceName', 'requestName'] as const) yield duplicate(itemAt[field])
     seen.add(identity)
   }
   if (!resourceClaimName) yield required(at.resourceClaimName)
@@ -170,10 +170,10 @@ function* validateExtendedClaim(
 function* validateNodeAllocations(status: PodStatus, at: Ref<PodStatus>, spec: PodSpec): Iterable<FieldError> {
   const claims = new Set([...(spec.resourceClaims ?? []), ...(status.resourceClaimStatuses ?? [])].map(claim => claim.resourceClaimName))
   for (const [i, allocation] of (status.nodeAllocatableResourceClaimStatuses ?? []).entries()) {
-    const place = at.nodeAllocatableResourceClaimStatuses[i]!
+    const itemAt = at.nodeAllocatableResourceClaimStatuses[i]!
     if (!allocation.resourceClaimName) continue
-    if (!claims.has(allocation.resourceClaimName)) yield invalid(place.resourceClaimName, 'no mapping found in pod reference')
-    yield* validateAllocation(allocation, place)
+    if (!claims.has(allocation.resourceClaimName)) yield invalid(itemAt.resourceClaimName, 'no mapping found in pod reference')
+    yield* validateAllocation(allocation, itemAt)
   }
 }
 
@@ -186,12 +186,12 @@ function* validateAllocation(
     yield* validateAmount(quantity, at.mapping[i]!.quantity)
   }
   for (const [i, { name = '', perPod, perContainer }] of (overhead ?? []).entries()) {
-    const place = at.overhead[i]!
-    yield* validateAllocatableName(name, place.name)
+    const itemAt = at.overhead[i]!
+    yield* validateAllocatableName(name, itemAt.name)
     if (perPod === undefined && perContainer === undefined)
-      yield invalid(withValue(place, ''), 'at least one of perPod or perContainer must be set')
-    yield* validateAmount(perPod, place.perPod)
-    yield* validateAmount(perContainer, place.perContainer)
+      yield invalid(withValue(itemAt, ''), 'at least one of perPod or perContainer must be set')
+    yield* validateAmount(perPod, itemAt.perPod)
+    yield* validateAmount(perContainer, itemAt.perContainer)
   }
 }
 
@@ -291,10 +291,10 @@ function* validateAllocations(
     const container = byName.get(name)
     const asked = container && askedFor(container, status.extendedResourceClaimStatus)
     for (const [j, { name, resources }] of allocatedResourcesStatus.entries()) {
-      const place = at[list][i]!.allocatedResourcesStatus[j]!
+      const itemAt = at[list][i]!.allocatedResourcesStatus[j]!
       // A container that is gone from the pod may still be told of.
-      if (asked && !asked.has(name)) yield invalid(place.name, name.startsWith(CLAIM) ? CLAIM_MESSAGE : REQUEST_MESSAGE)
-      yield* validateHealth(resources ?? [], place.resources)
+      if (asked && !asked.has(name)) yield invalid(itemAt.name, name.startsWith(CLAIM) ? CLAIM_MESSAGE : REQUEST_MESSAGE)
+      yield* validateHealth(resources ?? [], itemAt.resources)
     }
   }
 }
@@ -322,11 +322,11 @@ const MAX_HEALTH_MESSAGE = 1024
 function* validateHealth(resources: readonly ResourceHealth[], at: Ref<ResourceHealth[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, { resourceID, health = '', message }] of resources.entries()) {
-    const place = at[i]!
-    if (!['Healthy', 'Unhealthy', 'Unknown'].includes(health)) yield unsupported(place.health, 'Healthy', 'Unhealthy', 'Unknown')
-    if (message === '') yield required(place.message, 'must be non-empty if specified')
-    else if (message !== undefined && Buffer.byteLength(message) > MAX_HEALTH_MESSAGE) yield tooLong(place.message, MAX_HEALTH_MESSAGE)
-    if (seen.has(resourceID)) yield duplicate(place.resourceID)
+    const itemAt = at[i]!
+    if (!['Healthy', 'Unhealthy', 'Unknown'].includes(health)) yield unsupported(itemAt.health, 'Healthy', 'Unhealthy', 'Unknown')
+    if (message === '') yield required(itemAt.message, 'must be non-empty if specified')
+    else if (message !== undefined && Buffer.byteLength(message) > MAX_HEALTH_MESSAGE) yield tooLong(itemAt.message, MAX_HEALTH_MESSAGE)
+    if (seen.has(resourceID)) yield duplicate(itemAt.resourceID)
     seen.add(resourceID)
   }
 }
@@ -338,8 +338,8 @@ function* validateImageVolumes(statuses: readonly ContainerStatus[], at: Ref<Con
     for (const [j, { volumeStatus }] of (volumeMounts ?? []).entries()) {
       if (!volumeStatus?.image) continue
       const { imageRef = '' } = volumeStatus.image
-      const place = under(at[i]!.volumeMounts[j]!.volumeStatus, 'imageVolumeStatus.imageRef', imageRef)
-      if (!imageRef) yield required(place, 'imageRef must not be empty')
-      if (Buffer.byteLength(imageRef) > MAX_IMAGE_REFERENCE) yield tooLong(place, MAX_IMAGE_REFERENCE)
+      const itemAt = under(at[i]!.volumeMounts[j]!.volumeStatus, 'imageVolumeStatus.imageRef', imageRef)
+      if (!imageRef) yield required(itemAt, 'imageRef must not be empty')
+      if (Buffer.byteLength(imageRef) > MAX_IMAGE_REFERENCE) yield tooLong(itemAt, MAX_IMAGE_REFERENCE)
     }
 }

@@ -3,7 +3,7 @@ import { deepEqual, getOwn } from '../../../lib/json-value.ts'
 import { inclusiveRangeMessage } from '../../../lib/names.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
 import { describeChange, meansTheSame } from '../../shapes/compare.ts'
-import { NODE_SELECTOR_TERM_FORM, shownAs } from '../../shapes/error-values.ts'
+import { NODE_SELECTOR_TERM_LAYOUT, printedAs } from '../../shapes/error-values.ts'
 import { APPARMOR_PREFIX, MIRROR_ANNOTATION } from '../../shapes/pod/annotation-rules.ts'
 import type { Container } from '../../shapes/pod/containers/container.ts'
 import type { NodeAffinity, NodeSelectorTerm, Toleration } from '../../shapes/pod/scheduling/affinity.ts'
@@ -42,16 +42,16 @@ export function* validatePodUpdate(pod: PodObject, old: PodObject, at: Ref<PodOb
 export function* validateAnnotationChanges(pod: PodObject, old: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
   const before = old.metadata.annotations ?? {}
   const now = pod.metadata.annotations ?? {}
-  const place = (key: string) => entry(at.metadata.annotations, key)
+  const itemAt = (key: string) => entry(at.metadata.annotations, key)
   for (const [key, value] of Object.entries(before)) {
     if (getOwn(now, key) === value) continue
-    if (key.startsWith(APPARMOR_PREFIX)) yield forbidden(place(key), 'may not remove or update AppArmor annotations')
-    if (key === MIRROR_ANNOTATION) yield forbidden(place(key), 'may not remove or update mirror pod annotation')
+    if (key.startsWith(APPARMOR_PREFIX)) yield forbidden(itemAt(key), 'may not remove or update AppArmor annotations')
+    if (key === MIRROR_ANNOTATION) yield forbidden(itemAt(key), 'may not remove or update mirror pod annotation')
   }
   for (const key of Object.keys(now)) {
     if (Object.hasOwn(before, key)) continue
-    if (key.startsWith(APPARMOR_PREFIX)) yield forbidden(place(key), 'may not add AppArmor annotations')
-    if (key === MIRROR_ANNOTATION) yield forbidden(place(key), 'may not add mirror pod annotation')
+    if (key.startsWith(APPARMOR_PREFIX)) yield forbidden(itemAt(key), 'may not add AppArmor annotations')
+    if (key === MIRROR_ANNOTATION) yield forbidden(itemAt(key), 'may not add mirror pod annotation')
   }
 }
 
@@ -98,16 +98,16 @@ function* validateNodeAffinityChange(
 ): Iterable<FieldError> {
   const before = old?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   const now = affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
-  const place = at.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
+  const itemAt = at.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
   if (before.length > 0 && before.length !== now.length)
     return yield invalid(
-      withValue(place, now.length === 0 ? null : shownAs(NODE_SELECTOR_TERM_FORM, now)),
+      withValue(itemAt, now.length === 0 ? null : printedAs(NODE_SELECTOR_TERM_LAYOUT, now)),
       'no additions/deletions to non-empty NodeSelectorTerms list are allowed',
     )
   for (const [i, term] of before.entries())
     if (!onlyAdds(now[i]!, term))
       yield invalid(
-        withValue(place[i]!, shownAs(NODE_SELECTOR_TERM_FORM, now[i])),
+        withValue(itemAt[i]!, printedAs(NODE_SELECTOR_TERM_LAYOUT, now[i])),
         'only additions are allowed (no mutations or deletions)',
       )
 }

@@ -92,16 +92,16 @@ export function* validateAccessModes(modes: readonly string[], at: Ref<string[]>
 }
 
 function* validateStorage({ resources }: PersistentVolumeClaimSpec, at: Ref<PersistentVolumeClaimSpec>): Iterable<FieldError> {
-  const place = entry(at.resources as unknown as Ref<Record<string, string>>, 'storage')
+  const itemAt = entry(at.resources as unknown as Ref<Record<string, string>>, 'storage')
   const requests = resources?.requests ?? {}
   const storage = Object.hasOwn(requests, 'storage') ? requests['storage'] : undefined
-  if (storage === undefined) return yield required(place)
+  if (storage === undefined) return yield required(itemAt)
   let positive = true
-  for (const error of validatePositiveQuantity(storage, place)) {
+  for (const error of validatePositiveQuantity(storage, itemAt)) {
     positive = false
     yield error
   }
-  if (positive) yield* validateResourceQuantity('storage', storage, place)
+  if (positive) yield* validateResourceQuantity('storage', storage, itemAt)
 }
 
 function* validateDataSources(

@@ -15,7 +15,7 @@ import {
   withValue,
 } from '../../../schema/refs.ts'
 import { describeChange, meansTheSame } from '../compare.ts'
-import { NODE_SELECTOR_TERM_FORM, shownAs, under } from '../error-values.ts'
+import { NODE_SELECTOR_TERM_LAYOUT, printedAs, under } from '../error-values.ts'
 import { validatePositiveQuantity } from '../pod/resources/resource-rules.ts'
 import type { NodeSelectorRequirement } from '../pod/scheduling/affinity.ts'
 import { validateNodeSelector } from '../pod/scheduling/node-selector-rules.ts'
@@ -122,9 +122,9 @@ function* validateCapacity(capacity: Record<string, string>, at: Ref<Record<stri
   if (!Object.hasOwn(capacity, 'storage') || names.length > 1)
     yield unsupported(withValue(at, names.length === 0 ? null : capacity), 'storage')
   for (const [name, amount] of Object.entries(capacity)) {
-    const place = entry(at, name)
-    yield* validateBasicAmount(amount, place)
-    yield* validatePositiveQuantity(amount, place)
+    const itemAt = entry(at, name)
+    yield* validateBasicAmount(amount, itemAt)
+    yield* validatePositiveQuantity(amount, itemAt)
   }
 }
 
@@ -218,7 +218,7 @@ function isSameAffinity(now: VolumeNodeAffinity | undefined, old: VolumeNodeAffi
 function shownAffinity(affinity: VolumeNodeAffinity | undefined): unknown {
   if (!affinity) return null
   const { required: selector } = affinity
-  return { Required: selector ? { NodeSelectorTerms: shownAs(NODE_SELECTOR_TERM_FORM, selector.nodeSelectorTerms) } : null }
+  return { Required: selector ? { NodeSelectorTerms: printedAs(NODE_SELECTOR_TERM_LAYOUT, selector.nodeSelectorTerms) } : null }
 }
 
 type Source = keyof PersistentVolumeSource

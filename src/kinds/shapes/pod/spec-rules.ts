@@ -14,7 +14,7 @@ import {
   tooMany,
   withValue,
 } from '../../../schema/refs.ts'
-import { nowhere, POD_RESOURCE_CLAIM_FORM, shownAs, under } from '../error-values.ts'
+import { POD_RESOURCE_CLAIM_LAYOUT, printedAs, under, wholeObject } from '../error-values.ts'
 import { validateChoice, validateLabelText, validateObjectName, validateQualifiedName } from '../text-rules.ts'
 import {
   annotationOf,
@@ -113,24 +113,24 @@ function* validateResourceClaims(
   const mirrored = annotationOf(pod, MIRROR_ANNOTATION) !== undefined
   for (const [i, claim] of claims.entries()) {
     if (mirrored) {
-      yield forbidden(nowhere, 'static pods do not support resource claims')
+      yield forbidden(wholeObject, 'static pods do not support resource claims')
       continue
     }
     const { name, resourceClaimName, resourceClaimTemplateName } = claim
-    const place = at[i]!
-    if (!name) yield required(place.name)
-    else if (names.has(name)) yield duplicate(place.name)
+    const itemAt = at[i]!
+    if (!name) yield required(itemAt.name)
+    else if (names.has(name)) yield duplicate(itemAt.name)
     else {
-      yield* validateLabelText(name, place.name)
+      yield* validateLabelText(name, itemAt.name)
       names.add(name)
     }
-    const whole = () => withValue(place, shownAs(POD_RESOURCE_CLAIM_FORM, claim))
+    const whole = () => withValue(itemAt, printedAs(POD_RESOURCE_CLAIM_LAYOUT, claim))
     if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined)
       yield invalid(whole(), 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified')
     if (resourceClaimName === undefined && resourceClaimTemplateName === undefined)
       yield invalid(whole(), 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`')
-    if (resourceClaimName !== undefined) yield* validateObjectName(resourceClaimName, place.resourceClaimName)
-    if (resourceClaimTemplateName !== undefined) yield* validateObjectName(resourceClaimTemplateName, place.resourceClaimTemplateName)
+    if (resourceClaimName !== undefined) yield* validateObjectName(resourceClaimName, itemAt.resourceClaimName)
+    if (resourceClaimTemplateName !== undefined) yield* validateObjectName(resourceClaimTemplateName, itemAt.resourceClaimTemplateName)
   }
 }
 
@@ -140,9 +140,9 @@ function* validateGates({ readinessGates, schedulingGates }: PodSpec, at: Ref<Po
     yield* validateQualifiedName(conditionType, at.readinessGates[i]!.conditionType)
   const seen = new Set<string>()
   for (const [i, { name = '' }] of (schedulingGates ?? []).entries()) {
-    const place = withValue(at.schedulingGates[i]!, name)
-    yield* validateQualifiedName(name, place)
-    if (seen.has(name)) yield duplicate(place)
+    const itemAt = withValue(at.schedulingGates[i]!, name)
+    yield* validateQualifiedName(name, itemAt)
+    if (seen.has(name)) yield duplicate(itemAt)
     seen.add(name)
   }
 }
@@ -183,10 +183,10 @@ function* validateSchedulingGroup({ schedulingGroup, evictionResponders }: PodSp
 /** Variables read from files come from volumes that the pod writes itself. */
 function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const volumes = new Map((spec.volumes ?? []).map(volume => [volume.name, volume]))
-  for (const [container, place] of placedContainersOf(spec, at))
+  for (const [container, itemAt] of placedContainersOf(spec, at))
     for (const [i, { valueFrom }] of (container.env ?? []).entries()) {
       if (!valueFrom?.fileKeyRef) continue
-      const name = place.env[i]!.valueFrom.fileKeyRef.volumeName
+      const name = itemAt.env[i]!.valueFrom.fileKeyRef.volumeName
       const volume = volumes.get(valueFrom.fileKeyRef.volumeName)
       if (!volume) yield notFoundValue(name)
       else if (!volume.emptyDir) yield invalid(name, 'referenced volume must be of type emptyDir')
@@ -202,17 +202,17 @@ function* validateEvictionResponders(responders: readonly EvictionResponder[], a
     names.add(name)
   }
   for (const [i, { name, priority }] of responders.entries()) {
-    const place = at[i]!
-    if (!name) yield required(place.name)
+    const itemAt = at[i]!
+    if (!name) yield required(itemAt.name)
     else {
-      if (isReservedDomain(name)) yield invalid(place.name, 'domain names *.k8s.io, *.kubernetes.io are reserved')
-      yield* invalidEach(place.name, isPrefixedLabelKey(name))
+      if (isReservedDomain(name)) yield invalid(itemAt.name, 'domain names *.k8s.io, *.kubernetes.io are reserved')
+      yield* invalidEach(itemAt.name, isPrefixedLabelKey(name))
     }
-    if (priority === undefined || priority === null) yield required(place.priority)
-    else if (priority > MAX_RESPONDER_PRIORITY) yield invalid(place.priority, `must be less than or equal to ${MAX_RESPONDER_PRIORITY}`)
-    else if (priority < 0) yield invalid(place.priority, 'must be greater than or equal to 0')
+    if (priority === undefined || priority === null) yield required(itemAt.priority)
+    else if (priority > MAX_RESPONDER_PRIORITY) yield invalid(itemAt.priority, `must be less than or equal to ${MAX_RESPONDER_PRIORITY}`)
+    else if (priority < 0) yield invalid(itemAt.priority, 'must be greater than or equal to 0')
     else if (priority < RESERVED_PRIORITIES)
-      yield invalid(place.priority, 'priorities 0-999 are reserved for responders with *.k8s.io suffix')
+      yield invalid(itemAt.priority, 'priorities 0-999 are reserved for responders with *.k8s.io suffix')
   }
 }
 

@@ -35,7 +35,7 @@ function* warnAbout({ metadata, spec }: Template, at: Ref<Template>): Iterable<s
   yield* warnAboutRepetition(spec, at.spec)
   for (const name of FRACTIONLESS) yield* warnAboutFraction(spec.overhead, at.spec.overhead, name)
   const containers = [...placedContainersOf(spec, at.spec)]
-  for (const [container, place] of containers) yield* warnAboutContainer(container, place, { metadata, spec }, at)
+  for (const [container, itemAt] of containers) yield* warnAboutContainer(container, itemAt, { metadata, spec }, at)
   yield* warnAboutPorts(containers)
   if (spec.terminationGracePeriodSeconds < 0)
     yield `${pathOf(at.spec.terminationGracePeriodSeconds)}: must be >= 0; negative values are invalid and will be treated as 1`
@@ -71,22 +71,22 @@ function* warnAboutPlacement(spec: PodSpec, at: Ref<PodSpec>): Iterable<string> 
   for (const [i, { preference }] of (nodes?.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries())
     yield* warnAboutNodeTerm(preference, nodesAt.preferredDuringSchedulingIgnoredDuringExecution[i]!.preference, 'keys and values')
   for (const [i, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
-    const place = at.topologySpreadConstraints[i]!
+    const itemAt = at.topologySpreadConstraints[i]!
     const advice = deprecatedNodeLabel(topologyKey)
-    if (advice) yield `${pathOf(place.topologyKey)}: ${topologyKey} is ${advice}`
-    if (!labelSelector) yield selectsNothing(place.labelSelector)
+    if (advice) yield `${pathOf(itemAt.topologyKey)}: ${topologyKey} is ${advice}`
+    if (!labelSelector) yield selectsNothing(itemAt.labelSelector)
   }
 }
 
 /** Values of preferences are not checked, so that a wrong one only never matches. */
 function* warnAboutNodeTerm(term: NodeSelectorTerm, at: Ref<NodeSelectorTerm>, about: 'keys' | 'keys and values'): Iterable<string> {
   for (const [i, { key, values }] of (term.matchExpressions ?? []).entries()) {
-    const place = at.matchExpressions[i]!
+    const itemAt = at.matchExpressions[i]!
     const advice = deprecatedNodeLabel(key)
-    if (advice) yield `${pathOf(place.key)}: ${key} is ${advice}`
+    if (advice) yield `${pathOf(itemAt.key)}: ${key} is ${advice}`
     if (about === 'keys') continue
     for (const [j, value] of (values ?? []).entries())
-      for (const fault of isValidLabelValue(value)) yield `${pathOf(place.values[j]!)}: ${value} is invalid, ${fault}`
+      for (const fault of isValidLabelValue(value)) yield `${pathOf(itemAt.values[j]!)}: ${value} is invalid, ${fault}`
   }
 }
 

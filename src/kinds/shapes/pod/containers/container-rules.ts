@@ -40,13 +40,13 @@ export function* validateContainers(at: Ref<Container[]>, around: Surroundings):
   if (containers.length === 0) return yield required(at)
   const names = new Set<string>()
   for (const [i, container] of containers.entries()) {
-    const place = at[i]!
-    yield* validateContainer(container, place, around)
-    if (names.has(container.name)) yield duplicate(place.name)
+    const itemAt = at[i]!
+    yield* validateContainer(container, itemAt, around)
+    if (names.has(container.name)) yield duplicate(itemAt.name)
     names.add(container.name)
-    yield* validateLife(container, place, spec)
-    if (options.restartRules) yield* validateContainerRestartPolicy(container, place, options)
-    else if (container.restartPolicy !== undefined) yield forbidden(place.restartPolicy, 'may not be set for non-init containers')
+    yield* validateLife(container, itemAt, spec)
+    if (options.restartRules) yield* validateContainerRestartPolicy(container, itemAt, options)
+    else if (container.restartPolicy !== undefined) yield forbidden(itemAt.restartPolicy, 'may not be set for non-init containers')
   }
   yield* validateHostPortConflicts(containers, at)
 }
@@ -56,23 +56,23 @@ export function* validateInitContainers(at: Ref<Container[]>, around: Surroundin
   const { spec, options } = around
   const names = new Set((spec.containers ?? []).map(container => container.name))
   for (const [i, container] of (spec.initContainers ?? []).entries()) {
-    const place = at[i]!
+    const itemAt = at[i]!
     const sidecar = isSidecar(container)
-    yield* validateContainer(container, place, around)
-    if (options.restartRules) yield* validateInitRestartPolicy(container, place, options)
-    else if (container.restartPolicy !== undefined && !sidecar) yield unsupported(place.restartPolicy, 'Always')
-    if (names.has(container.name)) yield duplicate(place.name)
+    yield* validateContainer(container, itemAt, around)
+    if (options.restartRules) yield* validateInitRestartPolicy(container, itemAt, options)
+    else if (container.restartPolicy !== undefined && !sidecar) yield unsupported(itemAt.restartPolicy, 'Always')
+    if (names.has(container.name)) yield duplicate(itemAt.name)
     else if (container.name) names.add(container.name)
     // One container at a time: its place in the list is lost to the errors that clients know.
     yield* validateHostPortConflicts([container], at)
-    if (sidecar) yield* validateLife(container, place, spec)
+    if (sidecar) yield* validateLife(container, itemAt, spec)
     else
       for (const field of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const)
-        if (container[field]) yield forbidden(place[field], 'may not be set for init containers without restartPolicy=Always')
+        if (container[field]) yield forbidden(itemAt[field], 'may not be set for init containers without restartPolicy=Always')
     if (sidecar || options.allowRestartOnInitResize) continue
     for (const [j, { restartPolicy }] of (container.resizePolicy ?? []).entries())
       if (restartPolicy === 'RestartContainer')
-        yield invalid(place.resizePolicy[j]!.restartPolicy, "must not be set to 'RestartContainer' for non-sidecar initContainers")
+        yield invalid(itemAt.resizePolicy[j]!.restartPolicy, "must not be set to 'RestartContainer' for non-sidecar initContainers")
   }
 }
 
@@ -95,17 +95,17 @@ export function* validateEphemeralContainers(at: Ref<EphemeralContainer[]>, arou
   const others = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(container => container.name))
   const names = new Set(others)
   for (const [i, container] of (spec.ephemeralContainers ?? []).entries()) {
-    const place = at[i]!
-    yield* validateContainer(container, place as unknown as Ref<Container>, around)
-    yield* validateImagePadding(container, place.image)
-    if (names.has(container.name)) yield duplicate(place.name)
+    const itemAt = at[i]!
+    yield* validateContainer(container, itemAt as unknown as Ref<Container>, around)
+    yield* validateImagePadding(container, itemAt.image)
+    if (names.has(container.name)) yield duplicate(itemAt.name)
     names.add(container.name)
     const { targetContainerName: target } = container
-    if (target && !others.has(target)) yield notFoundValue(place.targetContainerName)
-    for (const field of NOT_FOR_EPHEMERAL) if (isSet(field, container)) yield forbidden(place[field], message)
+    if (target && !others.has(target)) yield notFoundValue(itemAt.targetContainerName)
+    for (const field of NOT_FOR_EPHEMERAL) if (isSet(field, container)) yield forbidden(itemAt[field], message)
     for (const [j, { subPath, subPathExpr }] of (container.volumeMounts ?? []).entries()) {
-      if (subPath) yield forbidden(place.volumeMounts[j]!.subPath, message)
-      if (subPathExpr) yield forbidden(place.volumeMounts[j]!.subPathExpr, message)
+      if (subPath) yield forbidden(itemAt.volumeMounts[j]!.subPath, message)
+      if (subPathExpr) yield forbidden(itemAt.volumeMounts[j]!.subPathExpr, message)
     }
   }
 }

@@ -104,14 +104,14 @@ export function* validateResourceFieldSelector(
 
 function* validateDivisor(resource: string, divisor: string | undefined, at: Ref<ResourceFieldSelector>): Iterable<FieldError> {
   if (!divisor || quantitySign(parseQuantity(divisor)) === 0) return
-  const place = withValue(at.divisor, resource)
+  const itemAt = withValue(at.divisor, resource)
   if (resource === 'limits.cpu' || resource === 'requests.cpu') {
-    if (!CPU_DIVISORS.includes(divisor)) yield invalid(place, "only divisor's values 1m and 1 are supported with the cpu resource")
+    if (!CPU_DIVISORS.includes(divisor)) yield invalid(itemAt, "only divisor's values 1m and 1 are supported with the cpu resource")
     return
   }
   const kind = byteResource(resource)
   if (kind && !BYTE_DIVISORS.includes(divisor))
-    yield invalid(place, `only divisor's values ${BYTE_DIVISORS.join(', ')} are supported with the ${kind} resource`)
+    yield invalid(itemAt, `only divisor's values ${BYTE_DIVISORS.join(', ')} are supported with the ${kind} resource`)
 }
 
 function byteResource(resource: string): string | undefined {

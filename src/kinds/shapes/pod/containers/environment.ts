@@ -70,10 +70,10 @@ export function* validateEnv(
   options: PodOptions,
 ): Iterable<FieldError> {
   for (const [i, { name, value = '', valueFrom }] of (variables ?? []).entries()) {
-    const place = at[i]!
-    if (!name) yield required(place.name)
-    else yield* invalidEach(place.name, isRelaxedEnvVarName(name))
-    if (valueFrom) yield* validateSource(valueFrom, place.valueFrom, { value, options })
+    const itemAt = at[i]!
+    if (!name) yield required(itemAt.name)
+    else yield* invalidEach(itemAt.name, isRelaxedEnvVarName(name))
+    if (valueFrom) yield* validateSource(valueFrom, itemAt.valueFrom, { value, options })
   }
 }
 
@@ -101,10 +101,10 @@ function* validateSource(
 /** Imported variables come from one place each. */
 export function* validateEnvFrom(sources: readonly EnvFromSource[] | null | undefined, at: Ref<EnvFromSource[]>): Iterable<FieldError> {
   for (const [i, { prefix, configMapRef, secretRef }] of (sources ?? []).entries()) {
-    const place = at[i]!
-    if (prefix) yield* invalidEach(place.prefix, isRelaxedEnvVarName(prefix))
-    if (configMapRef) yield* validateSourceName(configMapRef.name, place.configMapRef.name)
-    if (secretRef) yield* validateSourceName(secretRef.name, place.secretRef.name)
+    const itemAt = at[i]!
+    if (prefix) yield* invalidEach(itemAt.prefix, isRelaxedEnvVarName(prefix))
+    if (configMapRef) yield* validateSourceName(configMapRef.name, itemAt.configMapRef.name)
+    if (secretRef) yield* validateSourceName(secretRef.name, itemAt.secretRef.name)
     if (!configMapRef && !secretRef) yield invalid(withValue(at, ''), 'must specify one of: `configMapRef` or `secretRef`')
     else if (configMapRef && secretRef) yield invalid(withValue(at, ''), 'may not have more than one field specified at a time')
   }

@@ -14,22 +14,22 @@ export function* validateVolumeMounts(container: Container, at: Ref<VolumeMount[
   const mounted = new Set<string>()
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
     const { name = '', mountPath = '', subPath, subPathExpr } = mount
-    const place = at[i]!
-    if (!name) yield required(place.name)
-    if (!volumes.has(name)) yield notFoundValue(place.name)
-    if (!mountPath) yield required(place.mountPath)
-    if (mounted.has(mountPath)) yield invalid(place.mountPath, 'must be unique')
+    const itemAt = at[i]!
+    if (!name) yield required(itemAt.name)
+    if (!volumes.has(name)) yield notFoundValue(itemAt.name)
+    if (!mountPath) yield required(itemAt.mountPath)
+    if (mounted.has(mountPath)) yield invalid(itemAt.mountPath, 'must be unique')
     mounted.add(mountPath)
-    if (devices.names.has(name)) yield invalid(place.name, 'must not already exist in volumeDevices')
-    if (devices.paths.has(mountPath)) yield invalid(place.mountPath, 'must not already exist as a path in volumeDevices')
+    if (devices.names.has(name)) yield invalid(itemAt.name, 'must not already exist in volumeDevices')
+    if (devices.paths.has(mountPath)) yield invalid(itemAt.mountPath, 'must not already exist as a path in volumeDevices')
     if (subPath) yield* validateLocalDescendingPath(subPath, under(at, 'subPath'))
     if (subPathExpr) {
-      if (subPath) yield invalid(place.subPathExpr, 'subPathExpr and subPath are mutually exclusive')
+      if (subPath) yield invalid(itemAt.subPathExpr, 'subPathExpr and subPath are mutually exclusive')
       yield* validateLocalDescendingPath(subPathExpr, under(at, 'subPathExpr'))
     }
     yield* validateMountPropagation(mount, under(at, 'mountPropagation', mount.mountPropagation), container)
     yield* validateRecursiveReadOnly(mount, under(at, 'recursiveReadOnly', mount.recursiveReadOnly))
-    yield* validateBindMountOptions(mount, place, volumes)
+    yield* validateBindMountOptions(mount, itemAt, volumes)
   }
 }
 
@@ -55,9 +55,9 @@ function* validateBindMountOptions({ name, bindMountOptions }: VolumeMount, at: 
   const known = ['nodev', 'noexec', 'nosuid']
   const seen = new Set<string>()
   for (const [i, option] of options.entries()) {
-    const place = at.bindMountOptions[i]!
-    if (!known.includes(option)) yield unsupported(place, ...known)
-    if (seen.has(option)) yield duplicate(place)
+    const itemAt = at.bindMountOptions[i]!
+    if (!known.includes(option)) yield unsupported(itemAt, ...known)
+    if (seen.has(option)) yield duplicate(itemAt)
     seen.add(option)
   }
   if (options.length > 0 && volumes.get(name)?.image)
@@ -70,19 +70,19 @@ export function* validateVolumeDevices(container: Container, at: Ref<VolumeDevic
   const names = new Set<string>()
   const paths = new Set<string>()
   for (const [i, { name = '', devicePath = '' }] of (container.volumeDevices ?? []).entries()) {
-    const place = at[i]!
+    const itemAt = at[i]!
     const volume = volumes.get(name)
-    if (!name) yield required(place.name)
-    if (names.has(name)) yield invalid(place.name, 'must be unique')
-    if (!volume) yield notFoundValue(place.name)
+    if (!name) yield required(itemAt.name)
+    if (names.has(name)) yield invalid(itemAt.name, 'must be unique')
+    if (!volume) yield notFoundValue(itemAt.name)
     else if (!volume.persistentVolumeClaim && !volume.ephemeral)
-      yield invalid(place.name, 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode')
-    if (!devicePath) yield required(place.devicePath)
-    if (paths.has(devicePath)) yield invalid(place.devicePath, 'must be unique')
-    if (hasBacksteps(devicePath)) yield invalid(place.devicePath, "can not contain backsteps ('..')")
+      yield invalid(itemAt.name, 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode')
+    if (!devicePath) yield required(itemAt.devicePath)
+    if (paths.has(devicePath)) yield invalid(itemAt.devicePath, 'must be unique')
+    if (hasBacksteps(devicePath)) yield invalid(itemAt.devicePath, "can not contain backsteps ('..')")
     else paths.add(devicePath)
-    if (mounts.names.has(name)) yield invalid(place.name, 'must not already exist in volumeMounts')
-    if (mounts.paths.has(devicePath)) yield invalid(place.devicePath, 'must not already exist as a path in volumeMounts')
+    if (mounts.names.has(name)) yield invalid(itemAt.name, 'must not already exist in volumeMounts')
+    if (mounts.paths.has(devicePath)) yield invalid(itemAt.devicePath, 'must not already exist as a path in volumeMounts')
     if (name) names.add(name)
   }
 }

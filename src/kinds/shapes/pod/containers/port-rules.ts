@@ -11,17 +11,17 @@ export function* validateContainerPorts(
 ): Iterable<FieldError> {
   const names = new Set<string>()
   for (const [i, { name, containerPort, hostPort, protocol }] of (ports ?? []).entries()) {
-    const place = at[i]!
+    const itemAt = at[i]!
     if (name) {
       const faults = isValidPortName(name)
-      if (faults.length > 0) yield* invalidEach(place.name, faults)
-      else if (names.has(name)) yield duplicate(place.name)
+      if (faults.length > 0) yield* invalidEach(itemAt.name, faults)
+      else if (names.has(name)) yield duplicate(itemAt.name)
       else names.add(name)
     }
-    if (!containerPort) yield required(place.containerPort)
-    else yield* invalidEach(place.containerPort, isValidPortNum(containerPort))
-    if (hostPort) yield* invalidEach(place.hostPort, isValidPortNum(hostPort))
-    yield* validateChoice(protocol, place.protocol, 'SCTP', 'TCP', 'UDP')
+    if (!containerPort) yield required(itemAt.containerPort)
+    else yield* invalidEach(itemAt.containerPort, isValidPortNum(containerPort))
+    if (hostPort) yield* invalidEach(itemAt.hostPort, isValidPortNum(hostPort))
+    yield* validateChoice(protocol, itemAt.protocol, 'SCTP', 'TCP', 'UDP')
   }
 }
 

@@ -112,9 +112,9 @@ function* validateProbe(probe: Probe, at: Ref<Probe>, grace: Grace): Iterable<Fi
 /** Exactly one way to act, well described. Further ways are refused without a look at them. */
 function* validateHandler(handler: Handler, at: Ref<Handler>, grace: Grace): Iterable<FieldError> {
   let handlers = 0
-  const oneOfOnly = function* (set: unknown, place: Ref<any>, rules: () => Iterable<FieldError>): Iterable<FieldError> {
+  const oneOfOnly = function* (set: unknown, itemAt: Ref<any>, rules: () => Iterable<FieldError>): Iterable<FieldError> {
     if (!set) return
-    if (handlers++ > 0) yield forbidden(place, 'may not specify more than 1 handler type')
+    if (handlers++ > 0) yield forbidden(itemAt, 'may not specify more than 1 handler type')
     else yield* rules()
   }
   const { exec, httpGet, tcpSocket, grpc, sleep } = handler

@@ -144,17 +144,17 @@ export function* validateResourceRequirements(
   { names, claims: known = new Set(), allowIndivisibleHugePages = false }: RequirementOptions,
 ): Iterable<FieldError> {
   for (const [name, amount] of Object.entries(limits)) {
-    const place = entry(at.limits, name)
-    yield* names(name, place)
-    yield* validateResourceQuantity(name, amount, place)
-    if (!allowIndivisibleHugePages) yield* validateHugePages(name, amount, place)
+    const itemAt = entry(at.limits, name)
+    yield* names(name, itemAt)
+    yield* validateResourceQuantity(name, amount, itemAt)
+    if (!allowIndivisibleHugePages) yield* validateHugePages(name, amount, itemAt)
   }
   for (const [name, amount] of Object.entries(requests)) {
-    const place = entry(at.requests, name)
-    yield* names(name, place)
-    yield* validateResourceQuantity(name, amount, place)
+    const itemAt = entry(at.requests, name)
+    yield* names(name, itemAt)
+    yield* validateResourceQuantity(name, amount, itemAt)
     yield* validateRequestAgainstLimit({ name, request: amount, limit: Object.hasOwn(limits, name) ? limits[name] : undefined }, at)
-    if (!allowIndivisibleHugePages) yield* validateHugePages(name, amount, place)
+    if (!allowIndivisibleHugePages) yield* validateHugePages(name, amount, itemAt)
   }
   const asked = [...Object.keys(limits), ...Object.keys(requests)]
   if (asked.some(isHugePageResource) && !asked.includes('cpu') && !asked.includes('memory'))
@@ -178,9 +178,9 @@ function* validateRequestAgainstLimit(
     return
   }
   const order = compareQuantity(parseQuantity(request), parseQuantity(limit))
-  const place = withValue(at.requests, request)
-  if (order !== 0 && !isOvercommitAllowed(name)) yield invalid(place, `must be equal to ${name} limit of ${limit}`)
-  else if (order > 0) yield invalid(place, `must be less than or equal to ${name} limit of ${limit}`)
+  const itemAt = withValue(at.requests, request)
+  if (order !== 0 && !isOvercommitAllowed(name)) yield invalid(itemAt, `must be equal to ${name} limit of ${limit}`)
+  else if (order > 0) yield invalid(itemAt, `must be less than or equal to ${name} limit of ${limit}`)
 }
 
 function* validateHugePages(name: string, amount: string, at: Ref<string>): Iterable<FieldError> {
@@ -193,24 +193,24 @@ function* validateClaimNames(claims: readonly ResourceClaim[], at: Ref<ResourceC
   const seen = new Set<string>()
   const requestsOf = new Map<string, number>()
   for (const [i, { name, request = '' }] of claims.entries()) {
-    const place = at[i]!
+    const itemAt = at[i]!
     if (!name) {
-      yield required(place)
+      yield required(itemAt)
       continue
     }
-    if (seen.has(name)) yield duplicate(withValue(place, name))
+    if (seen.has(name)) yield duplicate(withValue(itemAt, name))
     else {
-      if (request) yield* validateLabelText(request, place.request)
+      if (request) yield* validateLabelText(request, itemAt.request)
       const key = request ? `${name}/${request}` : name
-      if (seen.has(key)) yield duplicate(withValue(place, key))
-      else if (!request) for (let n = requestsOf.get(name) ?? 0; n > 0; n--) yield duplicate(withValue(place, name))
+      if (seen.has(key)) yield duplicate(withValue(itemAt, key))
+      else if (!request) for (let n = requestsOf.get(name) ?? 0; n > 0; n--) yield duplicate(withValue(itemAt, name))
       if (!seen.has(key) && key.includes('/')) {
         const claim = key.slice(0, key.indexOf('/'))
         requestsOf.set(claim, (requestsOf.get(claim) ?? 0) + 1)
       }
       seen.add(key)
     }
-    if (!known.has(name)) yield unknownClaim(withValue(place, name), known)
+    if (!known.has(name)) yield unknownClaim(withValue(itemAt, name), known)
   }
 }
 

@@ -114,10 +114,10 @@ function* validateNodeAffinity(affinity: NodeAffinity, at: Ref<NodeAffinity>, op
       allowInvalidValues: options.allowInvalidNodeAffinityValues,
     })
   for (const [i, { weight, preference }] of (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
-    const place = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
-    yield* validateWeight(weight, place.weight)
+    const itemAt = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
+    yield* validateWeight(weight, itemAt.weight)
     // What is merely preferred may ask for values no label can have.
-    yield* validateNodeSelectorTerm(preference ?? {}, place.preference, { allowInvalidValues: true })
+    yield* validateNodeSelectorTerm(preference ?? {}, itemAt.preference, { allowInvalidValues: true })
   }
 }
 
@@ -125,9 +125,9 @@ function* validatePodAffinity(affinity: PodAffinity, at: Ref<PodAffinity>, optio
   for (const [i, term] of (affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []).entries())
     yield* validateTerm(term, at.requiredDuringSchedulingIgnoredDuringExecution[i]!, options)
   for (const [i, { weight, podAffinityTerm }] of (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
-    const place = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
-    yield* validateWeight(weight, place.weight)
-    yield* validateTerm(podAffinityTerm, place.podAffinityTerm, options)
+    const itemAt = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
+    yield* validateWeight(weight, itemAt.weight)
+    yield* validateTerm(podAffinityTerm, itemAt.podAffinityTerm, options)
   }
 }
 

@@ -21,14 +21,14 @@ export function* validateTolerations(
 ): Iterable<FieldError> {
   for (const [i, toleration] of (tolerations ?? []).entries()) {
     const { key, operator, effect, tolerationSeconds } = toleration
-    const place = at[i]!
-    if (key) yield* validateLabelKey(place.key, key)
+    const itemAt = at[i]!
+    if (key) yield* validateLabelKey(itemAt.key, key)
     else if (operator !== 'Exists')
-      yield invalid(place.operator, 'operator must be Exists when `key` is empty, which means "match all values and all keys"')
+      yield invalid(itemAt.operator, 'operator must be Exists when `key` is empty, which means "match all values and all keys"')
     if (tolerationSeconds !== undefined && tolerationSeconds !== null && effect !== 'NoExecute')
-      yield invalid(place.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
-    yield* validateComparison(toleration, place, options)
-    if (effect && !(TAINT_EFFECTS as readonly string[]).includes(effect)) yield unsupported(place.effect, ...TAINT_EFFECTS)
+      yield invalid(itemAt.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+    yield* validateComparison(toleration, itemAt, options)
+    if (effect && !(TAINT_EFFECTS as readonly string[]).includes(effect)) yield unsupported(itemAt.effect, ...TAINT_EFFECTS)
   }
 }
 

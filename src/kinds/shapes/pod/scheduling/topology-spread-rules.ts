@@ -18,24 +18,24 @@ export function* validateTopologySpread(
   const last = new Map((constraints ?? []).map((constraint, i) => [identityOf(constraint), i]))
   for (const [i, constraint] of (constraints ?? []).entries()) {
     const { maxSkew, topologyKey, whenUnsatisfiable = '', minDomains, labelSelector } = constraint
-    const place = at[i]!
-    yield* validatePositive(maxSkew, place.maxSkew)
-    if (!topologyKey) yield required(place.topologyKey, 'can not be empty')
+    const itemAt = at[i]!
+    yield* validatePositive(maxSkew, itemAt.maxSkew)
+    if (!topologyKey) yield required(itemAt.topologyKey, 'can not be empty')
     if (whenUnsatisfiable !== 'DoNotSchedule' && whenUnsatisfiable !== 'ScheduleAnyway')
-      yield unsupported(place.whenUnsatisfiable, 'DoNotSchedule', 'ScheduleAnyway')
+      yield unsupported(itemAt.whenUnsatisfiable, 'DoNotSchedule', 'ScheduleAnyway')
     // The earlier of two is blamed.
     if (last.get(identityOf(constraint)) !== i)
-      yield duplicate(under(place, '{topologyKey, whenUnsatisfiable}', `{${topologyKey}, ${whenUnsatisfiable}}`))
+      yield duplicate(under(itemAt, '{topologyKey, whenUnsatisfiable}', `{${topologyKey}, ${whenUnsatisfiable}}`))
     if (minDomains !== undefined) {
-      yield* validatePositive(minDomains, place.minDomains)
+      yield* validatePositive(minDomains, itemAt.minDomains)
       if (whenUnsatisfiable !== 'DoNotSchedule')
-        yield invalid(place.minDomains, `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`)
+        yield invalid(itemAt.minDomains, `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`)
     }
     for (const policy of ['nodeAffinityPolicy', 'nodeTaintsPolicy'] as const)
       if (constraint[policy] !== undefined && constraint[policy] !== 'Honor' && constraint[policy] !== 'Ignore')
-        yield unsupported(place[policy], 'Honor', 'Ignore')
-    yield* validateSpreadKeys(constraint, place, options)
-    if (labelSelector && !options.allowInvalidSpreadSelectors) yield* validateLabelSelector(labelSelector, place.labelSelector)
+        yield unsupported(itemAt[policy], 'Honor', 'Ignore')
+    yield* validateSpreadKeys(constraint, itemAt, options)
+    if (labelSelector && !options.allowInvalidSpreadSelectors) yield* validateLabelSelector(labelSelector, itemAt.labelSelector)
   }
 }
 

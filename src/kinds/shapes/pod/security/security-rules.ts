@@ -12,7 +12,7 @@ import {
   unsupported,
   withValue,
 } from '../../../../schema/refs.ts'
-import { SECCOMP_PROFILE_FORM, SECURITY_CONTEXT_FORM, shownAs } from '../../error-values.ts'
+import { printedAs, SECCOMP_PROFILE_LAYOUT, SECURITY_CONTEXT_LAYOUT } from '../../error-values.ts'
 import type { PodOptions } from '../options.ts'
 import type { PodSpec } from '../spec.ts'
 import { validateLocalDescendingPath } from '../volumes/path-rules.ts'
@@ -41,7 +41,7 @@ export function* validateSecurityContext(
 
 function* validatePrivilegeEscalation(context: SecurityContext, at: Ref<SecurityContext>, options: PodOptions): Iterable<FieldError> {
   if (context.allowPrivilegeEscalation !== false) return
-  const whole = () => withValue(at, shownAs(SECURITY_CONTEXT_FORM, context))
+  const whole = () => withValue(at, printedAs(SECURITY_CONTEXT_LAYOUT, context))
   if (context.privileged) yield invalid(whole(), 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true')
   if (options.allowSysAdminWithoutEscalation) return
   for (const capability of context.capabilities?.add ?? [])
@@ -80,7 +80,7 @@ function* validateSeccompProfile(profile: SeccompProfile, at: Ref<SeccompProfile
   if (type !== 'Localhost') {
     if (localhostProfile !== undefined)
       yield invalid(
-        withValue(at.localhostProfile, shownAs(SECCOMP_PROFILE_FORM, profile)),
+        withValue(at.localhostProfile, printedAs(SECCOMP_PROFILE_LAYOUT, profile)),
         'can only be set when seccomp type is Localhost',
       )
   } else if (localhostProfile === undefined) yield required(at.localhostProfile, 'must be set when seccomp type is Localhost')
@@ -109,12 +109,12 @@ const MAX_SYSCTL = 253
 function* validateSysctls(spec: PodSpec, at: Ref<PodSecurityContext>, options: PodOptions): Iterable<FieldError> {
   const names = new Set<string>()
   for (const [i, { name = '' }] of (spec.securityContext?.sysctls ?? []).entries()) {
-    const place = at.sysctls[i]!.name
-    if (!name) yield required(place)
-    else if (!isSysctlName(name)) yield invalid(place, `must have at most ${MAX_SYSCTL} characters and match regex ${SYSCTL}`)
-    else if (names.has(name)) yield duplicate(place)
+    const itemAt = at.sysctls[i]!.name
+    if (!name) yield required(itemAt)
+    else if (!isSysctlName(name)) yield invalid(itemAt, `must have at most ${MAX_SYSCTL} characters and match regex ${SYSCTL}`)
+    else if (names.has(name)) yield duplicate(itemAt)
     const fault = options.allowHostSysctls ? undefined : hostSysctlFault(name, spec)
-    if (fault) yield invalid(place, fault)
+    if (fault) yield invalid(itemAt, fault)
     names.add(name)
   }
 }

@@ -2,7 +2,7 @@
 
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
 import { atomic, bool, inlined, int32, int64, mapOf, message, type Static, string } from '../../../../schema/types.ts'
-import { CLUSTER_TRUST_BUNDLE_FORM, shownAs, under } from '../../error-values.ts'
+import { CLUSTER_TRUST_BUNDLE_LAYOUT, printedAs, under } from '../../error-values.ts'
 import { LabelSelector, validateLabelSelector } from '../../meta.ts'
 import { localObjectReference } from '../../references.ts'
 import { validateUser } from '../../text-rules.ts'
@@ -139,10 +139,10 @@ export function* validateProjected(
   yield* validateDefaults(volume, at)
   const files = new Files(at)
   for (const [i, source] of (volume.sources ?? []).entries()) {
-    const place = at.sources[i]!
-    yield* validateSource(source, place, { volume: at, files, options })
+    const itemAt = at.sources[i]!
+    yield* validateSource(source, itemAt, { volume: at, files, options })
     if (Object.values(source).filter(part => part !== undefined).length > 1)
-      yield forbidden(place, 'may not specify more than 1 volume type per source')
+      yield forbidden(itemAt, 'may not specify more than 1 volume type per source')
   }
 }
 
@@ -204,7 +204,7 @@ function* validateToken(
 function* validateTrustBundle(bundle: ClusterTrustBundleProjection, at: Ref<ClusterTrustBundleProjection>): Iterable<FieldError> {
   const { name, signerName, labelSelector, path = '', user } = bundle
   if (name !== undefined && signerName !== undefined)
-    yield invalid(withValue(at, shownAs(CLUSTER_TRUST_BUNDLE_FORM, bundle)), 'only one of name and signerName may be used')
+    yield invalid(withValue(at, printedAs(CLUSTER_TRUST_BUNDLE_LAYOUT, bundle)), 'only one of name and signerName may be used')
   else if (name !== undefined) {
     if (name === '') yield required(at.name, 'must be a valid object name')
     for (const fault of trustBundleNameFaults(name, name.includes(':') ? signerOfTrustBundle(name) : ''))

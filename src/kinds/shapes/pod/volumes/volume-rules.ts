@@ -64,17 +64,17 @@ export function* validateVolumes(
   const podName = options.pod?.name
   const made = new Set((podName ? (volumes ?? []) : []).filter(volume => volume.ephemeral).map(volume => `${podName}-${volume.name}`))
   for (const [i, volume] of (volumes ?? []).entries()) {
-    const place = at[i]!
+    const itemAt = at[i]!
     const name = volume.name ?? ''
     let faults = 0
-    for (const error of validateVolume(volume, place, { options, valid })) {
+    for (const error of validateVolume(volume, itemAt, { options, valid })) {
       faults++
       yield error
     }
     if (faults === 0) valid.set(name, volume)
     const claim = volume.persistentVolumeClaim?.claimName
     if (claim && made.has(claim))
-      yield invalid(place.persistentVolumeClaim.claimName, 'must not reference a PVC that gets created for an ephemeral volume')
+      yield invalid(itemAt.persistentVolumeClaim.claimName, 'must not reference a PVC that gets created for an ephemeral volume')
   }
 }
 
@@ -89,8 +89,8 @@ function* validateVolume(
 }
 
 type Source = Exclude<keyof Volume, 'name'>
-type Place = { readonly [K in keyof Volume]-?: Ref<NonNullable<Volume[K]>> }
-type SourceRule = (volume: Volume, at: Place, options: PodOptions) => Iterable<FieldError>
+type VolumeRef = { readonly [K in keyof Volume]-?: Ref<NonNullable<Volume[K]>> }
+type SourceRule = (volume: Volume, at: VolumeRef, options: PodOptions) => Iterable<FieldError>
 
 /** In the order in which sources are looked at; the first one set is the source of the volume. */
 const SOURCE_RULES: readonly (readonly [Source, SourceRule])[] = [
@@ -136,7 +136,7 @@ function* validateVolumeSource(volume: Volume, at: Ref<Volume>, options: PodOpti
   let sources = 0
   for (const [source, rule] of SOURCE_RULES) {
     if (!volume[source]) continue
-    if (sources++ === 0) yield* rule(volume, at as unknown as Place, options)
+    if (sources++ === 0) yield* rule(volume, at as unknown as VolumeRef, options)
     else yield forbidden(under(at, REFUSED_AS[source] ?? source), 'may not specify more than 1 volume type')
     if (source === 'iscsi') yield* validateISCSITargetLength(volume.iscsi!, volume.name ?? '', at.name)
   }
@@ -200,7 +200,7 @@ function* validateCSI({ driver, nodePublishSecretRef }: CSIVolumeSource, at: Ref
   else yield* invalidEach(under(at, 'name', name), nameIsDNSSubdomain(name))
 }
 
-function* validateEphemeral(volume: Volume, at: Place, { pod }: PodOptions): Iterable<FieldError> {
+function* validateEphemeral(volume: Volume, at: VolumeRef, { pod }: PodOptions): Iterable<FieldError> {
   const { volumeClaimTemplate: template } = volume.ephemeral as EphemeralVolumeSource
   if (!template) yield required(at.ephemeral.volumeClaimTemplate)
   else yield* validatePersistentVolumeClaimTemplate(template, at.ephemeral.volumeClaimTemplate)

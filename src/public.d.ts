@@ -1,0 +1,148 @@
+/**
+ * The library: everything that `import 'keelson'` and `require('keelson')` give. The package ships this file as its types, so it
+ * imports nothing, and compiles without the types of Node.
+ *
+ *     import { start } from 'keelson'
+ *     const server = await start()
+ *     await server.fetch('/api/v1/namespaces')
+ *     await server.close()
+ */
+
+/** Starts a server. Unless told otherwise it keeps everything in memory and picks a free port. Throws ConfigError. */
+export function start(options?: StartOptions): Promise<RunningServer>
+
+/** An option that does not exist or has a value that makes no sense; the message names the option. */
+export class ConfigError extends Error {}
+
+/** A data directory that cannot be opened: another server uses it, or it is damaged. */
+export class StoreUnavailable extends Error {}
+
+/** The version of this package. */
+export const VERSION: string
+
+export interface RunningServer extends AsyncDisposal {
+  /** `https://HOST:PORT`. */
+  readonly url: string
+  /** The admin's kubeconfig, as text: write it to a file, or give it to a client library. */
+  readonly kubeconfig: string
+  /** Sends a request as the admin. Paths are those of the API: `/api/v1/namespaces`. */
+  readonly fetch: (path: string, init?: FetchInit) => Promise<FetchResponse>
+  /** Ends watches, lets requests finish, closes the store. */
+  close(): Promise<void>
+}
+
+export interface FetchInit {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Taken for JSON unless a header says otherwise. */
+  readonly body?: string | Uint8Array
+  readonly signal?: FetchSignal
+}
+
+/** Every option has the default of the flag of `keelson serve`, except where it says otherwise. */
+export interface StartOptions {
+  /** `memory` is gone when the server is closed. Default: `embedded` if there is a data directory, else `memory`. */
+  readonly store?: 'embedded' | 'memory'
+  /** Directory for data and keys. Default: none, with the store `memory`. */
+  readonly dataDir?: string
+  /** Address to listen on. Default: 127.0.0.1. */
+  readonly host?: string
+  /** Port to serve HTTPS on; 0 picks a free one. Default: 0. */
+  readonly port?: number
+  /** Address at which others reach this server. Default: found out from where it listens. */
+  readonly advertiseAddress?: string | undefined
+  /** Further names and addresses for the server's certificate. */
+  readonly tlsSans?: readonly string[]
+  /** Kubeconfig file that the admin's context is written to. Default: none is written. */
+  readonly kubeconfig?: string | undefined
+  /** CSV file of token,user,uid,"group1,group2": users with bearer tokens. */
+  readonly tokenAuthFile?: string | undefined
+  /** PEM file of further authorities whose client certificates are accepted. */
+  readonly clientCaFile?: string | undefined
+  /** PEM file of the key that signs tokens of service accounts. Default: one is made at first start. */
+  readonly serviceAccountSigningKeyFile?: string | undefined
+  /** PEM files of further keys whose tokens are accepted. */
+  readonly serviceAccountKeyFiles?: readonly string[]
+  /** Issuer of tokens of service accounts, and after it further issuers that are accepted. */
+  readonly serviceAccountIssuers?: readonly string[]
+  /** Audiences of which a token must name one. Default: the issuer. */
+  readonly apiAudiences?: readonly string[]
+  /** OpenID provider whose ID tokens are accepted. */
+  readonly oidc?: OidcOptions
+  /** PEM file of the server's certificate. Default: one is made at first start. */
+  readonly tlsCertFile?: string | undefined
+  /** PEM file of the key of `tlsCertFile`. */
+  readonly tlsPrivateKeyFile?: string | undefined
+  /** Domain of API groups and well-known names. Default: k8s.io. */
+  readonly groupDomain?: string
+  /** Feature gates of Kubernetes, as `A=true,B=false`. */
+  readonly featureGates?: string
+  /** Controllers to run: `*` for all, names, `-name` for all but one, `none`. Default: all. */
+  readonly controllers?: readonly string[]
+  /** Admission plugins to run beside those that are on by default. */
+  readonly enableAdmissionPlugins?: readonly string[]
+  /** Admission plugins to run without. */
+  readonly disableAdmissionPlugins?: readonly string[]
+  /** CIDR of service addresses, or one of each family. Default: 10.0.0.0/24. */
+  readonly serviceClusterIpRange?: readonly string[]
+  /** Node ports that services get, both ends included. Default: 30000 to 32767. */
+  readonly serviceNodePortRange?: { readonly from: number; readonly to: number }
+  /** Accept requests without credentials as those of system:anonymous. Default: true. */
+  readonly anonymousAuth?: boolean
+  /** Authorizers, in the order in which they are asked: RBAC, Node, AlwaysAllow, AlwaysDeny. Default: RBAC. */
+  readonly authorizationMode?: readonly string[]
+  /** What is logged to standard error. Default: warn. */
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */
+  readonly drainMs?: number
+  /** How long changes can be watched from and pages continued, in milliseconds. Default: 600,000. */
+  readonly historyMs?: number
+  /** How often watches that allow bookmarks get one, in milliseconds. Default: 30,000. */
+  readonly bookmarkMs?: number
+  /** Reads answered at the same time; 0 for any number. Default: 400. */
+  readonly maxRequestsInflight?: number
+  /** Writes answered at the same time; 0 for any number. Default: 200. */
+  readonly maxMutatingRequestsInflight?: number
+}
+
+/** `issuerUrl` and `clientId` belong together; without them no ID tokens are accepted. */
+export interface OidcOptions {
+  /** URL of the provider, as tokens name it. */
+  readonly issuerUrl?: string
+  /** Client that tokens must be meant for. */
+  readonly clientId?: string
+  /** Claim that names the user. Default: sub. */
+  readonly usernameClaim?: string
+  /** What user names begin with; `-` for nothing. Default: the issuer and #, but nothing before e-mail addresses. */
+  readonly usernamePrefix?: string
+  /** Claim that names the groups of the user. */
+  readonly groupsClaim?: string
+  /** What group names begin with. */
+  readonly groupsPrefix?: string
+  /** PEM file of authorities for the provider's certificate. Default: those that Node trusts. */
+  readonly caFile?: string
+  /** Claims that tokens must have, with their values. */
+  readonly requiredClaims?: Readonly<Record<string, string>>
+  /** Algorithms that the provider may sign with. Default: RS256. */
+  readonly signingAlgorithms?: readonly string[]
+}
+
+/** The Response of the global fetch; where its type is not known, what is used of it most. */
+export type FetchResponse = typeof globalThis extends { Response: { prototype: infer R } } ? R : PlainResponse
+
+export interface PlainResponse {
+  readonly ok: boolean
+  readonly status: number
+  readonly headers: { get(name: string): string | null; has(name: string): boolean }
+  text(): Promise<string>
+  json(): Promise<any>
+  arrayBuffer(): Promise<ArrayBuffer>
+}
+
+/** An AbortSignal, where its type is known. */
+export type FetchSignal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : object
+
+/** `await using server = await start()`, where the types of TypeScript know of it. */
+export type AsyncDisposal = typeof Symbol extends { readonly asyncDispose: infer S extends symbol }
+  ? { readonly [K in S]: () => Promise<void> }
+  : object

@@ -1,0 +1,104 @@
+/** Checks the options of the library: names and types, before the server checks what they mean. */
+import type { OidcOptions, StartOptions } from './public.d.ts'
+import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
+
+type Check = { readonly takes: string; readonly fits: (value: unknown) => boolean }
+type Option = Check & { /** The flag that messages of the server name. */ readonly flag: string }
+
+const text: Check = { takes: 'a string', fits: value => typeof value === 'string' }
+const texts: Check = { takes: 'a list of strings', fits: value => Array.isArray(value) && value.every(text.fits) }
+const flag: Check = { takes: 'true or false', fits: value => typeof value === 'boolean' }
+const count: Check = { takes: 'a number, 0 or more', fits: value => Number.isSafeInteger(value) && Number(value) >= 0 }
+const oneOf = (...values: string[]): Check => ({ takes: values.join(', '), fits: value => values.includes(value as string) })
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+const ports: Check = {
+  takes: '{ from, to } with two ports',
+  fits: value => isObject(value) && 'from' in value && 'to' in value && count.fits(value.from) && count.fits(value.to),
+}
+const claims: Check = { takes: 'an object of strings', fits: value => isObject(value) && Object.values(value).every(text.fits) }
+
+const OIDC: { readonly [K in keyof OidcOptions]-?: Option } = {
+  issuerUrl: { flag: 'oidc-issuer-url', ...text },
+  clientId: { flag: 'oidc-client-id', ...text },
+  usernameClaim: { flag: 'oidc-username-claim', ...text },
+  usernamePrefix: { flag: 'oidc-username-prefix', ...text },
+  groupsClaim: { flag: 'oidc-groups-claim', ...text },
+  groupsPrefix: { flag: 'oidc-groups-prefix', ...text },
+  caFile: { flag: 'oidc-ca-file', ...text },
+  requiredClaims: { flag: 'oidc-required-claim', ...claims },
+  signingAlgorithms: { flag: 'oidc-signing-algs', ...texts },
+}
+
+const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
+  store: { flag: 'store', ...oneOf('embedded', 'memory') },
+  dataDir: { flag: 'data-dir', ...text },
+  host: { flag: 'bind-address', ...text },
+  port: { flag: 'secure-port', takes: 'a port between 0 and 65535', fits: value => count.fits(value) && Number(value) <= 65535 },
+  advertiseAddress: { flag: 'advertise-address', ...text },
+  tlsSans: { flag: 'tls-san', ...texts },
+  kubeconfig: { flag: 'kubeconfig', ...text },
+  tokenAuthFile: { flag: 'token-auth-file', ...text },
+  clientCaFile: { flag: 'client-ca-file', ...text },
+  serviceAccountSigningKeyFile: { flag: 'service-account-signing-key-file', ...text },
+  serviceAccountKeyFiles: { flag: 'service-account-key-file', ...texts },
+  serviceAccountIssuers: { flag: 'service-account-issuer', ...texts },
+  apiAudiences: { flag: 'api-audiences', ...texts },
+  oidc: { flag: 'oidc', takes: 'an object', fits: isObject },
+  tlsCertFile: { flag: 'tls-cert-file', ...text },
+  tlsPrivateKeyFile: { flag: 'tls-private-key-file', ...text },
+  groupDomain: { flag: 'group-domain', ...text },
+  featureGates: { flag: 'feature-gates', ...text },
+  controllers: { flag: 'controllers', ...texts },
+  enableAdmissionPlugins: { flag: 'enable-admission-plugins', ...texts },
+  disableAdmissionPlugins: { flag: 'disable-admission-plugins', ...texts },
+  serviceClusterIpRange: { flag: 'service-cluster-ip-range', ...texts },
+  serviceNodePortRange: { flag: 'service-node-port-range', ...ports },
+  anonymousAuth: { flag: 'anonymous-auth', ...flag },
+  authorizationMode: { flag: 'authorization-mode', ...texts },
+  logLevel: { flag: 'log-level', ...oneOf('debug', 'info', 'warn', 'error', 'silent') },
+  drainMs: { flag: 'drain', ...count },
+  historyMs: { flag: 'history-window', ...count },
+  bookmarkMs: { flag: 'bookmark-interval', ...count },
+  maxRequestsInflight: { flag: 'max-requests-inflight', ...count },
+  maxMutatingRequestsInflight: { flag: 'max-mutating-requests-inflight', ...count },
+}
+
+/** The names of all options, for the page that documents them. */
+export const OPTION_NAMES: readonly string[] = [...Object.keys(OPTIONS), ...Object.keys(OIDC).map(name => `oidc.${name}`)]
+
+/** The settings that options ask for, the others as they are by default. Throws ConfigError. */
+export function configOf(options: StartOptions): Config {
+  const given = checked(options, OPTIONS, '')
+  const oidc = checked(given.oidc ?? {}, OIDC, 'oidc.')
+  const store = given.store ?? (given.dataDir === undefined ? 'memory' : 'embedded')
+  return { ...DEFAULTS, port: 0, ...given, store, oidc: { ...DEFAULTS.oidc, ...oidc } }
+}
+
+/** The message of a ConfigError, in which flags are named as options. */
+export function inOptionNames(message: string): string {
+  const named = (options: Readonly<Record<string, Option>>, prefix: string) =>
+    Object.entries(options).map(([name, option]): [flag: string, name: string] => [option.flag, prefix + name])
+  const names = new Map([...named(OPTIONS, ''), ...named(OIDC, 'oidc.')])
+  return message.replace(/--([a-z]+(?:-[a-z]+)*)/g, (written, flag) => names.get(flag) ?? written)
+}
+
+/** Those that are given, each known and of its type; undefined is as if it were not there. */
+function checked<T extends object>(options: T, known: Readonly<Record<string, Option>>, prefix: string): Partial<T> {
+  if (!isObject(options)) throw new ConfigError(`options must be an object, not ${shown(options)}`)
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  for (const [name, value] of given) {
+    const option = Object.hasOwn(known, name) ? known[name] : undefined
+    if (!option) throw new ConfigError(`there is no option ${prefix}${name}${suggestion(name, known, prefix)}`)
+    if (!option.fits(value)) throw new ConfigError(`${prefix}${name} must be ${option.takes}, not ${shown(value)}`)
+  }
+  return Object.fromEntries(given) as Partial<T>
+}
+
+/** An option that is written nearly so, or that a flag of this name sets. */
+function suggestion(name: string, known: Readonly<Record<string, Option>>, prefix: string): string {
+  const plain = (text: string) => text.toLowerCase().replace(/[^a-z]/g, '')
+  const near = Object.entries(known).find(([option, { flag }]) => plain(name) === plain(option) || plain(name) === plain(flag))
+  return near ? `; did you mean ${prefix}${near[0]}?` : `; the options are ${Object.keys(known).join(', ')}`
+}
+
+const shown = (value: unknown): string => (typeof value === 'function' ? 'a function' : (JSON.stringify(value) ?? String(value)))
