@@ -183,6 +183,7 @@ async function run(request: Write, from: number): Promise<void> {
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
+    if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
     if (request.reservation) await (request.reservation as Reservation).abandon(error)
     throw error
   }
