@@ -34,7 +34,7 @@ function countMembers(text: string, { numbers, nodes = Number.POSITIVE_INFINITY 
   const point = numbers === 'written' ? 0x2e : -1
   let members = 0
   let depth = 0
-  // Every value but the first of a list or mapping follows a comma.
+  // Every value but the first of a list or mapping follows a comma; an empty one has no first.
   let values = 1
   for (let i = 0; i < end; i++) {
     const code = text.charCodeAt(i)
@@ -51,7 +51,8 @@ function countMembers(text: string, { numbers, nodes = Number.POSITIVE_INFINITY 
     } else if (code === 0x3a) members++
     else if (code === 0x2c) values++
     else if (code === 0x7b || code === 0x5b) {
-      values++
+      const next = text.charCodeAt(i + 1)
+      if (next !== 0x7d && next !== 0x5d) values++
       if (++depth > MAX_DEPTH) return -1
     } else if (code === 0x7d || code === 0x5d) depth--
     else if (code >= 0x30 && code <= 0x39) {

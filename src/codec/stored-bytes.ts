@@ -26,6 +26,8 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
+const CLOSE_BRACE = 0x7d
+const CLOSE_BRACKET = 0x5d
 
 /** The bytes to store: the resourceVersion is empty, whatever the object says. */
 export const encodeStored = (object: AnyObject): Buffer => encodeObject(object, '')
@@ -39,14 +41,15 @@ export function encodeWrite(object: AnyObject): Buffer {
   return bytes
 }
 
-/** How many values the bytes hold, at most: each but the first follows a comma or opens a list or mapping. */
+/** How many values the bytes hold: each but the first of a list or mapping follows a comma; an empty one has no first. */
 function countValues(bytes: Uint8Array): number {
   let values = 1
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]
     if (byte === QUOTE) {
       for (i++; bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++
-    } else if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) values++
+    } else if (byte === COMMA) values++
+    else if ((byte === OPEN_BRACE && bytes[i + 1] !== CLOSE_BRACE) || (byte === OPEN_BRACKET && bytes[i + 1] !== CLOSE_BRACKET)) values++
   }
   return values
 }

@@ -1,5 +1,5 @@
 /** Tables: objects as rows of the columns that their kind declares, for people and kubectl. */
-import type { Json } from '../lib/json-value.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { Budget } from '../schema/budget.ts'
 import { type Cell, type CellContext, type Column, createdAt, NAME_DOC } from '../schema/columns.ts'
@@ -21,12 +21,30 @@ export type TableOptions = {
 
 /** The JSON of a table of objects, each given as its own JSON; `metadata` is that of the list, or of the one object. */
 export function tableOf(resource: Resource, objects: readonly Uint8Array[], metadata: Json, options: TableOptions): string {
-  const columns = columnsOf(resource)
-  const head = options.columns ? stringifyJson(columns.map(c => c.definition)) : 'null'
-  const parsed = objects.map(readObject)
-  const ctx: CellContext = { now: options.now, budget: tableBudget(objects), ...(options.isList && { list: parsed }) }
-  const rows = objects.map((json, i) => rowOf(resource, json, { ...options, object: parsed[i]!, ctx }))
-  return `{"kind":"Table","apiVersion":"${options.apiVersion}","metadata":${stringifyJson(metadata)},"columnDefinitions":${head},"rows":[${rows.join(',')}]}`
+  const head = stringifyJson(tableHead(resource, metadata, options))
+  return `${head.slice(0, -1)},"rows":[${[...tableRows(resource, objects, options)].join(',')}]}`
+}
+
+/** A table without its rows. */
+export function tableHead(resource: Resource, metadata: Json, options: TableOptions): JsonObject {
+  const columnDefinitions = options.columns ? columnsOf(resource).map(c => c.definition) : null
+  return { kind: 'Table', apiVersion: options.apiVersion, metadata, columnDefinitions }
+}
+
+/** The rows of a table, each as JSON, made one after the other. */
+export function* tableRows(resource: Resource, objects: readonly Uint8Array[], options: TableOptions): Generator<string> {
+  let whole: AnyObject[] | undefined
+  const common = { now: options.now, budget: tableBudget(objects) }
+  const ctx: CellContext = !options.isList
+    ? common
+    : {
+        ...common,
+        // Few columns look at more than their own object.
+        get list() {
+          return (whole ??= objects.map(readObject))
+        },
+      }
+  for (const json of objects) yield rowOf(resource, json, { ...options, object: readObject(json), ctx })
 }
 
 /** The work that the cells may cost grows with what is shown, so that columns at worst double what a table costs. */

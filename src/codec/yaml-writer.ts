@@ -9,6 +9,9 @@ export function stringifyYaml(value: Json): string {
   return `${scalar(value, '')}\n`
 }
 
+/** The lines of one item of a list that stands at the margin, its dash included. */
+export const yamlItem = (item: Json): string => blockLines([item], '').join('')
+
 /** A key longer than this is written behind a question mark, since parsers need not look further for its colon. */
 const MAX_SIMPLE_KEY_BYTES = 128
 

@@ -2,13 +2,14 @@
 import { parseJson, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF } from '../codec/protobuf-envelope.ts'
-import { singleTableMetadata, type TableOptions, tableOf } from '../codec/table.ts'
-import type { Json } from '../lib/json-value.ts'
+import { singleTableMetadata, type TableOptions, tableHead, tableOf, tableRows } from '../codec/table.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Result } from '../registry/api.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
-import { listBody, listHead, wholeList } from './list-body.ts'
+import { listBody, listItem } from './list-body.ts'
+import { compactChunks, documentBody, type ListDocument, prettyChunks, yamlChunks } from './list-document.ts'
 import { bytesResponse, type Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 import { warningHeaders } from './warning.ts'
@@ -46,25 +47,51 @@ function checkShape(result: Exclude<Result, { form: 'watch' }>, shape: Shape | u
 }
 
 function textResponse(result: Exclude<Result, { form: 'watch' }>, format: Format, now: Date): MaybePromise<Response> {
-  const status = result.form === 'list' ? 200 : result.code
-  return whenDone(writeAs(jsonOf(result, format.shape, now), format), bytes => bytesResponse(status, format.mediaType, bytes))
+  if (result.form === 'list')
+    return whenDone(chunksOf(listDocument(result, format.shape, now), format), chunks => ({
+      status: 200,
+      headers: { 'content-type': format.mediaType },
+      body: documentBody(chunks),
+    }))
+  return whenDone(writeAs(jsonOf(result, format.shape, now), format), bytes => bytesResponse(result.code, format.mediaType, bytes))
 }
 
-/** The whole answer as JSON, in the shape that was asked for. */
-function jsonOf(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undefined, now: Date): Uint8Array {
+/** A list in the representation that was asked for. */
+function listDocument({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape | undefined, now: Date): ListDocument {
+  const { resourceVersion, ...more } = meta
+  const metadata = { ...(resourceVersion !== undefined && { resourceVersion }), ...more } as unknown as JsonObject
+  if (shape?.as === 'Table') {
+    const options = { ...tableOptions(shape, now), isList: true }
+    return { head: tableHead(resource, metadata, options), member: 'rows', items: tableRows(resource, items, options) }
+  }
+  if (shape)
+    return {
+      head: { kind: 'PartialObjectMetadataList', apiVersion: shape.apiVersion, metadata },
+      member: 'items',
+      items: each(items, item => metadataOnly(resource, item, shape.apiVersion).toString()),
+    }
+  return {
+    head: { kind: resource.listKind, apiVersion: resource.apiVersion, metadata },
+    member: 'items',
+    items: each(items, item => listItem(resource, item)),
+  }
+}
+
+function* each<T>(items: readonly T[], text: (item: T) => string): Generator<string> {
+  for (const item of items) yield text(item)
+}
+
+function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybePromise<Iterable<string>> {
+  if (mediaType === 'application/yaml') return import('../codec/yaml-writer.ts').then(writer => yamlChunks(document, writer))
+  return pretty ? prettyChunks(document) : compactChunks(document)
+}
+
+/** The whole answer as JSON, in the representation that was asked for. */
+function jsonOf(result: Exclude<Result, { form: 'watch' | 'list' }>, shape: Shape | undefined, now: Date): Uint8Array {
   if (result.form === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
-  if (result.form === 'list')
-    return shape === undefined ? wholeList(result.resource, result.items, result.meta) : shapedList(result, shape, now)
   if (shape === undefined) return result.json
   if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.resource, result.json, shape.apiVersion)
   return Buffer.from(tableOf(result.resource, [result.json], singleTableMetadata(result.json), tableOptions(shape, now)))
-}
-
-function shapedList({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape, now: Date): Uint8Array {
-  if (shape.as === 'Table')
-    return Buffer.from(tableOf(resource, items, meta as unknown as Json, { ...tableOptions(shape, now), isList: true }))
-  const parts = items.map(item => metadataOnly(resource, item, shape.apiVersion).toString('utf8'))
-  return Buffer.from(`${listHead('PartialObjectMetadataList', shape.apiVersion, meta)}${parts.join(',')}]}`)
 }
 
 const tableOptions = ({ apiVersion, includeObject }: Shape, now: Date): TableOptions => ({ apiVersion, includeObject, columns: true, now })

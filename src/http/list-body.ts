@@ -11,12 +11,14 @@ export function listBody(resource: Resource, items: readonly Uint8Array[], meta:
   return list.length <= LIMITS.listWholeBytes ? whole(list) : { form: 'pieces', length: list.length, pieces: pieces(list) }
 }
 
-/** The same list as one buffer, whatever its size. */
-export const wholeList = (resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Uint8Array =>
-  whole(measure(resource, items, meta))
+/** One item as it is in a list. */
+export function listItem(resource: Resource, item: Uint8Array): string {
+  const skip = skippedOf(resource)
+  return `{${Buffer.from(item.buffer, item.byteOffset + skip + 1, item.byteLength - skip - 1).toString()}`
+}
 
 /** How every list begins, up to its first item. */
-export function listHead(kind: string, apiVersion: string, { resourceVersion, ...more }: ListMeta): string {
+function listHead(kind: string, apiVersion: string, { resourceVersion, ...more }: ListMeta): string {
   return `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${JSON.stringify({ resourceVersion, ...more })},"items":[`
 }
 
@@ -30,11 +32,14 @@ type Measured = {
 
 function measure(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Measured {
   const head = Buffer.from(listHead(resource.listKind, resource.apiVersion, meta))
-  const skip = Buffer.byteLength(`{"kind":"${resource.kind}","apiVersion":"${resource.apiVersion}",`) - 1
+  const skip = skippedOf(resource)
   let length = head.length + TAIL.length + Math.max(0, items.length - 1)
   for (const item of items) length += item.byteLength - skip
   return { head, items, skip, length }
 }
+
+/** How much of an item is left out, but for the last byte, which becomes the brace. */
+const skippedOf = ({ kind, apiVersion }: Resource) => Buffer.byteLength(`{"kind":"${kind}","apiVersion":"${apiVersion}",`) - 1
 
 const TAIL = Buffer.from(']}')
 const COMMA = 0x2c

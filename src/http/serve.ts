@@ -10,14 +10,15 @@ import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { unauthorized } from '../schema/status-error.ts'
+import { unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import { compress } from './compress.ts'
 import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, openExchange } from './exchange.ts'
-import { type Fairness, takeTurns } from './flow-control/fairness.ts'
+import type { FlowControl } from './flow-control/flow-control.ts'
+import { takeSeat } from './flow-control/take-seat.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 import { header, type Request, type Response } from './message.ts'
 import { negotiate } from './negotiate.ts'
@@ -35,7 +36,7 @@ export interface Api {
   readonly endpoints: Endpoints
   readonly metrics: Metrics
   /** Without it, nobody waits. */
-  readonly fairness?: Fairness
+  readonly flowControl?: FlowControl
   readonly log: Log
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
@@ -44,9 +45,9 @@ export interface Api {
   readonly now: () => Date
 }
 
-/** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its turn. */
+/** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its seat. */
 export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
-  const around = [trace, recover, identify, impersonate, takeTurns, deadline]
+  const around = [trace, recover, identify, impersonate, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
@@ -119,9 +120,11 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   const time = now()
   const negotiated = negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
-  return whenDone(isRead(call) ? undefined : decode(request, call), body =>
-    whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time)),
-  )
+  return whenDone(isRead(call) ? undefined : decode(request, call), body => {
+    // Who has gone while the body came, or while the request waited, is not worked for.
+    if (request.isGone) throw unavailable('the client has gone')
+    return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time))
+  })
 }
 
 /** What comes with a call. The signal is made when it is asked for, which a copy of the rest does not do: most calls never wait. */

@@ -58,21 +58,24 @@ export const LIMITS = {
   /** Watches open at once, and of one user. */
   watches: 16_384,
   watchesPerUser: 8_192,
-  /** Requests that wait for their turn, of reads and of writes each; of one user; and how long. */
-  waiting: 8_192,
-  waitingPerUser: 1_024,
+  /** How long a request waits for its seat: a quarter of the time for a request, as in kube-apiserver. */
   waitMs: 15 * SECOND,
   /** What an answer tells of one failure: how many causes, how long their texts are together, and one value in them; and its message. */
   errorCauses: 2_000,
   errorTextLength: 160 * KIB,
   errorValueLength: 16 * KIB,
   errorMessageLength: 256 * KIB,
+  /** Bytes of a conversion webhook's answer: so many, and so many for each byte that was sent to it. */
+  webhookAnswerBytes: 1 * MIB,
+  webhookAnswerFactor: 4,
   /** Answers larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
   /** Lists up to the first size are sent as a buffer of their own, larger ones in pieces up to the second; those that are encoded anew are whole for longer. */
   listWholeBytes: 16 * KIB,
   listPieceBytes: 256 * KIB,
   wholeListBytes: 4 * MIB,
+  /** Characters of a piece of a list that is encoded while it is sent. */
+  encodedPieceLength: 64 * KIB,
   /** Received data that the server is willing to hold unread, per stream and per connection. */
   streamWindowBytes: 256 * KIB,
   connectionWindowBytes: 4 * MIB,
