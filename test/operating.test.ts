@@ -1,5 +1,6 @@
 /** What an operator does and sees: flags, logs, signals, certificates, health, metrics, a full disk. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -103,3 +104,120 @@ test('flags are read as kube-apiserver reads them', patient, async t => {
   assert.equal(code, 1)
   assert.match(stderr, /there is no plugin "Whim"/)
 })
+
+test('health lists its checks, and metrics tell of them and of the store', patient, async t => {
+  const server = await startProcess(t)
+  const { status, text } = await ask(server, '/readyz?verbose')
+  assert.equal(status, 200, text)
+  const lines = text.trimEnd().split('\n')
+  assert.equal(lines.at(-1), 'readyz check passed')
+  assert.deepEqual(lines.slice(0, 3), ['[+]ping ok', '[+]log ok', '[+]etcd ok'])
+  for (const name of ['poststarthook/rbac/bootstrap-roles', 'informer-sync', 'shutdown']) assert.ok(lines.includes(`[+]${name} ok`), name)
+  assert.equal((await ask(server, '/readyz/etcd')).text, 'ok')
+  assert.equal((await ask(server, '/readyz/poststarthook/rbac/bootstrap-roles')).text, 'ok')
+  assert.doesNotMatch((await ask(server, '/livez?verbose')).text, /\](shutdown|informer-sync) /)
+  assert.match((await ask(server, '/metrics/slis')).text, /^kubernetes_healthcheck\{name="etcd",type="readyz"\} 1$/m)
+  const metrics = (await ask(server, '/metrics')).text
+  for (const name of [
+    'apiserver_storage_size_bytes',
+    'etcd_request_duration_seconds_count',
+    'etcd_disk_backend_commit_duration_seconds_count',
+  ])
+    assert.match(metrics, new RegExp(`^${name}(\\{.*\\})? [1-9]\\d*$`, 'm'))
+  assert.match(metrics, /^keelson_store_free_pages \d+$/m)
+  const accept = 'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited'
+  assert.match(String((await ask(server, '/metrics', { headers: { accept } })).headers['content-type']), /protobuf/)
+})
+
+const canLimitFiles = process.platform === 'linux' && spawnSync('prlimit', ['--version']).status === 0
+if (!canLimitFiles) process.stderr.write('prlimit is missing: what a full disk does was not tested\n')
+
+test('a full disk is told as such, and writes work again once there is space', { ...patient, skip: !canLimitFiles }, async t => {
+  const server = await startProcess(t)
+  const limit = (bytes: string) => spawnSync('prlimit', ['--pid', String(server.child.pid), `--fsize=${bytes}`])
+  const create = (i: number) =>
+    ask(server, '/api/v1/namespaces/default/configmaps', {
+      method: 'POST',
+      body: { metadata: { generateName: 'big-' }, data: { i: String(i), text: 'x'.repeat(500_000) } },
+    })
+  limit('4194304:unlimited')
+  let answer = await create(0)
+  for (let i = 1; answer.status === 201 && i < 100; i++) answer = await create(i)
+  assert.equal(answer.status, 503, answer.text)
+  assert.equal(answer.json.reason, 'ServiceUnavailable')
+  assert.match(answer.json.message, /^the server cannot store anything now: (no space is left on the disk|the disk is full)/)
+  assert.ok(!answer.text.includes(server.dataDir))
+  assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps?limit=1')).status, 200)
+  const health = await ask(server, '/readyz')
+  assert.equal(health.status, 500)
+  assert.match(health.text, /^\[-\]etcd failed: reason withheld$/m)
+  limit('unlimited')
+  assert.equal((await create(0)).status, 201)
+})
+
+const FLOWS = '/apis/flowcontrol.apiserver.k8s.io/v1'
+
+test('flow schemas and priority levels take effect when they are written, and every response names its own', patient, async t => {
+  const tokens = join(temporaryDirectory(t), 'tokens.csv')
+  writeFileSync(tokens, 'jane-token,jane,1,\njoe-token,joe,2,\n')
+  const server = await startInProcess(t, { tokenAuthFile: tokens })
+  const flowOf = async (token?: string) => {
+    const { status, headers } = await ask(
+      server,
+      '/api',
+      token === undefined ? {} : { ...anonymous, headers: { authorization: `Bearer ${token}` } },
+    )
+    assert.equal(status, 200)
+    return [headers['x-kubernetes-pf-flowschema-uid'], headers['x-kubernetes-pf-prioritylevel-uid']]
+  }
+  const uidOf = async (path: string) => (await ask(server, `${FLOWS}/${path}`)).json.metadata.uid
+  assert.deepEqual(await flowOf(), [await uidOf('flowschemas/exempt'), await uidOf('prioritylevelconfigurations/exempt')])
+  const [schema, level] = ['flowschemas', 'prioritylevelconfigurations'].map(path => `${path}/global-default`)
+  const usual = [await uidOf(schema!), await uidOf(level!)]
+  assert.deepEqual(await flowOf('jane-token'), usual)
+
+  const made = await ask(server, `${FLOWS}/flowschemas`, { method: 'POST', body: schemaFor('jane', 'slow') })
+  assert.equal(made.status, 201, made.text)
+  assert.deepEqual(await flowOf('jane-token'), usual, 'a schema without its level does not count')
+  const dangling = await conditionOf(server, 'jane', 'True')
+  assert.equal(dangling.reason, 'NotFound')
+  const limited = { nominalConcurrencyShares: 1, limitResponse: { type: 'Reject' } }
+  const plc = await ask(server, `${FLOWS}/prioritylevelconfigurations`, {
+    method: 'POST',
+    body: { metadata: { name: 'slow' }, spec: { type: 'Limited', limited } },
+  })
+  assert.equal(plc.status, 201, plc.text)
+  assert.deepEqual(await flowOf('jane-token'), [made.json.metadata.uid, plc.json.metadata.uid])
+  assert.deepEqual(await flowOf('joe-token'), usual)
+  const found = await conditionOf(server, 'jane', 'False')
+  assert.equal(found.message, 'This FlowSchema references the PriorityLevelConfiguration object named "slow" and it exists')
+  const { json } = await ask(server, `${FLOWS}/flowschemas/jane`)
+  const [entry] = json.metadata.managedFields.filter((each: { subresource?: string }) => each.subresource === 'status')
+  assert.deepEqual([entry.manager, entry.operation], ['api-priority-and-fairness-config-consumer-v1', 'Apply'])
+
+  const { text } = await ask(server, '/metrics')
+  assert.match(text, /^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="jane",priority_level="slow"\} 1$/m)
+  assert.match(text, /^apiserver_flowcontrol_nominal_limit_seats\{priority_level="slow"\} 3$/m)
+  assert.match(
+    text,
+    /^apiserver_flowcontrol_request_wait_duration_seconds_count\{execute="true",flow_schema="exempt",priority_level="exempt"\} \d+$/m,
+  )
+})
+
+const schemaFor = (user: string, level: string) => ({
+  metadata: { name: user },
+  spec: {
+    matchingPrecedence: 500,
+    priorityLevelConfiguration: { name: level },
+    rules: [{ subjects: [{ kind: 'User', user: { name: user } }], nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }] }],
+  },
+})
+
+async function conditionOf(server: Parameters<typeof ask>[0], name: string, status: string): Promise<{ reason: string; message: string }> {
+  for (;;) {
+    const { json } = await ask(server, `${FLOWS}/flowschemas/${name}`)
+    const [condition] = json.status?.conditions ?? []
+    if (condition?.status === status) return condition
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}

@@ -15,6 +15,8 @@ export interface Exchange {
   user: User | undefined
   /** Who really sent it, when that is somebody else who may act as the user. */
   impersonator?: User
+  /** Flow schema and priority level, once they are known. */
+  flow: { readonly schemaUid: string; readonly levelUid: string } | undefined
 }
 
 /** Throws when an answer cannot be made, at once or later. */
@@ -26,7 +28,7 @@ const LONGEST_ID = 64
 export function openExchange(request: Request, catalog: Catalog): Exchange {
   const sent = header(request.headers, 'audit-id')
   const id = sent !== undefined && sent.length <= LONGEST_ID && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
-  return { request, route: route(request.method, request.target, catalog), id, user: undefined }
+  return { request, route: route(request.method, request.target, catalog), id, user: undefined, flow: undefined }
 }
 
 /** Whether the request stays open for as long as the client likes. */

@@ -17,7 +17,8 @@ import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, openExchange } from './exchange.ts'
-import { type Fairness, takeTurns } from './flow-control/fairness.ts'
+import type { FlowControl } from './flow-control/flow-control.ts'
+import { takeSeat } from './flow-control/take-seat.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 import { header, type Request, type Response } from './message.ts'
 import { negotiate } from './negotiate.ts'
@@ -35,7 +36,7 @@ export interface Api {
   readonly endpoints: Endpoints
   readonly metrics: Metrics
   /** Without it, nobody waits. */
-  readonly fairness?: Fairness
+  readonly flowControl?: FlowControl
   readonly log: Log
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
@@ -44,9 +45,9 @@ export interface Api {
   readonly now: () => Date
 }
 
-/** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its turn. */
+/** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its seat. */
 export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
-  const around = [trace, recover, identify, impersonate, takeTurns, deadline]
+  const around = [trace, recover, identify, impersonate, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),

@@ -5,7 +5,7 @@ import { whenDone } from '../lib/maybe-promise.ts'
 import { badRequest, timedOut } from '../schema/status-error.ts'
 import { errorResponse } from './error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
-import type { Outlet, Response } from './message.ts'
+import type { Outlet, Response, ResponseHeaders } from './message.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
 
@@ -23,7 +23,7 @@ export const trace: Wrap =
       if (log.enabled('debug')) logRequest(log, exchange, response, ms)
       const { body } = response
       // The spread stands last: V8 makes a new hidden class for every object that begins with one and goes on with other names.
-      const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...response.headers }
+      const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...flowHeaders(exchange), ...response.headers }
       if (body instanceof Uint8Array || body.form === 'pieces') return { ...response, headers }
       const start = (outlet: Outlet) => {
         observed.opened()
@@ -33,6 +33,10 @@ export const trace: Wrap =
       return { ...response, headers, body: { form: 'stream', start } }
     })
   }
+
+const NO_HEADERS: ResponseHeaders = {}
+const flowHeaders = ({ flow }: Exchange): ResponseHeaders =>
+  flow === undefined ? NO_HEADERS : { 'x-kubernetes-pf-flowschema-uid': flow.schemaUid, 'x-kubernetes-pf-prioritylevel-uid': flow.levelUid }
 
 /** Turns whatever goes wrong into an answer. */
 export const recover: Wrap =

@@ -58,9 +58,7 @@ export const LIMITS = {
   /** Watches open at once, and of one user. */
   watches: 16_384,
   watchesPerUser: 8_192,
-  /** Requests that wait for their turn, of reads and of writes each; of one user; and how long. */
-  waiting: 8_192,
-  waitingPerUser: 1_024,
+  /** How long a request waits for its seat: a quarter of the time for a request, as in kube-apiserver. */
   waitMs: 15 * SECOND,
   /** What an answer tells of one failure: how many causes, how long their texts are together, and one value in them; and its message. */
   errorCauses: 2_000,

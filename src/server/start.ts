@@ -14,15 +14,16 @@ import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
 import { Endpoints } from '../http/endpoints.ts'
-import { Fairness } from '../http/flow-control/fairness.ts'
+import { FlowControl } from '../http/flow-control/flow-control.ts'
 import { type Listener, listen } from '../http/listener/listen.ts'
 import type { Family } from '../http/observability/exposition.ts'
-import { healthEndpoints } from '../http/observability/health.ts'
+import { type Checks, Health } from '../http/observability/health.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { makeFolders } from '../lib/folders.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -33,7 +34,6 @@ import { type Clock, systemClock } from '../storage/clock.ts'
 import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
-import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
@@ -46,14 +46,17 @@ import { controllerRunner, startControllers } from './controllers.ts'
 import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
+import { flowSchemaConditions, followFlowControl } from './flow-configuration.ts'
 import { ensureFlowControl } from './flow-control.ts'
 import { type Identity, openIdentity } from './identity.ts'
 import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { legacyTokenTracking } from './legacy-token-tracking.ts'
 import { objectReader } from './object-reader.ts'
+import { ObservedStore } from './observed-store.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { openServiceNetwork } from './service-network.ts'
+import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
 
@@ -121,7 +124,8 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   )
   const files = readOwnFiles(config)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
-  const store = await openStore(config)
+  const observed = await openStore(config, log)
+  const { store } = observed
   open.push(() => store.close())
   const { claimed } = await claimData(store, config)
   let fail: (reason: unknown) => void = () => {}
@@ -184,16 +188,21 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     access: { ...identity.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
+  const hooks = new StartHooks(HOOKS)
   await Promise.all([
     claimed,
     pki.saved,
     identity.saved,
-    network.prepare(),
+    hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
     authorization.prepare(),
-    startCustomKinds(context),
-    bootstrap(client),
+    hooks.track(['crd-informer-synced'], startCustomKinds(context)),
+    hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
   const listener = await openPort(config, {
+    observed,
+    hooks,
+    checks: { live: [observed.check, ...hooks.checks()], ready: [{ name: 'informer-sync', check: () => problem }] },
+    context,
     catalog,
     registry,
     caches,
@@ -212,10 +221,10 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
-    network.start(listener.address),
-    authorization.start(),
-    ensureFlowControl({ caches, client, groupDomain }),
-    ensureApiServices({ catalog, caches, client, groupDomain }),
+    hooks.track(['bootstrap-controller'], network.start(listener.address)),
+    hooks.track(['rbac/bootstrap-roles'], authorization.start()),
+    hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
+    hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
     startControllers(config, {
       run: controllers.run,
       authority: credentials.ca,
@@ -224,6 +233,7 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     controllers.run(legacyTokenTracking).idle(),
   ])
   controllers.run(apiServiceController(catalog))
+  controllers.run(flowSchemaConditions)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
@@ -246,12 +256,31 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
   return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: () => close() }
 }
 
-async function openStore(config: Config): Promise<Store> {
-  if (config.store === 'memory') return new MemoryStore()
-  return openEmbeddedStore({ dir: join(config.dataDir, 'store') })
+async function openStore(config: Config, log: Log): Promise<ObservedStore> {
+  if (config.store === 'memory') return new ObservedStore(new MemoryStore(), { log })
+  const store = await openEmbeddedStore({ dir: join(config.dataDir, 'store'), onCommit: ms => observed.committed(ms) })
+  const observed = new ObservedStore(store, { log, size: () => store.size() })
+  return observed
 }
 
+/** What kube-apiserver calls the steps of a start that there are here. */
+const HOOKS = [
+  'crd-informer-synced',
+  'start-system-namespaces-controller',
+  'start-service-ip-repair-controllers',
+  'rbac/bootstrap-roles',
+  'scheduling/bootstrap-system-priority-classes',
+  'priority-and-fairness-config-consumer',
+  'priority-and-fairness-config-producer',
+  'bootstrap-controller',
+  'kube-apiserver-autoregistration',
+]
+
 type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
+  readonly observed: ObservedStore
+  readonly checks: Checks
+  readonly hooks: StartHooks
+  readonly context: ServerContext
   readonly catalog: Catalog
   readonly registry: Registry
   readonly caches: Caches
@@ -268,24 +297,51 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
 
 async function openPort(
   config: Config,
-  { catalog, registry, caches, namespace, identity, authorizer, pki, files, log, gate, now, clock, ending, open, queues }: Port,
+  {
+    observed,
+    checks,
+    hooks,
+    context,
+    catalog,
+    registry,
+    caches,
+    namespace,
+    identity,
+    authorizer,
+    pki,
+    files,
+    log,
+    gate,
+    now,
+    clock,
+    ending,
+    open,
+    queues,
+  }: Port,
 ): Promise<Listener> {
   let address = ''
+  const health = new Health(
+    {
+      live: [{ name: 'log', check: () => log.problem?.() }, ...checks.live],
+      ready: [...checks.ready, { name: 'shutdown', check: () => (ending.signal.aborted ? 'the server is shutting down' : undefined) }],
+    },
+    log,
+  )
   const endpoints = [
-    ...healthEndpoints(
-      { live: [], ready: [{ name: 'shutdown', check: () => (ending.signal.aborted ? 'the server is shutting down' : undefined) }] },
-      log,
-    ),
+    ...health.endpoints(),
     versionEndpoint(VERSION),
-    metricsEndpoint(() => metrics),
+    metricsEndpoint('/metrics', () => metrics.families()),
+    metricsEndpoint('/metrics/slis', () => health.families()),
     ...openIdEndpoints({ ...identity, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now }),
   ]
-  const fairness = new Fairness({ reads: config.maxRequestsInflight, writes: config.maxMutatingRequestsInflight })
+  const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
+  const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
+  await hooks.track(['priority-and-fairness-config-consumer'], followFlowControl(flowControl, context))
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
-    waiting: () => fairness.waiting,
-    components: queues,
+    waiting: () => flowControl.waiting,
+    components: () => [...queues(), ...observed.families(), ...flowControl.families()],
     *objects() {
       for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
     },
@@ -297,7 +353,7 @@ async function openPort(
     authorizer,
     endpoints: new Endpoints(catalog, endpoints),
     metrics,
-    fairness,
+    flowControl,
     log,
     groupDomain: config.groupDomain,
     gate,
@@ -309,7 +365,7 @@ async function openPort(
   )
   open.push(
     () => listener.drain(0),
-    async () => fairness[Symbol.dispose](),
+    async () => flowControl[Symbol.dispose](),
   )
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
   const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log, clock })

@@ -105,6 +105,10 @@ export class MemoryStore implements Store, AsyncDisposable {
     return { revision, events }
   }
 
+  async probe(): Promise<void> {
+    this.#assertOpen()
+  }
+
   #assertOpen(): void {
     if (this.#closed) throw new StoreUnavailable('the store is closed')
   }

@@ -13,6 +13,8 @@ export interface Store {
   extent(): Promise<Extent>
   /** Forgets history before a revision; reads there and watches from before it then throw `Compacted`. */
   compact(before: Revision): Promise<void>
+  /** Writes, syncs and reads something that nobody else sees; rejects when that does not work. */
+  probe(): Promise<void>
   /** Ends watches, waits for writes under way, releases the files. */
   close(): Promise<void>
 }
@@ -69,4 +71,12 @@ export class FutureRevision extends Error {
 }
 
 /** Thrown when the store cannot take writes or be opened: a full disk, a read-only folder, another process. Its message says what to do. */
-export class StoreUnavailable extends Error {}
+export class StoreUnavailable extends Error {
+  /** What is wrong, without names of files: for clients. */
+  readonly problem: string
+
+  constructor(message?: string, { problem = 'the store is not available', ...options }: ErrorOptions & { readonly problem?: string } = {}) {
+    super(message, options)
+    this.problem = problem
+  }
+}

@@ -1,16 +1,24 @@
-/** The text form in which Prometheus reads metrics. */
+/** Metrics, and the texts in which Prometheus reads them. */
 
 export type Labels = Readonly<Record<string, string>>
 
 export type Family = { readonly name: string; readonly help: string } & (
   | { readonly type: 'counter' | 'gauge'; readonly samples: readonly (readonly [labels: Labels, value: number])[] }
-  | { readonly type: 'histogram'; readonly samples: readonly (readonly [labels: Labels, histogram: Histogram])[] }
+  | { readonly type: 'histogram'; readonly samples: readonly (readonly [labels: Labels, histogram: Observations])[] }
 )
 
-/** Counts of observations up to each bound. */
+/** What a histogram has counted; native buckets where it has them. */
+export type Observations = Pick<Histogram, 'bounds' | 'counts' | 'sum' | 'count'> & Partial<Pick<Histogram, 'native' | 'zeros'>>
+
+/** The resolution of native buckets: each is 2^(1/8) times as wide as the one before. */
+export const NATIVE_SCHEMA = 3
+
+/** Counts of observations up to each bound, and in native buckets, which need no bounds. */
 export class Histogram {
   readonly bounds: readonly number[]
   readonly counts: Float64Array
+  readonly native = new Map<number, number>()
+  zeros = 0
   sum = 0
   count = 0
 
@@ -22,6 +30,10 @@ export class Histogram {
   observe(value: number): void {
     this.sum += value
     this.count++
+    if (value > 0) {
+      const bucket = Math.ceil(Math.log2(value) * 2 ** NATIVE_SCHEMA)
+      this.native.set(bucket, (this.native.get(bucket) ?? 0) + 1)
+    } else this.zeros++
     for (let i = 0; i < this.bounds.length; i++) {
       if (value <= this.bounds[i]!) {
         this.counts[i]!++
@@ -31,24 +43,41 @@ export class Histogram {
   }
 }
 
-/** Families of metrics as one text. */
-export function exposition(families: readonly Family[]): string {
+/** Families of metrics as OpenMetrics text: counters are named without `_total`, and the end is marked. */
+export function openMetricsExposition(families: readonly Family[]): string {
   let text = ''
   for (const family of families) {
-    text += `# HELP ${family.name} ${family.help.replace(/[\\\n]/g, ' ')}\n# TYPE ${family.name} ${family.type}\n`
-    if (family.type === 'histogram')
-      for (const [labels, histogram] of family.samples) text += histogramLines(family.name, labels, histogram)
-    else for (const [labels, value] of family.samples) text += `${family.name}${labelText(labels)} ${numberText(value)}\n`
+    const isTotal = family.name.endsWith('_total')
+    const type = family.type === 'counter' && !isTotal ? 'unknown' : family.type
+    text +=
+      headOf(type === 'counter' ? family.name.slice(0, -'_total'.length) : family.name, family.help, type) + samplesOf(family, floatText)
   }
+  return `${text}# EOF\n`
+}
+
+/** Families of metrics as one text. */
+export function exposition(families: readonly Family[]): string {
+  return families.map(family => headOf(family.name, family.help, family.type) + samplesOf(family, numberText)).join('')
+}
+
+const headOf = (name: string, help: string, type: string) => `# HELP ${name} ${help.replace(/[\\\n]/g, ' ')}\n# TYPE ${name} ${type}\n`
+
+function samplesOf(family: Family, boundText: (bound: number) => string): string {
+  let text = ''
+  if (family.type === 'histogram')
+    for (const [labels, histogram] of family.samples) text += histogramLines(family.name, labels, { histogram, boundText })
+  else for (const [labels, value] of family.samples) text += `${family.name}${labelText(labels)} ${numberText(value)}\n`
   return text
 }
 
-function histogramLines(name: string, labels: Labels, { bounds, counts, sum, count }: Histogram): string {
+type Lines = { readonly histogram: Observations; readonly boundText: (bound: number) => string }
+
+function histogramLines(name: string, labels: Labels, { histogram: { bounds, counts, sum, count }, boundText }: Lines): string {
   let text = ''
   let seen = 0
   bounds.forEach((bound, i) => {
     seen += counts[i]!
-    text += `${name}_bucket${labelText({ ...labels, le: numberText(bound) })} ${seen}\n`
+    text += `${name}_bucket${labelText({ ...labels, le: boundText(bound) })} ${seen}\n`
   })
   text += `${name}_bucket${labelText({ ...labels, le: '+Inf' })} ${count}\n`
   return `${text}${name}_sum${labelText(labels)} ${numberText(sum)}\n${name}_count${labelText(labels)} ${count}\n`
@@ -63,3 +92,6 @@ const escapeLabel = (value: string) => value.replace(/\\/g, '\\\\').replace(/"/g
 
 const numberText = (value: number) =>
   value === Number.POSITIVE_INFINITY ? '+Inf' : value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
+
+/** A bound as OpenMetrics wants it: always with a point. */
+const floatText = (value: number) => (Number.isInteger(value) && Math.abs(value) < 1e21 ? `${value}.0` : numberText(value))

@@ -17,12 +17,12 @@ test('health is ok in one word, or check by check', async () => {
   assert.equal(text(await get('/livez/ping')), 'ok')
 })
 
-test('a failure is told in full, but not its reason', async () => {
+test('a failure is told in full, but its reason only to those who may ask for the single check', async () => {
   const response = await get('/readyz')
   assert.equal(response.status, 500)
   assert.equal(text(response), '[+]ping ok\n[+]loop ok\n[-]storage failed: reason withheld\nreadyz check failed\n')
   const single = await get('/readyz/storage')
-  assert.deepEqual([single.status, text(single)], [500, 'internal server error: reason withheld\n'])
+  assert.deepEqual([single.status, text(single)], [500, 'internal server error: disk on fire\n'])
 })
 
 test('checks can be excluded, and unknown ones are named', async () => {
@@ -39,4 +39,19 @@ test('the version is one that clients can read', async () => {
   assert.deepEqual([version.major, version.minor], ['1', '37'])
   assert.match(version.gitVersion, /^v1\.37\.0\+keelson-/)
   assert.match(version.platform, /^\w+\/\w+$/)
+})
+
+test('checks are counted for service level indicators', async () => {
+  const { Health } = await import('./health.ts')
+  const { createLog } = await import('./log.ts')
+  const counted = new Health(health, createLog('silent'))
+  const readyz = counted.endpoints().find(({ path }) => path === '/readyz')!
+  for (let i = 0; i < 2; i++) await readyz.answer(testRequest('/readyz'), { path: '/readyz', query: new URLSearchParams() })
+  const [state, total] = counted.families()
+  assert.deepEqual(state!.samples, [
+    [{ name: 'ping', type: 'readyz' }, 1],
+    [{ name: 'loop', type: 'readyz' }, 1],
+    [{ name: 'storage', type: 'readyz' }, 0],
+  ])
+  assert.deepEqual(total!.samples.at(-1), [{ name: 'storage', type: 'readyz', status: 'error' }, 2])
 })

@@ -1,12 +1,14 @@
-/** Health for probes: `/healthz`, `/livez`, `/readyz`, whole or check by check. */
+/** Health for probes: `/healthz`, `/livez`, `/readyz`, whole or check by check, in kube-apiserver's format; and how often checks failed. */
 import type { EndpointRule } from '../endpoints.ts'
 import { textResponse } from '../message.ts'
+import type { Family } from './exposition.ts'
 import type { Log } from './log.ts'
 
 /** One thing that must hold; it throws, or returns the reason, when it does not. */
 export type HealthCheck = { readonly name: string; readonly check: () => Promise<string | undefined> | string | undefined }
 
-export type Health = {
+export type Checks = {
+  /** What must hold for the process to be left running. */
   readonly live: readonly HealthCheck[]
   /** What readiness needs beyond being alive. */
   readonly ready: readonly HealthCheck[]
@@ -14,47 +16,92 @@ export type Health = {
 
 const PING: HealthCheck = { name: 'ping', check: () => undefined }
 
-/** The endpoints of health. Reasons of failure go to the log, not to the anonymous who may ask. */
-export function healthEndpoints({ live, ready }: Health, log: Log): EndpointRule[] {
-  const alive = [PING, ...live]
-  return [...endpointsOf('healthz', alive, log), ...endpointsOf('livez', alive, log), ...endpointsOf('readyz', [...alive, ...ready], log)]
-}
+type Probe = 'healthz' | 'livez' | 'readyz'
+type Counted = { success: number; error: number; last: 'success' | 'error' }
 
-function endpointsOf(name: string, checks: readonly HealthCheck[], log: Log): EndpointRule[] {
-  const whole: EndpointRule = { path: `/${name}`, answer: (_, { query }) => answerAll(name, checks, { query, log }) }
-  return [whole, ...checks.map(check => ({ path: `/${name}/${check.name}`, answer: () => answerOne(check) }))]
+export class Health {
+  readonly #checks: Readonly<Record<Probe, readonly HealthCheck[]>>
+  readonly #log: Log
+  readonly #counted = new Map<string, Counted>()
+
+  constructor({ live, ready }: Checks, log: Log) {
+    const alive = [PING, ...live]
+    this.#checks = { healthz: alive, livez: alive, readyz: [...alive, ...ready] }
+    this.#log = log
+  }
+
+  /** The endpoints of health. Only who may ask for a single check is told why it fails; others find the reason in the log. */
+  endpoints(): EndpointRule[] {
+    return (Object.keys(this.#checks) as Probe[]).flatMap(probe => [
+      { path: `/${probe}`, answer: (_, { query }) => this.#answerAll(probe, query) },
+      ...this.#checks[probe].map((check): EndpointRule => ({ path: `/${probe}/${check.name}`, answer: () => answerOne(check) })),
+    ])
+  }
+
+  /** For `/metrics/slis`: the state of each check, and how often it was what. */
+  families(): Family[] {
+    const counted = [...this.#counted].map(([key, each]) => {
+      const [type = '', name = ''] = key.split(' ')
+      return { labels: { name, type }, ...each }
+    })
+    return [
+      {
+        name: 'kubernetes_healthcheck',
+        type: 'gauge',
+        help: 'Whether a check succeeded when it was last made.',
+        samples: counted.map(({ labels, last }) => [labels, last === 'success' ? 1 : 0] as const),
+      },
+      {
+        name: 'kubernetes_healthchecks_total',
+        type: 'counter',
+        help: 'How often a check was made, by its result.',
+        samples: counted.flatMap(each =>
+          (['success', 'error'] as const).flatMap(status =>
+            each[status] > 0 ? [[{ ...each.labels, status }, each[status]] as const] : [],
+          ),
+        ),
+      },
+    ]
+  }
+
+  async #answerAll(probe: Probe, query: URLSearchParams) {
+    const excluded = new Set(query.getAll('exclude'))
+    const unknown = new Set(excluded)
+    let report = ''
+    const failed: string[] = []
+    for (const check of this.#checks[probe]) {
+      unknown.delete(check.name)
+      if (excluded.has(check.name)) {
+        report += `[+]${check.name} excluded: ok\n`
+        continue
+      }
+      const reason = await run(check)
+      this.#count(probe, check.name, reason === undefined ? 'success' : 'error')
+      report += reason === undefined ? `[+]${check.name} ok\n` : `[-]${check.name} failed: reason withheld\n`
+      if (reason === undefined) continue
+      failed.push(check.name)
+      this.#log.warn({ check: check.name, probe, reason }, 'health check failed')
+    }
+    if (unknown.size > 0) {
+      const names = [...unknown].sort().map(name => JSON.stringify(name))
+      report += `warn: some health checks cannot be excluded: no matches for ${names.join(',')}\n`
+    }
+    if (failed.length > 0) return textResponse(500, `${report}${probe} check failed\n`)
+    return textResponse(200, query.has('verbose') ? `${report}${probe} check passed\n` : 'ok')
+  }
+
+  #count(probe: Probe, name: string, result: 'success' | 'error'): void {
+    const key = `${probe} ${name}`
+    const counted = this.#counted.get(key) ?? { success: 0, error: 0, last: result }
+    counted[result]++
+    counted.last = result
+    this.#counted.set(key, counted)
+  }
 }
 
 async function answerOne(check: HealthCheck) {
   const reason = await run(check)
-  return reason === undefined ? textResponse(200, 'ok') : textResponse(500, 'internal server error: reason withheld\n')
-}
-
-async function answerAll(name: string, checks: readonly HealthCheck[], { query, log }: { query: URLSearchParams; log: Log }) {
-  const unknown = new Set(query.getAll('exclude'))
-  const excluded = new Set(unknown)
-  let report = ''
-  let healthy = true
-  for (const check of checks) {
-    unknown.delete(check.name)
-    if (excluded.has(check.name)) {
-      report += `[+]${check.name} excluded: ok\n`
-      continue
-    }
-    const reason = await run(check)
-    if (reason === undefined) report += `[+]${check.name} ok\n`
-    else {
-      healthy = false
-      report += `[-]${check.name} failed: reason withheld\n`
-      log.warn({ check: check.name, probe: name, reason }, 'health check failed')
-    }
-  }
-  if (unknown.size > 0) {
-    const names = [...unknown].sort().map(n => JSON.stringify(n))
-    report += `warn: some health checks cannot be excluded: no matches for ${names.join(',')}\n`
-  }
-  if (!healthy) return textResponse(500, `${report}${name} check failed\n`)
-  return textResponse(200, query.has('verbose') ? `${report}${name} check passed\n` : 'ok')
+  return reason === undefined ? textResponse(200, 'ok') : textResponse(500, `internal server error: ${reason}\n`)
 }
 
 async function run({ check }: HealthCheck): Promise<string | undefined> {

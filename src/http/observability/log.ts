@@ -11,6 +11,8 @@ export interface Log {
   info(fields: Fields, message: string): void
   warn(fields: Fields, message: string): void
   error(fields: Fields, message: string): void
+  /** Why lines cannot be written, if they cannot. */
+  readonly problem?: () => string | undefined
 }
 
 const ORDER: readonly Level[] = ['debug', 'info', 'warn', 'error', 'silent']
@@ -20,6 +22,7 @@ type Line = readonly [level: Exclude<Level, 'silent'>, fields: Fields, message: 
 export function createLog(level: Level): Log {
   let logger: Logger | undefined
   let waiting: Line[] | undefined
+  let problem: string | undefined
   const enabled = (asked: Level) => ORDER.indexOf(asked) >= ORDER.indexOf(level)
   const write = (...line: Line) => {
     if (!enabled(line[0])) return
@@ -27,7 +30,7 @@ export function createLog(level: Level): Log {
     else if (waiting !== undefined) waiting.push(line)
     else {
       waiting = [line]
-      void openLogger(level).then(opened => {
+      void openLogger(level, error => (problem = error.message)).then(opened => {
         logger = opened
         for (const [at, fields, message] of waiting ?? []) logger[at](fields, message)
         waiting = undefined
@@ -40,13 +43,13 @@ export function createLog(level: Level): Log {
     info: (fields, message) => write('info', fields, message),
     warn: (fields, message) => write('warn', fields, message),
     error: (fields, message) => write('error', fields, message),
+    problem: () => problem,
   }
 }
 
-async function openLogger(level: Level): Promise<Logger> {
+async function openLogger(level: Level, onError: (error: Error) => void): Promise<Logger> {
   const { pino, destination, stdTimeFunctions } = await import('pino')
-  return pino(
-    { level, base: null, timestamp: stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },
-    destination({ fd: 2, sync: true }),
-  )
+  const output = destination({ fd: 2, sync: true })
+  output.on('error', onError)
+  return pino({ level, base: null, timestamp: stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } }, output)
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { find, secretJson, testApi, testCatalog, testRequest } from '../../../test/kits/http/test-server.ts'
-import { exposition, Histogram } from './exposition.ts'
+import { exposition, Histogram, openMetricsExposition } from './exposition.ts'
+import { protobufExposition, sparse } from './exposition-protobuf.ts'
 import { Metrics } from './metrics.ts'
 
 const secrets = find(testCatalog(), 'secrets')
@@ -56,4 +57,81 @@ test('histograms add up their buckets, and labels are escaped', () => {
       '',
     ].join('\n'),
   )
+})
+
+test('OpenMetrics names counters without their ending, writes bounds with a point, and marks its end', () => {
+  const histogram = new Histogram([1, 2.5])
+  histogram.observe(2)
+  const text = openMetricsExposition([
+    { name: 'requests_total', help: 'x', type: 'counter', samples: [[{ code: '200' }, 3]] },
+    { name: 'seconds', help: 'y', type: 'histogram', samples: [[{}, histogram]] },
+  ])
+  assert.match(text, /^# TYPE requests counter\nrequests_total\{code="200"\} 3$/m)
+  assert.match(text, /^seconds_bucket\{le="1\.0"\} 0\nseconds_bucket\{le="2\.5"\} 1$/m)
+  assert.ok(text.endsWith('# EOF\n'))
+})
+
+test('native buckets are spans of neighbours and differences of counts', () => {
+  const native = new Map([
+    [4, 2],
+    [3, 5],
+    [9, 1],
+    [-2, 7],
+  ])
+  assert.deepEqual(sparse(native), {
+    spans: [
+      { offset: -2, length: 1 },
+      { offset: 4, length: 2 },
+      { offset: 4, length: 1 },
+    ],
+    deltas: [7, -2, -3, -1],
+  })
+  const histogram = new Histogram([])
+  for (const value of [0, 1, 2, 1.05]) histogram.observe(value)
+  assert.deepEqual([...histogram.native].sort(), [
+    [0, 1],
+    [1, 1],
+    [8, 1],
+  ])
+  assert.equal(histogram.zeros, 1)
+})
+
+test('protobuf has families after their length, with labels and both kinds of buckets', () => {
+  const histogram = new Histogram([1])
+  histogram.observe(1)
+  const bytes = Buffer.from(protobufExposition([{ name: 'h', help: 'x', type: 'histogram', samples: [[{ a: 'b' }, histogram]] }]))
+  assert.equal(bytes[0], bytes.length - 1)
+  assert.equal(
+    bytes.subarray(1).toString('hex'),
+    [
+      '0a0168',
+      '120178',
+      '1804',
+      '2237',
+      '0a060a0161120162',
+      '3a2d',
+      '0801',
+      '11000000000000f03f',
+      '1a0b080111000000000000f03f',
+      '2806',
+      '31000000000000f037',
+      '3800',
+      '620408001001',
+      '6802',
+    ].join(''),
+  )
+})
+
+test('metrics are read in the format that the client likes best', async () => {
+  const { serve } = testApi()
+  const typeFor = async (accept: string) => {
+    const { status, headers } = await serve(testRequest('/metrics', { headers: { accept, authorization: 'Bearer secret-token' } }))
+    assert.equal(status, 200)
+    return String(headers['content-type'])
+  }
+  const prometheus =
+    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2'
+  assert.match(await typeFor(prometheus), /^application\/vnd\.google\.protobuf; proto=io\.prometheus\.client\.MetricFamily/)
+  assert.match(await typeFor('application/openmetrics-text;version=1.0.0,text/plain;q=0.5'), /^application\/openmetrics-text/)
+  for (const text of ['', '*/*', 'text/plain', 'application/json']) assert.match(await typeFor(text), /^text\/plain; version=0\.0\.4/)
 })

@@ -1,10 +1,12 @@
 /** Request metrics under kube-apiserver's stable names: counted in plain numbers, written out when scraped. */
 import type { Call } from '../../registry/api.ts'
 import type { Resource } from '../../schema/resource.ts'
+import { parseAccept } from '../accept.ts'
 import type { EndpointRule } from '../endpoints.ts'
-import { bytesResponse } from '../message.ts'
+import { bytesResponse, header } from '../message.ts'
 import type { Route } from '../route.ts'
-import { exposition, type Family, Histogram, type Labels } from './exposition.ts'
+import { exposition, type Family, Histogram, type Labels, openMetricsExposition } from './exposition.ts'
+import { protobufExposition } from './exposition-protobuf.ts'
 import { processMetrics } from './process-metrics.ts'
 
 /** Seconds. */
@@ -66,6 +68,15 @@ export class Observed {
   }
 }
 
+export type MetricsOptions = {
+  readonly paths: Iterable<string>
+  readonly objects: ObjectCounts
+  /** Requests that have been received and not been started. */
+  readonly waiting?: () => Readonly<Inflight>
+  /** Metrics of other parts of the server. */
+  readonly components?: () => Iterable<Family>
+}
+
 export class Metrics {
   // Label values come from what is served, never from what clients send, so there is an end to them.
   readonly #series = new Map<string, Map<string, Series>>()
@@ -75,31 +86,30 @@ export class Metrics {
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
   readonly #waiting: () => Readonly<Inflight>
-  readonly #components: () => readonly Family[]
+  readonly #components: () => Iterable<Family>
 
-  constructor(options: {
-    paths: Iterable<string>
-    objects: ObjectCounts
-    waiting?: () => Readonly<Inflight>
-    components?: () => readonly Family[]
-  }) {
+  constructor(options: MetricsOptions) {
     this.#paths = new Set(options.paths)
     this.#objects = options.objects
-    this.#components = options.components ?? (() => [])
     this.#waiting = options.waiting ?? (() => ({ mutating: 0, readOnly: 0 }))
+    this.#components = options.components ?? (() => [])
   }
 
   begin(route: Route): Observed {
     return new Observed(route.form === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
   }
 
-  /** All of it in the text form of Prometheus. */
+  /** All of it as text. */
   scrape(): string {
+    return exposition(this.families())
+  }
+
+  families(): Family[] {
     const all = [...this.#series.values()].flatMap(bySub => [...bySub.values()])
     const objects = [...this.#objects()]
     const waiting = this.#waiting()
     const kinds = ['mutating', 'readOnly'] as const
-    return exposition([
+    return [
       {
         name: 'apiserver_request_total',
         type: 'counter',
@@ -150,7 +160,7 @@ export class Metrics {
       },
       ...this.#components(),
       ...processMetrics(),
-    ])
+    ]
   }
 
   #ofCall({ verb, resource, namespace, name, subresource, query }: Call): Series {
@@ -196,12 +206,37 @@ export class Metrics {
   }
 }
 
-/** `/metrics`. */
-export function metricsEndpoint(metrics: () => Metrics): EndpointRule {
+/** A path where metrics are read: as text, as OpenMetrics or as protobuf, whatever the client likes best. */
+export function metricsEndpoint(path: string, families: () => readonly Family[]): EndpointRule {
   return {
-    path: '/metrics',
-    answer: () => bytesResponse(200, 'text/plain; version=0.0.4; charset=utf-8', Buffer.from(metrics().scrape())),
+    path,
+    answer: request => {
+      const { mediaType, write } = formatFor(header(request.headers, 'accept') ?? '')
+      return bytesResponse(200, mediaType, write(families()))
+    },
   }
+}
+
+type Format = { readonly mediaType: string; readonly write: (families: readonly Family[]) => Uint8Array }
+const TEXT: Format = { mediaType: 'text/plain; version=0.0.4; charset=utf-8', write: families => Buffer.from(exposition(families)) }
+const OPEN_METRICS: Format = {
+  mediaType: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  write: families => Buffer.from(openMetricsExposition(families)),
+}
+const PROTOBUF: Format = {
+  mediaType: 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',
+  write: protobufExposition,
+}
+
+function formatFor(accept: string): Format {
+  for (const { type, subtype, params } of parseAccept(accept)) {
+    const isFamily = params.get('proto') === 'io.prometheus.client.MetricFamily' && params.get('encoding') === 'delimited'
+    if (type === 'application' && subtype === 'vnd.google.protobuf' && isFamily) return PROTOBUF
+    if (type === 'application' && subtype === 'openmetrics-text' && ['0.0.1', '1.0.0', undefined].includes(params.get('version')))
+      return OPEN_METRICS
+    if (type === 'text' && (subtype === 'plain' || subtype === '*')) return TEXT
+  }
+  return TEXT
 }
 
 const VERBS: Readonly<Record<Call['verb'], string>> = {

@@ -18,22 +18,27 @@ import {
   StoreUnavailable,
   type Swap,
 } from '../store.ts'
-import { type Engine, openEngine, type Snapshot } from './engine.ts'
+import { type DatabaseSize, type Engine, openEngine, type Snapshot, type Work } from './engine.ts'
 import { explain } from './failure.ts'
 import { GroupCommit, type Write } from './group-commit.ts'
 import { loadHistory } from './load.ts'
 import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
 
-export type EmbeddedOptions = { readonly dir: string; readonly clock?: Clock }
+export type EmbeddedOptions = {
+  readonly dir: string
+  readonly clock?: Clock
+  /** Told of every commit that was synced to disk, with the time that it took. */
+  readonly onCommit?: (ms: number) => void
+}
 
 /**
  * Opens the store kept in a directory, making it if there is none. Throws `StoreUnavailable`, saying what to do, if another
  * process has it open, it cannot be written, or a later release wrote it.
  */
-export async function openEmbeddedStore({ dir, clock = systemClock }: EmbeddedOptions): Promise<EmbeddedStore> {
+export async function openEmbeddedStore({ dir, clock = systemClock, onCommit }: EmbeddedOptions): Promise<EmbeddedStore> {
   const engine = await openEngine(dir)
   try {
-    return new EmbeddedStore(engine, clock)
+    return new EmbeddedStore(engine, clock, onCommit)
   } catch (error) {
     await engine.close().catch(() => {})
     throw explain(error, `cannot read the store in ${dir}`)
@@ -75,14 +80,19 @@ export class EmbeddedStore implements Store, AsyncDisposable {
   #failed: StoreUnavailable | undefined
   #closing: Promise<void> | undefined
 
-  constructor(engine: Engine, clock: Clock) {
+  constructor(engine: Engine, clock: Clock, onCommit: EmbeddedOptions['onCommit'] = () => {}) {
     const { history, garbage } = loadHistory(engine)
     this.#engine = engine
     this.#clock = clock
     this.#history = history
     this.#garbage = garbage
     this.#assigned = history.newest
-    this.#commits = new GroupCommit(work => engine.commit(work), {
+    const commit = async (work: Work) => {
+      const began = performance.now()
+      await engine.commit(work)
+      onCommit(performance.now() - began)
+    }
+    this.#commits = new GroupCommit(commit, {
       committed: writes => this.#committed(writes),
       failed: (writes, error) => this.#commitFailed(writes, error),
     })
@@ -149,6 +159,21 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     }
   }
 
+  async probe(): Promise<void> {
+    this.#assertWritable()
+    try {
+      await this.#commits.do({ removes: [], probe: true })
+    } catch (error) {
+      throw explain(error, `cannot write to the store in ${this.#engine.dir}`)
+    }
+  }
+
+  /** What the database file takes, and how much of that is free for reuse. */
+  size(): DatabaseSize {
+    this.#assertOpen()
+    return this.#engine.size()
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }
@@ -205,7 +230,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     let error = explain(cause, `cannot write to the store in ${this.#engine.dir}`)
     if (cause instanceof StoreUnavailable) this.#failed = error
     else if (!this.#engine.isIntact(this.#history.newest))
-      this.#failed = error = new StoreUnavailable(`${error.message}; then restart`, { cause })
+      this.#failed = error = new StoreUnavailable(`${error.message}; then restart`, { cause, problem: error.problem })
     this.#pending.clear()
     this.#assigned = this.#history.newest
     for (const { reject } of writes) reject(error)

@@ -14,6 +14,8 @@ export type Work = {
   readonly puts: readonly { readonly header: Uint8Array; readonly body: Uint8Array }[]
   readonly removes: readonly Uint8Array[]
   readonly compacted?: Revision
+  /** Writes something though nothing has changed. */
+  readonly probe?: true
 }
 
 /** A frozen view of the database; must be disposed of. */
@@ -27,6 +29,7 @@ type Bytes = Omit<Database<Uint8Array, Uint8Array>, 'getBinaryFast'> & {
 
 const FENCE = Buffer.from('fence')
 const SETTINGS = Buffer.from('settings')
+const PROBE = Buffer.from('probe')
 
 /** Opens the database in a directory for this process alone, making it if there is none. */
 export async function openEngine(dir: string): Promise<Engine> {
@@ -112,6 +115,13 @@ function claim({ root, dir, lockFile }: Opened): Engine {
 
 type EngineParts = Opened & { meta: Bytes; log: Bytes; fence: number; compacted: Revision; owner: Owner }
 
+export type DatabaseSize = { readonly bytes: number; readonly pageBytes: number; readonly freePages: number }
+
+type PageCounts = { readonly treeBranchPageCount: number; readonly treeLeafPageCount: number; readonly overflowPages: number }
+type Statistics = { readonly root: PageCounts; readonly free: PageCounts; readonly lastPageNumber: number; readonly pageSize: number }
+/** Pages that say where the trees begin. */
+const META_PAGES = 2
+
 /** One process's hold on a database. */
 export class Engine {
   readonly dir: string
@@ -150,11 +160,12 @@ export class Engine {
   }
 
   /** Resolves once all of the work is on disk. After it rejects, `isIntact` tells whether to go on. */
-  async commit({ puts, removes, compacted }: Work): Promise<void> {
+  async commit({ puts, removes, compacted, probe }: Work): Promise<void> {
     const { meta, log, fence } = this.#parts
     const appended: Promise<boolean>[] = []
     const whole = meta.ifVersion(FENCE, fence, () => {
       if (compacted !== undefined) meta.put(SETTINGS, encodeSettings(compacted), 0)
+      if (probe) meta.put(PROBE, Buffer.alloc(0), 0)
       for (const header of removes) log.remove(header)
       for (const { header, body } of puts) appended.push(append(log, { header, body, last: this.#ordered }))
     })
@@ -164,6 +175,15 @@ export class Engine {
     if (outcome.status === 'rejected') throw await causeOf(outcome.reason)
     if (!outcome.value) throw new StoreUnavailable(`another process has taken over the store in ${this.dir}; restart this one`)
     if (stored.some(put => put.status === 'rejected' || !put.value)) throw new Error('the log of the store is out of order')
+  }
+
+  size(): DatabaseSize {
+    const { root, log, meta } = this.#parts
+    const all = root.getStats() as Statistics
+    const trees = [all.root, all.free, log.getStats() as PageCounts, meta.getStats() as PageCounts]
+    const used = trees.reduce((sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages, META_PAGES)
+    const pages = all.lastPageNumber + 1
+    return { bytes: pages * all.pageSize, pageBytes: all.pageSize, freePages: Math.max(0, pages - used) }
   }
 
   /** Whether a failed commit has left the database as it was at a revision and ready for writes. */

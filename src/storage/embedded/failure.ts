@@ -11,7 +11,8 @@ const MDB_VERSION_MISMATCH = -30794
 export function explain(error: unknown, what: string): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error
   const message = error instanceof Error ? error.message : String(error)
-  return new StoreUnavailable(`${what}: ${adviceFor(error) ?? message}`, { cause: error })
+  const advice = adviceFor(error)
+  return new StoreUnavailable(`${what}: ${advice ?? message}`, { cause: error, ...(advice !== undefined && { problem: advice }) })
 }
 
 function adviceFor(error: unknown): string | undefined {

@@ -6,7 +6,7 @@ import type { Work } from './engine.ts'
 export type Write = { readonly header: Uint8Array; readonly body: Uint8Array }
 
 /** Housekeeping that rides along with writes. */
-export type Chore = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision }
+export type Chore = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision; readonly probe?: true }
 
 /** What becomes of writes. */
 export type Outcomes<W> = {

@@ -13,7 +13,7 @@ import { versionEndpoint } from '../../../src/http/documents/version.ts'
 import { Endpoints } from '../../../src/http/endpoints.ts'
 import { listen } from '../../../src/http/listener/listen.ts'
 import type { Request } from '../../../src/http/message.ts'
-import { type Health, healthEndpoints } from '../../../src/http/observability/health.ts'
+import { type Checks, Health } from '../../../src/http/observability/health.ts'
 import { createLog, type Log } from '../../../src/http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../../../src/http/observability/metrics.ts'
 import { type Api, createServe } from '../../../src/http/serve.ts'
@@ -27,7 +27,7 @@ import { Catalog } from '../../../src/registry/catalog.ts'
 import { type Resource, resourceOf } from '../../../src/schema/resource.ts'
 
 export type Handle = (call: Call, ctx: CallContext) => Result | Promise<Result>
-export type Options = { readonly handle?: Handle; readonly health?: Health; readonly log?: Log }
+export type Options = { readonly handle?: Handle; readonly health?: Checks; readonly log?: Log }
 
 export const NOW = new Date('2026-01-02T03:04:05Z')
 
@@ -52,9 +52,9 @@ export function testApi({ handle = () => nothing(), health = { live: [], ready: 
   const registry: Registry = { handle: async (call, ctx) => handle(call, ctx) }
   const metrics: Metrics = new Metrics({ paths: ['/healthz', '/version', '/metrics'], objects: () => [] })
   const endpoints = new Endpoints(catalog, [
-    ...healthEndpoints(health, log),
+    ...new Health(health, log).endpoints(),
     versionEndpoint('0.0.0'),
-    metricsEndpoint(() => metrics),
+    metricsEndpoint('/metrics', () => metrics.families()),
     ...documentEndpoints({ catalog, serverAddress: () => 'localhost:6443', now: () => NOW }),
   ])
   const tokens = new TokenChain([new TokenFile(parseTokenFile(TOKENS, 'tokens.csv'), ['api'])])

@@ -1,0 +1,142 @@
+/**
+ * When waiting requests start. Priority levels have seats, but all share one processor: a turn of the event loop starts a handful
+ * of requests and then looks at the sockets again, so that nobody waits for a thousand requests of somebody else that happened to
+ * arrive in one packet.
+ */
+
+/** Requests started in one turn of the event loop, and how long they may take together before the sockets are looked at. */
+const BURST = 8
+const SLICE_MS = 0.5
+/**
+ * While more than one user sends requests, a turn starts one request of the flow that comes next, and after it only those of flows
+ * with few waiting. Flows with many waiting, the backlog, get an eighth of the time: after a turn that served them they rest for
+ * seven times as long. A server that is busy to the last moment with a backlog would let everybody else wait for what it has
+ * just begun.
+ */
+const FEW = 4
+const REST = 7
+const SHARED_FOR_MS = 50
+const CHECK_MS = 1000
+
+/** What has requests waiting. */
+export interface Waiting {
+  readonly waiting: number
+  /** How many of them could start now. */
+  readonly ready: number
+  /** Starts one request of the next flow among those with no more than `most` waiting; false when none can start. */
+  startNext(most: number): boolean
+  /** Rejects what has waited since before a time. */
+  rejectBefore(time: number): void
+}
+
+export class Dispatcher implements Disposable {
+  readonly now: () => number
+  readonly #waitMs: number
+  #levels: readonly Waiting[] = []
+  /** Started without waiting, in this turn of the event loop. */
+  #started = 0
+  #scheduled = 0
+  #turnBegan = 0
+  #idle = true
+  #next = 0
+  #checking: NodeJS.Timeout | undefined
+  #lastUser: string | undefined
+  #sharedUntil = 0
+  #restsUntil = 0
+  #resting: NodeJS.Timeout | undefined
+
+  constructor({ waitMs, now = () => performance.now() }: { readonly waitMs: number; readonly now?: () => number }) {
+    this.#waitMs = waitMs
+    this.now = now
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#checking)
+    clearTimeout(this.#resting)
+  }
+
+  /** Replaces the levels whose requests are started. */
+  serve(levels: readonly Waiting[]): void {
+    this.#levels = levels
+    this.wake()
+  }
+
+  /** A user sends a request, whether it waits or not; while several do, the backlog of one gets less time. */
+  seen(user: string): void {
+    if (user === this.#lastUser) return
+    if (this.#lastUser !== undefined) this.#sharedUntil = this.now() + SHARED_FOR_MS
+    this.#lastUser = user
+  }
+
+  /** Whether a request may start without waiting; counts it. */
+  mayStart(): boolean {
+    const isShared = this.#sharedUntil > 0 && this.now() < this.#sharedUntil
+    if (this.#started >= (isShared ? FEW : BURST)) return false
+    if (this.#started++ === 0) setImmediate(this.#endTurn)
+    return true
+  }
+
+  /** Something waits, or a seat has become free. */
+  wake(): void {
+    if (!this.#levels.some(({ waiting }) => waiting > 0)) return
+    this.#schedule()
+    this.#checking ??= setInterval(this.#rejectLate, CHECK_MS).unref()
+  }
+
+  #endTurn = (): void => {
+    this.#started = 0
+  }
+
+  /** Each start has a callback of its own, so that all it does before it waits for something is done before the next. */
+  #schedule(): void {
+    if (this.#scheduled > 0) return
+    const ready = this.#levels.reduce((sum, level) => sum + level.ready, 0)
+    this.#scheduled = Math.min(BURST, ready)
+    this.#turnBegan = 0
+    this.#idle = true
+    for (let i = 0; i < this.#scheduled; i++) setImmediate(this.#startOne)
+  }
+
+  #startOne = (): void => {
+    this.#scheduled--
+    const now = this.now()
+    if (this.#turnBegan === 0) this.#turnBegan = now
+    const isShared = now < this.#sharedUntil
+    const rests = isShared && now < this.#restsUntil
+    const forAll = !isShared || (this.#idle && !rests)
+    if (now - this.#turnBegan < SLICE_MS && this.#startNext(forAll ? Number.POSITIVE_INFINITY : FEW)) {
+      this.#idle = false
+      if (isShared && forAll) this.#restAfter(now)
+    }
+    if (this.#scheduled > 0) return
+    if (!this.#idle) this.#schedule()
+    // Otherwise a seat must become free first, or the backlog has rested.
+    else if (rests) this.#resting ??= setTimeout(this.#endRest, Math.min(this.#restsUntil, this.#sharedUntil) - now)
+  }
+
+  /** A turn is over when the callbacks of the next come; what others did in it counts as well, it is they who are to be spared. */
+  #restAfter(began: number): void {
+    setImmediate(() => {
+      const now = this.now()
+      this.#restsUntil = now + (now - began) * REST
+    })
+  }
+
+  #endRest = (): void => {
+    this.#resting = undefined
+    this.#schedule()
+  }
+
+  #startNext(most: number): boolean {
+    for (let i = 0; i < this.#levels.length; i++) if (this.#levels[this.#next++ % this.#levels.length]!.startNext(most)) return true
+    return false
+  }
+
+  #rejectLate = (): void => {
+    const eldest = this.now() - this.#waitMs
+    for (const level of this.#levels) level.rejectBefore(eldest)
+    if (this.#levels.some(({ waiting }) => waiting > 0)) return
+    clearInterval(this.#checking)
+    this.#checking = undefined
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * API Priority and Fairness: FlowSchemas say which flow and which priority level a request has, PriorityLevelConfigurations how
+ * many of each level run at once and how many wait.
+ *
+ *     request → flow schema (flow-schema.ts) → priority level (priority-level.ts) → a seat (seats.ts), or a queue of its flow
+ *                                                                   ▲
+ *     dispatcher.ts starts what waits, a few in each turn of the event loop
+ *
+ * Every request takes one seat. What differs from kube-apiserver: a level has its nominal seats at once, instead of getting lent
+ * ones back within ten seconds, and borrows seats that are idle at this moment.
+ */
+import type { Attributes } from '../../schema/access.ts'
+import type { User } from '../../schema/user.ts'
+import type { Family } from '../observability/exposition.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { FlowCounts, flowControlMetrics } from './flow-metrics.ts'
+import { distinguisherOf, type FlowSchema, inOrder, matchesSchema } from './flow-schema.ts'
+import { PriorityLevel } from './priority-level.ts'
+import { divideSeats, type LevelConfiguration } from './seats.ts'
+
+/** The flow schema and the priority level of a request. */
+export type Classified = {
+  readonly schema: FlowSchema
+  readonly level: PriorityLevel
+  readonly counts: FlowCounts
+}
+
+export type FlowControlOptions = {
+  /** Seats of the whole server; infinite for no limit. */
+  readonly seats: number
+  /** How long a request waits at most. */
+  readonly waitMs: number
+}
+
+export class FlowControl implements Disposable {
+  readonly dispatcher: Dispatcher
+  /** Requests that have not been started. */
+  readonly waiting = { mutating: 0, readOnly: 0 }
+  readonly #seats: number
+  #levels = new Map<string, PriorityLevel>()
+  /** Levels that are no longer configured, but still have requests. */
+  #former: PriorityLevel[] = []
+  /** In the order in which they are tried; the last matches every request. */
+  #classes: readonly Classified[] = []
+  readonly #counts = new Map<string, FlowCounts>()
+
+  constructor({ seats, waitMs }: FlowControlOptions) {
+    this.#seats = seats
+    this.dispatcher = new Dispatcher({ waitMs })
+    this.configure([], [])
+  }
+
+  [Symbol.dispose](): void {
+    this.dispatcher[Symbol.dispose]()
+  }
+
+  /** Takes over what is configured now, as a whole. What every server must have is added; schemas without a level are left out. */
+  configure(levels: readonly LevelConfiguration[], schemas: readonly FlowSchema[]): void {
+    const wanted = new Map([EXEMPT_LEVEL, CATCH_ALL_LEVEL, ...levels].map(level => [level.name, level]))
+    const limits = divideSeats(this.#seats, wanted.values())
+    const parts = { dispatcher: this.dispatcher, borrowable: () => this.#borrowable() }
+    const next = new Map<string, PriorityLevel>()
+    for (const [name, level] of wanted) {
+      const kept = this.#levels.get(name)
+      kept?.configure(level, limits.get(name)!)
+      next.set(name, kept ?? new PriorityLevel(level, limits.get(name)!, parts))
+    }
+    const dropped = [...this.#levels].filter(([name]) => !next.has(name)).map(([, level]) => level)
+    this.#former = [...this.#former, ...dropped].filter(({ isIdle }) => !isIdle)
+    this.#levels = next
+    const named = new Map([EXEMPT_SCHEMA, CATCH_ALL_SCHEMA, ...schemas].map(schema => [schema.name, schema]))
+    this.#classes = inOrder(named.values()).flatMap(schema => {
+      const level = next.get(schema.level)
+      return level ? [{ schema, level, counts: this.#countsOf(schema) }] : []
+    })
+    this.dispatcher.serve([...next.values(), ...this.#former])
+  }
+
+  classify(user: User, attributes: Attributes): Classified {
+    for (const each of this.#classes) if (matchesSchema(each.schema, user, attributes)) return each
+    // Whoever is in none of the groups that everybody is in.
+    return this.#classes.find(({ schema }) => schema.name === CATCH_ALL)!
+  }
+
+  /** The metrics of flow control. */
+  families(): Family[] {
+    return flowControlMetrics([...this.#counts.values()], [...this.#levels.values()])
+  }
+
+  #borrowable(): number {
+    let seats = 0
+    for (const level of this.#levels.values()) if (!level.configuration.isExempt) seats += level.lendable - level.borrowed
+    return seats
+  }
+
+  #countsOf({ name, level }: FlowSchema): FlowCounts {
+    const key = `${name}/${level}`
+    let counts = this.#counts.get(key)
+    if (!counts) this.#counts.set(key, (counts = new FlowCounts(name, level)))
+    return counts
+  }
+}
+
+/** The flow of a request within its level. */
+export const flowOf = ({ schema, level }: Classified, user: User, attributes: Attributes) =>
+  level.flowOf(schema.name, distinguisherOf(schema, user, attributes))
+
+const EXEMPT = 'exempt'
+const CATCH_ALL = 'catch-all'
+const EVERYTHING = {
+  resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }],
+  nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+}
+const inGroup = (name: string) => ({ kind: 'Group', group: { name } })
+const EXEMPT_LEVEL: LevelConfiguration = {
+  name: EXEMPT,
+  uid: '',
+  isExempt: true,
+  shares: 0,
+  lendablePercent: 0,
+  borrowingLimitPercent: undefined,
+  queuing: undefined,
+}
+const CATCH_ALL_LEVEL: LevelConfiguration = { ...EXEMPT_LEVEL, name: CATCH_ALL, isExempt: false, shares: 5 }
+const EXEMPT_SCHEMA: FlowSchema = {
+  name: EXEMPT,
+  uid: '',
+  level: EXEMPT,
+  matchingPrecedence: 1,
+  distinguisher: undefined,
+  rules: [{ subjects: [inGroup('system:masters')], ...EVERYTHING }],
+}
+const CATCH_ALL_SCHEMA: FlowSchema = {
+  name: CATCH_ALL,
+  uid: '',
+  level: CATCH_ALL,
+  matchingPrecedence: 10_000,
+  distinguisher: 'ByUser',
+  rules: [{ subjects: [inGroup('system:unauthenticated'), inGroup('system:authenticated')], ...EVERYTHING }],
+}

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import { Dispatcher } from './dispatcher.ts'
+import { PriorityLevel } from './priority-level.ts'
+import type { LevelConfiguration, SeatLimits } from './seats.ts'
+
+const WAIT_MS = 1000
+
+type Setup = { readonly seats?: number; readonly queuing?: LevelConfiguration['queuing']; readonly borrowable?: () => number }
+
+function openLevel({ seats = 1, queuing = { queues: 64, handSize: 8, queueLengthLimit: 50 }, borrowable = () => 0 }: Setup = {}) {
+  let now = 1
+  const dispatcher = new Dispatcher({ waitMs: WAIT_MS, now: () => now })
+  const configuration = { name: 'test', uid: '', isExempt: false, shares: 1, lendablePercent: 0, borrowingLimitPercent: undefined, queuing }
+  const limits: SeatLimits = { nominal: seats, lower: seats, upper: seats + 100 }
+  const level = new PriorityLevel(configuration, limits, { dispatcher, borrowable })
+  dispatcher.serve([level])
+  const pass = (ms: number) => (now += ms)
+  return { level, dispatcher, configuration, limits, pass, [Symbol.dispose]: () => dispatcher[Symbol.dispose]() }
+}
+
+/** Keeps starting what waits until nothing more can. */
+async function settle(level: PriorityLevel): Promise<void> {
+  for (let before = -1; before !== level.waiting; ) {
+    before = level.waiting
+    await turn()
+    await turn()
+  }
+}
+
+const never = { isGone: () => false, reject: assert.fail }
+
+test('flows are served round robin: one request of a late flow does not wait for the hundreds before it', async () => {
+  using bench = openLevel()
+  const { level } = bench
+  const order: string[] = []
+  const ask = (flow: string) => assert.ok(level.wait({ ...never, flow, start: () => order.push(flow) }))
+  assert.equal(level.enter('flood'), 'seated')
+  for (let i = 0; i < 400; i++) ask('flood')
+  ask('quiet')
+  level.leave('flood')
+  await settle(level)
+  level.leave(order[0]!)
+  await settle(level)
+  assert.deepEqual(order, ['flood', 'quiet'])
+})
+
+test('no request is lost, seated twice or beyond the limits, whatever comes and goes', async () => {
+  const step = fc.record({ act: fc.constantFrom('enter', 'leave', 'go', 'configure'), flow: fc.constantFrom('a', 'b', 'c') })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 200 }), async steps => {
+      using bench = openLevel({ seats: 4, queuing: { queues: 8, handSize: 2, queueLengthLimit: 4 } })
+      const { level, configuration, limits } = bench
+      const seated: string[] = []
+      let waiting = 0
+      for (const { act, flow } of steps) {
+        if (act === 'leave') {
+          const at = seated.indexOf(flow)
+          if (at >= 0) level.leave(seated.splice(at, 1)[0]!)
+        } else if (act === 'go') await settle(level)
+        else if (act === 'configure') level.configure(configuration, limits)
+        else if (level.enter(flow) === 'seated') seated.push(flow)
+        else {
+          const start = () => {
+            seated.push(flow)
+            waiting--
+          }
+          if (level.wait({ ...never, flow, start })) waiting++
+        }
+        assert.equal(level.executing, seated.length)
+        assert.equal(level.waiting, waiting)
+        assert.equal(level.borrowed, 0)
+        assert.ok(seated.length <= 4)
+        for (const name of ['a', 'b', 'c']) assert.ok(seated.filter(s => s === name).length <= 3)
+      }
+      while (seated.length > 0) {
+        level.leave(seated.pop()!)
+        await settle(level)
+      }
+      assert.equal(level.waiting, 0)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('what waits too long is rejected, and what was given up is not started', async () => {
+  using bench = openLevel()
+  const { level, pass } = bench
+  const told: string[] = []
+  const ask = (flow: string, isGone = false) =>
+    level.wait({ flow, isGone: () => isGone, start: () => told.push(`${flow} starts`), reject: reason => told.push(`${flow} ${reason}`) })
+  level.enter('first')
+  ask('late')
+  pass(5000)
+  ask('gone', true)
+  ask('patient')
+  level.rejectBefore(5001 - WAIT_MS)
+  level.leave('first')
+  await settle(level)
+  assert.deepEqual(told, ['late time-out', 'gone cancelled', 'patient starts'])
+})
+
+test('queues are as long as configured, and what only waits for the processor takes no place in them', async () => {
+  using bench = openLevel({ seats: 20, queuing: { queues: 2, handSize: 1, queueLengthLimit: 3 } })
+  const { level } = bench
+  let started = 0
+  const ask = (flow: string) => {
+    const entry = level.enter(flow)
+    if (entry === 'seated') started++
+    else return entry === 'wait' && level.wait({ ...never, flow, start: () => started++ })
+    return true
+  }
+  // Three quarters of the seats, and the queue of one flow.
+  const taken = Array.from({ length: 30 }, () => ask('a')).filter(Boolean).length
+  await settle(level)
+  assert.deepEqual([started, level.waiting], [15, taken - 15])
+  assert.ok(taken >= 18 && taken <= 20 + 6)
+  assert.equal(ask('a'), false)
+  for (let i = 0; i < 5; i++) {
+    assert.equal(ask('b'), true)
+    await settle(level)
+  }
+  assert.equal(started, 20)
+})
+
+test('a level without queues rejects what finds no seat, and starts the rest a little at a time', async () => {
+  using bench = openLevel({ seats: 20, queuing: undefined as never })
+  const { level, configuration, limits } = bench
+  level.configure({ ...configuration, queuing: undefined }, limits)
+  let started = 0
+  const entries = Array.from({ length: 25 }, () => {
+    const entry = level.enter('')
+    if (entry === 'seated') started++
+    if (entry === 'wait') assert.ok(level.wait({ ...never, flow: '', start: () => started++ }))
+    return entry
+  })
+  assert.equal(entries.filter(entry => entry === 'concurrency-limit').length, 5)
+  await settle(level)
+  assert.equal(started, 20)
+})
+
+test('beyond its own seats a level takes what others lend, as long as they lend it', async () => {
+  let lent = 2
+  using bench = openLevel({ seats: 4, borrowable: () => lent - bench.level.borrowed })
+  const { level } = bench
+  const seated = []
+  for (let i = 0; i < 10; i++) {
+    if (level.enter('a') === 'seated') seated.push('a')
+    await turn()
+  }
+  // One seat of the four is left to other flows.
+  assert.deepEqual([seated.length, level.borrowed], [5, 2])
+  assert.equal(level.enter('b'), 'seated')
+  await turn()
+  assert.equal(level.enter('b'), 'wait')
+  lent = 3
+  assert.equal(level.enter('b'), 'seated')
+})
+
+test('what arrives in one turn of the event loop is started a little at a time', async () => {
+  using bench = openLevel({ seats: 400 })
+  const { level } = bench
+  let started = 0
+  for (let i = 0; i < 200; i++)
+    if (level.enter('flood') === 'seated') started++
+    else level.wait({ ...never, flow: 'flood', start: () => started++ })
+  assert.ok(started > 0 && started < 50)
+  await settle(level)
+  assert.equal(started, 200)
+})
+
+test('while others send requests, the backlog of one flow rests between two of them, and nobody else waits for that', {
+  timeout: 30_000,
+}, async () => {
+  using bench = openLevel({ seats: 400 })
+  const { level, dispatcher, pass } = bench
+  const order: string[] = []
+  const ask = (flow: string) => {
+    dispatcher.seen(flow)
+    const start = () => {
+      order.push(flow)
+      pass(1)
+    }
+    assert.ok(level.wait({ ...never, flow, start }))
+  }
+  dispatcher.seen('quiet')
+  for (let i = 0; i < 8; i++) ask('flood')
+  await settle(level)
+  assert.deepEqual(order, ['flood'])
+  ask('quiet')
+  await settle(level)
+  assert.deepEqual(order, ['flood', 'quiet'])
+  pass(7)
+  while (order.length < 3) await sleep(1)
+  assert.deepEqual(order, ['flood', 'quiet', 'flood'])
+  // Nobody else sends requests any more, so there is nobody to rest for.
+  pass(1000)
+  while (order.length < 9) await sleep(1)
+})
+
+test('while several send requests, a turn starts one of a backlog, and all of a flow with few waiting', async () => {
+  using bench = openLevel({ seats: 100 })
+  const { level, dispatcher, pass } = bench
+  const order: string[] = []
+  const ask = (flow: string) => {
+    dispatcher.seen(flow)
+    const start = () => {
+      order.push(flow)
+      level.leave(flow)
+    }
+    level.wait({ ...never, flow, start })
+  }
+  for (let i = 0; i < 50; i++) ask('flood')
+  for (let i = 0; i < 3; i++) ask('quiet')
+  while (order.filter(flow => flow === 'quiet').length < 3) await turn()
+  const before = order.slice(0, order.lastIndexOf('quiet'))
+  assert.ok(before.filter(flow => flow === 'flood').length <= 2, order.join(' '))
+  // Alone again, it gets as many as ever.
+  pass(1000)
+  await settle(level)
+  assert.equal(order.length, 53)
+})

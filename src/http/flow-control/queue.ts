@@ -1,0 +1,28 @@
+/** First in, first out, without moving everyone up at each step. */
+export class Queue<T> {
+  #items: (T | undefined)[]
+  #head = 0
+
+  constructor(first: T) {
+    this.#items = [first]
+  }
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+  get first(): T {
+    return this.#items[this.#head]!
+  }
+  push(item: T): void {
+    this.#items.push(item)
+  }
+  shift(): T {
+    const item = this.#items[this.#head]!
+    // What has left is let go of at once: each would keep its whole request in memory.
+    this.#items[this.#head++] = undefined
+    if (this.#head > 256 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+}

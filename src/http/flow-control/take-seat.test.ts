@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { find, secretJson, testApi, testCatalog, testRequest } from '../../../test/kits/http/test-server.ts'
+import type { Authenticator } from '../../authn/authenticator.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import type { Result } from '../../registry/api.ts'
+import type { Response } from '../message.ts'
+import { createServe } from '../serve.ts'
+import { FlowControl } from './flow-control.ts'
+import { Room } from './room.ts'
+
+/** The level of everybody: one flow per user, so many seats for all of them. */
+const level = { uid: 'level-uid', isExempt: false, shares: 1, lendablePercent: 0, borrowingLimitPercent: 0 }
+const QUEUING = { queues: 8, handSize: 2, queueLengthLimit: 10 }
+/** Requests of one user that may wait. */
+const WAITING_PER_USER = 20
+const everybody = { kind: 'Group', group: { name: 'system:authenticated' } }
+const EVERYTHING = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true }
+
+function flowControlOf(seats: number, queuing: typeof QUEUING | undefined = QUEUING): FlowControl {
+  const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
+  const probes = { verbs: ['get'], nonResourceURLs: ['/healthz'] }
+  flowControl.configure(
+    [
+      { ...level, name: 'everybody', queuing },
+      { ...level, name: 'catch-all', shares: 0, queuing: undefined },
+    ],
+    [
+      {
+        name: 'everybody',
+        uid: 'schema-uid',
+        level: 'everybody',
+        matchingPrecedence: 100,
+        distinguisher: 'ByUser',
+        rules: [{ subjects: [everybody], resourceRules: [EVERYTHING] }],
+      },
+      {
+        name: 'probes',
+        uid: 'probes-uid',
+        level: 'exempt',
+        matchingPrecedence: 2,
+        distinguisher: undefined,
+        rules: [{ subjects: [everybody], nonResourceRules: [probes] }],
+      },
+    ],
+  )
+  return flowControl
+}
+
+const secrets = find(testCatalog(), 'secrets')
+const OBJECT: Result = { form: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
+const PATH = '/api/v1/namespaces/default/secrets'
+
+/** Tokens are names of users here. */
+const byName: Authenticator = {
+  authenticate({ authorization = '' }) {
+    const name = authorization.slice('Bearer '.length)
+    return { outcome: 'user', user: { name, groups: ['system:authenticated', ...(name === 'admin' ? ['system:masters'] : [])] } }
+  },
+}
+const as = (name: string) => ({ headers: { authorization: `Bearer ${name}` } })
+
+/** A server whose calls are answered when the test says so. */
+function held(seats: number, result: () => Result = () => OBJECT) {
+  const calls: (() => void)[] = []
+  const { api } = testApi({ handle: () => new Promise<void>(resolve => calls.push(resolve)).then(result) })
+  const flowControl = flowControlOf(seats)
+  const finish = () => {
+    for (const answer of calls.splice(0)) answer()
+  }
+  const serve = createServe({ ...api, authenticator: byName, flowControl })
+  return { serve, flowControl, calls, finish, [Symbol.dispose]: () => flowControl[Symbol.dispose]() }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await turn()
+}
+
+test('past the room to wait the answer is 429 with a time to come back; others wait, probes and admins get in', async () => {
+  using server = held(1)
+  const { serve, flowControl, calls, finish } = server
+  const open = Array.from({ length: WAITING_PER_USER + 1 }, () => serve(testRequest(`${PATH}/a`, as('flood'))))
+  await until(() => flowControl.waiting.readOnly === WAITING_PER_USER)
+  const refused = await serve(testRequest(`${PATH}/a`, as('flood')))
+  assert.equal(refused.status, 429)
+  assert.equal(refused.headers['retry-after'], '1')
+  assert.equal(Buffer.from(refused.body as Uint8Array).toString(), 'Too many requests, please try again later.\n')
+  assert.equal(refused.headers['x-kubernetes-pf-flowschema-uid'], 'schema-uid')
+  assert.equal(refused.headers['x-kubernetes-pf-prioritylevel-uid'], 'level-uid')
+
+  assert.equal((await serve(testRequest('/healthz', as('flood')))).status, 200)
+  const admin = serve(testRequest(`${PATH}/a`, as('admin')))
+  await until(() => calls.length === 2)
+  calls.pop()!()
+  assert.equal((await admin).status, 200)
+
+  const quiet = serve(testRequest(`${PATH}/a`, as('quiet')))
+  await until(() => flowControl.waiting.readOnly === WAITING_PER_USER + 1)
+  // One of each user by turns: the second to be let in is the quiet one.
+  for (let i = 0; i < 3; i++) {
+    finish()
+    await until(() => calls.length === 1)
+  }
+  assert.equal((await quiet).status, 200)
+  while (flowControl.waiting.readOnly > 0 || calls.length > 0) {
+    finish()
+    await turn()
+  }
+  assert.ok((await Promise.all(open)).every(a => a.status === 200))
+})
+
+test('a long answer keeps its seat until it is sent or its client is gone, a failed one does not', async () => {
+  const items = Array.from({ length: 600 }, () => secretJson('a', { x: 'y'.repeat(1000) }))
+  let fails = true
+  using server = held(1, () => {
+    if (fails) throw new Error('as the test wants it')
+    return { form: 'list', resource: secrets, items, meta: { resourceVersion: '7' } }
+  })
+  const { serve, calls, finish } = server
+  const next = async (request = testRequest(PATH)) => {
+    const answer = serve(request)
+    await until(() => calls.length === 1)
+    finish()
+    return answer
+  }
+  assert.equal((await next()).status, 500)
+  fails = false
+  const first = await next()
+  const second = next()
+  for (let i = 0; i < 20; i++) await turn()
+  assert.equal(calls.length, 0)
+  first.taken!()
+  assert.equal((await second).status, 200)
+})
+
+test('what waits for nothing is answered at once, and what fails at once is answered too, also after a wait for its turn', async () => {
+  const { api } = testApi()
+  let fails = false
+  const handle = (): Result => {
+    if (fails) throw new TypeError('broken')
+    return { form: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
+  }
+  using flowControl = flowControlOf(1)
+  const serve = createServe({ ...api, registry: { handle }, flowControl })
+  assert.ok(!(serve(testRequest(`${PATH}/a`)) instanceof Promise))
+  fails = true
+  const answers = await Promise.all(Array.from({ length: WAITING_PER_USER }, () => serve(testRequest(`${PATH}/a`))))
+  assert.ok(answers.every(({ status }) => status === 500))
+  fails = false
+  assert.equal((await serve(testRequest(`${PATH}/a`))).status, 200)
+})
+
+test('a connection whose client does not read gets no more answers made, and others do', async () => {
+  const items = Array.from({ length: 100 }, () => secretJson('a', { x: 'y'.repeat(1000) }))
+  let made = 0
+  const { api } = testApi({
+    handle: () => {
+      made++
+      return { form: 'list', resource: secrets, items, meta: { resourceVersion: '7' } }
+    },
+  })
+  using flowControl = flowControlOf(400)
+  const serve = createServe({ ...api, flowControl })
+  const connection = { room: new Room(1_000_000, LIMITS.smallBytes) }
+  const answers: Response[] = []
+  const asked = Array.from({ length: 200 }, async () => answers.push(await serve(Object.assign(testRequest(PATH), connection))))
+  for (let i = 0; i < 200; i++) await turn()
+  assert.ok(made < 25, `${made} answers of 100 kB in a room of 1 MB`)
+  const before = made
+  assert.equal((await serve(testRequest(PATH))).status, 200)
+  assert.equal(made, before + 1)
+  while (answers.length < 200) {
+    for (const { taken } of answers.splice(0)) taken!()
+    if (made >= 201) break
+    await turn()
+  }
+  await Promise.all(asked)
+  assert.equal(made, 201)
+})
+
+test('a watch gives its seat back when it flows, and is refused when too many are open', async () => {
+  const open: Response[] = []
+  const { api } = testApi({ handle: () => ({ form: 'watch', resource: secrets, stream: { open() {}, close() {} } }) })
+  using flowControl = flowControlOf(1)
+  const serve = createServe({ ...api, flowControl })
+  const ask = () => serve(testRequest(`${PATH}?watch=true`))
+  for (let i = 0; i < LIMITS.watchesPerUser; i++) open.push(await ask())
+  assert.ok(open.every(({ status }) => status === 200))
+  assert.equal((await ask()).status, 429)
+  open[0]!.taken!()
+  assert.equal((await ask()).status, 200)
+})

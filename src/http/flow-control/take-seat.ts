@@ -1,0 +1,155 @@
+/** The step of a request that waits for its seat, keeps it while the answer is made, and gives it back. */
+import { LIMITS } from '../../lib/limits.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import { type Exchange, type Handler, isLongRunning } from '../exchange.ts'
+import { type Response, type ResponseBody, textResponse } from '../message.ts'
+import { type Classified, type FlowControl, flowOf } from './flow-control.ts'
+import { OpenWatches } from './open-watches.ts'
+import type { Rejection } from './priority-level.ts'
+import type { Place } from './room.ts'
+
+/** Lets a request start when its priority level has a seat for it; answers 429 when there is no room to wait, or the wait is too long. */
+export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?: FlowControl }): Handler => {
+  if (flowControl === undefined) return next
+  const { dispatcher } = flowControl
+  const watches = new OpenWatches({ most: LIMITS.watches, mostPerUser: LIMITS.watchesPerUser })
+  return exchange => {
+    const user = exchange.user!
+    const { attributes } = exchange.route
+    const classified = flowControl.classify(user, attributes)
+    const { schema, level, counts } = classified
+    exchange.flow = { schemaUid: schema.uid, levelUid: level.configuration.uid }
+    dispatcher.seen(user.name)
+    const flow = flowOf(classified, user, attributes)
+    const seat = (waitedMs: number) => {
+      counts.dispatched++
+      counts.executing++
+      counts.waited.observe(waitedMs / 1000)
+      const began = dispatcher.now()
+      return () => {
+        counts.executing--
+        counts.executed.observe((dispatcher.now() - began) / 1000)
+        level.leave(flow)
+      }
+    }
+    const isWatch = isLongRunning(exchange)
+    const start = (leave: () => void) => {
+      if (!isWatch || level.configuration.isExempt) return run(next, exchange, { leave })
+      if (watches.open(user.name)) return run(next, exchange, { leave, closed: () => watches.close(user.name) })
+      leave()
+      return reject(classified, 'concurrency-limit')
+    }
+    const entry = level.enter(flow)
+    if (entry === 'seated') return start(seat(0))
+    if (entry !== 'wait') return reject(classified, entry)
+    const queue = READS.has(attributes.verb) ? 'readOnly' : 'mutating'
+    const waiting = (change: 1 | -1) => {
+      counts.waiting += change
+      flowControl.waiting[queue] += change
+    }
+    return wait(exchange, { classified, flow, waiting, now: dispatcher.now, start: waitedMs => start(seat(waitedMs)) })
+  }
+}
+
+/** The answer to a request that finds no seat, in kube-apiserver's words. */
+function reject({ counts }: Classified, reason: Rejection): Response {
+  counts.reject(reason)
+  const { headers, ...response } = textResponse(429, 'Too many requests, please try again later.\n')
+  return { ...response, headers: { 'retry-after': '1', ...headers } }
+}
+
+const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options'])
+
+type Wait = {
+  readonly classified: Classified
+  readonly flow: string
+  /** Counts who waits. */
+  readonly waiting: (change: 1 | -1) => void
+  readonly now: () => number
+  readonly start: (waitedMs: number) => MaybePromise<Response>
+}
+
+const wait = ({ request }: Exchange, { classified, flow, waiting, now, start }: Wait): MaybePromise<Response> => {
+  const { level, counts } = classified
+  const since = now()
+  let settle: { resolve: (response: MaybePromise<Response>) => void; reject: (error: unknown) => void } | undefined
+  const isQueued = level.wait({
+    flow,
+    isGone: () => request.isGone,
+    start() {
+      waiting(-1)
+      try {
+        settle!.resolve(start(now() - since))
+      } catch (error) {
+        settle!.reject(error)
+      }
+    },
+    reject(reason) {
+      waiting(-1)
+      counts.waitedInVain.observe((now() - since) / 1000)
+      settle!.resolve(reject(classified, reason))
+    },
+  })
+  if (!isQueued) return reject(classified, 'queue-full')
+  waiting(1)
+  return new Promise((resolve, refuse) => (settle = { resolve, reject: refuse }))
+}
+
+type Seat = {
+  readonly leave: () => void
+  /** Called when a watch has ended. */
+  readonly closed?: () => void
+}
+
+/**
+ * Makes an answer. A small one is out of the way once it is made; a large one keeps its seat, and its room on the connection,
+ * until the client has taken it. A watch gives its seat back when it begins to flow.
+ */
+function run(next: Handler, exchange: Exchange, seat: Seat): MaybePromise<Response> {
+  const { request } = exchange
+  request.passed?.()
+  const entered = request.room?.enter(() => request.isGone)
+  if (!(entered instanceof Promise)) return runAt(entered, () => next(exchange), seat)
+  return entered.then(place => runAt(place, () => (request.isGone ? GONE : next(exchange)), seat))
+}
+
+/** For a client that is no longer there. */
+const GONE = textResponse(499, '')
+
+function runAt(place: Place | undefined, start: () => MaybePromise<Response>, { leave, closed }: Seat): MaybePromise<Response> {
+  const fail = (error: unknown) => {
+    place?.leave()
+    leave()
+    closed?.()
+    throw error
+  }
+  const finish = (response: Response) => {
+    const { body } = response
+    const held = bytesHeld(body)
+    place?.settle(held)
+    const isSmall = body instanceof Uint8Array && held <= LIMITS.smallBytes
+    const leavesNow = isSmall || (!(body instanceof Uint8Array) && body.form === 'stream')
+    if (leavesNow) leave()
+    const taken = () => {
+      place?.leave()
+      closed?.()
+      if (!leavesNow) leave()
+    }
+    if (!isSmall) return { taken, ...response }
+    taken()
+    return response
+  }
+  let response: MaybePromise<Response>
+  try {
+    response = start()
+  } catch (error) {
+    return fail(error)
+  }
+  return response instanceof Promise ? response.then(finish, fail) : finish(response)
+}
+
+/** How much of an answer lies in memory at once. */
+function bytesHeld(body: ResponseBody): number {
+  if (body instanceof Uint8Array) return body.byteLength
+  return body.form === 'pieces' ? Math.min(body.length ?? Number.POSITIVE_INFINITY, LIMITS.listPieceBytes) : 0
+}
