@@ -109,6 +109,13 @@ const STEPS: readonly Step[] = [
   store,
   toServedVersion,
 ]
+/** What a slow write is told to have spent its time on. */
+const PHASES: ReadonlyMap<Step, string> = new Map<Step, string>([
+  [decode, 'decode'],
+  [mutate, 'admission'],
+  [admit, 'admission'],
+  [store, 'store'],
+])
 const FIRST_NAMED = STEPS.indexOf(identify)
 const STORE = STEPS.indexOf(store)
 
@@ -176,6 +183,7 @@ async function run(request: Write, from: number): Promise<void> {
     for (let i = from; i < STEPS.length && !request.result; i++) {
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
+      request.ctx.stopwatch?.lap(PHASES.get(STEPS[i]!) ?? 'rules')
       if (isLarge(request)) {
         await yieldToOthers()
         if (i < STORE) stopIfCancelled(request.ctx)
