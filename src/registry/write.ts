@@ -103,6 +103,7 @@ const STEPS: readonly Step[] = [
   identify,
   claim,
   prepare,
+  compile,
   validate,
   admit,
   toStoredVersion,
@@ -366,6 +367,27 @@ function prepare(request: Write): void {
   const prepared = prepareUpdate(targetOf(resource, call.subresource), object, before, ctx)
   request.object = keepTimesIfUnchanged(before as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
 }
+
+/** Compiles the expressions of the rules. As there can be thousands, this is the one step in which others may run. */
+function compile({ resource, object, before, call, ctx, change }: Write): MaybePromise<void> {
+  if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
+  const parts = (targetOf(resource, call.subresource).view ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
+  if (parts && !compileSome(parts)) return compileRest(parts, ctx)
+}
+
+async function compileRest(parts: Iterator<void>, ctx: CallContext): Promise<void> {
+  do {
+    await yieldToOthers()
+    stopIfCancelled(ctx)
+  } while (!compileSome(parts))
+}
+
+/** Compiles a few; whether those were the last. */
+function compileSome(parts: Iterator<void>): boolean {
+  for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return true
+  return false
+}
+const COMPILED_AT_ONCE = 4
 
 /** Rejects an object that breaks the rules of its kind, and collects what its writer is warned of. */
 function validate(request: Write): MaybePromise<void> {
