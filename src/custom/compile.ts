@@ -116,11 +116,18 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     unqualifiedFinalizers: true,
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
+    compiling: () => schema.compiling(),
     validate: objectRules(ruled),
     warn: finalizerWarnings,
     subresources: {
       ...(status && {
-        status: { merge: takeStatus, keepsMetadata: true, resetFields: ['metadata', 'spec'], validate: statusRules(ruled) },
+        status: {
+          merge: takeStatus,
+          keepsMetadata: true,
+          resetFields: ['metadata', 'spec'],
+          compiling: () => schema.compiling(),
+          validate: statusRules(ruled),
+        },
       }),
       ...(scale && { scale: scaleView(scale) }),
     },
