@@ -26,9 +26,10 @@ export function statusOf(error: StatusError): JsonObject {
   }
 }
 
-/** Details with as many of their causes as may be told. */
+/** Details with as much of them as may be told. */
 function limited(details: StatusDetails): StatusDetails {
-  if (!details.causes) return details
+  const name = details.name === undefined ? {} : { name: truncate(details.name, LIMITS.errorValueLength) }
+  if (!details.causes) return { ...details, ...name }
   let length = 0
   const causes: StatusCause[] = []
   for (const cause of details.causes) {
@@ -37,7 +38,7 @@ function limited(details: StatusDetails): StatusDetails {
     if (causes.length === LIMITS.errorCauses || (causes.length > 0 && length > 2 * LIMITS.errorTextLength)) break
     causes.push(cause.message === undefined ? cause : { ...cause, message })
   }
-  return { ...details, causes }
+  return { ...details, ...name, causes }
 }
 
 /** The answer to a request that failed. What was not meant for clients is logged and answered without its details. */
