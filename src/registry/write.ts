@@ -110,6 +110,13 @@ const STEPS: readonly Step[] = [
   store,
   toServedVersion,
 ]
+/** What a slow write is told to have spent its time on. */
+const PHASES: ReadonlyMap<Step, string> = new Map<Step, string>([
+  [decode, 'decode'],
+  [mutate, 'admission'],
+  [admit, 'admission'],
+  [store, 'store'],
+])
 const FIRST_NAMED = STEPS.indexOf(identify)
 const STORE = STEPS.indexOf(store)
 
@@ -177,6 +184,7 @@ async function run(request: Write, from: number): Promise<void> {
     for (let i = from; i < STEPS.length && !request.result; i++) {
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
+      request.ctx.stopwatch?.lap(PHASES.get(STEPS[i]!) ?? 'rules')
       if (isLarge(request)) {
         await yieldToOthers()
         if (i < STORE) stopIfCancelled(request.ctx)
@@ -184,11 +192,14 @@ async function run(request: Write, from: number): Promise<void> {
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
-    if (request.reservation) await (request.reservation as Reservation).abandon(error)
+    if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
+    await reserved(request)?.abandon(error)
     throw error
   }
-  if (request.reservation) await (request.reservation as Reservation).settle(request.done)
+  await reserved(request)?.settle(request.done)
 }
+
+const reserved = ({ reservation }: Write): Reservation | undefined => reservation
 
 function runWithAnotherName(request: Write): Promise<void> {
   const { object, resource } = request.unnamed!
