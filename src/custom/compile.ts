@@ -83,7 +83,6 @@ function hubOf(
     toHub: object => said(object, home.apiVersion),
     fromHub: object => said(object, apiVersion),
     fieldName: name => name,
-    keepsRules: true,
     ...(convert && { convert }),
   }
 }

@@ -192,11 +192,13 @@ async function run(request: Write, from: number): Promise<void> {
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
-    if (request.reservation) await (request.reservation as Reservation).abandon(error)
+    await reserved(request)?.abandon(error)
     throw error
   }
-  if (request.reservation) await (request.reservation as Reservation).settle(request.done)
+  await reserved(request)?.settle(request.done)
 }
+
+const reserved = ({ reservation }: Write): Reservation | undefined => reservation
 
 function runWithAnotherName(request: Write): Promise<void> {
   const { object, resource } = request.unnamed!

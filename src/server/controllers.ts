@@ -21,8 +21,8 @@ const accountControllers = (parts: TokenControllerParts): readonly Controller[] 
   tokenController(parts),
 ]
 
-/** Those that work beside requests from the start. */
-const CONTROLLERS_BESIDE: readonly Controller[] = [
+/** The other ones: nobody waits for them. */
+const OTHER_CONTROLLERS: readonly Controller[] = [
   clusterRoleAggregationController,
   serviceCIDRController,
   namespaceController,
@@ -40,7 +40,7 @@ export async function startControllers(
 ): Promise<void> {
   const isOn = ({ name }: Controller) => runsController(config, name as (typeof CONTROLLERS)[number])
   const first = accountControllers(parts).filter(isOn).map(run)
-  for (const controller of CONTROLLERS_BESIDE.filter(isOn)) run(controller)
+  for (const controller of OTHER_CONTROLLERS.filter(isOn)) run(controller)
   await Promise.all(first.map(running => running.idle()))
 }
 
