@@ -6,6 +6,9 @@ import type { User } from '../schema/user.ts'
 /** Whether a user may do something. */
 export type May = (user: User, attributes: Attributes) => boolean | Promise<boolean>
 
+/** Why a user may not do something, as the authorizer says, which may be nothing; undefined for one who may. */
+export type ReasonAgainst = (user: User, attributes: Attributes) => string | undefined | Promise<string | undefined>
+
 /** What a user who may not do something would be told; undefined for one who may. */
 export type RefusalOf = (user: User, attributes: Attributes) => Promise<string | undefined>
 

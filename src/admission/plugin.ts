@@ -1,8 +1,10 @@
 /** What may change or reject a write after it is decoded and before it is stored. */
 import type { Json, JsonObject } from '../lib/json-value.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
+import { Reinvocation } from './reinvocation.ts'
 
 /** One write as admission sees it: the same value through `mutate` and `validate`, and made anew after a lost race. */
 export interface Attributes {
@@ -27,28 +29,40 @@ export interface Attributes {
   object: AnyObject | undefined
   /** What is stored, in the served version; not to be changed. Undefined for creates. */
   readonly oldObject: AnyObject | undefined
-  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions, PatchOptions or DeleteOptions. */
+  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions or DeleteOptions. */
   readonly options: JsonObject
   readonly dryRun: boolean
   readonly ctx: RequestContext
-  /** Reads a document, such as a patched object, as an object of `kind`: unknown fields are dropped, defaults are set. Throws a StatusError. */
-  decode(document: Json): AnyObject
+  /** Ends with the request: whoever waits for somebody else on its behalf need not wait longer. */
+  readonly signal: AbortSignal
+  /**
+   * Reads a document, such as a patched object, as an object of `kind`: unknown fields are dropped, defaults are set. A document in
+   * another served version of the resource is converted. Throws a StatusError.
+   */
+  decode(document: Json, version?: Resource): MaybePromise<AnyObject>
+  /** An object of this resource in another served version. */
+  convert(object: AnyObject, version: Resource): MaybePromise<AnyObject>
   /** Adds a warning to the response. */
   warn(message: string): void
+  /** Adds an annotation to the audit event of the request. */
+  annotate(key: string, value: string): void
 }
 
 export interface Plugin {
   readonly name: string
-  /** May change `attributes.object`, or reject by throwing a StatusError. Runs before the object is prepared and validated. */
-  readonly mutate?: (attributes: Attributes) => void | Promise<void>
+  /**
+   * May change `attributes.object`, or reject by throwing a StatusError. Runs before the object is prepared and validated, and a second
+   * time when a policy or webhook that came after it changed the object.
+   */
+  readonly mutate?: (attributes: Attributes, reinvocation: Reinvocation) => MaybePromise<void>
   /** May reject by throwing a StatusError. Runs on exactly what would be stored. */
-  readonly validate?: (attributes: Attributes) => void | Promise<void>
+  readonly validate?: (attributes: Attributes) => MaybePromise<void>
 }
 
 /** Everything that has a say in a write. Returns a promise only when something has to be waited for. */
 export interface Admission {
-  mutate(attributes: Attributes): void | Promise<void>
-  validate(attributes: Attributes): void | Promise<void>
+  mutate(attributes: Attributes): MaybePromise<void>
+  validate(attributes: Attributes): MaybePromise<void>
 }
 
 /** The plugins one after the other, each seeing what the ones before it changed. */
@@ -56,14 +70,18 @@ export function pluginChain(plugins: readonly Plugin[]): Admission {
   const mutating = plugins.filter(plugin => plugin.mutate)
   const validating = plugins.filter(plugin => plugin.validate)
   return {
-    mutate: attributes => runFrom(mutating, 'mutate', attributes, 0),
-    validate: attributes => runFrom(validating, 'validate', attributes, 0),
+    mutate(attributes) {
+      const reinvocation = new Reinvocation()
+      const runAll = () => runFrom(mutating, 0, plugin => plugin.mutate!(attributes, reinvocation))
+      return whenDone(runAll(), () => (reinvocation.startSecond() ? runAll() : undefined))
+    },
+    validate: attributes => runFrom(validating, 0, plugin => plugin.validate!(attributes)),
   }
 }
 
-function runFrom(plugins: readonly Plugin[], step: 'mutate' | 'validate', attributes: Attributes, from: number): void | Promise<void> {
+function runFrom(plugins: readonly Plugin[], from: number, run: (plugin: Plugin) => MaybePromise<void>): MaybePromise<void> {
   for (let i = from; i < plugins.length; i++) {
-    const waiting = plugins[i]![step]!(attributes)
-    if (waiting) return waiting.then(() => runFrom(plugins, step, attributes, i + 1))
+    const waiting = run(plugins[i]!)
+    if (waiting) return waiting.then(() => runFrom(plugins, i + 1, run))
   }
 }

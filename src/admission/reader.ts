@@ -7,6 +7,6 @@ export type ResourceName = { readonly group: string; readonly version: string; r
 export interface Reader {
   /** One object; without a namespace one of the cluster. */
   get(resource: ResourceName, name: string, namespace?: string): AnyObject | undefined
-  /** All objects of a resource; none when it is not served. */
-  list(resource: ResourceName): readonly AnyObject[]
+  /** All objects of a resource, or those of one namespace; none when it is not served. */
+  list(resource: ResourceName, namespace?: string): readonly AnyObject[]
 }

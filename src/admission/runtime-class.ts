@@ -3,12 +3,13 @@
 import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { goQuote } from '../lib/go-text.ts'
-import { deepEqual, setOwn } from '../lib/json-value.ts'
+import { setOwn } from '../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../lib/quantity.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { forbiddenRequest, type StatusError } from '../schema/status-error.ts'
 import type { Attributes, Plugin } from './plugin.ts'
 import type { Reader } from './reader.ts'
+import { mergeTolerations } from './tolerations.ts'
 
 type Amounts = Record<string, string>
 type Scheduling = { nodeSelector?: Record<string, string>; tolerations?: Toleration[] }
@@ -66,35 +67,6 @@ function setScheduling(spec: PodSpec, { nodeSelector = {}, tolerations }: Schedu
   if (Object.keys(selector).length > 0) spec.nodeSelector = selector
   const merged = mergeTolerations([...(spec.tolerations ?? []), ...(tolerations ?? [])])
   if (merged.length > 0) spec.tolerations = merged
-}
-
-/** Beyond this many, tolerations that others cover are kept: finding them would take longer than they are worth. */
-const MAX_MERGED = 500
-
-/** Leaves out what another toleration covers; of two that are the same the first stays. */
-function mergeTolerations(all: readonly Toleration[]): Toleration[] {
-  if (all.length > MAX_MERGED) return [...all]
-  const merged: Toleration[] = []
-  for (const [i, toleration] of all.entries()) {
-    const covered =
-      merged.some(other => covers(other, toleration)) ||
-      all.slice(i + 1).some(other => !deepEqual(other, toleration) && covers(other, toleration))
-    if (!covered) merged.push(toleration)
-  }
-  return merged
-}
-
-function covers(wide: Toleration, narrow: Toleration): boolean {
-  if (deepEqual(wide, narrow)) return true
-  const exists = wide.operator === 'Exists'
-  if ((narrow.key ?? '') !== (wide.key ?? '') && (wide.key || !exists)) return false
-  if (wide.effect && wide.effect !== narrow.effect) return false
-  if (wide.effect === 'NoExecute' && wide.tolerationSeconds !== undefined) {
-    if (narrow.tolerationSeconds === undefined || narrow.tolerationSeconds > wide.tolerationSeconds) return false
-  }
-  if (exists) return true
-  if (wide.operator && wide.operator !== 'Equal') return false
-  return narrow.operator === 'Equal' && (narrow.value ?? '') === (wide.value ?? '')
 }
 
 /** The same amounts, however written. */

@@ -5,6 +5,7 @@ import { withDefaults } from '../../test/kits/kinds/kinds.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
+import { Reinvocation } from './reinvocation.ts'
 import { serviceAccount } from './service-account.ts'
 
 const PATH = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -42,7 +43,7 @@ async function admitted(
   })
   const attributes = attributesOf(resourceOf(Pod, 'k8s.io'), object, { operation, subresource, namespace: 'ns', name: 'p' })
   try {
-    await made.mutate?.(attributes)
+    await made.mutate?.(attributes, new Reinvocation())
     await made.validate?.(attributes)
     return object
   } catch (error) {

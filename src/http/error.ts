@@ -11,6 +11,7 @@ import type { Exchange } from './exchange.ts'
 import type { Response } from './message.ts'
 import { type MediaType, negotiateError } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
+import { warningHeaders } from './warning.ts'
 
 /** The `Status` object of a failure, within the limits of what is told of one. */
 export function statusOf(error: StatusError): JsonObject {
@@ -53,6 +54,7 @@ export async function errorResponse(thrown: unknown, { request, id }: Exchange, 
       'content-type': mediaType,
       'x-content-type-options': 'nosniff',
       ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
+      ...(error.warnings.length > 0 && { warning: warningHeaders(error.warnings) }),
     },
     body: await write(status, mediaType, pretty),
     // A body that was too large, and a client nobody knows, are not worth another request on the same connection.

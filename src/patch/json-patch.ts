@@ -16,6 +16,9 @@ export class PatchError extends Error {
 }
 
 /** One operation; fields a client left out are absent. */
+/** That a `test` found another value: the patch is not to be made. */
+export class PatchTestError extends PatchError {}
+
 export interface PatchOperation {
   readonly op?: string
   readonly path?: string
@@ -147,7 +150,7 @@ class Patching {
 
   #test(operation: PatchOperation): void {
     const path = required(operation.path, 'test operation failed to decode path')
-    const failed = () => new PatchError(`testing value ${path} failed: test failed`)
+    const failed = () => new PatchTestError(`testing value ${path} failed: test failed`)
     if (path === '') {
       if (!deepEqual(this.#root, operation.value)) throw failed()
       return

@@ -21,6 +21,25 @@ export function mergeApplied(type: AnyType, live: Json, applied: Json): Json {
   return merge(structureOf(type), live, applied)
 }
 
+/** Where a configuration names parts that are only ever replaced as a whole, as field paths such as `.spec.args`. */
+export function atomicParts(type: AnyType, applied: Json): string[] {
+  return findAtomics(structureOf(type), applied, '')
+}
+
+function findAtomics(structure: Structure, value: Json, path: string): string[] {
+  if (structure.kind === 'scalar' || value === null) return []
+  if (structure.kind === 'list') {
+    if (!Array.isArray(value)) return []
+    const nested = value.flatMap((item, i) => findAtomics(structure.item, item, `${path}[${i}]`))
+    return structure.atomic ? [path, ...nested] : nested
+  }
+  if (!isObject(value)) return []
+  const nested = Object.entries(value).flatMap(([key, part]) =>
+    structure.kind === 'message' && structure.members.has(key) ? findAtomics(partOf(structure, key), part, `${path}.${key}`) : [],
+  )
+  return structure.atomic && !(structure.kind === 'map' && structure.anything) ? [path, ...nested] : nested
+}
+
 function merge(structure: Structure, live: Json | undefined, applied: Json | undefined): Json {
   if (applied === undefined) return live as Json
   if (live === undefined || live === applied) return applied

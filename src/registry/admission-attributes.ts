@@ -1,6 +1,7 @@
 /** A write as admission sees it. */
 import type { Attributes } from '../admission/plugin.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -9,6 +10,7 @@ import type { Resource } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
 import type { Call } from './api.ts'
 import { setDefaults } from './strategy.ts'
+import { convertVersion } from './version-conversion.ts'
 import type { Write } from './write.ts'
 
 /** Made once for each attempt of a write. What few ask for is worked out when somebody does. */
@@ -38,7 +40,9 @@ export class WriteAttributes implements Attributes {
     return this.#write.call.namespace
   }
   get name(): string {
-    return this.#write.call.name || this.object?.metadata.name || ''
+    const { call } = this.#write
+    // One of a collection that is deleted is nowhere named.
+    return call.verb === 'deletecollection' ? '' : call.name || this.object?.metadata.name || ''
   }
   get verb(): string {
     return this.#write.call.verb
@@ -51,9 +55,8 @@ export class WriteAttributes implements Attributes {
   }
   get options(): JsonObject {
     const { call, change, ctx, options, old } = this.#write
-    if (change.deleteOptions) return { kind: 'DeleteOptions', apiVersion: `meta.${ctx.groupDomain}/v1`, ...change.deleteOptions }
-    const kind = old && call.verb === 'patch' ? 'PatchOptions' : old ? 'UpdateOptions' : 'CreateOptions'
-    return optionsObject(kind, call, { groupDomain: ctx.groupDomain, dryRun: options.dryRun })
+    if (change.deleteOptions) return { ...change.deleteOptions, kind: 'DeleteOptions', apiVersion: `meta.${ctx.groupDomain}/v1` }
+    return optionsObject(old ? 'UpdateOptions' : 'CreateOptions', call, { groupDomain: ctx.groupDomain, dryRun: options.dryRun })
   }
   get dryRun(): boolean {
     return this.#write.options.dryRun
@@ -62,36 +65,52 @@ export class WriteAttributes implements Attributes {
     return this.#write.ctx
   }
 
-  decode(document: Json): AnyObject {
-    const { kind, ctx } = this.#write
-    try {
-      if (!isObject(document)) throw new ConformError('it is not an object')
-      const { value: object } = conformObject(kind, document)
-      object.kind = kind.kind
-      object.apiVersion = kind.apiVersion
-      setDefaults(kind, object, ctx)
-      return object
-    } catch (error) {
-      if (error instanceof ConformError) throw internalError(error.message)
-      throw error
-    }
+  get signal(): AbortSignal {
+    return this.#write.ctx.signal
+  }
+
+  decode(document: Json, version: Resource = this.kind): MaybePromise<AnyObject> {
+    const { call, kind, ctx } = this.#write
+    // What a subresource takes has no other version.
+    if (kind !== call.resource || version === kind) return decodeAs(kind, document, ctx)
+    return convertVersion(decodeAs(version, document, ctx), version, kind)
+  }
+
+  convert(object: AnyObject, version: Resource): MaybePromise<AnyObject> {
+    return convertVersion(object, this.kind, version)
   }
 
   warn(message: string): void {
     this.#write.warnings.push(message)
   }
+
+  annotate(key: string, value: string): void {
+    this.#write.ctx.annotate?.(key, value)
+  }
 }
 
-/** The options of a request as an object of their kind; `force` is an option of patches alone. */
+function decodeAs(kind: Resource, document: Json, ctx: RequestContext): AnyObject {
+  try {
+    if (!isObject(document)) throw new ConformError('it is not an object')
+    const { value: object } = conformObject(kind, document)
+    object.kind = kind.kind
+    object.apiVersion = kind.apiVersion
+    setDefaults(kind, object, ctx)
+    return object
+  } catch (error) {
+    if (error instanceof ConformError) throw internalError(error.message)
+    throw error
+  }
+}
+
+/** The options of a request as an object of their kind; a patch creates or updates, and has theirs. */
 export function optionsObject(
-  kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  kind: 'CreateOptions' | 'UpdateOptions',
   { query }: Call,
   { groupDomain, dryRun }: { readonly groupDomain: string; readonly dryRun: boolean },
 ): JsonObject {
   const options: JsonObject = { kind, apiVersion: `meta.${groupDomain}/v1` }
   if (dryRun) options['dryRun'] = ['All']
-  const force = query.get('force')
-  if (kind === 'PatchOptions' && force !== null) options['force'] = force !== '0' && force.toLowerCase() !== 'false'
   for (const name of ['fieldManager', 'fieldValidation']) {
     const value = query.get(name)
     if (value) options[name] = value

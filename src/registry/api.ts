@@ -36,6 +36,8 @@ export type CallContext = RequestContext & {
   readonly body: Body | undefined
   readonly userAgent: string
   readonly signal: AbortSignal
+  /** Notes an annotation for the audit event of the request, where somebody keeps one. */
+  readonly annotate?: (key: string, value: string) => void
   /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
   readonly authorizeCreate?: () => Promise<void>
   /** Told where the time of the call goes. */

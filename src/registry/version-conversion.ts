@@ -6,7 +6,7 @@
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
 import type { JsonObject } from '../lib/json-value.ts'
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Conversion, Converting } from '../patch/ownership.ts'
 import { conform } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
@@ -35,6 +35,13 @@ export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingC
     return object
   }
   return hub.convert ? hub.convert([served], hub.resource).then(([made]) => settle(made!)) : settle(hub.toHub(structuredClone(served)))
+}
+
+/** An object of one served version in another one. */
+export function convertVersion(object: AnyObject, from: Resource, to: Resource): MaybePromise<AnyObject> {
+  if (from === to) return object
+  const converted = convertAll(from.hub ? from : to, [{ object: object as unknown as JsonObject, apiVersion: to.apiVersion }])
+  return whenDone(converted, ([made]) => shaped(to, made as unknown as AnyObject))
 }
 
 /** The bytes of a stored object in the form of a resource. */

@@ -192,6 +192,7 @@ async function run(request: Write, from: number): Promise<void> {
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
+    if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
     await reserved(request)?.abandon(error)
     throw error
   }

@@ -1,12 +1,24 @@
 /** The admission plugins that are on, in the order in which they are asked. */
+import { alwaysPullImages } from '../admission/always-pull-images.ts'
 import { certificateSubjectRestriction } from '../admission/certificate-subject-restriction.ts'
 import { defaultIngressClass } from '../admission/default-ingress-class.ts'
 import { defaultStorageClass } from '../admission/default-storage-class.ts'
 import { defaultTolerationSeconds } from '../admission/default-toleration-seconds.ts'
+import { denyServiceExternalIPs } from '../admission/deny-service-external-ips.ts'
+import { extendedResourceToleration } from '../admission/extended-resource-toleration.ts'
+import { limitPodHardAntiAffinityTopology } from '../admission/limit-pod-hard-anti-affinity-topology.ts'
+import { limitRanger } from '../admission/limit-ranger.ts'
+import { namespaceExists } from '../admission/namespace-exists.ts'
 import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
-import type { May, RefusalOf, Roles } from '../admission/permission.ts'
+import { nodeRestriction } from '../admission/node-restriction.ts'
+import { ownerReferencesPermissionEnforcement } from '../admission/owner-references-permission-enforcement.ts'
+import type { May, ReasonAgainst, RefusalOf, Roles } from '../admission/permission.ts'
 import { persistentVolumeClaimResize } from '../admission/persistent-volume-claim-resize.ts'
 import type { Plugin } from '../admission/plugin.ts'
+import { podNodeSelector } from '../admission/pod-node-selector.ts'
+import { podSecurity } from '../admission/pod-security/pod-security.ts'
+import { podTolerationRestriction } from '../admission/pod-toleration-restriction.ts'
+import { podTopologyLabels } from '../admission/pod-topology-labels.ts'
 import { priority } from '../admission/priority.ts'
 import type { Reader } from '../admission/reader.ts'
 import { resourceClaimStatus } from '../admission/resource-claim-status.ts'
@@ -17,6 +29,7 @@ import { certificateApproval, certificateSigning, clusterTrustBundleAttest } fro
 import { storageObjectInUseProtection } from '../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../admission/taint-nodes-by-condition.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
 import { type Config, ConfigError, runsController } from './config.ts'
 
 export type PluginParts = {
@@ -25,8 +38,13 @@ export type PluginParts = {
   readonly groupDomain: string
   readonly randomSuffix: () => string
   readonly may: May
+  readonly reasonAgainst: ReasonAgainst
   readonly refusalOf: RefusalOf
   readonly roles: Roles
+  /** The resource of a kind, as owner references name it. */
+  readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
+  /** Those that clients configure by objects: policies and webhooks. */
+  readonly dynamic: readonly Plugin[]
   /** Told of plugins that were asked for and are not there yet. */
   readonly warn: (message: string) => void
 }
@@ -35,29 +53,26 @@ export type PluginParts = {
 const MISSING = [
   'AlwaysAdmit',
   'AlwaysDeny',
-  'AlwaysPullImages',
-  'DenyServiceExternalIPs',
   'EventRateLimit',
-  'ExtendedResourceToleration',
   'ImagePolicyWebhook',
-  'LimitPodHardAntiAffinityTopology',
-  'LimitRanger',
-  'MutatingAdmissionPolicy',
-  'MutatingAdmissionWebhook',
   'NamespaceAutoProvision',
-  'NamespaceExists',
   'NodeDeclaredFeatureValidator',
-  'NodeRestriction',
-  'OwnerReferencesPermissionEnforcement',
   'PodGroupProtection',
-  'PodNodeSelector',
   'PodResizeValidator',
-  'PodSecurity',
-  'PodTolerationRestriction',
-  'PodTopologyLabels',
   'ResourceQuota',
-  'ValidatingAdmissionPolicy',
-  'ValidatingAdmissionWebhook',
+]
+
+/** Those that Kubernetes has off unless an operator asks for them. */
+const OFF_BY_DEFAULT = [
+  'NamespaceExists',
+  'LimitPodHardAntiAffinityTopology',
+  'NodeRestriction',
+  'AlwaysPullImages',
+  'PodNodeSelector',
+  'PodTolerationRestriction',
+  'ExtendedResourceToleration',
+  'OwnerReferencesPermissionEnforcement',
+  'DenyServiceExternalIPs',
 ]
 
 /**
@@ -78,7 +93,8 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
     if (MISSING.includes(name)) warn(`the admission plugin ${name} is not there yet: what it would change or refuse is left as it is`)
   const both = enabled.filter(name => disabled.includes(name))
   if (both.length > 0) throw new ConfigError(`--enable-admission-plugins and --disable-admission-plugins both name ${both.join(', ')}`)
-  const isOn = (name: string) => name !== 'ServiceAccount' || runsController(config, 'serviceaccount-controller')
+  const isOn = (name: string) =>
+    name === 'ServiceAccount' ? runsController(config, 'serviceaccount-controller') : !OFF_BY_DEFAULT.includes(name)
   // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made.
   return [
     ...all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name))),
@@ -87,15 +103,34 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
   ]
 }
 
-/** Those of Kubernetes that are on there by default and need nothing but what is stored, in the order of Kubernetes. */
-const allPlugins = ({ reader, namespace, groupDomain, randomSuffix, may }: PluginParts): readonly Plugin[] => [
+/** All there are, in the order of Kubernetes. */
+const allPlugins = ({
+  reader,
+  namespace,
+  groupDomain,
+  randomSuffix,
+  may,
+  reasonAgainst,
+  resourceOf,
+  dynamic,
+}: PluginParts): readonly Plugin[] => [
   namespaceLifecycle(namespace),
+  namespaceExists(namespace),
+  limitPodHardAntiAffinityTopology,
+  limitRanger(reader),
   serviceAccount({ reader, randomSuffix, pause: () => new Promise(resolve => setTimeout(resolve, LOOK_AGAIN_MS)) }),
+  nodeRestriction({ reader, may, groupDomain }),
   taintNodesByCondition,
+  alwaysPullImages,
+  podSecurity({ reader, namespace }),
+  podNodeSelector({ namespace }),
   priority(reader, groupDomain),
   defaultTolerationSeconds,
+  podTolerationRestriction({ namespace }),
+  extendedResourceToleration,
   defaultStorageClass(reader, groupDomain),
   storageObjectInUseProtection(groupDomain),
+  ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf }),
   persistentVolumeClaimResize(reader, groupDomain),
   runtimeClass(reader, groupDomain),
   certificateApproval({ may, groupDomain }),
@@ -103,5 +138,8 @@ const allPlugins = ({ reader, namespace, groupDomain, randomSuffix, may }: Plugi
   clusterTrustBundleAttest({ may, groupDomain }),
   certificateSubjectRestriction(groupDomain),
   defaultIngressClass(reader, groupDomain),
+  denyServiceExternalIPs,
+  podTopologyLabels(reader),
+  ...dynamic,
 ]
 const LOOK_AGAIN_MS = 150

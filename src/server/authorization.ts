@@ -1,5 +1,5 @@
 /** What decides about requests: the modes that were configured, over the roles that are stored. */
-import type { May, RefusalOf, Roles } from '../admission/permission.ts'
+import type { May, ReasonAgainst, RefusalOf, Roles } from '../admission/permission.ts'
 import { type Authorizer, forbidden, type RuleResolver } from '../authz/authorizer.ts'
 import { alwaysAllow, alwaysDeny, inTurn, type NamedAuthorizer } from '../authz/modes.ts'
 import { NodeGraph } from '../authz/node/graph.ts'
@@ -16,6 +16,7 @@ export interface Authorization {
   readonly authorizer: Authorizer & RuleResolver
   /** What plugins ask. */
   readonly may: May
+  readonly reasonAgainst: ReasonAgainst
   readonly refusalOf: RefusalOf
   readonly roles: Roles
   /** Creates the roles of the cluster that every server has. Before anything is served. */
@@ -65,6 +66,10 @@ export function openAuthorization(context: ServerContext): Authorization {
   return {
     authorizer,
     may: async (user, attributes) => (await authorizer.authorize(user, attributes, UNHURRIED)).verdict === 'allow',
+    async reasonAgainst(user, attributes) {
+      const { verdict, reason = '' } = await authorizer.authorize(user, attributes, UNHURRIED)
+      return verdict === 'allow' ? undefined : reason
+    },
     async refusalOf(user, attributes) {
       const { verdict, reason } = await authorizer.authorize(user, attributes, UNHURRIED)
       return verdict === 'allow' ? undefined : forbidden(user, attributes, reason).message

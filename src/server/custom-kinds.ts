@@ -20,7 +20,7 @@ export async function startCustomKinds({ config, catalog, caches, clientFor, run
 }
 
 /** Where a service can be reached from here: by its external name, at one of its endpoints, or at its own address. */
-const serviceResolver =
+export const serviceResolver =
   (client: Client) =>
   ({ namespace, name, port }: ServiceReference): { host: string; port: number } | undefined => {
     const service = client.of(Service).get({ namespace, name })

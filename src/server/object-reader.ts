@@ -11,6 +11,6 @@ export function objectReader(catalog: Catalog, client: Client): Reader {
   }
   return {
     get: (resource, name, namespace = '') => of(resource)?.get({ namespace, name }),
-    list: resource => [...(of(resource)?.list() ?? [])],
+    list: (resource, namespace) => [...(of(resource)?.list(namespace === undefined ? undefined : { namespace }) ?? [])],
   }
 }

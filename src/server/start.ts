@@ -3,6 +3,7 @@
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
+import { silentObserver } from '../admission/observer.ts'
 import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
@@ -36,6 +37,7 @@ import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { VERSION } from '../version.ts'
+import { dynamicAdmission } from './admission.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
@@ -178,13 +180,17 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const authorization = openAuthorization(context)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
+  const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
+  const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: silentObserver, newUid: randomUUID, signal })
   const transcoder = new WorkerTranscoder()
   open.push(() => transcoder[Symbol.asyncDispose]())
   const registry: Registry = createRegistry({
     store,
     caches,
     allocations: network.allocations,
-    admission: pluginChain(admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, warn, ...authorization })),
+    admission: pluginChain(
+      admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, resourceOf, dynamic, warn, ...authorization }),
+    ),
     transcoder,
     newUid: randomUUID,
     randomSuffix,

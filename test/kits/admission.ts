@@ -2,6 +2,7 @@
 
 import type { Attributes, Plugin } from '../../src/admission/plugin.ts'
 import type { Reader } from '../../src/admission/reader.ts'
+import { Reinvocation } from '../../src/admission/reinvocation.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import type { AnyObject } from '../../src/schema/object-meta.ts'
 import { type Resource, resourceOf } from '../../src/schema/resource.ts'
@@ -30,8 +31,11 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
     options: {},
     dryRun: false,
     ctx: contextWith(),
+    signal: new AbortController().signal,
     decode: document => document as unknown as AnyObject,
+    convert: each => each,
     warn() {},
+    annotate() {},
     ...more,
   }
 }
@@ -49,7 +53,8 @@ export function admitted(plugin: Plugin, kind: Kind<any>, draft: Draft, { old, s
     oldObject: old && withDefaults(kind, old),
   })
   try {
-    plugin[step]?.(attributes)
+    if (step === 'mutate') plugin.mutate?.(attributes, new Reinvocation())
+    else plugin.validate?.(attributes)
     return object
   } catch (error) {
     if (error instanceof StatusError) return `${error.code} ${error.message}`

@@ -7,6 +7,8 @@ export type CertificateRequest = {
   readonly publicKey: PublicKey | undefined
   /** The bytes of the key with its algorithm, as certificates hold them. */
   readonly publicKeyInfo: Buffer
+  /** The common name in the subject, which is the user in the certificates of clients; empty when there is none. */
+  readonly commonName: () => string
   /** The organizations in the subject, which stand for groups in the certificates of clients. */
   readonly organizations: () => string[]
   /** Why it is not signed with the key it is for; undefined when it is. */
@@ -24,7 +26,8 @@ export function readCertificateRequest(der: Buffer): CertificateRequest {
   return {
     publicKey,
     publicKeyInfo: info.raw,
-    organizations: () => organizationsIn(subject),
+    commonName: () => textsIn(subject, COMMON_NAME).at(-1) ?? '',
+    organizations: () => textsIn(subject, ORGANIZATION),
     signatureProblem: () => signatureProblem(body.raw, algorithm, signature, publicKey),
   }
 }
@@ -41,12 +44,14 @@ function readBody(body: Element): { subject: Element; info: Element } {
   return { subject, info }
 }
 
+const COMMON_NAME = '2.5.4.3'
 const ORGANIZATION = '2.5.4.10'
 const BMP_STRING = 0x1e
 
-function organizationsIn(subject: Element): string[] {
+/** The values of one attribute of a subject. */
+function textsIn(subject: Element, wanted: string): string[] {
   const attributes = childrenOf(subject).flatMap(childrenOf).map(childrenOf)
-  return attributes.flatMap(([type, value]) => (type && value && oidText(type) === ORGANIZATION ? [textOf(value)] : []))
+  return attributes.flatMap(([type, value]) => (type && value && oidText(type) === wanted ? [textOf(value)] : []))
 }
 
 /** Text in whatever alphabet it was written. */

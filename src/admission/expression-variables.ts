@@ -1,0 +1,71 @@
+/** What expressions of webhooks and policies see of a request: its objects, the request itself, and whom they may ask about access. */
+import { authorizerValue, type CelAuthorizer, type CelUser, requestResourceValue } from '../cel/libraries/authorizer.ts'
+import type { Bindings } from '../cel/runtime/program.ts'
+import { dynShape } from '../cel/runtime/shapes.ts'
+import type { CelValue } from '../cel/runtime/values.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { Attributes } from './plugin.ts'
+
+/** A request in the version in which a rule names its resource. */
+export type VersionedRequest = {
+  readonly attributes: Attributes
+  readonly resource: Resource
+  readonly kind: GroupVersionKind
+  readonly object: AnyObject | undefined
+  readonly oldObject: AnyObject | undefined
+}
+export type GroupVersionKind = { readonly group: string; readonly version: string; readonly kind: string }
+
+/** The variables that every expression has. */
+export function requestVariables(request: VersionedRequest, authorize?: CelAuthorizer): Bindings {
+  const { attributes, object, oldObject } = request
+  const variables: Record<string, CelValue> = {
+    object: celValueOf(object),
+    oldObject: celValueOf(oldObject),
+    request: celValueOf(admissionRequest(request)),
+  }
+  if (!authorize) return variables
+  const { ctx, subresource, namespace, name, resource } = attributes
+  const user: CelUser = {
+    name: ctx.user.name,
+    groups: ctx.user.groups,
+    ...(ctx.user.uid && { uid: ctx.user.uid }),
+    ...(ctx.user.extra && { extra: new Map(Object.entries(ctx.user.extra)) }),
+  }
+  variables['authorizer'] = authorizerValue(user, authorize)
+  const about = { group: resource.group, resource: resource.plural, subresource, namespace, name }
+  variables['authorizer.requestResource'] = requestResourceValue(user, authorize, about)
+  return variables
+}
+
+export const celValueOf = (object: unknown): CelValue => dynShape.read((object ?? null) as Json)
+
+/** The request as expressions see it: what AdmissionReview says of it, without the objects. */
+export function admissionRequest({ attributes, resource, kind }: VersionedRequest): JsonObject {
+  const { subresource, namespace, name, operation, dryRun, options, ctx } = attributes
+  const { user } = ctx
+  return {
+    kind: { group: kind.group, version: kind.version, kind: kind.kind },
+    resource: resourceName(resource),
+    ...(subresource !== '' && { subResource: subresource }),
+    requestKind: kindName(attributes.kind),
+    requestResource: resourceName(attributes.resource),
+    ...(subresource !== '' && { requestSubResource: subresource }),
+    ...(name !== '' && { name }),
+    ...(namespace !== '' && { namespace }),
+    operation,
+    userInfo: {
+      ...(user.name !== '' && { username: user.name }),
+      ...(user.uid && { uid: user.uid }),
+      ...(user.groups.length > 0 && { groups: [...user.groups] }),
+      ...(user.extra && Object.keys(user.extra).length > 0 && { extra: user.extra as unknown as JsonObject }),
+    },
+    dryRun,
+    options,
+  }
+}
+
+const kindName = ({ group, version, kind }: Resource): JsonObject => ({ group, version, kind })
+const resourceName = ({ group, version, plural }: Resource): JsonObject => ({ group, version, resource: plural })

@@ -1,0 +1,41 @@
+/** Match conditions: expressions that decide whether a webhook or a policy is about a request at all. */
+import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
+import type { Bindings, Program } from '../cel/runtime/program.ts'
+import { CelFault } from '../cel/runtime/values.ts'
+
+export type Condition = { readonly name: string; readonly expression: string; readonly program: Program | { readonly problem: string } }
+
+/** Matched, not matched because of the named condition, or undecided because conditions failed. */
+export type ConditionsOutcome =
+  | { readonly outcome: 'match' }
+  | { readonly outcome: 'no-match'; readonly condition: string }
+  | { readonly outcome: 'error'; readonly message: string }
+
+/** What the conditions of one webhook or policy may cost together. */
+const CONDITIONS_BUDGET = 2_500_000
+const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
+
+/**
+ * Evaluates all conditions. One that is false decides, whatever others fail with; without one, failures leave the request to the
+ * failure policy. The budget is that of this webhook or policy alone: adding another never exhausts it.
+ */
+export function evaluateConditions(conditions: readonly Condition[], bindings: Bindings): ConditionsOutcome {
+  const problems: string[] = []
+  let excluding: string | undefined
+  let budget = CONDITIONS_BUDGET
+  for (const { name, expression, program } of conditions) {
+    if ('problem' in program) {
+      problems.push(`compilation error: ${program.problem}`)
+      continue
+    }
+    const { value, cost } = program.evaluate(bindings, { maxCost: PER_CALL_LIMIT })
+    if (cost > budget) return { outcome: 'error', message: OUT_OF_BUDGET }
+    budget -= cost
+    if (value === false) excluding ??= name
+    if (value instanceof CelFault) problems.push(`expression '${expression}' resulted in error: ${value.message}`)
+  }
+  if (excluding !== undefined) return { outcome: 'no-match', condition: excluding }
+  if (problems.length === 0) return { outcome: 'match' }
+  const all = [...new Set(problems)]
+  return { outcome: 'error', message: all.length === 1 ? all[0]! : `[${all.join(', ')}]` }
+}

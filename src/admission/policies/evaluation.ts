@@ -1,0 +1,126 @@
+/** Expressions of a policy evaluated for one request: variables when they are first used, all within one budget. */
+
+import { type CelType, objectType } from '../../cel/checker/types.ts'
+import { AdmissionCompiler, type AdmissionUse, type AdmissionVariables } from '../../cel/kubernetes/admission.ts'
+import { PER_CALL_LIMIT } from '../../cel/kubernetes/base-env.ts'
+import { isProblem } from '../../cel/kubernetes/expression.ts'
+import type { Bindings, Program } from '../../cel/runtime/program.ts'
+import { CelFault, CelMap, type CelValue, fault } from '../../cel/runtime/values.ts'
+import { goQuote } from '../../lib/go-text.ts'
+
+export type CompiledExpression = { readonly text: string; readonly program: Program | { readonly problem: string } }
+export type CompiledVariable = CompiledExpression & { readonly name: string }
+
+/** What the expressions of one binding, or the match conditions of one policy, may cost together. */
+export const POLICY_BUDGET = 10_000_000
+export const CONDITIONS_BUDGET = 2_500_000
+
+const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
+
+/** That the budget is spent: what was to be decided is left to the failure policy. */
+export class OutOfBudget extends Error {
+  constructor() {
+    super(OUT_OF_BUDGET)
+  }
+}
+
+/** Compiles the expressions of one policy; its variables come first. Expressions are stored ones, which were checked when written. */
+export class PolicyCompiler {
+  readonly #compiler = new AdmissionCompiler({ composes: true })
+  readonly #hasParams: boolean
+
+  constructor({ hasParams }: { readonly hasParams: boolean }) {
+    this.#hasParams = hasParams
+  }
+
+  variable({ name = '', expression = '' }: { readonly name?: string; readonly expression?: string }): CompiledVariable {
+    const variables = { hasParams: this.#hasParams, hasAuthorizer: true }
+    const compiled = this.#compiler.declare(name, { text: expression, variables, age: 'stored' })
+    return { name, text: expression, program: isProblem(compiled) ? { problem: compiled.detail } : compiled }
+  }
+
+  expression(text: string, use: AdmissionUse, more: AdmissionVariables = {}): CompiledExpression {
+    const variables = { hasParams: this.#hasParams, hasAuthorizer: true, ...more }
+    const compiled = this.#compiler.compile({ text, use, variables, age: 'stored' })
+    return { text, program: isProblem(compiled) ? { problem: compiled.detail } : compiled }
+  }
+}
+
+/** A value, or the message of what went wrong. */
+export type Evaluated = { readonly value: CelValue } | { readonly error: string }
+
+/** One pass over expressions that share a budget and the values of variables. */
+export class EvaluationPass {
+  readonly #bindings: Bindings
+  #budget: number
+
+  constructor(bindings: Bindings, variables: readonly CompiledVariable[], budget: number) {
+    const spend = (cost: number) => this.#spend(cost)
+    // Variables see each other and the same request.
+    const all: Record<string, CelValue> = { ...bindings }
+    all['variables'] = new LazyVariables(variables, all, spend)
+    this.#bindings = all
+    this.#budget = budget
+  }
+
+  get remaining(): number {
+    return this.#budget
+  }
+
+  /** Throws OutOfBudget. */
+  evaluate({ text, program }: CompiledExpression): Evaluated {
+    if ('problem' in program) return { error: `compilation error: ${program.problem}` }
+    const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
+    this.#spend(cost)
+    return value instanceof CelFault ? { error: `expression '${text}' resulted in error: ${value.message}` } : { value }
+  }
+
+  #spend(cost: number): void {
+    if (cost > this.#budget) throw new OutOfBudget()
+    this.#budget -= cost
+  }
+}
+
+const VARIABLES = objectType('kubernetes.variables')
+
+/** The value of `variables`: each is worked out when it is first asked for. */
+class LazyVariables extends CelMap {
+  readonly #variables: ReadonlyMap<string, CompiledVariable>
+  readonly #bindings: Bindings
+  readonly #spend: (cost: number) => void
+  readonly #known = new Map<string, CelValue>()
+
+  constructor(variables: readonly CompiledVariable[], bindings: Bindings, spend: (cost: number) => void) {
+    super()
+    this.#variables = new Map(variables.map(variable => [variable.name, variable]))
+    this.#bindings = bindings
+    this.#spend = spend
+  }
+
+  override get type(): CelType {
+    return VARIABLES
+  }
+
+  get size(): number {
+    return this.#variables.size
+  }
+
+  keys(): readonly CelValue[] {
+    return [...this.#variables.keys()]
+  }
+
+  find(key: CelValue): CelValue | undefined {
+    const variable = typeof key === 'string' ? this.#variables.get(key) : undefined
+    if (!variable) return undefined
+    let value = this.#known.get(variable.name)
+    if (value === undefined) this.#known.set(variable.name, (value = this.#evaluate(variable)))
+    return value
+  }
+
+  #evaluate({ name, program }: CompiledVariable): CelValue {
+    if ('problem' in program) return fault(`composited variable ${goQuote(name)} fails to compile: ${program.problem}`)
+    const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
+    this.#spend(cost)
+    return value instanceof CelFault ? fault(`composited variable ${goQuote(name)} fails to evaluate: ${value.message}`) : value
+  }
+}

@@ -1,0 +1,165 @@
+/** Mutating policies: their expressions give patches, which are made to the object one after the other. */
+
+import { JsonPatchOperation, PartialObject, typeNameProblems } from '../../cel/kubernetes/patch-types.ts'
+import type { Bindings } from '../../cel/runtime/program.ts'
+import { CelList, elementsOf } from '../../cel/runtime/values.ts'
+import { deepEqual, type Json, type JsonObject } from '../../lib/json-value.ts'
+import { applyJsonPatch, PatchError, type PatchOperation, PatchTestError } from '../../patch/json-patch.ts'
+import { atomicParts, mergeApplied } from '../../patch/typed-merge.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Resource } from '../../schema/resource.ts'
+import { StatusError } from '../../schema/status-error.ts'
+import { evaluateConditions } from '../match-conditions.ts'
+import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
+import type { Attributes, Plugin } from '../plugin.ts'
+import { forbidden } from '../refusal.ts'
+import type { Rounds } from '../reinvocation.ts'
+import { inVersion } from '../versions.ts'
+import { toJson } from './cel-json.ts'
+import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
+import { type ConfigurationFault, type Invocation, invocationsOf, type PolicyParts, policyVariables } from './invocation.ts'
+import type { MutatingPolicy, Mutation } from './policy.ts'
+
+export type MutatingParts = PolicyParts & { readonly policies: () => MatchIndex<MutatingPolicy> }
+
+/** That a mutation cannot be made; the failure policy decides what that means. */
+class MutationError extends Error {}
+
+type Fault = ConfigurationFault<MutatingPolicy> & { readonly reason: 'Invalid' | 'Forbidden' }
+
+/** MutatingAdmissionPolicy. */
+export const mutatingPolicyPlugin = (parts: MutatingParts): Plugin => ({
+  name: 'MutatingAdmissionPolicy',
+  mutate(attributes, reinvocation) {
+    const policies = parts.policies().candidates(attributes)
+    if (policies.length === 0 || attributes.operation === 'DELETE' || isExemptFromPolicies(attributes)) return
+    return mutateBy(policies, attributes, { rounds: reinvocation.policies, parts }).then(changed => {
+      if (changed) reinvocation.request()
+    })
+  },
+})
+
+/** Whether the object was changed. Throws what a policy that failed, and does not fail open, rejects the request with. */
+async function mutateBy(
+  policies: readonly MutatingPolicy[],
+  attributes: Attributes,
+  { rounds, parts }: { readonly rounds: Rounds; readonly parts: MutatingParts },
+): Promise<boolean> {
+  rounds.begin(attributes.object)
+  const faults: Fault[] = []
+  let changed = false
+  for (const found of [...invocationsOf(policies, attributes, parts)]) {
+    if ('message' in found) faults.push({ ...found, reason: 'Forbidden' })
+    else
+      for (const param of found.params) {
+        const id = `${found.policy.name}/${found.binding.name}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`
+        if (rounds.skips(id)) continue
+        if (await mutate(found, param, { attributes, parts, faults })) {
+          changed = true
+          rounds.changed()
+        }
+        if (found.policy.isReinvoked) rounds.invoked(id)
+      }
+  }
+  rounds.end(attributes.object)
+  const counted = faults.filter(({ policy }) => !policy.failsOpen)
+  if (counted.length > 0) throw denied(attributes, counted)
+  return changed
+}
+
+/** Makes the mutations of one policy for one parameter; each sees what the one before it has changed. */
+async function mutate(
+  invocation: Invocation<MutatingPolicy>,
+  param: AnyObject | null,
+  { attributes, parts, faults }: { attributes: Attributes; parts: MutatingParts; faults: Fault[] },
+): Promise<boolean> {
+  const { policy, binding, resource } = invocation
+  const fail = (message: string) => faults.push({ policy, binding, message, reason: 'Invalid' })
+  const variables = async () => policyVariables(await inVersion(attributes, resource), param, parts)
+  const matched = evaluateConditions(policy.conditions, await variables())
+  if (matched.outcome === 'error') fail(matched.message)
+  if (matched.outcome !== 'match') return false
+  const before = attributes.object
+  for (const mutation of policy.mutations) {
+    if (!attributes.object) break
+    try {
+      const { object } = await inVersion(attributes, resource)
+      const document = patched(mutation, policy, { object: object!, resource: targetOf(attributes, resource), bindings: await variables() })
+      if (document !== undefined) attributes.object = await attributes.decode(document, resource)
+    } catch (error) {
+      if (error instanceof MutationError || error instanceof OutOfBudget) fail(error.message)
+      else throw error
+    }
+  }
+  const changed = !deepEqual(before, attributes.object)
+  parts.observer.explain(attributes, { policy: policy.name, binding: binding.name, outcome: changed ? 'mutated' : 'unchanged' })
+  return changed
+}
+
+/** What the object is: the resource in the policy's version, or what the subresource takes. */
+const targetOf = (attributes: Attributes, resource: Resource): Resource =>
+  attributes.kind === attributes.resource ? resource : attributes.kind
+
+type Target = { readonly object: AnyObject; readonly resource: Resource; readonly bindings: Bindings }
+
+/** The changed document; undefined when a test in a JSON patch says that it is not to be changed. */
+function patched(mutation: Mutation, policy: MutatingPolicy, { object, resource, bindings }: Target): Json | undefined {
+  const result = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET).evaluate(mutation)
+  if ('error' in result) throw new MutationError(result.error)
+  const { value } = result
+  if (mutation.patchType === 'JSONPatch') return patchedByOperations(object, operationsOf(value))
+  if (!(value instanceof PartialObject)) throw new MutationError('unsupported return type from ApplyConfiguration expression')
+  checkTypeNames(value)
+  const applied = { ...(toJson(value) as JsonObject), apiVersion: object.apiVersion, kind: object.kind }
+  const atomics = atomicParts(resource.type, applied)
+  if (atomics.length > 0)
+    throw new MutationError(
+      `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`,
+    )
+  return mergeApplied(resource.type, object as unknown as Json, applied)
+}
+
+function checkTypeNames(object: PartialObject): void {
+  const problems = typeNameProblems(object)
+  if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`)
+}
+
+function operationsOf(value: unknown): PatchOperation[] {
+  if (!(value instanceof CelList)) throw new MutationError('type mismatch: JSONPatchType.expression should evaluate to array')
+  return [...elementsOf(value)].map(element => {
+    if (!(element instanceof JsonPatchOperation))
+      throw new MutationError('type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch')
+    const { fields } = element
+    const given = fields.get('value')
+    if (given instanceof PartialObject) checkTypeNames(given)
+    const from = fields.get('from')
+    return {
+      op: String(fields.get('op') ?? ''),
+      path: String(fields.get('path') ?? ''),
+      ...(typeof from === 'string' && from !== '' && { from }),
+      ...(given !== undefined && { value: toJson(given) }),
+    } as PatchOperation
+  })
+}
+
+function patchedByOperations(object: AnyObject, operations: readonly PatchOperation[]): Json | undefined {
+  try {
+    return applyJsonPatch(object as unknown as Json, operations)
+  } catch (error) {
+    if (error instanceof PatchTestError) return undefined
+    if (error instanceof PatchError) throw new MutationError(`JSON Patch: ${error.message}`)
+    throw error
+  }
+}
+
+function denied(attributes: Attributes, faults: readonly Fault[]): StatusError {
+  const textOf = ({ policy, binding, message }: Fault) =>
+    binding
+      ? `policy '${policy.name}' with binding '${binding.name}' denied request: ${message}`
+      : `policy ${JSON.stringify(policy.name)} denied request: ${message}`
+  const { details } = forbidden(attributes, '')
+  return new StatusError(403, faults[0]!.reason, textOf(faults[0]!), {
+    ...details,
+    causes: faults.map(fault => ({ message: textOf(fault) })),
+  })
+}

@@ -1,0 +1,84 @@
+/** One call of an admission webhook, and what comes of it. */
+import { stringifyJson } from '../../codec/json.ts'
+import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport } from '../../lib/webhook-transport.ts'
+import { badRequest, type StatusError } from '../../schema/status-error.ts'
+import type { VersionedRequest } from '../expression-variables.ts'
+import { InvalidReview, type ReviewResponse, readReview, rejection, reviewFor } from './review.ts'
+import type { ClientConfig, Webhook } from './webhook.ts'
+
+export type CallParts = {
+  readonly transport: WebhookTransport
+  /** Where a service can be reached; throws an Error for people when it cannot. */
+  readonly resolve: (service: NonNullable<ClientConfig['service']>) => { readonly host: string; readonly port: number }
+  readonly newUid: () => string
+}
+
+/** Allowed, rejected by the webhook, or not called successfully, which is for the failure policy to judge. */
+export type CallOutcome =
+  | { readonly outcome: 'allowed'; readonly response: ReviewResponse }
+  | { readonly outcome: 'rejected'; readonly error: StatusError; readonly response?: ReviewResponse }
+  | { readonly outcome: 'failed'; readonly message: string; readonly code: number }
+
+/** Answers are small; a patch can be as large as what it patches, and more. */
+const MAX_RESPONSE_BYTES = 16 << 20
+
+export async function callWebhook(
+  webhook: Webhook,
+  request: VersionedRequest,
+  { isMutating, signal, parts }: { readonly isMutating: boolean; readonly signal: AbortSignal; readonly parts: CallParts },
+): Promise<CallOutcome> {
+  const { attributes } = request
+  const { name, reviewVersion: version } = webhook
+  const failed = (why: string, code = 503): CallOutcome => ({
+    outcome: 'failed',
+    message: `failed calling webhook "${name}": ${why}`,
+    code,
+  })
+  if (attributes.dryRun && webhook.hasSideEffects)
+    return { outcome: 'rejected', error: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`) }
+  if (!version)
+    return failed('could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)', 400)
+  const uid = parts.newUid()
+  try {
+    const address = addressOf(webhook, parts)
+    const timeout = AbortSignal.timeout(webhook.timeoutSeconds * 1000)
+    const answer = await parts.transport.call({
+      ...address,
+      body: stringifyJson(reviewFor(request, { uid, version })),
+      maxResponseBytes: MAX_RESPONSE_BYTES,
+      signal: AbortSignal.any([signal, timeout]),
+    })
+    const failure = failureOf(answer)
+    if (failure !== undefined) return failed(`failed to call webhook: ${failure}`, answer.status)
+    if (answer.body === '')
+      return failed(`failed to call webhook: 0-length response with status code: ${answer.status} and content type: ${answer.contentType}`)
+    const { groupDomain } = attributes.ctx
+    const response = readReview(answer.body, { uid, version, isMutating, groupDomain })
+    return response.allowed ? { outcome: 'allowed', response } : { outcome: 'rejected', error: rejection(name, response.status), response }
+  } catch (error) {
+    if (error instanceof InvalidReview)
+      return failed(`${error.stage === 'reading' ? 'failed to call webhook' : 'received invalid webhook response'}: ${error.message}`)
+    if (error instanceof WebhookCallError || error instanceof UnresolvedService) return failed(`failed to call webhook: ${error.message}`)
+    throw error
+  }
+}
+
+/** That a service cannot be reached. */
+export class UnresolvedService extends Error {}
+
+/** Where a webhook is called. */
+function addressOf(
+  { client, timeoutSeconds }: Webhook,
+  { resolve }: CallParts,
+): Pick<WebhookCall, 'host' | 'port' | 'path' | 'servername' | 'shownHost' | 'ca'> {
+  const { url, service, caBundle } = client
+  const ca = caBundle ? { ca: Buffer.from(caBundle, 'base64').toString('utf8') } : {}
+  const query = `?timeout=${timeoutSeconds}s`
+  if (service) {
+    const { namespace, name, path = '/', port = 443 } = service
+    const servername = `${name}.${namespace}.svc`
+    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost: servername, ...ca }
+  }
+  const { hostname, port, pathname } = new URL(url ?? '')
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: pathname + query, ...ca }
+}

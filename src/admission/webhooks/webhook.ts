@@ -1,0 +1,84 @@
+/** One webhook of a configuration, ready to be matched and called. */
+import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
+import { isProblem } from '../../cel/kubernetes/expression.ts'
+import type { LabelSelector } from '../../kinds/shapes/meta.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Condition } from '../match-conditions.ts'
+import { RequestMatcher, type Rule } from '../matching.ts'
+import { REVIEW_VERSIONS, type ReviewVersion } from './review.ts'
+
+export type ClientConfig = {
+  readonly url?: string
+  readonly caBundle?: string
+  readonly service?: { readonly namespace: string; readonly name: string; readonly path?: string; readonly port?: number }
+}
+
+/** A webhook as configurations declare it, mutating or validating. */
+type Declared = {
+  readonly name: string
+  readonly clientConfig: ClientConfig
+  readonly rules?: readonly Rule[]
+  readonly failurePolicy?: string
+  readonly matchPolicy?: string
+  readonly namespaceSelector?: LabelSelector
+  readonly objectSelector?: LabelSelector
+  readonly sideEffects?: string
+  readonly timeoutSeconds?: number
+  readonly admissionReviewVersions?: readonly string[]
+  readonly reinvocationPolicy?: string
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[]
+}
+
+export type Webhook = {
+  readonly name: string
+  readonly configuration: string
+  /** Tells it from all others, also from one of the same name. */
+  readonly id: string
+  readonly client: ClientConfig
+  readonly matcher: RequestMatcher
+  readonly conditions: readonly Condition[]
+  readonly failsOpen: boolean
+  readonly hasSideEffects: boolean
+  readonly timeoutSeconds: number
+  /** The first version of reviews that both sides know. */
+  readonly reviewVersion: ReviewVersion | undefined
+  readonly isReinvoked: boolean
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 10
+
+/** The webhooks of all configurations, in the order in which they are called: configurations by name, webhooks as listed. */
+export function webhooksOf(configurations: Iterable<AnyObject>): Webhook[] {
+  return [...configurations]
+    .sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1))
+    .flatMap(({ metadata, webhooks }) =>
+      ((webhooks ?? []) as readonly Declared[]).map((declared, i) => webhookOf(declared, metadata.name!, i)),
+    )
+}
+
+function webhookOf(declared: Declared, configuration: string, index: number): Webhook {
+  const { name, clientConfig, rules = [], matchPolicy, namespaceSelector, objectSelector, matchConditions = [] } = declared
+  return {
+    name,
+    configuration,
+    id: `${configuration}/${name}/${index}`,
+    client: clientConfig,
+    matcher: new RequestMatcher({ rules, matchPolicy, namespaceSelector, objectSelector }),
+    conditions: matchConditions.map(conditionOf),
+    failsOpen: declared.failurePolicy === 'Ignore',
+    hasSideEffects: declared.sideEffects !== 'None' && declared.sideEffects !== 'NoneOnDryRun',
+    timeoutSeconds: declared.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
+    reviewVersion: declared.admissionReviewVersions?.find((v): v is ReviewVersion => (REVIEW_VERSIONS as readonly string[]).includes(v)),
+    isReinvoked: declared.reinvocationPolicy === 'IfNeeded',
+  }
+}
+
+function conditionOf({ name, expression }: { readonly name: string; readonly expression: string }): Condition {
+  const compiled = new AdmissionCompiler().compile({
+    text: expression,
+    use: 'condition',
+    variables: { hasAuthorizer: true },
+    age: 'stored',
+  })
+  return { name, expression, program: isProblem(compiled) ? { problem: compiled.detail } : compiled }
+}

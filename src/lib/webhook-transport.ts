@@ -1,0 +1,190 @@
+/**
+ * Calls of webhooks: JSON posted to an https address and text read back, within limits of time and size. Connections are kept and
+ * used again. What goes wrong is told in the words of Go's clients, which people search for.
+ */
+import { Agent, request } from 'node:https'
+import { isIP } from 'node:net'
+import type { PeerCertificate } from 'node:tls'
+
+export type WebhookCall = {
+  readonly host: string
+  readonly port: number
+  /** With the query. */
+  readonly path: string
+  /** How the address is called in messages, where that is not the host: the name of a service. */
+  readonly shownHost?: string
+  /** The name that the certificate has to be for, where it is not the host. */
+  readonly servername?: string
+  /** Certificates in PEM that are trusted, be it the serving certificate itself; those of the system unless said. */
+  readonly ca?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: string
+  readonly maxResponseBytes: number
+  /** Ends the call; the reason of an abort by time is a TimeoutError. */
+  readonly signal: AbortSignal
+}
+
+export type WebhookAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
+
+/** That a call failed before there was an answer. */
+export class WebhookCallError extends Error {}
+
+/** How many addresses have connections kept for them, and how long an idle one is kept. */
+const MAX_AGENTS = 200
+const IDLE_MS = 30_000
+const MAX_SOCKETS = 64
+
+export class WebhookTransport implements Disposable {
+  readonly #agents = new Map<string, Agent>()
+
+  /** The answer, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
+  call(call: WebhookCall): Promise<WebhookAnswer> {
+    const { host, port, path, shownHost, body, maxResponseBytes, signal } = call
+    const address = `https://${shownHost ?? (isIP(host) === 6 ? `[${host}]` : host)}:${port}${path}`
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => reject(new WebhookCallError(`Post ${JSON.stringify(address)}: ${goMessage(error, call)}`))
+      if (signal.aborted) return fail(signal.reason as Error)
+      const sent = request(
+        {
+          host,
+          port,
+          path,
+          method: 'POST',
+          agent: this.#agentFor(call),
+          headers: {
+            'content-type': 'application/json',
+            accept: 'application/json, */*',
+            'content-length': Buffer.byteLength(body),
+            ...(shownHost && { host: `${shownHost}:${port}` }),
+            ...call.headers,
+          },
+          signal,
+        },
+        answer => {
+          const parts: Buffer[] = []
+          let size = 0
+          answer.on('data', (part: Buffer) => {
+            size += part.length
+            if (size > maxResponseBytes) sent.destroy(new Error(`http: response body too large: the limit is ${maxResponseBytes} bytes`))
+            else parts.push(part)
+          })
+          answer.on('error', fail)
+          answer.on('end', () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              contentType: answer.headers['content-type'] ?? '',
+              body: Buffer.concat(parts).toString('utf8'),
+            }),
+          )
+        },
+      )
+      sent.on('error', error => fail(signal.aborted ? (signal.reason as Error) : error))
+      sent.end(body)
+    })
+  }
+
+  /** Ends all connections. */
+  [Symbol.dispose](): void {
+    for (const agent of this.#agents.values()) agent.destroy()
+    this.#agents.clear()
+  }
+
+  #agentFor({ host, port, ca = '', servername = '' }: WebhookCall): Agent {
+    const key = `${host}:${port} ${servername} ${ca}`
+    let agent = this.#agents.get(key)
+    if (!agent) {
+      if (this.#agents.size >= MAX_AGENTS) {
+        const [oldest] = this.#agents.keys()
+        this.#agents.get(oldest!)!.destroy()
+        this.#agents.delete(oldest!)
+      }
+      agent = new Agent({
+        keepAlive: true,
+        timeout: IDLE_MS,
+        maxSockets: MAX_SOCKETS,
+        // Any certificate of the bundle is an anchor, also one that is no authority.
+        ...(ca && { ca, allowPartialTrustChain: true }),
+        ...(servername ? { servername } : isIP(host) !== 0 && { servername: '' }),
+      })
+      this.#agents.set(key, agent)
+    }
+    return agent
+  }
+}
+
+type NodeError = Error & {
+  readonly code?: string
+  readonly address?: string
+  readonly port?: number
+  readonly cert?: PeerCertificate
+  readonly errors?: readonly Error[]
+}
+
+function goMessage(error: NodeError, { host, port, servername }: WebhookCall): string {
+  if (error.name === 'TimeoutError') return 'context deadline exceeded'
+  if (error.name === 'AbortError') return 'context canceled'
+  const to = isIP(host) === 6 ? `[${host}]:${port}` : `${error.address ?? host}:${error.port ?? port}`
+  switch (error.code) {
+    case 'ECONNREFUSED':
+      return `dial tcp ${to}: connect: connection refused`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `dial tcp: lookup ${host}: no such host`
+    case 'ENETUNREACH':
+      return `dial tcp ${to}: connect: network is unreachable`
+    case 'EHOSTUNREACH':
+      return `dial tcp ${to}: connect: no route to host`
+    case 'ETIMEDOUT':
+      return `dial tcp ${to}: i/o timeout`
+    case 'ECONNRESET':
+      return error.message.includes('socket hang up') ? 'EOF' : 'read: connection reset by peer'
+    case 'EPROTO':
+      return error.message.includes('wrong version number') || error.message.includes('packet length')
+        ? 'http: server gave HTTP response to HTTPS client'
+        : `remote error: tls: ${error.message}`
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `tls: failed to verify certificate: x509: certificate is not valid for ${servername ?? host}: ${error.message}`
+    case 'CERT_HAS_EXPIRED':
+    case 'CERT_NOT_YET_VALID':
+      return 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid'
+  }
+  if (UNTRUSTED.has(error.code ?? '')) return 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
+  // An address of several: the first tells as much as all of them.
+  const [first] = error.errors ?? []
+  return first ? goMessage(first, { host, port, servername } as WebhookCall) : error.message
+}
+
+const UNTRUSTED = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'INVALID_CA',
+])
+
+/** Why an answer with this status is no success, in the words of Kubernetes' clients; undefined for those that are. */
+export function failureOf({ status, body }: WebhookAnswer): string | undefined {
+  if (status >= 200 && status <= 206) return undefined
+  const told = body.slice(0, 2048).trim() || 'unknown'
+  const known = FAILURES[status]
+  if (known !== undefined) return known === '' ? told : known
+  if (status >= 500) return `an error on the server (${JSON.stringify(told)}) has prevented the request from succeeding`
+  return `the server responded with the status code ${status} but did not return more information`
+}
+
+/** Texts by status; an empty one stands for what the server itself said. */
+const FAILURES: Readonly<Record<number, string>> = {
+  400: 'the server rejected our request for an unknown reason',
+  401: 'the server has asked for the client to provide credentials',
+  403: '',
+  404: 'the server could not find the requested resource',
+  405: 'the server does not allow this method on the requested resource',
+  406: '',
+  409: 'the server reported a conflict',
+  415: '',
+  422: 'the server rejected our request due to an error in our request',
+  429: 'the server has received too many requests and has asked us to try again later',
+  503: 'the server is currently unable to handle the request',
+  504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
+}

@@ -1,0 +1,118 @@
+/** Everything that has a say in writes: plugins, policies and webhooks, in the order of Kubernetes. */
+
+import { celAuthorizer } from '../admission/cel-authorizer.ts'
+import { MatchIndex } from '../admission/matching.ts'
+import type { AdmissionObserver } from '../admission/observer.ts'
+import type { Plugin } from '../admission/plugin.ts'
+import { mutatingPolicyPlugin } from '../admission/policies/mutating.ts'
+import { mutatingPolicies, validatingPolicies } from '../admission/policies/policy.ts'
+import { validatingPolicyPlugin } from '../admission/policies/validating.ts'
+import { type CallParts, UnresolvedService } from '../admission/webhooks/call.ts'
+import { mutatingWebhooks, validatingWebhooks } from '../admission/webhooks/dispatch.ts'
+import { webhooksOf } from '../admission/webhooks/webhook.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
+import type { Client } from '../client/client.ts'
+import { MutatingAdmissionPolicy } from '../kinds/admissionregistration/mutatingadmissionpolicy.ts'
+import { MutatingAdmissionPolicyBinding } from '../kinds/admissionregistration/mutatingadmissionpolicybinding.ts'
+import { MutatingWebhookConfiguration } from '../kinds/admissionregistration/mutatingwebhookconfiguration.ts'
+import { ValidatingAdmissionPolicy } from '../kinds/admissionregistration/validatingadmissionpolicy.ts'
+import { ValidatingAdmissionPolicyBinding } from '../kinds/admissionregistration/validatingadmissionpolicybinding.ts'
+import { ValidatingWebhookConfiguration } from '../kinds/admissionregistration/validatingwebhookconfiguration.ts'
+import { Service } from '../kinds/core/service/service.ts'
+import { WebhookTransport } from '../lib/webhook-transport.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import type { Kind } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import { serviceResolver } from './custom-kinds.ts'
+
+export type DynamicAdmissionParts = {
+  readonly client: Client
+  readonly catalog: Catalog
+  readonly authorizer: Authorizer
+  readonly namespace: (name: string) => AnyObject | undefined
+  readonly observer: AdmissionObserver
+  readonly newUid: () => string
+  readonly signal: AbortSignal
+}
+
+/** The plugins that clients configure by objects: a change of one applies to every request that starts after it was acknowledged. */
+export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[] {
+  const { client, catalog, namespace, observer, newUid, signal } = parts
+  const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
+    follow(client, { kinds, make, signal })
+  const authorize = celAuthorizer((user, attributes) => parts.authorizer.authorize(user, attributes, UNHURRIED))
+  const transport = new WebhookTransport()
+  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const webhooks = {
+    transport,
+    resolve: serviceAddress(client),
+    newUid,
+    namespace,
+    authorize,
+    observer,
+    mutating: following([MutatingWebhookConfiguration], configurations => new MatchIndex(webhooksOf(configurations!))),
+    validating: following([ValidatingWebhookConfiguration], configurations => new MatchIndex(webhooksOf(configurations!))),
+  }
+  const policies = {
+    namespace,
+    authorize,
+    observer,
+    resourceOf: (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind),
+    get: (resource: Resource, inside: string, name: string) => client.of(resource).get({ namespace: inside, name }),
+    list: (resource: Resource, inside: string) => client.of(resource).list({ namespace: inside }),
+  }
+  return [
+    mutatingPolicyPlugin({
+      ...policies,
+      policies: following(
+        [MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding],
+        (all, bindings) => new MatchIndex(mutatingPolicies(all!, bindings!)),
+      ),
+    }),
+    mutatingWebhooks(webhooks),
+    validatingPolicyPlugin({
+      ...policies,
+      policies: following(
+        [ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding],
+        (all, bindings) => new MatchIndex(validatingPolicies(all!, bindings!)),
+      ),
+    }),
+    validatingWebhooks(webhooks),
+  ]
+}
+
+/** What is made of all objects of some kinds: made anew when it is asked for after one of them has changed. */
+function follow<T>(
+  client: Client,
+  {
+    kinds,
+    make,
+    signal,
+  }: { readonly kinds: readonly Kind<any>[]; readonly make: (...objects: Iterable<AnyObject>[]) => T; readonly signal: AbortSignal },
+): () => T {
+  let made: { readonly value: T } | undefined
+  const clients = kinds.map(kind => client.of(kind))
+  for (const each of clients) void each.watch(() => (made = undefined), signal)
+  return () => {
+    made ??= { value: make(...clients.map(each => each.list() as Iterable<AnyObject>)) }
+    return made.value
+  }
+}
+
+/** Nobody gives up on what expressions ask. */
+const UNHURRIED = new AbortController()
+
+/** Where a service can be reached; throws when it cannot. */
+function serviceAddress(client: Client): CallParts['resolve'] {
+  const resolve = serviceResolver(client)
+  return ({ namespace, name, port = 443 }) => {
+    const found = resolve({ namespace, name, port })
+    if (found) return found
+    throw new UnresolvedService(
+      client.of(Service).get({ namespace, name })
+        ? `no endpoints available for service ${JSON.stringify(name)}`
+        : `service ${JSON.stringify(name)} not found`,
+    )
+  }
+}
