@@ -183,9 +183,12 @@ async function run(request: Write, from: number): Promise<void> {
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
+    await request.attributes?.end(request.done !== undefined)
     if (request.reservation) await (request.reservation as Reservation).abandon(error)
     throw error
   }
+  const ending = request.attributes?.end(request.done !== undefined)
+  if (ending) await ending
   if (request.reservation) await (request.reservation as Reservation).settle(request.done)
 }
 
