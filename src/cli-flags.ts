@@ -243,13 +243,13 @@ export const FLAGS: readonly Flag[] = [
   {
     name: 'max-requests-inflight',
     takes: 'N',
-    doc: 'reads answered at once; others wait for their turn; 0 for any number (default 400)',
+    doc: 'with the next flag: the seats that priority levels share; both 0 for no limit (default 400)',
     read: last((v, c) => (c.maxRequestsInflight = readCount('max-requests-inflight', v))),
   },
   {
     name: 'max-mutating-requests-inflight',
     takes: 'N',
-    doc: 'writes answered at once; others wait for their turn; 0 for any number (default 200)',
+    doc: 'added to --max-requests-inflight (default 200)',
     read: last((v, c) => (c.maxMutatingRequestsInflight = readCount('max-mutating-requests-inflight', v))),
   },
   {

@@ -15,7 +15,11 @@ export function start(options?: StartOptions): Promise<RunningServer>
 export class ConfigError extends Error {}
 
 /** A data directory that cannot be opened: another server uses it, or it is damaged. */
-export class StoreUnavailable extends Error {}
+export class StoreUnavailable extends Error {
+  /** What is wrong, without names of files. */
+  readonly problem: string
+  constructor(message: string, options?: { cause?: unknown; problem?: string })
+}
 
 /** The version of this package. */
 export const VERSION: string

@@ -29,7 +29,7 @@ export interface Attributes {
   object: AnyObject | undefined
   /** What is stored, in the served version; not to be changed. Undefined for creates. */
   readonly oldObject: AnyObject | undefined
-  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions, PatchOptions or DeleteOptions. */
+  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions or DeleteOptions. */
   readonly options: JsonObject
   readonly dryRun: boolean
   readonly ctx: RequestContext

@@ -3,9 +3,9 @@ import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { forbiddenRequest, type StatusError } from '../schema/status-error.ts'
 import type { Attributes } from './plugin.ts'
 
-/** 403 with the name of the object, also of one that is being created. */
+/** 403 with the name of the object, also of one that is being created, or the beginning of a name yet to be generated. */
 export const forbidden = ({ resource, name, object }: Attributes, why: string): StatusError =>
-  forbiddenRequest(resource, name || object?.metadata.name || '', why)
+  forbiddenRequest(resource, name || object?.metadata.name || object?.metadata.generateName || 'Unknown', why)
 
 /** The spec of a pod that is written as such; undefined for everything else and for its subresources. */
 export function podSpecOf({ operation, resource, subresource, object }: Attributes): PodSpec | undefined {

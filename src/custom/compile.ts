@@ -83,7 +83,6 @@ function hubOf(
     toHub: object => said(object, home.apiVersion),
     fromHub: object => said(object, apiVersion),
     fieldName: name => name,
-    keepsRules: true,
     ...(convert && { convert }),
   }
 }
@@ -116,11 +115,18 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     unqualifiedFinalizers: true,
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
+    compiling: () => schema.compiling(),
     validate: objectRules(ruled),
     warn: finalizerWarnings,
     subresources: {
       ...(status && {
-        status: { merge: takeStatus, keepsMetadata: true, resetFields: ['metadata', 'spec'], validate: statusRules(ruled) },
+        status: {
+          merge: takeStatus,
+          keepsMetadata: true,
+          resetFields: ['metadata', 'spec'],
+          compiling: () => schema.compiling(),
+          validate: statusRules(ruled),
+        },
       }),
       ...(scale && { scale: scaleView(scale) }),
     },

@@ -10,6 +10,7 @@ import {
   widgets,
 } from '../../test/kits/custom-kinds.ts'
 import { NOW } from '../../test/kits/registry.ts'
+import { ClusterRole } from '../kinds/rbac/clusterrole.ts'
 import { MemoryStore } from '../storage/memory.ts'
 
 test('a definition is established, and its kind is there when it says so', async t => {
@@ -158,4 +159,44 @@ test('a definition of what is built in changes nothing', async t => {
   assert.equal(catalog.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions'), before)
   await send(`DELETE ${definitions(name)}`)
   await until(async () => (await send(`GET ${definitions(name)}`)).code === 404)
+})
+
+test('a definition in a built-in group version is established and never served, and takes no kind over', async t => {
+  const { define, send, catalog } = await openCustomBench(t, { kinds: [ClusterRole] })
+  const definition = {
+    ...widgetDefinition([{ name: 'v1' }, { name: 'v9', storage: false }], {
+      group: 'rbac.authorization.k8s.io',
+      names: { plural: 'shadows', kind: 'ClusterRole' },
+      scope: 'Cluster',
+    }),
+  }
+  const annotations = { 'api-approved.kubernetes.io': 'https://github.com/kubernetes/kubernetes/pull/1' }
+  await define({ ...definition, metadata: { ...definition.metadata, annotations } })
+  const path = (version: string) => `/apis/rbac.authorization.k8s.io/${version}/shadows`
+  assert.equal((await send(`GET ${path('v1')}`)).code, 404)
+  assert.equal((await send(`GET ${path('v9')}`)).code, 200)
+  assert.equal(catalog.findKind('rbac.authorization.k8s.io/v1', 'ClusterRole')?.plural, 'clusterroles')
+})
+
+test('a kind is served from the write of its Established condition on, and nothing is written to its definition afterwards', async t => {
+  const { send, catalog, caches, until } = await openCustomBench(t)
+  const seen: boolean[] = []
+  const isServed = () => catalog.find('stable.example.com', 'v1', 'widgets') !== undefined
+  caches.observe(
+    { changed: (_, { object }) => void seen.push(isEstablished(object) === isServed()), joined: () => {} },
+    AbortSignal.timeout(60_000),
+  )
+  const { body } = await send(`POST ${definitions()}`, widgetDefinition())
+  await until(isServed)
+  const stored = (await send(`GET ${definitions(`/${body.metadata.name}`)}`)).body
+  assert.deepEqual(
+    stored.status.conditions.map(({ type }: any) => type),
+    ['NamesAccepted', 'Established'],
+  )
+  const { code } = await send(`PUT ${definitions(`/${body.metadata.name}`)}`, {
+    ...stored,
+    metadata: { ...stored.metadata, labels: { a: 'b' } },
+  })
+  assert.equal(code, 200)
+  assert.ok(seen.length >= 2 && seen.every(Boolean), String(seen))
 })

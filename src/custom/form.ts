@@ -8,7 +8,7 @@ import { type Conformed, conform } from '../schema/conform.ts'
 import type { CustomSchema, Revived } from '../schema/custom-schema.ts'
 import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
-import { conformObject } from '../structural/custom-object.ts'
+import { compilingSchema, conformObject } from '../structural/custom-object.ts'
 import { applyDefaults } from '../structural/defaults.ts'
 import { compileSchema, type JsonSchema, type Structural } from '../structural/schema.ts'
 import { typeOf } from '../structural/type-of.ts'
@@ -20,6 +20,7 @@ export class VersionSchema {
   readonly #source: JsonSchema | undefined
   #structural: Structural | undefined
   #type: AnyType | undefined
+  #isCompiled = false
 
   constructor(source: JsonSchema | undefined, { preserve }: { preserve: boolean }) {
     this.#source = source
@@ -29,6 +30,13 @@ export class VersionSchema {
   get structural(): Structural {
     this.#structural ??= compileSchema(this.#source)
     return this.#structural
+  }
+
+  /** Compiles what validation needs and stops after each part, see `compilingSchema`; does nothing once that is done. */
+  *compiling(): Generator<void> {
+    if (this.#isCompiled) return
+    yield* compilingSchema(this.structural)
+    this.#isCompiled = true
   }
 
   /** What owners of fields have to know of it. */

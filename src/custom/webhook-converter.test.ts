@@ -44,7 +44,7 @@ test('objects are converted by the webhook, many in one call, and not at all whe
   const { body } = await send(`GET ${widgets('/a', 'v2')}`)
   assert.deepEqual([body.apiVersion, body.spec], ['stable.example.com/v2', { paint: 'red' }])
   const [{ host, port, path }] = calls as [Post]
-  assert.deepEqual({ host, port, path }, { host: 'webhook.example', port: 8443, path: '/convert' })
+  assert.deepEqual({ host, port, path }, { host: 'webhook.example', port: 8443, path: '/convert?timeout=30s' })
   await send(`POST ${widgets()}`, widget('b', { color: 'blue' }))
   calls.length = 0
   const { items } = (await send(`GET ${widgets('', 'v2')}`)).body

@@ -10,7 +10,7 @@ import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { Converter } from './compile.ts'
 import type { CustomDefinition } from './definition.ts'
-import type { Post } from './https-post.ts'
+import { type Post, WEBHOOK_TIMEOUT_SECONDS } from './https-post.ts'
 
 export type ServiceReference = { readonly namespace: string; readonly name: string; readonly port: number }
 export type WebhookParts = {
@@ -82,11 +82,14 @@ function addressOf({ spec }: CustomDefinition, { resolve }: WebhookParts): Omit<
     const { namespace, name, port = 443, path = '/' } = service
     const found = resolve({ namespace, name, port })
     if (!found) throw new Error(`service ${goQuote(name)} not found`)
-    return { ...found, path: path.startsWith('/') ? path : `/${path}`, servername: `${name}.${namespace}.svc`, ...ca }
+    return { ...found, path: withTimeout(path.startsWith('/') ? path : `/${path}`), servername: `${name}.${namespace}.svc`, ...ca }
   }
   const { hostname, port, pathname, search } = new URL(url ?? '')
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: pathname + search, ...ca }
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: withTimeout(pathname + search), ...ca }
 }
+
+/** Webhooks are told how long the server waits. */
+const withTimeout = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}timeout=${WEBHOOK_TIMEOUT_SECONDS}s`
 
 type Expected = { readonly uid: string; readonly apiVersion: string; readonly isStrict: boolean }
 

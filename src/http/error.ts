@@ -11,6 +11,7 @@ import type { Exchange } from './exchange.ts'
 import type { Response } from './message.ts'
 import { type MediaType, negotiateError } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
+import { warningHeaders } from './warning.ts'
 
 /** The `Status` object of a failure, within the limits of what is told of one. */
 export function statusOf(error: StatusError): JsonObject {
@@ -26,9 +27,10 @@ export function statusOf(error: StatusError): JsonObject {
   }
 }
 
-/** Details with as many of their causes as may be told. */
+/** Details with as much of them as may be told. */
 function limited(details: StatusDetails): StatusDetails {
-  if (!details.causes) return details
+  const name = details.name === undefined ? {} : { name: truncate(details.name, LIMITS.errorValueLength) }
+  if (!details.causes) return { ...details, ...name }
   let length = 0
   const causes: StatusCause[] = []
   for (const cause of details.causes) {
@@ -37,7 +39,7 @@ function limited(details: StatusDetails): StatusDetails {
     if (causes.length === LIMITS.errorCauses || (causes.length > 0 && length > 2 * LIMITS.errorTextLength)) break
     causes.push(cause.message === undefined ? cause : { ...cause, message })
   }
-  return { ...details, causes }
+  return { ...details, ...name, causes }
 }
 
 /** The answer to a request that failed. What was not meant for clients is logged and answered without its details. */
@@ -52,6 +54,7 @@ export async function errorResponse(thrown: unknown, { request, id }: Exchange, 
       'content-type': mediaType,
       'x-content-type-options': 'nosniff',
       ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
+      ...(error.warnings.length > 0 && { warning: warningHeaders(error.warnings) }),
     },
     body: await write(status, mediaType, pretty),
     // A body that was too large, and a client nobody knows, are not worth another request on the same connection.

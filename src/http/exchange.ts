@@ -1,6 +1,7 @@
 /** One request on its way through the server, with what has been learned about it. */
 import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
+import { Stopwatch } from '../lib/stopwatch.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { User } from '../schema/user.ts'
 import { header, type Request, type Response } from './message.ts'
@@ -15,6 +16,8 @@ export interface Exchange {
   user: User | undefined
   /** Who really sent it, when that is somebody else who may act as the user. */
   impersonator?: User
+  /** Where its time goes. */
+  readonly stopwatch: Stopwatch
   /** Flow schema and priority level, once they are known. */
   flow: { readonly schemaUid: string; readonly levelUid: string } | undefined
 }
@@ -28,7 +31,14 @@ const LONGEST_ID = 64
 export function openExchange(request: Request, catalog: Catalog): Exchange {
   const sent = header(request.headers, 'audit-id')
   const id = sent !== undefined && sent.length <= LONGEST_ID && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
-  return { request, route: route(request.method, request.target, catalog), id, user: undefined, flow: undefined }
+  return {
+    request,
+    route: route(request.method, request.target, catalog),
+    id,
+    user: undefined,
+    flow: undefined,
+    stopwatch: new Stopwatch(),
+  }
 }
 
 /** Whether the request stays open for as long as the client likes. */

@@ -52,6 +52,7 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
     const shape = shapeOf(clause.params, metaGroup)
     if (shape === null || (clause.params.get('stream') ?? 'watch') !== 'watch') continue
     if (mediaType === PROTOBUF && !isProtobufFor(call, shape)) continue
+    if (shape?.as === 'Table' && !hasTable(call)) continue
     if (call.verb === 'watch' && mediaType === 'application/yaml') throw notAcceptable(STREAMED)
     const includeObject = shape?.as === 'Table' ? includeOf(call.query) : 'Metadata'
     return {
@@ -66,6 +67,10 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
 /** Tables have no protobuf form; metadata always has, and objects if their kind is built in. */
 const isProtobufFor = (call: Call, shape: Pick<Shape, 'as'> | undefined) =>
   shape === undefined ? speaksProtobuf(call) : shape.as !== 'Table'
+
+/** What is created and not stored, such as a review or a binding, is no row of a table. */
+const hasTable = ({ resource: { def }, subresource }: Call): boolean =>
+  subresource === '' ? !def.virtual?.review && !def.virtual?.forwardsTo : !def.subresources?.creates?.[subresource]
 
 /** Objects of kinds that clients defined have no protobuf form; what is said of them in the words of another kind has. */
 const speaksProtobuf = ({ resource, subresource }: Call) =>

@@ -5,6 +5,7 @@
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
@@ -64,6 +65,7 @@ const identify =
     return whenDone(authenticator.authenticate(credentials, request), found => {
       if (found.outcome !== 'user') throw unauthorized()
       exchange.user = found.user
+      exchange.stopwatch.lap('authn')
       return next(exchange)
     })
   }
@@ -86,9 +88,12 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 
 function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
-  const asker = { user: exchange.user!, attributes: route.attributes, api }
+  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch: exchange.stopwatch }
   const decided = authorize(asker, request)
-  const answered = decided ? decided.then(() => answerRoute(request, route, asker)) : answerRoute(request, route, asker)
+  const answered = whenDone(decided, () => {
+    exchange.stopwatch.lap('authz')
+    return answerRoute(request, route, asker)
+  })
   return whenDone(answered, response => compress(request, response))
 }
 
@@ -104,7 +109,7 @@ function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise
 }
 
 /** Who wants what. */
-type Asker = { readonly user: User; readonly attributes: Attributes; readonly api: Api }
+type Asker = { readonly user: User; readonly attributes: Attributes; readonly api: Api; readonly stopwatch: Stopwatch }
 
 /** Throws unless the user may. A promise only when the authorizer has to wait. */
 function authorize({ user, attributes, api }: Asker, request: Request): void | Promise<void> {
@@ -121,9 +126,13 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   const negotiated = negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
   return whenDone(isRead(call) ? undefined : decode(request, call), body => {
+    asker.stopwatch.lap('decode')
     // Who has gone while the body came, or while the request waited, is not worked for.
     if (request.isGone) throw unavailable('the client has gone')
-    return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => encode(result, format, time))
+    return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => {
+      asker.stopwatch.lap('handle')
+      return encode(result, format, time)
+    })
   })
 }
 
@@ -137,6 +146,7 @@ class Context implements CallContext {
   readonly namespace: Api['namespace'] | undefined
   readonly userAgent: string
   readonly budget = new Budget()
+  readonly stopwatch: Stopwatch
   readonly #request: Request
   readonly #asker: Asker
 
@@ -149,6 +159,7 @@ class Context implements CallContext {
     this.gate = api.gate
     this.namespace = api.namespace
     this.userAgent = header(request.headers, 'user-agent') ?? ''
+    this.stopwatch = asker.stopwatch
     this.#request = request
     this.#asker = asker
   }

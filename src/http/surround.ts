@@ -6,7 +6,7 @@ import { badRequest, timedOut } from '../schema/status-error.ts'
 import { errorResponse } from './error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import type { Outlet, Response, ResponseHeaders } from './message.ts'
-import type { Log } from './observability/log.ts'
+import type { Fields, Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
 
 type Wrap = (next: Handler, api: { readonly log: Log; readonly metrics: Metrics }) => Handler
@@ -15,12 +15,15 @@ type Wrap = (next: Handler, api: { readonly log: Log; readonly metrics: Metrics 
 export const trace: Wrap =
   (next, { log, metrics }) =>
   exchange => {
-    const started = performance.now()
     const observed = metrics.begin(exchange.route)
     return whenDone(next(exchange), response => {
-      const ms = performance.now() - started
+      const ms = exchange.stopwatch.total
       observed.answered(response.status, sizeOf(response), ms / 1000)
-      if (log.enabled('debug')) logRequest(log, exchange, response, ms)
+      if (log.enabled('debug')) log.debug(fieldsOf(exchange, response, ms), 'request')
+      else if (ms > SLOW_MS && log.enabled('info') && !isLongRunning(exchange)) {
+        exchange.stopwatch.lap('encode')
+        log.info({ ...fieldsOf(exchange, response, ms), phases: exchange.stopwatch.phases }, 'slow request')
+      }
       const { body } = response
       // The spread stands last: V8 makes a new hidden class for every object that begins with one and goes on with other names.
       const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...flowHeaders(exchange), ...response.headers }
@@ -33,6 +36,9 @@ export const trace: Wrap =
       return { ...response, headers, body: { form: 'stream', start } }
     })
   }
+
+/** Requests that take longer are logged. */
+const SLOW_MS = 1000
 
 const NO_HEADERS: ResponseHeaders = {}
 const flowHeaders = ({ flow }: Exchange): ResponseHeaders =>
@@ -91,20 +97,17 @@ function askedTime(text: string | null): number | undefined {
 const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? 0) : 0)
 
 /** The path without its query: selectors and tokens in it are the client's business. */
-function logRequest(log: Log, { request, route, id, user, impersonator }: Exchange, { status }: Response, ms: number): void {
+function fieldsOf({ request, route, id, user, impersonator }: Exchange, { status }: Response, ms: number): Fields {
   const { verb, path } = route.attributes
-  log.debug(
-    {
-      auditID: id,
-      verb,
-      path,
-      protocol: request.protocol,
-      user: user?.name,
-      ...(impersonator && { impersonator: impersonator.name }),
-      source: request.peer.address,
-      status,
-      ms: Math.round(ms * 1000) / 1000,
-    },
-    'request',
-  )
+  return {
+    auditID: id,
+    verb,
+    path,
+    protocol: request.protocol,
+    user: user?.name,
+    ...(impersonator && { impersonator: impersonator.name }),
+    source: request.peer.address,
+    status,
+    ms: Math.round(ms * 1000) / 1000,
+  }
 }

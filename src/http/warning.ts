@@ -6,10 +6,10 @@ export function warningHeaders(warnings: readonly string[]): string[] {
   const texts: string[] = []
   let total = 0
   for (const warning of new Set(warnings)) {
-    if (warning === '') continue
-    const text = printable(warning)
-    texts.push(text)
-    total += text.length
+    // A header line cannot have control characters: such a warning is left out, as in kube-apiserver.
+    if (warning === '' || CONTROL.test(warning)) continue
+    texts.push(warning)
+    total += warning.length
     // Cut to a part of that, no more than these are ever sent.
     if (texts.length > LIMITS.warningRunes) break
   }
@@ -28,6 +28,5 @@ export function warningHeaders(warnings: readonly string[]): string[] {
 /** Header values are Latin-1 on the wire: the UTF-8 bytes of the text are sent as such. */
 const quoted = (text: string) => Buffer.from(`299 - "${text.replace(/[\\"]/g, '\\$&')}"`, 'utf8').toString('latin1')
 
-/** What would end a header line becomes a space or nothing. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
-const printable = (text: string) => text.replace(/[\t\r\n]/g, ' ').replace(/[\u0000-\u001f\u007f]/g, '')
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const CONTROL = /[\u0000-\u001f\u007f]/

@@ -20,12 +20,12 @@ export const LIMITS = {
   inlineProtobufBytes: 128 * KIB,
   /** Workers that read such bodies, what one body may cost there, and when a worker without work ends. */
   transcodeWorkers: 2,
-  transcodeCpuMs: 400,
+  transcodeCpuMs: 300,
   transcodeMs: 10 * SECOND,
   transcodeHeapMB: 256,
   transcodeIdleMs: 5 * SECOND,
   /** Bodies of one user that wait for a worker. */
-  transcodesPerUser: 64,
+  transcodesPerUser: 16,
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,

@@ -41,7 +41,9 @@ export class WriteAttributes implements Attributes {
     return this.#write.call.namespace
   }
   get name(): string {
-    return this.#write.call.name || this.object?.metadata.name || ''
+    const { call } = this.#write
+    // One of a collection that is deleted is nowhere named.
+    return call.verb === 'deletecollection' ? '' : call.name || this.object?.metadata.name || ''
   }
   get verb(): string {
     return this.#write.call.verb
@@ -54,9 +56,8 @@ export class WriteAttributes implements Attributes {
   }
   get options(): JsonObject {
     const { call, change, ctx, options, old } = this.#write
-    if (change.deleteOptions) return { kind: 'DeleteOptions', apiVersion: `meta.${ctx.groupDomain}/v1`, ...change.deleteOptions }
-    const kind = old && call.verb === 'patch' ? 'PatchOptions' : old ? 'UpdateOptions' : 'CreateOptions'
-    return optionsObject(kind, call, { groupDomain: ctx.groupDomain, dryRun: options.dryRun })
+    if (change.deleteOptions) return { ...change.deleteOptions, kind: 'DeleteOptions', apiVersion: `meta.${ctx.groupDomain}/v1` }
+    return optionsObject(old ? 'UpdateOptions' : 'CreateOptions', call, { groupDomain: ctx.groupDomain, dryRun: options.dryRun })
   }
   get dryRun(): boolean {
     return this.#write.options.dryRun
@@ -115,16 +116,14 @@ function decodeAs(kind: Resource, document: Json, ctx: RequestContext): AnyObjec
   }
 }
 
-/** The options of a request as an object of their kind; `force` is an option of patches alone. */
+/** The options of a request as an object of their kind; a patch creates or updates, and has theirs. */
 export function optionsObject(
-  kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  kind: 'CreateOptions' | 'UpdateOptions',
   { query }: Call,
   { groupDomain, dryRun }: { readonly groupDomain: string; readonly dryRun: boolean },
 ): JsonObject {
   const options: JsonObject = { kind, apiVersion: `meta.${groupDomain}/v1` }
   if (dryRun) options['dryRun'] = ['All']
-  const force = query.get('force')
-  if (kind === 'PatchOptions' && force !== null) options['force'] = force !== '0' && force.toLowerCase() !== 'false'
   for (const name of ['fieldManager', 'fieldValidation']) {
     const value = query.get(name)
     if (value) options[name] = value

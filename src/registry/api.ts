@@ -1,7 +1,9 @@
 /** What the registry takes and gives: the contract between HTTP above and cache and store below. */
+
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { Transcoded } from '../codec/transcode.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -38,6 +40,8 @@ export type CallContext = RequestContext & {
   readonly annotate?: (key: string, value: string) => void
   /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
   readonly authorizeCreate?: () => Promise<void>
+  /** Told where the time of the call goes. */
+  readonly stopwatch?: Stopwatch
 }
 
 export type ListMeta = {

@@ -1,8 +1,9 @@
 /** Objects of the server's own, stored as creates would store them but many at once and without asking what is known to hold. */
 import type { Caches } from '../cache/caches.ts'
 import { encodeStored } from '../codec/stored-bytes.ts'
-import type { Json, JsonObject } from '../lib/json-value.ts'
+import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
+import { emptyValueOf } from '../patch/structure.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import type { AnyType } from '../schema/types.ts'
@@ -49,7 +50,7 @@ export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager
 function fieldsOf(type: AnyType, object: JsonObject): JsonObject {
   const { metadata, status: _, ...own } = object
   const { name: __, namespace: ___, generation: ____, ...shown } = metadata as JsonObject
-  const fields = { ...below(type, own), 'f:metadata': below(undefined, shown) }
+  const fields = { ...below(type, own, emptyValueOf(type)), 'f:metadata': below(undefined, shown, {}) }
   return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -58,20 +59,23 @@ function statusFields(status: { conditions?: readonly JsonObject[] } | undefined
   if (!status?.conditions?.length) return undefined
   const items = status.conditions.map(condition => [
     `k:${JSON.stringify({ type: condition['type']! })}`,
-    { '.': {}, ...below(undefined, condition) },
+    { '.': {}, ...below(undefined, condition, {}) },
   ])
   return { 'f:status': { 'f:conditions': { ...(operation === 'Update' && { '.': {} }), ...Object.fromEntries(items) } } }
 }
 
-function below(type: AnyType | undefined, value: JsonObject): JsonObject {
+/** `empty` is the same part of an object in which nothing is set. */
+function below(type: AnyType | undefined, value: JsonObject, empty: JsonObject): JsonObject {
   const fields: JsonObject = {}
-  for (const key of Object.keys(value).sort()) if (value[key] !== null) fields[`f:${key}`] = fieldsAt(memberOf(type, key), value[key]!)
+  for (const key of Object.keys(value).sort())
+    if (value[key] !== null) fields[`f:${key}`] = fieldsAt(memberOf(type, key), value[key]!, empty[key])
   return fields
 }
 
-function fieldsAt(type: AnyType | undefined, value: Json): JsonObject {
+/** What is there even when nothing is set has no entry of its own. */
+function fieldsAt(type: AnyType | undefined, value: Json, empty: Json | undefined): JsonObject {
   if (type?.flags.atomic || typeof value !== 'object' || value === null || Array.isArray(value)) return {}
-  return { '.': {}, ...below(type, value) }
+  return isObject(empty) ? below(type, value, empty) : { '.': {}, ...below(type, value, {}) }
 }
 
 function memberOf(type: AnyType | undefined, key: string): AnyType | undefined {

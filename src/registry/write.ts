@@ -103,12 +103,20 @@ const STEPS: readonly Step[] = [
   identify,
   claim,
   prepare,
+  compile,
   validate,
   admit,
   toStoredVersion,
   store,
   toServedVersion,
 ]
+/** What a slow write is told to have spent its time on. */
+const PHASES: ReadonlyMap<Step, string> = new Map<Step, string>([
+  [decode, 'decode'],
+  [mutate, 'admission'],
+  [admit, 'admission'],
+  [store, 'store'],
+])
 const FIRST_NAMED = STEPS.indexOf(identify)
 const STORE = STEPS.indexOf(store)
 
@@ -176,6 +184,7 @@ async function run(request: Write, from: number): Promise<void> {
     for (let i = from; i < STEPS.length && !request.result; i++) {
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
+      request.ctx.stopwatch?.lap(PHASES.get(STEPS[i]!) ?? 'rules')
       if (isLarge(request)) {
         await yieldToOthers()
         if (i < STORE) stopIfCancelled(request.ctx)
@@ -183,14 +192,17 @@ async function run(request: Write, from: number): Promise<void> {
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
+    if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
     await request.attributes?.end(request.done !== undefined)
-    if (request.reservation) await (request.reservation as Reservation).abandon(error)
+    await reserved(request)?.abandon(error)
     throw error
   }
   const ending = request.attributes?.end(request.done !== undefined)
   if (ending) await ending
-  if (request.reservation) await (request.reservation as Reservation).settle(request.done)
+  await reserved(request)?.settle(request.done)
 }
+
+const reserved = ({ reservation }: Write): Reservation | undefined => reservation
 
 function runWithAnotherName(request: Write): Promise<void> {
   const { object, resource } = request.unnamed!
@@ -361,6 +373,27 @@ function prepare(request: Write): void {
   const prepared = prepareUpdate(targetOf(resource, call.subresource), object, before, ctx)
   request.object = keepTimesIfUnchanged(before as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
 }
+
+/** Compiles the expressions of the rules. As there can be thousands, this is the one step in which others may run. */
+function compile({ resource, object, before, call, ctx, change }: Write): MaybePromise<void> {
+  if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
+  const parts = (targetOf(resource, call.subresource).view ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
+  if (parts && !compileSome(parts)) return compileRest(parts, ctx)
+}
+
+async function compileRest(parts: Iterator<void>, ctx: CallContext): Promise<void> {
+  do {
+    await yieldToOthers()
+    stopIfCancelled(ctx)
+  } while (!compileSome(parts))
+}
+
+/** Compiles a few; whether those were the last. */
+function compileSome(parts: Iterator<void>): boolean {
+  for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return true
+  return false
+}
+const COMPILED_AT_ONCE = 4
 
 /** Rejects an object that breaks the rules of its kind, and collects what its writer is warned of. */
 function validate(request: Write): MaybePromise<void> {

@@ -106,6 +106,11 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   /** Changes before validation on create; the status has been cleared already. */
   readonly prepareForCreate?: (o: O, ctx: RequestContext) => void
   readonly prepareForUpdate?: (o: O, old: O, ctx: RequestContext) => void
+  /**
+   * Compiles what `validate` needs, such as expressions, and stops after each of them: a write lets other requests run in between.
+   * `validate` compiles what was not compiled like that.
+   */
+  readonly compiling?: (o: O, old: O | undefined) => Iterable<void>
   readonly validate?: Rule<O>
   readonly validateUpdate?: UpdateRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>

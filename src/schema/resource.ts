@@ -40,8 +40,6 @@ export type HubForm = {
   readonly fromHub: (h: AnyObject) => AnyObject
   /** What the hub calls a selectable field. */
   readonly fieldName: (name: string) => string
-  /** Rules and hooks are this form's own and see it; without that they are the hub's. */
-  readonly keepsRules?: true
   /** Converts by asking somebody, instead of `toHub` and `fromHub`; objects of the wanted version are left as they are. */
   readonly convert?: (objects: readonly AnyObject[], to: Resource) => Promise<AnyObject[]>
 }

@@ -18,6 +18,8 @@ export class StatusError extends Error {
   readonly details: StatusDetails | undefined
   /** Token with which an expired list can go on from the latest state. */
   readonly continue: string | undefined
+  /** What the client is warned of all the same. */
+  warnings: readonly string[] = []
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails, more: { continue?: string } = {}) {
     super(message)

@@ -29,6 +29,8 @@ export interface UpdateSubresource<O> {
   /** Replaces the kind's own rules for writes through this path. */
   readonly validate?: Rule<O>
   readonly validateUpdate?: UpdateRule<O>
+  /** Compiles what `validate` needs, as that of the kind does. */
+  readonly compiling?: (o: O, old: O | undefined) => Iterable<void>
   readonly verbs?: readonly Verb[]
 }
 

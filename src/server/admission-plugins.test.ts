@@ -3,7 +3,15 @@ import { test } from 'node:test'
 import { admissionPlugins } from './admission-plugins.ts'
 import { type Config, DEFAULTS } from './config.ts'
 
-const parts = { groupDomain: 'k8s.io', randomSuffix: () => 'x', reader: { get: () => undefined, list: () => [] } } as never
+const DYNAMIC = ['MutatingAdmissionPolicy', 'MutatingAdmissionWebhook', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionWebhook'].map(
+  name => ({ name }),
+)
+const parts = {
+  groupDomain: 'k8s.io',
+  randomSuffix: () => 'x',
+  reader: { get: () => undefined, list: () => [] },
+  dynamic: DYNAMIC,
+} as never
 const namesOn = (config: Partial<Config>) => admissionPlugins({ ...DEFAULTS, ...config }, parts).map(({ name }) => name)
 
 test('pods need their account exactly where accounts are made, unless the operator says otherwise', () => {
@@ -15,17 +23,17 @@ test('pods need their account exactly where accounts are made, unless the operat
 })
 
 test('plugins keep their order, and what protects roles cannot be left out', () => {
-  const [first, second] = namesOn({})
-  assert.deepEqual([first, second], ['NamespaceLifecycle', 'ServiceAccount'])
+  const [first, second, third] = namesOn({})
+  assert.deepEqual([first, second, third], ['NamespaceLifecycle', 'LimitRanger', 'ServiceAccount'])
   assert.throws(() => namesOn({ disableAdmissionPlugins: ['RoleEscalation'] }), /there is no plugin "RoleEscalation"/)
 })
 
 test('every plugin of Kubernetes 1.37 is known; one that is asked for and not there yet is warned of', () => {
   const warnings: string[] = []
   const warn = (message: string) => warnings.push(message)
-  const given = { ...DEFAULTS, enableAdmissionPlugins: ['NodeRestriction', 'Priority'], disableAdmissionPlugins: ['PodSecurity'] }
+  const given = { ...DEFAULTS, enableAdmissionPlugins: ['EventRateLimit', 'Priority'], disableAdmissionPlugins: ['PodSecurity'] }
   admissionPlugins(given, { ...(parts as object), warn } as never)
-  assert.deepEqual(warnings, ['the admission plugin NodeRestriction is not there yet: what it would change or refuse is left as it is'])
+  assert.deepEqual(warnings, ['the admission plugin EventRateLimit is not there yet: what it would change or refuse is left as it is'])
   admissionPlugins({ ...DEFAULTS, disableAdmissionPlugins: ALL_PLUGINS }, { ...(parts as object), warn } as never)
 })
 

@@ -1,5 +1,6 @@
 /** Everything that has a say in writes: plugins, policies and webhooks, in the order of Kubernetes. */
 
+import { celAuthorizer } from '../admission/cel-authorizer.ts'
 import { MatchIndex } from '../admission/matching.ts'
 import type { AdmissionObserver } from '../admission/observer.ts'
 import type { Plugin } from '../admission/plugin.ts'
@@ -10,7 +11,6 @@ import { type CallParts, UnresolvedService } from '../admission/webhooks/call.ts
 import { mutatingWebhooks, validatingWebhooks } from '../admission/webhooks/dispatch.ts'
 import { webhooksOf } from '../admission/webhooks/webhook.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
-import type { CelAuthorizer } from '../cel/libraries/authorizer.ts'
 import type { Client } from '../client/client.ts'
 import { MutatingAdmissionPolicy } from '../kinds/admissionregistration/mutatingadmissionpolicy.ts'
 import { MutatingAdmissionPolicyBinding } from '../kinds/admissionregistration/mutatingadmissionpolicybinding.ts'
@@ -41,7 +41,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   const { client, catalog, namespace, observer, newUid, signal } = parts
   const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
     follow(client, { kinds, make, signal })
-  const authorize = celAuthorizer(parts.authorizer)
+  const authorize = celAuthorizer((user, attributes) => parts.authorizer.authorize(user, attributes, UNHURRIED))
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const webhooks = {
@@ -100,38 +100,8 @@ function follow<T>(
   }
 }
 
-/** Expressions do not wait: where an authorizer has to be waited for, they are told that it did not decide. */
-function celAuthorizer(authorizer: Authorizer): CelAuthorizer {
-  const unhurried = new AbortController()
-  return (user, access) => {
-    const asker = {
-      name: user.name,
-      groups: user.groups,
-      ...(user.uid && { uid: user.uid }),
-      ...(user.extra && { extra: Object.fromEntries(user.extra) }),
-    }
-    const { verb } = access
-    const attributes =
-      access.kind === 'path'
-        ? { verb, path: access.path }
-        : {
-            verb,
-            path: '',
-            resource: {
-              group: access.group,
-              version: '*',
-              plural: access.resource,
-              subresource: access.subresource,
-              namespace: access.namespace,
-              name: access.name,
-              ...(access.fieldSelector && { fieldSelector: access.fieldSelector }),
-            },
-          }
-    const decision = authorizer.authorize(asker, attributes, unhurried)
-    if (decision instanceof Promise) return { allowed: false, reason: '', error: 'the authorizer has to be waited for' }
-    return { allowed: decision.verdict === 'allow', reason: decision.reason ?? '' }
-  }
-}
+/** Nobody gives up on what expressions ask. */
+const UNHURRIED = new AbortController()
 
 /** Where a service can be reached; throws when it cannot. */
 function serviceAddress(client: Client): CallParts['resolve'] {

@@ -40,10 +40,22 @@ export type RulesOf = { readonly type: RuleType; readonly root?: RuleType; reado
 /** Compiles the rules of one schema for values of a type; `root` is a type that has it as a part, whose names it uses. */
 export const compileRules = (schema: JsonSchema, about: RulesOf): CompiledRule[] => [...compiledRules(schema, about)]
 
-/** The same, each rule when it is asked for: there can be very many. */
+/** The same, each rule when it is asked for: there can be very many. What was compiled once for a schema is not compiled again. */
 export function* compiledRules(schema: JsonSchema, { type, root = type, ageOf = STORED }: RulesOf): Iterable<CompiledRule> {
-  const workshop = new Workshop(type, root)
-  for (const rule of schema['x-kubernetes-validations'] ?? []) yield workshop.rule(schema, rule, ageOf)
+  const compiler = compilerFor(schema, type, root)
+  for (const rule of schema['x-kubernetes-validations'] ?? []) yield compiler.rule(schema, rule, ageOf)
+}
+
+/** By schema, and by the names of the types, which depend on the schema that it is a part of. */
+const compilers = new WeakMap<JsonSchema, Map<string, RuleCompiler>>()
+
+function compilerFor(schema: JsonSchema, type: RuleType, root: RuleType): RuleCompiler {
+  let byType = compilers.get(schema)
+  if (byType === undefined) compilers.set(schema, (byType = new Map()))
+  const key = `${root.type.name} ${type.type.name}`
+  let compiler = byType.get(key)
+  if (compiler === undefined) byType.set(key, (compiler = new RuleCompiler(type, root)))
+  return compiler
 }
 
 /** How often a value can be there at most when nothing but the size of a request limits it. */
@@ -51,7 +63,7 @@ export const mostValuesOf = ({ minSize }: RuleType): bigint => BigInt(Math.floor
 
 const libraries = new WeakMap<RuleType, Library>()
 
-class Workshop {
+class RuleCompiler {
   readonly #type: RuleType
   readonly #types: Library
   readonly #estimator: CostEstimator

@@ -5,6 +5,8 @@ export type Pattern = {
   readonly source: string
   /** Whether the text matches; what is wrong with the pattern itself where it is none. */
   matches(text: string): boolean | { readonly fault: string }
+  /** Compiles it, unless that was done before. */
+  compile(): void
   /** How many steps that may take. */
   stepsFor(text: string): number
 }
@@ -17,6 +19,9 @@ export function patternOf(source: string): Pattern {
     matches(text) {
       compiled ??= compile(source)
       return 'fault' in compiled ? compiled : compiled.test(text)
+    },
+    compile() {
+      compiled ??= compile(source)
     },
     stepsFor(text) {
       compiled ??= compile(source)

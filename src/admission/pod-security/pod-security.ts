@@ -1,8 +1,9 @@
 /** PodSecurity: pods are held to the standard that the labels of their namespace name; workloads are warned about. */
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { forbiddenRequest, internalError, invalidObject } from '../../schema/status-error.ts'
+import { internalError, invalidObject } from '../../schema/status-error.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import type { Reader } from '../reader.ts'
+import { forbidden } from '../refusal.ts'
 import {
   compareLevels,
   describeLabels,
@@ -82,11 +83,12 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
     for (const warning of existingViolations(name, enforce)) attributes.warn(warning)
   }
 
-  function warnExempt({ name, object, warn }: Attributes, policy: NamespacePolicy): void {
+  function warnExempt(attributes: Attributes, policy: NamespacePolicy): void {
+    const { name, object } = attributes
     if (!exemptions.namespaces.includes(name)) return
     if (isPrivileged(policy) || MODES.every(mode => isEquivalent(policy[mode], defaults[mode]))) return
     const asked = describeLabels(policy, object!.metadata.labels ?? {})
-    warn(`namespace ${JSON.stringify(name)} is exempt from Pod Security, and the policy (${asked}) will be ignored`)
+    attributes.warn(`namespace ${JSON.stringify(name)} is exempt from Pod Security, and the policy (${asked}) will be ignored`)
   }
 
   function validatePod(attributes: Attributes): void {
@@ -114,11 +116,7 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
     const refused = violations(policy.enforce, pod)
     audit(attributes, policy, pod)
     if (refused.length > 0)
-      throw forbiddenRequest(
-        attributes.resource,
-        attributes.name || object?.metadata.name || '',
-        `violates PodSecurity ${JSON.stringify(formatPolicy(policy.enforce))}: ${detailsOf(refused)}`,
-      )
+      throw forbidden(attributes, `violates PodSecurity ${JSON.stringify(formatPolicy(policy.enforce))}: ${detailsOf(refused)}`)
     warnOf(attributes, policy, pod)
   }
 
@@ -202,18 +200,18 @@ function byPriority(pods: readonly AnyObject[]): AnyObject[] {
   return [...first, ...rest]
 }
 
-function annotateErrors({ annotate }: Attributes, errors: readonly { readonly message: string }[]): void {
-  if (errors.length > 0) annotate('error', `Failed to parse policy: ${errors.map(({ message }) => message).join(', ')}`)
+function annotateErrors(attributes: Attributes, errors: readonly { readonly message: string }[]): void {
+  if (errors.length > 0) attributes.annotate('error', `Failed to parse policy: ${errors.map(({ message }) => message).join(', ')}`)
 }
 
-function audit({ annotate }: Attributes, { audit }: NamespacePolicy, pod: Pod): void {
+function audit(attributes: Attributes, { audit }: NamespacePolicy, pod: Pod): void {
   const found = violations(audit, pod)
-  if (found.length > 0) annotate('audit-violations', wouldViolate(audit, detailsOf(found)))
+  if (found.length > 0) attributes.annotate('audit-violations', wouldViolate(audit, detailsOf(found)))
 }
 
-function warnOf({ warn: tell }: Attributes, { warn }: NamespacePolicy, pod: Pod): void {
+function warnOf(attributes: Attributes, { warn }: NamespacePolicy, pod: Pod): void {
   const found = violations(warn, pod)
-  if (found.length > 0) tell(wouldViolate(warn, detailsOf(found)))
+  if (found.length > 0) attributes.warn(wouldViolate(warn, detailsOf(found)))
 }
 
 const wouldViolate = (policy: LevelVersion, details: string): string =>

@@ -8,10 +8,11 @@ import { applyJsonPatch, PatchError, type PatchOperation, PatchTestError } from 
 import { atomicParts, mergeApplied } from '../../patch/typed-merge.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
+import { StatusError } from '../../schema/status-error.ts'
 import { evaluateConditions } from '../match-conditions.ts'
 import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
+import { forbidden } from '../refusal.ts'
 import type { Rounds } from '../reinvocation.ts'
 import { inVersion } from '../versions.ts'
 import { toJson } from './cel-json.ts'
@@ -156,7 +157,7 @@ function denied(attributes: Attributes, faults: readonly Fault[]): StatusError {
     binding
       ? `policy '${policy.name}' with binding '${binding.name}' denied request: ${message}`
       : `policy ${JSON.stringify(policy.name)} denied request: ${message}`
-  const { details } = forbiddenRequest(attributes.resource, attributes.name, '')
+  const { details } = forbidden(attributes, '')
   return new StatusError(403, faults[0]!.reason, textOf(faults[0]!), {
     ...details,
     causes: faults.map(fault => ({ message: textOf(fault) })),

@@ -1,9 +1,10 @@
 /** Validating policies: their expressions must hold for a request, or it is denied, warned about or audited. */
 import type { Bindings } from '../../cel/runtime/program.ts'
-import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
+import { StatusError } from '../../schema/status-error.ts'
 import { evaluateConditions } from '../match-conditions.ts'
 import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
+import { forbidden } from '../refusal.ts'
 import { inVersion } from '../versions.ts'
 import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
 import { type Invocation, invocationsOf, type PolicyParts, policyVariables } from './invocation.ts'
@@ -142,6 +143,6 @@ function denied(attributes: Attributes, { policy, binding, message, reason }: De
     binding === undefined
       ? `ValidatingAdmissionPolicy '${policy}' denied request: ${message}`
       : `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${message}`
-  const { message: whole, details } = forbiddenRequest(attributes.resource, attributes.name, text)
+  const { message: whole, details } = forbidden(attributes, text)
   return new StatusError(CODES[reason] ?? 422, reason, whole, { ...details, causes: [{ message: text }] })
 }

@@ -3,7 +3,7 @@ import { stringifyJson } from '../../codec/json.ts'
 import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport } from '../../lib/webhook-transport.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
 import type { VersionedRequest } from '../expression-variables.ts'
-import { InvalidReview, type ReviewResponse, readReview, rejection, reviewFor, UnsupportedPatchType } from './review.ts'
+import { InvalidReview, type ReviewResponse, readReview, rejection, reviewFor } from './review.ts'
 import type { ClientConfig, Webhook } from './webhook.ts'
 
 export type CallParts = {
@@ -58,7 +58,6 @@ export async function callWebhook(
   } catch (error) {
     if (error instanceof InvalidReview)
       return failed(`${error.stage === 'reading' ? 'failed to call webhook' : 'received invalid webhook response'}: ${error.message}`)
-    if (error instanceof UnsupportedPatchType) return failed(error.message)
     if (error instanceof WebhookCallError || error instanceof UnresolvedService) return failed(`failed to call webhook: ${error.message}`)
     throw error
   }

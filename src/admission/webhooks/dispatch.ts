@@ -4,12 +4,13 @@ import { JsonError, parseJson } from '../../codec/json.ts'
 import { deepEqual, type Json, jsonTypeName } from '../../lib/json-value.ts'
 import { applyJsonPatch, PatchError, parseJsonPatch } from '../../patch/json-patch.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { forbiddenRequest, internalError, timedOut } from '../../schema/status-error.ts'
+import { internalError, timedOut } from '../../schema/status-error.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import { evaluateConditions } from '../match-conditions.ts'
 import { isExemptFromWebhooks, type MatchIndex } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
+import { forbidden } from '../refusal.ts'
 import type { Rounds } from '../reinvocation.ts'
 import { inVersion } from '../versions.ts'
 import { type CallOutcome, type CallParts, callWebhook } from './call.ts'
@@ -92,12 +93,12 @@ async function mutate(
     settleFailure(webhook, outcome, { attributes, type: 'admit', observer })
     return false
   }
-  const { patch } = outcome.response
+  const { patch, patchType } = outcome.response
   if (patch === '') {
     note(false)
     return false
   }
-  const patched = await applyPatch(patch, { webhook, request, observer })
+  const patched = await applyPatch(patch, { patchType, webhook, request, observer })
   note(patched)
   return patched
 }
@@ -105,12 +106,17 @@ async function mutate(
 /** The object with the patch of a webhook made to it, decoded and with defaults. Throws when it cannot be applied. */
 async function applyPatch(
   patch: string,
-  { webhook, request, observer }: { webhook: Webhook; request: VersionedRequest; observer: AdmissionObserver },
+  {
+    patchType,
+    webhook,
+    request,
+    observer,
+  }: { patchType: string; webhook: Webhook; request: VersionedRequest; observer: AdmissionObserver },
 ): Promise<boolean> {
   const { attributes, object, resource } = request
   const failed = (why: string) => ({
     outcome: 'failed' as const,
-    message: `failed calling webhook "${webhook.name}": received undecodable patch in webhook response: ${why}`,
+    message: `failed calling webhook "${webhook.name}": ${why}`,
     code: 503,
   })
   let operations: ReturnType<typeof parseJsonPatch>['operations']
@@ -120,7 +126,11 @@ async function applyPatch(
     operations = parseJsonPatch(value).operations
   } catch (error) {
     if (!(error instanceof JsonError || error instanceof PatchError)) throw error
-    settleFailure(webhook, failed(error.message), { attributes, type: 'admit', observer })
+    settleFailure(webhook, failed(`received undecodable patch in webhook response: ${error.message}`), {
+      attributes,
+      type: 'admit',
+      observer,
+    })
     return false
   }
   if (operations.length === 0) return false
@@ -128,6 +138,10 @@ async function applyPatch(
     throw internalError(
       `admission webhook ${JSON.stringify(webhook.name)} attempted to modify the object, which is not supported for this operation`,
     )
+  if (patchType !== 'JSONPatch') {
+    settleFailure(webhook, failed(`unsupported patch type ${JSON.stringify(patchType)}`), { attributes, type: 'admit', observer })
+    return false
+  }
   let document: Json
   try {
     document = applyJsonPatch(object as unknown as Json, operations)
@@ -239,5 +253,5 @@ async function matchWebhook(
   }
   observer.conditionFailed(about)
   if (webhook.failsOpen) return undefined
-  throw forbiddenRequest(attributes.resource, attributes.name, decided.message)
+  throw forbidden(attributes, decided.message)
 }

@@ -1,5 +1,5 @@
 /** The AdmissionReview that a webhook is sent, and what its answer says. */
-import { type JsonError, parseJson } from '../../codec/json.ts'
+import { parseJson } from '../../codec/json.ts'
 import { decodeBase64 } from '../../lib/base64.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../../lib/json-value.ts'
@@ -34,8 +34,9 @@ export function reviewFor(
 /** What an answer says, read as Kubernetes reads it. */
 export type ReviewResponse = {
   readonly allowed: boolean
-  /** A JSON patch as text; empty when there is none. */
+  /** A patch as text; empty when there is none. */
   readonly patch: string
+  readonly patchType: string
   readonly status: JsonObject | undefined
   readonly warnings: readonly string[]
   readonly auditAnnotations: Readonly<Record<string, string>>
@@ -73,7 +74,6 @@ export function readReview(text: string, { uid, version, isMutating, groupDomain
       if (patch !== '' && patchType === undefined) throw wrong('webhook returned response.patch but not response.patchType')
       if (patch === '' && patchType !== undefined) throw wrong('webhook returned response.patchType but not response.patch')
       if (patchType === '') throw wrong('webhook returned invalid response.patchType of ""')
-      if (patchType !== undefined && patchType !== 'JSONPatch') throw new UnsupportedPatchType(patchType)
     } else {
       if (patch !== '') throw wrong('validating webhook may not return response.patch')
       if (patchType !== undefined) throw wrong('validating webhook may not return response.patchType')
@@ -82,16 +82,10 @@ export function readReview(text: string, { uid, version, isMutating, groupDomain
   return {
     allowed: read.truth('allowed'),
     patch: isMutating ? patch : '',
+    patchType: patchType ?? 'JSONPatch',
     status: read.object('status'),
     warnings: read.texts('warnings'),
     auditAnnotations: read.textMap('auditAnnotations'),
-  }
-}
-
-/** A patch of a type that nobody knows. */
-export class UnsupportedPatchType extends Error {
-  constructor(type: string) {
-    super(`unsupported patch type ${goQuote(type)}`)
   }
 }
 
@@ -100,12 +94,7 @@ const KIND = 'AdmissionReview'
 /** The review, if it is one of a version that is known; what it leaves out of kind and version is not looked at here. */
 function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: string; groupDomain: string }): JsonObject {
   const unreadable = (why: string) => new InvalidReview('reading', why)
-  let value: Json
-  try {
-    value = parseJson(text).value
-  } catch (error) {
-    throw unreadable(`couldn't get version/kind; json parse error: ${(error as JsonError).message}`)
-  }
+  const value = jsonOrText(text)
   if (!isObject(value))
     throw unreadable(
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`,
@@ -114,6 +103,15 @@ function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: strin
   const isKnown = kind === KIND && REVIEW_VERSIONS.some(known => version === `admission.${groupDomain}/${known}`)
   if (!isKnown) throw unreadable(`no kind ${goQuote(kind)} is registered for version ${goQuote(version)} in scheme "admission"`)
   return value
+}
+
+/** What is no JSON is taken for YAML, and hardly anything that people send is more than text there. */
+function jsonOrText(text: string): Json {
+  try {
+    return parseJson(text).value
+  } catch {
+    return text
+  }
 }
 
 const TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'

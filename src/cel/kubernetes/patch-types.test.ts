@@ -44,7 +44,7 @@ test('patch operations have four fields', () => {
   assert.equal(evaluate("JSONPatch{op: 'add', path: '/a'} == JSONPatch{op: 'add', path: '/a'}"), true)
   assert.equal(evaluate("JSONPatch{op: 'add', path: '/a', value: 1} == JSONPatch{op: 'add', path: '/a', value: 2}"), false)
   assert.throws(() => evaluate("JSONPatch{op: 'move', from: 1}"), /expected type of field 'from' is 'string' but provided type is 'int'/)
-  assert.throws(() => evaluate('JSONPatch{nope: 1}'), /undefined field 'nope'/)
+  assert.throws(() => evaluate('JSONPatch{nope: 1}'), /expected type of field 'nope' is '' but provided type is 'int'/)
 })
 
 test('keys are escaped for paths', () => {

@@ -79,13 +79,17 @@ const patchFields: ReadonlyMap<string, CelType> = new Map([
   ['value', dynType],
 ])
 
+/** What a field is that an operation does not have: nothing fits it. */
+const NAMELESS = objectType('')
+
 const isObjectName = (name: string): boolean => name === objectTypeName || name.startsWith(`${objectTypeName}.`)
 
 /** The names of objects without a schema, whose fields are all allowed, and of patch operations. */
 export const patchTypesLibrary = (): Library => ({
   types: {
     findType: name => (name === jsonPatchType.name ? jsonPatchType : isObjectName(name) ? objectType(name) : undefined),
-    findField: (type, field) => (type === jsonPatchType.name ? patchFields.get(field) : isObjectName(type) ? dynType : undefined),
+    findField: (type, field) =>
+      type === jsonPatchType.name ? (patchFields.get(field) ?? NAMELESS) : isObjectName(type) ? dynType : undefined,
     construct,
   },
   functions: [

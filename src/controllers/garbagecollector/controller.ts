@@ -75,6 +75,8 @@ class Collector {
 
   changed(resource: Resource, { type, current }: Change): void {
     if (!isCollected(resource)) return
+    // With a definition the kind of an owner may have come to be served.
+    if (resource.plural === 'customresourcedefinitions') this.#enqueueUndecided()
     const { key, uid, namespace, name } = current
     if (type === 'deleted') {
       this.#gone(key, uid)

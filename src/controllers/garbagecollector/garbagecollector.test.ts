@@ -132,6 +132,37 @@ test('owners of the cluster own what is in namespaces, those in other namespaces
   assert.equal((await bench.send('GET namespaces/odd')).body.metadata.deletionTimestamp, undefined)
 })
 
+test('an object of the cluster stays when an object in a namespace that it names as its owner is deleted', async t => {
+  const bench = await open(t)
+  const gc = bench.collect()
+  const owner = await make(bench, 'owner')
+  await bench.send('POST namespaces', { metadata: { name: 'odd', ownerReferences: [reference(owner)] } })
+  await gc.idle()
+  await bench.send('DELETE configmaps/owner')
+  await gc.idle()
+  assert.equal((await bench.send('GET namespaces/odd')).body.metadata.deletionTimestamp, undefined)
+})
+
+test('owners in another namespace are reported by a warning event', async t => {
+  const bench = await open(t)
+  const gc = bench.collect()
+  for (const name of ['default', 'other']) await bench.send('POST namespaces', { metadata: { name } })
+  const owner = (await bench.send('POST secrets', { metadata: { name: 's' } }, { namespace: 'other' })).body
+  const ownerReferences = [reference({ ...owner, kind: 'Secret' })]
+  const dependent = await make(bench, 'b', ownerReferences)
+  const odd = (await bench.send('POST namespaces', { metadata: { name: 'odd', ownerReferences } })).body
+  await gc.idle()
+  const { items } = (await bench.send('GET events')).body
+  const { uid } = owner.metadata
+  const textFor = (namespace: string) =>
+    `ownerRef [v1/Secret, namespace: ${namespace}, name: s, uid: ${uid}] does not exist in namespace "${namespace}"`
+  assert.deepEqual(items.map(({ type, reason, message, involvedObject }: any) => [type, reason, message, involvedObject.uid]).sort(), [
+    ['Warning', 'OwnerRefInvalidNamespace', textFor(''), odd.metadata.uid],
+    ['Warning', 'OwnerRefInvalidNamespace', textFor('default'), dependent.metadata.uid],
+  ])
+  assert.deepEqual(items[0].source, { component: 'garbage-collector-controller' })
+})
+
 test('nothing is decided while the kind of an owner is not served', async t => {
   const resources = resourcesOf(KINDS, 'k8s.io')
   const secrets = resources.find(({ kind }) => kind === 'Secret')!

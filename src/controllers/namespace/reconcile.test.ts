@@ -36,6 +36,11 @@ test('what remains is told by kind and by finalizer, in order', () => {
   )
 })
 
+test('while pods remain, what remains is not in the conditions', () => {
+  const findings = { remaining: [remains('pods', 1, { 'a/a': 1 })], failures: [], isPodsOnly: true } as const
+  assert.deepEqual(said(conditionsAfter([], findings, NOW))?.slice(3), ['False ContentRemoved', 'False ContentHasNoFinalizers'])
+})
+
 test('times of conditions move with their status alone, and conditions of others stay', () => {
   const other = { type: 'Mine', status: 'True', lastTransitionTime: NOW }
   const first = conditionsAfter([other], { remaining: [remains('secrets', 2)], failures: ['x'] }, NOW)!

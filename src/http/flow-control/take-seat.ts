@@ -34,6 +34,7 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
     }
     const isWatch = isLongRunning(exchange)
     const start = (leave: () => void) => {
+      exchange.stopwatch.lap('queue')
       if (!isWatch || level.configuration.isExempt) return run(next, exchange, { leave })
       if (watches.open(user.name)) return run(next, exchange, { leave, closed: () => watches.close(user.name) })
       leave()

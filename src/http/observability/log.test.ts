@@ -51,3 +51,22 @@ test('the line of a request names who and what, never a token, a query or a body
   })
   assert.ok(typeof auditID === 'string' && typeof ms === 'number')
 })
+
+test('a slow request is logged with where its time went', async () => {
+  const lines: [Fields, string][] = []
+  const nothing = () => {}
+  const info = (fields: Fields, message: string) => lines.push([fields, message])
+  const log: Log = { enabled: level => level !== 'debug', debug: nothing, info, warn: nothing, error: nothing }
+  const { serve } = testApi({
+    log,
+    handle: async ({ resource }) => {
+      await new Promise(resolve => setTimeout(resolve, 1_100))
+      return { form: 'object', code: 200, resource, json: secretJson('a'), warnings: [] }
+    },
+  })
+  await serve(testRequest('/api/v1/namespaces/default/secrets/a'))
+  const [[fields, message]] = lines as [[Fields, string]]
+  assert.equal(message, 'slow request')
+  assert.equal(fields['path'], '/api/v1/namespaces/default/secrets/a')
+  assert.ok((fields['phases'] as Record<string, number>)['handle']! > 0)
+})

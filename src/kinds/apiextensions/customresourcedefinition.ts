@@ -4,6 +4,7 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { isKnownFormat } from '../../structural/formats.ts'
+import { compilingExpressions } from './compiling-expressions.ts'
 import { validateDefinition, validateNames } from './definition-rules.ts'
 import {
   CustomResourceDefinitionSpec,
@@ -47,6 +48,7 @@ export const CustomResourceDefinition = defineKind({
     dropEmptyWebhook(spec)
     noteStorageVersion(spec, status)
   },
+  compiling: ({ spec }, old) => compilingExpressions(spec, old?.spec),
   validate: validateDefinition,
   warn: (o, old) => warnAboutSchemas(o.spec, old?.spec),
 

@@ -4,7 +4,7 @@ import { type AgeOf, type CompiledRule, compiledRules, mostValuesOf } from '../.
 import { costMessage, type ExpressionScope, MAX_EXPRESSION_COST, MAX_SCHEMA_COST, timesAtMost } from './expression-scope.ts'
 import { internalRule } from './internal-form.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
-import type { Strictness } from './strictness.ts'
+import type { StoredExpressions, Strictness } from './strictness.ts'
 
 type Looking = {
   readonly scope: ExpressionScope
@@ -19,17 +19,21 @@ export function* validateExpressions(schema: Schema, at: Ref<Schema>, looking: L
   const there = at['x-kubernetes-validations']
   const typed = scope.typed()
   if (!typed) return yield internal(there, NO_TYPE)
-  const { rules, messages } = strict.stored
   const values = scope.cardinality ?? mostValuesOf(typed.type)
-  const ageOf: AgeOf = (kind, text) => ((kind === 'rule' ? rules : messages).has(text) ? 'stored' : 'new')
   let i = 0
-  for (const rule of compiledRules(schema, { ...typed, ageOf })) {
+  for (const rule of compiledRules(schema, { ...typed, ageOf: ageIn(strict.stored) })) {
     yield* validateCondition(rule, there[i]!, { ...looking, values })
     yield* validateMessage(rule, there[i]!, looking)
     yield* validateOldSelf(rule, there[i]!, looking)
     i++
   }
 }
+
+/** Expressions that are stored already may use all that this server knows. */
+export const ageIn =
+  ({ rules, messages }: StoredExpressions): AgeOf =>
+  (kind, text) =>
+    (kind === 'rule' ? rules : messages).has(text) ? 'stored' : 'new'
 
 const NO_TYPE =
   'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations'

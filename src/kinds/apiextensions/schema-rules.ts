@@ -8,7 +8,7 @@ import { type ExpressionScope, rootScope } from './expression-scope.ts'
 import { internalSchema } from './internal-form.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
 import { hasTopology, validateMapListKeys, validateTopology } from './list-rules.ts'
-import { eachSchema } from './schema-walk.ts'
+import { hasRules } from './schema-walk.ts'
 import type { Strictness } from './strictness.ts'
 import { structuralFault, validateStructural } from './structural-rules.ts'
 
@@ -43,11 +43,6 @@ function structure(schema: Schema, at: Ref<Schema>, { strict, budget }: { strict
   const problems = validateStructural(schema, at)
   if (problems.length === 0) append(problems, validateDefaults(schema, at, { pruned: strict.prunedDefaults, budget }))
   return problems.length > 0 || !hasRules(schema) ? { problems } : { problems, scope: rootScope(schema) }
-}
-
-function hasRules(schema: Schema): boolean {
-  for (const part of eachSchema(schema)) if (part['x-kubernetes-validations']) return true
-  return false
 }
 
 /** What the schema at the top may say when the status has a path of its own, by the names that errors give. */

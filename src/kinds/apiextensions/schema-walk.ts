@@ -25,6 +25,12 @@ export function anySchema(spec: Spec, isLikeThat: (schema: Schema) => boolean): 
   return false
 }
 
+/** Whether a schema, however deep, has rules. */
+export function hasRules(root: Schema): boolean {
+  for (const schema of eachSchema(root)) if (schema['x-kubernetes-validations']) return true
+  return false
+}
+
 /** The one schema of all items, if there is one. */
 export const itemSchema = ({ items }: Schema): Schema | undefined => (Array.isArray(items) ? undefined : items)
 

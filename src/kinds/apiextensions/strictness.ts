@@ -37,7 +37,7 @@ export type Strictness = {
   readonly anyCost?: boolean
 }
 
-type StoredExpressions = { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> }
+export type StoredExpressions = { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> }
 
 const NONE: ReadonlySet<string> = new Set()
 
@@ -90,7 +90,8 @@ function isReadable({ conversion }: Spec): boolean {
   return caBundle === '' || !hasErrors(validateCABundle(caBundle, refTo(caBundle)))
 }
 
-function expressionsOf(spec: Spec): StoredExpressions {
+/** The expressions of all versions. */
+export function expressionsOf(spec: Spec): StoredExpressions {
   const [rules, messages] = [new Set<string>(), new Set<string>()]
   for (const root of schemasOf(spec))
     for (const schema of eachSchema(root))

@@ -5,9 +5,9 @@
 
 import { compareText } from '../../lib/go-text.ts'
 import { getOwn } from '../../lib/json-value.ts'
-import { linearRegex } from '../../lib/linear-regex.ts'
 import { entry, type FieldError, forbidden, gatherErrors, invalid, pathOf, type Ref, refTo, required } from '../../schema/refs.ts'
 import type { Schema } from './json-schema.ts'
+import { patternFault } from './pattern-fault.ts'
 import { itemSchema } from './schema-walk.ts'
 
 /** Why a schema cannot even be read as a structural one; undefined when it can. */
@@ -169,18 +169,9 @@ const isJust = (schema: Schema, type: string) => schema.type === type && Object.
 /** `first` leaves out the anyOf of a schema, `firstOfAll` that of its first allOf. */
 type Skips = { readonly first?: boolean; readonly firstOfAll?: boolean }
 
-function* validatePattern({ pattern = '' }: Schema, at: Ref<Schema>): Iterable<FieldError> {
-  const fault = pattern === '' ? undefined : patternFault(pattern)
+function* validatePattern(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
+  const fault = patternFault(schema)
   if (fault !== undefined) yield invalid(at.pattern, `must be a valid regular expression, but isn't: ${fault}`)
-}
-
-function patternFault(pattern: string): string | undefined {
-  try {
-    linearRegex(pattern)
-    return undefined
-  } catch (error) {
-    return (error as Error).message
-  }
 }
 
 /** What a schema that only restricts may not say, with the word for how it must be instead. */

@@ -1,4 +1,5 @@
 /** Scale — the size of something scalable, as its scale subresource speaks of it. */
+import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { int32, message, string } from '../../schema/types.ts'
 
@@ -15,5 +16,10 @@ export const Scale = defineKind({
     replicas: [1, int32.always(), 'How many instances there are.'],
     selector: [2, string, 'Which pods are counted, as a label selector in text.'],
   }),
+  columns: {
+    Desired: ['integer', o => o.spec.replicas ?? 0, 'How many instances are wanted.'],
+    Available: ['integer', o => o.status.replicas, 'How many instances there are.'],
+    Age: age,
+  },
 })
 export type Scale = ObjectOf<typeof Scale>

@@ -15,7 +15,9 @@ test('both maps together hold a mebibyte', () => {
   const half = 512 * 1024
   const binaryData = { b: Buffer.alloc(half).toString('base64') }
   assert.deepEqual(check(ConfigMap, { data: { a: 'x'.repeat(half) }, binaryData }), [])
-  assert.deepEqual(check(ConfigMap, { data: { a: 'x'.repeat(half + 1) }, binaryData }), [': Too long: may not be more than 1048576 bytes'])
+  assert.deepEqual(check(ConfigMap, { data: { a: 'x'.repeat(half + 1) }, binaryData }), [
+    '[]: Too long: may not be more than 1048576 bytes',
+  ])
 })
 
 test('what is sealed stays sealed', () => {

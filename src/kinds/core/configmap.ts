@@ -2,9 +2,12 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
-import { forbidden, tooLong } from '../../schema/refs.ts'
+import { forbidden, refTo, tooLong } from '../../schema/refs.ts'
 import { bool, bytes, mapOf, string } from '../../schema/types.ts'
 import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../shapes/data.ts'
+
+/** How kube-apiserver prints the path of the object itself. */
+const WHOLE_OBJECT = '[]'
 
 export const ConfigMap = defineKind({
   group: '',
@@ -29,7 +32,7 @@ export const ConfigMap = defineKind({
     yield* validateKeys(data, at.data, { data: binaryData, name: 'binaryData' })
     yield* validateKeys(binaryData, at.binaryData)
     // The limit is on both maps together, so the error is about the whole object.
-    if (sizeOf(data, 'utf8') + sizeOf(binaryData, 'base64') > MAX_DATA_BYTES) yield tooLong(at, MAX_DATA_BYTES)
+    if (sizeOf(data, 'utf8') + sizeOf(binaryData, 'base64') > MAX_DATA_BYTES) yield tooLong(refTo(data, WHOLE_OBJECT), MAX_DATA_BYTES)
   },
 
   columns: {

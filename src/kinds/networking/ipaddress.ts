@@ -15,7 +15,7 @@ const ParentReference = message('ParentReference', {
 type ParentReference = Static<typeof ParentReference>
 
 const IPAddressSpec = message('IPAddressSpec', {
-  parentRef: [1, ParentReference.always(), 'The object that the address belongs to. Cannot change.'],
+  parentRef: [1, ParentReference.expected(), 'The object that the address belongs to. Cannot change.'],
 })
 
 export const IPAddress = defineKind({

@@ -34,3 +34,8 @@ function* validatePolicyRule(rule: PolicyRule, at: Ref<PolicyRule>, scope: 'Name
   if (apiGroups.length === 0) yield required(at.apiGroups, 'resource rules must supply at least one api group')
   if (resources.length === 0) yield required(at.resources, 'resource rules must supply at least one resource')
 }
+
+/** Storage does not tell an empty list from none, and clients are shown null. */
+export function emptyRulesAreNull(role: { rules?: unknown }): void {
+  if (Array.isArray(role.rules) && role.rules.length === 0) role.rules = null
+}

@@ -49,7 +49,7 @@ const Counter = message('Counter', {
 
 export const DeviceCounterConsumption = message('DeviceCounterConsumption', {
   counterSet: [1, string.always(), 'The set of counters taken from.'],
-  counters: [2, mapOf(Counter).always(), 'How much the device takes from each counter.'],
+  counters: [2, mapOf(Counter).expected(), 'How much the device takes from each counter.'],
   compatibilityGroups: [3, atomic(string), 'Devices that take from the same set at the same time must share one of these.'],
 })
 export type DeviceCounterConsumption = Static<typeof DeviceCounterConsumption>
@@ -92,7 +92,7 @@ export type Device = Static<typeof Device>
 
 export const CounterSet = message('CounterSet', {
   name: [1, string.always(), 'Unique in the pool.'],
-  counters: [2, mapOf(Counter).always(), 'How much there is of what.'],
+  counters: [2, mapOf(Counter).expected(), 'How much there is of what.'],
 })
 export type CounterSet = Static<typeof CounterSet>
 

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { connect } from 'node:tls'
+import { issueAuthority, issueServer } from '../lib/x509/issue.ts'
+import { post } from './https-post.ts'
+import { isTrusted } from './trust.ts'
+
+const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
+const authority = issueAuthority('test authority', validity)
+const names = { names: ['127.0.0.1'], ...validity }
+
+async function webhook(t: TestContext, pair = issueServer(authority, 'webhook', names)) {
+  const server = createServer(pair, (_: IncomingMessage, answer) => answer.end('{}'))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return { pair, port, call: (ca?: string) => post({ host: '127.0.0.1', port, path: '/', body: '{}', ...(ca !== undefined && { ca }) }) }
+}
+
+test('a webhook is trusted by its authority or by its own certificate, and by nothing else', async t => {
+  const { pair, call } = await webhook(t)
+  assert.equal(await call(authority.cert), '{}')
+  assert.equal(await call(pair.cert), '{}')
+  await assert.rejects(call(issueServer(authority, 'other', names).cert), /^Error: Post "https:\/\/127.0.0.1:\d+\/": /)
+  await assert.rejects(call(issueAuthority('test authority', validity).cert))
+  await assert.rejects(call())
+})
+
+test('a certificate in the bundle does not excuse a wrong name', async t => {
+  const { pair, call } = await webhook(t, issueServer(authority, 'webhook', { names: ['elsewhere.example'], ...validity }))
+  await assert.rejects(call(pair.cert), /does not match certificate's altnames/)
+  await assert.rejects(call(authority.cert), /does not match certificate's altnames/)
+})
+
+test('where Node cannot trust a certificate by itself the server does, by the same rules', async t => {
+  const { pair, port } = await webhook(t)
+  const trusts = (ca: string, now?: number) =>
+    new Promise<boolean>((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+        resolve(isTrusted(socket, { ca, host: '127.0.0.1' }, now) && !isTrusted(socket, { ca, host: '127.0.0.2' }, now))
+        socket.destroy()
+      }).on('error', reject)
+    })
+  assert.equal(await trusts(pair.cert), true)
+  assert.equal(await trusts(`${issueAuthority('x', validity).cert}${authority.cert}`), true)
+  assert.equal(await trusts(issueServer(authority, 'other', names).cert), false)
+  assert.equal(await trusts(issueAuthority('test authority', validity).cert), false)
+  assert.equal(await trusts(pair.cert, validity.notAfter.getTime() + 1000), false)
+})

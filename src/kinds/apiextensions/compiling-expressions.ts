@@ -1,0 +1,33 @@
+/** Compiles the expressions and patterns of a definition ahead of its validation: there can be thousands. */
+import { compiledRules } from '../../structural/compile-rules.ts'
+import type { Spec } from './definition-shapes.ts'
+import { ageIn } from './expression-rules.ts'
+import { type ExpressionScope, rootScope } from './expression-scope.ts'
+import type { Schema } from './json-schema.ts'
+import { patternFault } from './pattern-fault.ts'
+import { eachSchema, hasRules, itemSchema, schemasOf } from './schema-walk.ts'
+import { expressionsOf } from './strictness.ts'
+import { structuralFault } from './structural-rules.ts'
+
+/** Stops after each. What validation finds compiled it does not compile again. */
+export function* compilingExpressions(spec: Spec, old: Spec | undefined): Iterable<void> {
+  const ageOf = ageIn(old ? expressionsOf(old) : { rules: new Set(), messages: new Set() })
+  for (const root of schemasOf(spec)) {
+    for (const schema of eachSchema(root))
+      if (schema.pattern) {
+        patternFault(schema)
+        yield
+      }
+    if (hasRules(root) && structuralFault(root) === undefined) yield* compilingRules(root, rootScope(root), ageOf)
+  }
+}
+
+function* compilingRules(schema: Schema, scope: ExpressionScope, ageOf: ReturnType<typeof ageIn>): Iterable<void> {
+  const { properties = {}, additionalProperties } = schema
+  const typed = schema['x-kubernetes-validations'] && scope.typed()
+  if (typed) for (const _ of compiledRules(schema, { ...typed, ageOf })) yield
+  const items = itemSchema(schema)
+  if (items) yield* compilingRules(items, scope.items(items), ageOf)
+  if (typeof additionalProperties === 'object') yield* compilingRules(additionalProperties, scope.values(additionalProperties), ageOf)
+  for (const [name, member] of Object.entries(properties)) yield* compilingRules(member, scope.member(name, member), ageOf)
+}

@@ -1,0 +1,74 @@
+// No request costs much, whatever it holds: processor time of the server is measured for each, and others are answered meanwhile.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ask, CONFIG_MAPS, configMap, connection, patient, type ServerProcess, startProcess } from '../kit.ts'
+import { HOSTILE_REQUESTS, type HostileRequest, PREPARATIONS } from './bodies.ts'
+
+/** What a request may cost on a machine that does nothing else, and how much slower one that runs tests may be. */
+const MOST_CPU_MS = 500
+const FACTOR = Number(process.env['KEELSON_HOSTILE_FACTOR'] ?? 5)
+const MOST_ANSWER = 1024 * 1024
+
+test('no request costs the server much, and none is a failure of the server', { timeout: 4 * patient.timeout }, async t => {
+  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'] })
+  for (const request of PREPARATIONS) assert.equal((await send(server, request)).status, 201, request.name)
+  const agent = connection(t)
+  for (const request of HOSTILE_REQUESTS)
+    await t.test(request.name, async () => {
+      const before = await cpuMs(server)
+      const [answer, live] = await Promise.all([send(server, request), ask(server, '/livez', { agent })])
+      const used = (await cpuMs(server)) - before
+      if (process.env['KEELSON_HOSTILE_VERBOSE']) console.error(`${used.toFixed(0).padStart(6)} ms  ${answer.status}  ${request.name}`)
+      assert.equal(live.text, 'ok')
+      assert.ok(answer.status < 500, `${answer.status} ${answer.text.slice(0, 300)}`)
+      if (request.status) assert.equal(answer.status, request.status)
+      if (answer.status >= 400) assert.ok(answer.text.length <= MOST_ANSWER, `the answer has ${answer.text.length} characters`)
+      assert.ok(used < MOST_CPU_MS * FACTOR, `it took ${used.toFixed(0)} ms`)
+    })
+  assert.deepEqual(await server.stop(), { code: 0, signal: null })
+})
+
+test('forty expensive bodies at once are refused one after the other, and others are served', patient, async t => {
+  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'] })
+  const body = `a: [${'b,'.repeat(700_000)}]`
+  const attack = Array.from({ length: 40 }, () =>
+    send(server, { name: '', method: 'POST', path: CONFIG_MAPS, type: 'application/yaml', body }),
+  )
+  const meanwhile = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('other', { a: 'b' }) })
+  assert.equal(meanwhile.status, 201)
+  for (const { status } of await Promise.all(attack)) assert.ok(status === 413 || status === 429, String(status))
+  assert.equal((await ask(server, '/readyz')).text, 'ok')
+})
+
+test('an update of 6,000 labels to one that is not valid is always refused', patient, async t => {
+  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'] })
+  const templates = '/api/v1/namespaces/default/podtemplates'
+  const template = (value: string) => {
+    const labels = Object.fromEntries(Array.from({ length: 6_000 }, (_, i) => [`label-${i}.example.com/${'x'.repeat(50)}`, 'value']))
+    const constraint = {
+      maxSkew: 1,
+      topologyKey: 'zone',
+      whenUnsatisfiable: 'DoNotSchedule',
+      labelSelector: { matchLabels: { ...labels, last: value } },
+    }
+    const spec = { containers: [{ name: 'c', image: 'i' }], topologySpreadConstraints: [constraint] }
+    return { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'large' }, template: { metadata: { labels: { a: 'b' } }, spec } }
+  }
+  assert.equal((await ask(server, templates, { method: 'POST', body: template('valid') })).status, 201)
+  for (let i = 0; i < 5; i++)
+    assert.equal((await ask(server, `${templates}/large`, { method: 'PUT', body: template('not valid!') })).status, 422)
+  assert.equal((await ask(server, `${templates}/large`, { method: 'PUT', body: template('changed') })).status, 200)
+})
+
+const send = (server: ServerProcess, { method, path, type = 'application/json', body, headers }: HostileRequest) =>
+  ask(server, path, {
+    method,
+    headers: { ...(body !== undefined && { 'content-type': type }), ...headers },
+    ...(body !== undefined && { body }),
+  })
+
+/** The processor time that the server has used, in milliseconds. */
+async function cpuMs(server: ServerProcess): Promise<number> {
+  const { text } = await ask(server, '/metrics')
+  return Number(/^process_cpu_seconds_total (\S+)$/m.exec(text)?.[1]) * 1000
+}
