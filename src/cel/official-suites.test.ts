@@ -146,7 +146,7 @@ test('cel-go’s cases for the checker give its types, overloads and errors', ()
 
 const twoVariables: Library = { macros: [...twoVariableMacros(), ...bindMacros()], functions: mapInsertDeclarations() }
 
-test('cel-go’s cases for comprehensions over two variables tell what is missing without them', () => {
+test('cel-go’s cases for comprehensions over two variables fail without them', () => {
   const needsStrings = /format\(|lowerAscii|upperAscii|reverse\(|split\(|join\(|cel\.bind/
   const passed = runSuite(comprehensions.tests!, {
     environments: [{}, { libraries: [twoVariables, optionals] }],

@@ -93,7 +93,7 @@ export function eventRecorder({ client, component, onError }: RecorderOptions): 
       if (isKnown && (await events.patch(metadata, { count, lastTimestamp, message }, { type: 'strategic' }))) return
       await events.create(event)
     } catch (error) {
-      // The namespace of the object is on its way out, and its events with it.
+      // The namespace is being deleted, and its events with it.
       if (!(error instanceof StatusError && error.details?.causes?.[0]?.reason === 'NamespaceTerminating')) throw error
     }
   }

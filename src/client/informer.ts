@@ -120,7 +120,7 @@ export class Informer<O = AnyObject> {
   /** Delivers what is there, then what changes, until the signal ends it. Resolves when all that was there has been delivered. */
   async watch(handler: ChangeHandler<O>, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
-    /** Objects that have changed before their turn came: what is newer has been delivered already. */
+    /** Objects that changed before they were delivered: their newer state has been delivered already. */
     let changed: Set<string> | undefined = new Set()
     const deliver: ChangeHandler<O> = change => {
       changed?.add(change.current.key)

@@ -85,7 +85,7 @@ test('objects and kinds are there again after a restart, those written between c
   assert.equal(isEstablished((await second.send(`GET ${definitions('/gadgets.stable.example.com')}`)).body), true)
 })
 
-test('a deleted definition takes its objects with it, and waits for those that something holds', async t => {
+test('the objects of a deleted definition are deleted, and it waits for those with finalizers', async t => {
   const { send, define, until, caches, catalog, errors } = await openCustomBench(t)
   await define(widgetDefinition())
   for (const name of ['a', 'b']) await send(`POST ${widgets()}`, widget(name))
@@ -110,7 +110,7 @@ test('a deleted definition takes its objects with it, and waits for those that s
   assert.deepEqual(errors, [])
 })
 
-test('after a minute it is told that objects are left, and what could not be deleted is tried again', async t => {
+test('after a minute a condition says that objects remain, and their deletion is tried again', async t => {
   let now = NOW
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { send, define, until } = await openCustomBench(t, { now: () => now })
@@ -131,7 +131,7 @@ test('after a minute it is told that objects are left, and what could not be del
   await until(async () => (await send(`GET ${definitions('/widgets.stable.example.com')}`)).code === 404)
 })
 
-test('the same definition can come again after it has gone, without the objects it had', async t => {
+test('a definition can be created again after it was deleted, without the objects it had', async t => {
   const { send, define, until } = await openCustomBench(t)
   for (const color of ['red', 'blue']) {
     await define(widgetDefinition())

@@ -1,4 +1,4 @@
-/** What clients of a deprecated version are told. */
+/** The warning that clients of a deprecated version get. */
 import type { Spec } from '../kinds/apiextensions/definition-shapes.ts'
 import { byPreference } from '../registry/catalog.ts'
 
@@ -9,6 +9,6 @@ export function deprecationOf({ group, names, versions }: Spec, name: string): s
   if (version.deprecationWarning !== undefined) return version.deprecationWarning
   const newer = (versions ?? []).filter(v => v.served && !v.deprecated && byPreference(v.name, name) < 0).map(v => v.name)
   const [best] = newer.sort(byPreference)
-  const told = `${group}/${name} ${names.kind} is deprecated`
-  return best === undefined ? told : `${told}; use ${group}/${best} ${names.kind}`
+  const warning = `${group}/${name} ${names.kind} is deprecated`
+  return best === undefined ? warning : `${warning}; use ${group}/${best} ${names.kind}`
 }

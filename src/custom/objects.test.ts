@@ -11,7 +11,7 @@ const SCALED: Version = {
   },
 }
 
-test('unknown fields are left out, and told of or refused as the client wants', async t => {
+test('unknown fields are dropped, with a warning or an error as the client wants', async t => {
   const { send, define } = await openCustomBench(t)
   await define(widgetDefinition())
   const odd = { ...widget('a', { color: 'red', colour: 'red' }, { metadata: { lables: {} } }), extra: 1 }
@@ -165,7 +165,7 @@ test('patches are those that need no strategy', async t => {
   assert.equal((await send(`PATCH ${widgets('/a')}`, operations, { type: 'application/json-patch+json' })).body.spec.color, 'red')
 })
 
-test('apply merges lists by their keys, tells of conflicts and takes over when forced', async t => {
+test('apply merges lists by their keys, reports conflicts and takes over when forced', async t => {
   const { send, define } = await openCustomBench(t)
   const ports = {
     type: 'array',

@@ -38,7 +38,7 @@ export function settledStatus(definition: CustomDefinition, around: Surroundings
   return deepEqual(status, definition.status) ? definition.status : status
 }
 
-/** Schemas that are not structural are refused today; what an old definition may still ask for is told. */
+/** Schemas that are not structural are refused today; what an old definition may still have is reported. */
 function setStructural({ spec }: CustomDefinition, status: Status, now: Date): void {
   if (spec.preserveUnknownFields) {
     const message = 'spec.preserveUnknownFields: Invalid value: true: must be false'

@@ -80,7 +80,7 @@ test('owners are found across versions', async t => {
   assert.deepEqual((await send(`GET ${widgets('/a')}`)).body.spec, { color: 'green' })
 })
 
-test('a watch tells of objects in its version, in order', async t => {
+test('a watch sends objects in its version, in order', async t => {
   const { send, until } = await openConverted(t)
   const recorder = new (class extends Recorder {
     override event(event: Parameters<Recorder['event']>[0]): void {

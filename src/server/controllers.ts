@@ -22,8 +22,8 @@ const accountControllers = (parts: TokenControllerParts): readonly Controller[] 
   tokenController(parts),
 ]
 
-/** Those that work beside requests from the start. */
-const controllersBeside = (parts: QuotaControllerParts): readonly Controller[] => [
+/** The other ones: nobody waits for them. */
+const otherControllers = (parts: QuotaControllerParts): readonly Controller[] => [
   clusterRoleAggregationController,
   serviceCIDRController,
   namespaceController,
@@ -42,7 +42,7 @@ export async function startControllers(
 ): Promise<void> {
   const isOn = ({ name }: Controller) => runsController(config, name as (typeof CONTROLLERS)[number])
   const first = accountControllers(parts).filter(isOn).map(run)
-  for (const controller of controllersBeside(parts).filter(isOn)) run(controller)
+  for (const controller of otherControllers(parts).filter(isOn)) run(controller)
   await Promise.all(first.map(running => running.idle()))
 }
 

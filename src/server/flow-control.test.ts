@@ -32,7 +32,7 @@ async function assertCanonical(send: Awaited<ReturnType<typeof open>>['send'], p
   }
 }
 
-test('what a server tells of itself is as clients would have written it', async t => {
+test('the objects of the server are stored as clients would have stored them', async t => {
   const { send } = await open(t)
   const counts = await Promise.all(
     ['flowschemas', 'prioritylevelconfigurations'].map(async each => (await send(`GET ${each}`)).body.items.length),
@@ -41,7 +41,7 @@ test('what a server tells of itself is as clients would have written it', async 
   for (const plural of ['flowschemas', 'prioritylevelconfigurations', 'apiservices']) await assertCanonical(send, plural)
 })
 
-test('a later start writes nothing but what is missing or astray, and leaves what somebody has made his own', async t => {
+test('a later start writes only what is missing or changed, and leaves what is marked as not managed', async t => {
   const { caches, ensure, send } = await open(t)
   const before = caches.revision
   await ensure()

@@ -49,7 +49,7 @@ test('what a fresh server has is what plain creates would have stored', async ()
   await Promise.all([seeded.close(), plain.close()])
 })
 
-test('later starts write nothing, and put back what was taken away', async () => {
+test('later starts write nothing, and restore what was removed', async () => {
   const server = await openServer()
   await server.ensureAll()
   const before = server.caches.revision

@@ -11,6 +11,7 @@ import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
 import { serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
+import type { Controller } from '../controllers/controller.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
@@ -80,12 +81,14 @@ export interface Server extends AsyncDisposable {
 export type StartParts = {
   /** Kinds beside those that are built in. */
   readonly kinds?: readonly Kind<any>[]
+  /** Controllers beside those that are built in; they always run. */
+  readonly controllers?: readonly Controller[]
   /** What tells requests the time, and when certificates are to be looked at. */
   readonly clock?: Clock
 }
 
 /** Opens the store, reads what is there, creates what a fresh server has, and listens. */
-export async function startServer(given: Config, { kinds = [], clock = systemClock }: StartParts = {}): Promise<Server> {
+export async function startServer(given: Config, { kinds = [], controllers = [], clock = systemClock }: StartParts = {}): Promise<Server> {
   const config = checkConfig(given)
   const gate = readFeatureGates(config.featureGates)
   const log = createLog(config.logLevel)
@@ -94,7 +97,7 @@ export async function startServer(given: Config, { kinds = [], clock = systemClo
     for (const close of open.splice(0).reverse()) await close()
   }
   try {
-    return await assemble(config, { gate, log, kinds: [...builtinKinds, ...kinds], clock, open, closeAll })
+    return await assemble(config, { gate, log, kinds: [...builtinKinds, ...kinds], added: controllers, clock, open, closeAll })
   } catch (error) {
     await closeAll()
     throw error
@@ -105,13 +108,15 @@ type Assembly = {
   readonly gate: (name: string) => boolean
   readonly log: Log
   readonly kinds: readonly Kind<any>[]
+  /** Controllers beside those that are built in. */
+  readonly added: readonly Controller[]
   readonly clock: Clock
   /** What to undo, in the order it was done. */
   readonly open: (() => Promise<void>)[]
   readonly closeAll: () => Promise<void>
 }
 
-async function assemble(config: Config, { gate, log, kinds, clock, open, closeAll }: Assembly): Promise<Server> {
+async function assemble(config: Config, { gate, log, kinds, added, clock, open, closeAll }: Assembly): Promise<Server> {
   const began = performance.now()
   const now = () => new Date(clock.now())
   log.info(
@@ -241,7 +246,7 @@ async function assemble(config: Config, { gate, log, kinds, clock, open, closeAl
     }),
     controllers.run(legacyTokenTracking).idle(),
   ])
-  controllers.run(apiServiceController(catalog))
+  for (const controller of [apiServiceController(catalog), ...added]) controllers.run(controller)
   controllers.run(flowSchemaConditions)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`

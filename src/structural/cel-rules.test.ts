@@ -15,7 +15,7 @@ const rules = (...list: (string | ValidationRule)[]) => ({
 })
 const INT: JsonSchema = { type: 'integer' }
 
-test('a rule that does not hold is told with its message, or with itself', () => {
+test('a rule that does not hold is reported with its message, or with itself', () => {
   const schema: JsonSchema = { type: 'object', properties: { min: INT, max: INT }, ...rules('self.min <= self.max') }
   assert.deepEqual(faults(schema, { min: 1, max: 2 }), [])
   assert.deepEqual(faults(schema, { min: 3, max: 2 }), ['spec: Invalid value: failed rule: self.min <= self.max'])
@@ -52,7 +52,7 @@ test('a message may be an expression, and gives way when it fails', () => {
   assert.deepEqual(faults(schema(String.raw`"a\nb"`), { a: 1 }), ['spec: Invalid value: plain'])
 })
 
-test('what a rule cannot evaluate is told', () => {
+test('what a rule cannot evaluate is reported', () => {
   const schema: JsonSchema = {
     type: 'object',
     properties: { m: { type: 'object', additionalProperties: INT }, x: { 'x-kubernetes-int-or-string': true } },
@@ -101,7 +101,7 @@ test('items of keyed lists and entries of maps know what they were', () => {
   ])
 })
 
-test('what did not change is tolerated and told as a warning', () => {
+test('what did not change is tolerated and reported as a warning', () => {
   const structural = compileSchema({
     type: 'object',
     properties: { spec: { type: 'object', properties: { a: { ...INT, ...rules('self > 5') } } } },

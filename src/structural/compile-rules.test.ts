@@ -94,7 +94,7 @@ test('the smaller a value can be, the more of them fit a request', () => {
   assert.equal(most({ type: 'object', required: ['ab'], properties: { ab: { type: 'integer', default: 1 } } }), 1048576)
 })
 
-test('what is wrong with a rule is told in the words of kube-apiserver', () => {
+test('what is wrong with a rule is reported in the words of kube-apiserver', () => {
   const schema: JsonSchema = { type: 'object', properties: { a: { type: 'integer' } } }
   const [odd, other, message, plain] = compiled(
     schema,

@@ -1,8 +1,8 @@
 /** Rules of `x-kubernetes-validations` as programs, with what is wrong with them and what they may cost. */
 
 import { estimateCost } from '../cel/checker/cost.ts'
+import type { CostEstimator } from '../cel/checker/cost-range.ts'
 import { type Env, extendEnv } from '../cel/checker/env.ts'
-import type { CostEstimator } from '../cel/checker/estimate.ts'
 import type { Library } from '../cel/checker/library.ts'
 import { type CelType, optionalType } from '../cel/checker/types.ts'
 import { baseEnv, type ExpressionAge } from '../cel/kubernetes/base-env.ts'

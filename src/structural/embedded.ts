@@ -7,8 +7,8 @@ import { ConformError, conform } from '../schema/conform.ts'
 import { validateObjectMeta } from '../schema/meta-rules.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { type FieldError, invalid, pathOf, type Ref, refTo, required } from '../schema/refs.ts'
+import { childOf, entryOf } from './error-path.ts'
 import { bounded } from './failure.ts'
-import { childOf, entryOf } from './place.ts'
 import { memberSchema, type Structural } from './schema.ts'
 
 export type CoerceOptions = {

@@ -3,8 +3,8 @@ import { goJson } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import { duplicate, type FieldError, invalid, pathOf, type Ref, refTo } from '../schema/refs.ts'
+import { childOf, entryOf } from './error-path.ts'
 import { bounded } from './failure.ts'
-import { childOf, entryOf } from './place.ts'
 import type { Structural } from './schema.ts'
 
 export type ListChecks = { readonly budget: Budget; readonly old?: Json | undefined }

@@ -11,7 +11,7 @@ function pruned(schema: JsonSchema, object: JsonObject): { value: Json; problems
   return { value: prune(compileSchema(schema), object, { problems }), problems }
 }
 
-test('unknown fields go and are named, in the order of their paths', () => {
+test('unknown fields are dropped and reported, in the order of their paths', () => {
   const schema: JsonSchema = {
     type: 'object',
     properties: {
@@ -68,7 +68,7 @@ test('entries of maps are pruned by the schema of all of them', () => {
   assert.deepEqual(pruned(schema, { m: { k: { a: 1, b: 2 } } }), { value: { m: { k: { a: 1 } } }, problems: ['unknown field "m.k.b"'] })
 })
 
-test('an embedded object keeps its envelope', () => {
+test('an embedded object keeps apiVersion, kind and metadata', () => {
   const schema: JsonSchema = {
     type: 'object',
     properties: { t: { type: 'object', 'x-kubernetes-embedded-resource': true, properties: { spec: { type: 'object' } } } },
@@ -79,7 +79,7 @@ test('an embedded object keeps its envelope', () => {
   })
 })
 
-test('below the root, the names of the envelope are names like any other', () => {
+test('below the root, apiVersion, kind and metadata are names like any other', () => {
   const { value, problems } = pruned({ type: 'object', properties: { spec: { type: 'object' } } }, { spec: { kind: 'x', metadata: {} } })
   assert.deepEqual({ value, problems }, { value: { spec: {} }, problems: ['unknown field "spec.kind"', 'unknown field "spec.metadata"'] })
   assert.deepEqual(prune(compileSchema({ type: 'object' }), { kind: 'x', a: 1 }, { root: false }), {})
@@ -98,7 +98,7 @@ test('names of prototypes are plain names', () => {
   assert.deepEqual(Object.getOwnPropertyDescriptor(value, '__proto__')?.value, {})
 })
 
-test('a null goes from where the schema allows none and has no default', () => {
+test('a null is dropped where the schema allows none and has no default', () => {
   const schema = compileSchema({
     type: 'object',
     properties: {

@@ -36,11 +36,11 @@ const SHORTEST_NUMBER = 1
 
 /**
  * The type of what a schema describes; undefined where rules may not see it, as the schema says too little. Objects are named by
- * their place below `name`; at the root of a whole object the envelope is there too.
+ * their position below `name`; at the root of a whole object the envelope is there too.
  */
-export function ruleTypeOf(schema: Structural, name: string, place: 'root' | 'part' = 'part'): RuleType | undefined {
+export function ruleTypeOf(schema: Structural, name: string, position: 'root' | 'part' = 'part'): RuleType | undefined {
   if (schema.intOrString) return smallest(sized(dynType, boundedLength(schema)), SHORTEST_NUMBER)
-  const described = place === 'root' ? withEnvelope(schema) : schema
+  const described = position === 'root' ? withEnvelope(schema) : schema
   switch (described.types[0]) {
     case 'array':
       return listTypeOf(described, name)
@@ -60,17 +60,17 @@ export function ruleTypeOf(schema: Structural, name: string, place: 'root' | 'pa
 }
 
 const smallest = (type: SizedType, minSize: number) => ({ ...type, minSize }) as RuleType
-const placeOf = (schema: Structural) => (schema.embedded ? 'root' : 'part')
+const positionOf = (schema: Structural) => (schema.embedded ? 'root' : 'part')
 
 function listTypeOf({ items, limits }: Structural, name: string): RuleType | undefined {
-  const element = items && ruleTypeOf(items, `${name}.@idx`, placeOf(items))
+  const element = items && ruleTypeOf(items, `${name}.@idx`, positionOf(items))
   if (!element) return undefined
   const fitting = Math.floor((MAX_REQUEST_BYTES - 2) / (element.minSize + 1))
   return smallest(sizedList(element, limit(limits.maxItems) ?? fitting), 2)
 }
 
 function mapTypeOf({ limits }: Structural, values: Structural, name: string): RuleType | undefined {
-  const element = ruleTypeOf(values, `${name}.@elem`, placeOf(values))
+  const element = ruleTypeOf(values, `${name}.@elem`, positionOf(values))
   if (!element) return undefined
   // Quotes of the key, a colon, a comma, and a key of two characters or so.
   const fitting = Math.floor((MAX_REQUEST_BYTES - 2) / (element.minSize + 6))
@@ -83,7 +83,7 @@ function objectTypeOf({ properties, limits }: Structural, name: string): RuleTyp
   let minSize = 2
   for (const [key, schema] of properties) {
     const escaped = escapeName(key)
-    const type = ruleTypeOf(schema, `${name}.${escaped ?? key}`, placeOf(schema))
+    const type = ruleTypeOf(schema, `${name}.${escaped ?? key}`, positionOf(schema))
     if (!type) continue
     if (escaped !== undefined) fields.set(escaped, type)
     if (required.has(key) && schema.default === undefined) minSize += Buffer.byteLength(key) + type.minSize + 4

@@ -25,7 +25,7 @@ test('a value of the wrong type is named by its type', () => {
   assert.deepEqual(faults({ type: 'number' }, 1), [])
 })
 
-test('a reason tells types from values', () => {
+test('the reason of an error says whether the type or the value is wrong', () => {
   const root = compileSchema({ type: 'object', properties: { a: { type: 'integer', maximum: 3 } } })
   const reasons = (a: Json) => validateValue(root, { a }, refTo({})).map(e => e.reason)
   assert.deepEqual(reasons('x'), ['FieldValueTypeInvalid'])

@@ -59,7 +59,7 @@ test('fields of objects have the types that the provider gives them', () => {
   assert.equal(typeOf("Meta{name: 'a'}"), 'Meta')
 })
 
-test('fields that do not exist are told, also where presence is tested', () => {
+test('fields that do not exist are reported, also in presence tests', () => {
   assert.equal(problemOf('self.nope'), "ERROR: <input>:1:5: undefined field 'nope'\n | self.nope\n | ....^")
   assert.match(problemOf('has(self.nope)'), /^ERROR: <input>:1:4: undefined field 'nope'/)
   assert.match(problemOf('self.__proto__'), /undefined field '__proto__'/)
@@ -68,7 +68,7 @@ test('fields that do not exist are told, also where presence is tested', () => {
   assert.match(problemOf('Meta{name: 1}'), /expected type of field 'name' is 'string' but provided type is 'int'/)
 })
 
-test('names, functions and overloads that do not exist are told', () => {
+test('names, functions and overloads that do not exist are reported', () => {
   assert.match(problemOf('nope'), /undeclared reference to 'nope' \(in container ''\)/)
   assert.match(problemOf('nope(1)'), /undeclared reference to 'nope' \(in container ''\)/)
   assert.match(problemOf('constructor'), /undeclared reference to 'constructor'/)

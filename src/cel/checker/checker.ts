@@ -404,7 +404,7 @@ class Checker {
     this.#issue(expr, `undeclared reference to '${name}' (in container '${this.#env.settings.container}')`)
   }
 
-  // Only so many are told: the texts of the others, which types can make long, are not even made.
+  // Only so many are reported: the texts of the others, which types can make long, are not even made.
   #issue({ offset }: { offset: number }, message: string | (() => string)): void {
     if (this.issues.length >= maxIssues) this.issues.push({ location: nowhere, message: '' })
     else this.issues.push({ location: this.#parsed.source.locate(offset), message: typeof message === 'string' ? message : message() })

@@ -1,6 +1,7 @@
 /** What an expression may cost at most and at least, told before it runs, from its tree and from what is known of its inputs. */
 
-import { accumulator, type CallExpr, type CheckedAst, type ComprehensionExpr, type Expr } from '../syntax/ast.ts'
+import { accumulator, type CallExpr, type CheckedAst, type ComprehensionExpr, type Constant, type Expr } from '../syntax/ast.ts'
+import { codePoints } from '../syntax/source.ts'
 import {
   addRanges,
   type CallEstimate,
@@ -12,16 +13,17 @@ import {
   MAP_CREATION_COST,
   multiplyRanges,
   type Range,
+  REGEX_LENGTH_FACTOR,
+  STRING_TRAVERSAL_FACTOR,
   STRUCT_CREATION_COST,
+  scaleRange,
   sumRanges,
   UNLIMITED,
   uniteRanges,
   unknownSize,
   zeroCost,
-} from './estimate.ts'
-import { constantSize, typeSize } from './estimate-size.ts'
-import { estimateStandardCall } from './estimate-standard.ts'
-import { type CelType, dynType } from './types.ts'
+} from './cost-range.ts'
+import { type CelType, dynType, isOptionalType } from './types.ts'
 
 export interface CostOptions {
   /** What `has(a.b)` costs beside its operand. */
@@ -269,3 +271,116 @@ function isBinding({ iterRange, loopCondition, accuVar }: ComprehensionExpr): bo
   const neverLoops = loopCondition.kind === 'literal' && loopCondition.value.type === 'bool' && !loopCondition.value.value
   return iterRange.kind === 'list' && iterRange.elements.length === 0 && neverLoops && accuVar !== '__result__'
 }
+
+// Sizes that an expression or a type tells by itself.
+
+/** The size of a literal, or of a list or map that is written out. */
+function constantSize(expr: Expr): Range | undefined {
+  if (expr.kind === 'literal') return exactly(literalSize(expr.value))
+  if (expr.kind === 'list') return exactly(expr.elements.length)
+  return expr.kind === 'map' ? exactly(expr.entries.length) : undefined
+}
+
+/** The size of every value of a type: one for those that do not vary. */
+function typeSize(type: CelType): Range | undefined {
+  return isScalar(type) ? exactly(1) : undefined
+}
+
+function literalSize(constant: Constant): number {
+  if (constant.type === 'string') return codePoints(constant.value, 0, constant.value.length)
+  return constant.type === 'bytes' ? constant.value.length : 1
+}
+
+const scalars: ReadonlySet<string> = new Set(['bool', 'double', 'duration', 'int', 'timestamp', 'uint'])
+
+const isScalar = (type: CelType): boolean => (isOptionalType(type) ? isScalar(type.params[0]!) : scalars.has(type.kind))
+
+// What calls of the standard functions may cost.
+
+/** The estimate of a call that no estimator knows; most cost one unit and what their arguments cost. */
+function estimateStandardCall(call: CallNode, argCosts: readonly Range[]): CallEstimate {
+  const [first = nothing, second = nothing, third = nothing] = argCosts
+  if (call.overload === 'logical_or' || call.overload === 'logical_and') {
+    // The second may not be looked at. More arguments than two stand for nested calls.
+    return { cost: { min: first.min, max: sumRanges(argCosts).max } }
+  }
+  if (call.overload === 'conditional') {
+    const [, whenTrue, whenFalse] = call.args
+    return {
+      cost: addRanges(first, uniteRanges(second, third)),
+      resultSize: uniteRanges(sizeOrUnknown(whenTrue), sizeOrUnknown(whenFalse)),
+    }
+  }
+  const estimate = byOverload.get(call.overload)?.(call) ?? { cost: exactly(1) }
+  return { ...estimate, cost: addRanges(estimate.cost, sumRanges(argCosts)) }
+}
+
+const nothing = exactly(0)
+const sizeOrUnknown = (node: CostNode | undefined): Range => node?.size ?? unknownSize
+const traversal = (size: Range): Range => scaleRange(size, STRING_TRAVERSAL_FACTOR)
+const wrap = (value: bigint): bigint => BigInt.asUintN(64, value)
+
+type Estimate = (call: CallNode) => CallEstimate | undefined
+
+const format: Estimate = ({ target }) => target && { cost: traversal(sizeOrUnknown(target)) }
+
+// A character takes up to four bytes. Products of unknown sizes wrap around, as they do in cel-go.
+const stringToBytes: Estimate = ({ args }) => {
+  const size = sizeOrUnknown(args[0])
+  return { cost: traversal(size), resultSize: { min: size.min, max: wrap(size.max * 4n) } }
+}
+
+const bytesToString: Estimate = ({ args }) => {
+  const size = sizeOrUnknown(args[0])
+  return { cost: traversal(size), resultSize: { min: size.min / 4n, max: size.max } }
+}
+
+const quote: Estimate = ({ args }) => {
+  const size = sizeOrUnknown(args[0])
+  return { cost: traversal(size), resultSize: { min: wrap(size.min + 2n), max: wrap(size.max * 2n + 2n) } }
+}
+
+const affix: Estimate = ({ args }) => (args.length === 1 ? { cost: traversal(sizeOrUnknown(args[0])) } : undefined)
+
+const membership: Estimate = ({ args }) => ({ cost: scaleRange(sizeOrUnknown(args[1]), 1) })
+
+const matches: Estimate = ({ target, args }) => {
+  const [text, pattern] = target ? [target, args[0]] : args
+  // One more character, so that a costly pattern is not free on an empty text.
+  const textCost = traversal(addRanges(sizeOrUnknown(text), exactly(1)))
+  return { cost: multiplyRanges(textCost, scaleRange(sizeOrUnknown(pattern), REGEX_LENGTH_FACTOR)) }
+}
+
+const contains: Estimate = ({ target, args }) =>
+  target && { cost: multiplyRanges(traversal(sizeOrUnknown(target)), traversal(sizeOrUnknown(args[0]))) }
+
+const concatenation: Estimate = ({ overload, args }) => {
+  const size = addRanges(sizeOrUnknown(args[0]), sizeOrUnknown(args[1]))
+  return { cost: overload === 'add_list' ? exactly(1) : traversal(size), resultSize: size }
+}
+
+const comparison: Estimate = ({ args }) => {
+  const [a, b] = [sizeOrUnknown(args[0]).max, sizeOrUnknown(args[1]).max]
+  const max = a < b ? a : b
+  return { cost: traversal({ min: max > 0n ? 1n : 0n, max }) }
+}
+
+const byOverload: ReadonlyMap<string, Estimate> = new Map([
+  ['string_format', format],
+  ['string_to_bytes', stringToBytes],
+  ['bytes_to_string', bytesToString],
+  ['strings_quote', quote],
+  ['starts_with_string', affix],
+  ['ends_with_string', affix],
+  ['in_list', membership],
+  ['matches', matches],
+  ['matches_string', matches],
+  ['contains_string', contains],
+  ...['add_string', 'add_bytes', 'add_list'].map((id): [string, Estimate] => [id, concatenation]),
+  ...['less', 'greater', 'less_equals', 'greater_equals'].flatMap((name): [string, Estimate][] => [
+    [`${name}_string`, comparison],
+    [`${name}_bytes`, comparison],
+  ]),
+  ['equals', comparison],
+  ['not_equals', comparison],
+])

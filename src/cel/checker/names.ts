@@ -29,7 +29,7 @@ interface Scope {
   readonly variables: ReadonlyMap<string, CelType>
 }
 
-/** The names that can be used at one place of an expression. */
+/** The names that can be used at one position of an expression. */
 export class Names {
   readonly #env: Env
   #scope: Scope | undefined

@@ -1,26 +1,26 @@
 /** Expressions about requests under admission: of webhooks' conditions, and of policies with their variables. */
-
 import { type Env, extendEnv } from '../checker/env.ts'
 import type { Library } from '../checker/library.ts'
 import {
   boolType,
   type CelType,
   dynType,
+  intType,
   listType,
   mapType,
   nullType,
   objectType,
   sameType,
   stringType,
+  timestampType,
   typeString,
 } from '../checker/types.ts'
 import { authorizerType, resourceCheckType } from '../libraries/authorizer.ts'
 import type { Program } from '../runtime/program.ts'
-import { admissionRequestType, namespaceObjectType } from './admission-types.ts'
 import { baseEnv, type ExpressionAge } from './base-env.ts'
 import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, programOf } from './expression.ts'
 import { applyObjectType, jsonPatchType, patchTypesLibrary } from './patch-types.ts'
-import { sizedTypesLibrary } from './sized-types.ts'
+import { sized, sizedList, sizedMap, sizedObject, sizedTypesLibrary } from './sized-types.ts'
 
 /** The variables that only some expressions see, beside `object`, `oldObject`, `request` and `namespaceObject`. */
 export interface AdmissionVariables {
@@ -156,3 +156,59 @@ function makeEnv({ hasParams, hasAuthorizer, hasPatchTypes }: AdmissionVariables
   ]
   return extendEnv(baseEnv(age), hasPatchTypes ? [patchTypesLibrary(), ...libraries] : libraries)
 }
+
+// The types of what expressions see of a request under admission.
+
+const text = sized(stringType)
+const texts = sizedList(text)
+const labels = sizedMap(text, text)
+
+const groupVersionKind = sizedObject('kubernetes.GroupVersionKind', { group: text, version: text, kind: text })
+const groupVersionResource = sizedObject('kubernetes.GroupVersionResource', { group: text, version: text, resource: text })
+
+/** The variable `request`. */
+const admissionRequestType = sizedObject('kubernetes.AdmissionRequest', {
+  kind: groupVersionKind,
+  resource: groupVersionResource,
+  subResource: text,
+  requestKind: groupVersionKind,
+  requestResource: groupVersionResource,
+  requestSubResource: text,
+  name: text,
+  namespace: text,
+  operation: text,
+  userInfo: sizedObject('kubernetes.UserInfo', { username: text, uid: text, groups: texts, extra: sizedMap(text, texts) }),
+  dryRun: sized(boolType),
+  options: sized(dynType),
+})
+
+/** The variable `namespaceObject`: a namespace without what only its managers need. */
+const namespaceObjectType = sizedObject('kubernetes.Namespace', {
+  metadata: sizedObject('kubernetes.NamespaceMetadata', {
+    name: text,
+    generateName: text,
+    namespace: text,
+    labels,
+    annotations: labels,
+    UID: text,
+    creationTimestamp: sized(timestampType),
+    deletionGracePeriodSeconds: sized(intType),
+    deletionTimestamp: sized(timestampType),
+    generation: sized(intType),
+    resourceVersion: text,
+    finalizers: texts,
+  }),
+  spec: sizedObject('kubernetes.NamespaceSpec', { finalizers: texts }),
+  status: sizedObject('kubernetes.NamespaceStatus', {
+    conditions: sizedList(
+      sizedObject('kubernetes.NamespaceCondition', {
+        status: text,
+        type: text,
+        lastTransitionTime: sized(timestampType),
+        message: text,
+        reason: text,
+      }),
+    ),
+    phase: text,
+  }),
+})

@@ -1,4 +1,4 @@
-/** Compiles expressions the way all of Kubernetes does, and tells what is wrong with one as clients are told. */
+/** Compiles expressions the way all of Kubernetes does, and reports what is wrong with one as clients see it. */
 
 import { check } from '../checker/checker.ts'
 import type { Env } from '../checker/env.ts'
@@ -12,7 +12,7 @@ import { CelError } from '../syntax/source.ts'
 import { descendants } from '../syntax/walk.ts'
 import { literalIssues } from './literal-checks.ts'
 
-/** What is wrong with an expression; what only shows when its program is made is told as an internal error. */
+/** What is wrong with an expression; what only shows when its program is made is reported as an internal error. */
 export interface ExpressionProblem {
   readonly reason: 'invalid' | 'internal'
   readonly detail: string

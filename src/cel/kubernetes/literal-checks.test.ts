@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { baseEnv } from './base-env.ts'
 import { checkExpression, isProblem, programOf } from './expression.ts'
 
-/** What is told of an expression, without where. */
+/** What is reported of an expression, without where. */
 function told(text: string): string[] {
   const env = baseEnv('new')
   const ast = checkExpression(env, text)
@@ -12,7 +12,7 @@ function told(text: string): string[] {
   return isProblem(program) ? [`${program.reason}: ${program.detail}`] : []
 }
 
-test('lists and maps that are written out are of one type', () => {
+test('literal lists and maps are of one type', () => {
   assert.deepEqual(told("[1, 2, 'a', 'b']"), ["1:8: expected type 'int' but found 'string'"])
   assert.deepEqual(told("{'a': 1, 'b': 'c', 2: 3}"), [
     "1:15: expected type 'int' but found 'string'",
@@ -24,7 +24,7 @@ test('lists and maps that are written out are of one type', () => {
   assert.deepEqual(told('[1, dyn(2)]'), ["1:8: expected type 'int' but found 'dyn'"])
 })
 
-test('literals of durations, times and patterns make sense', () => {
+test('literal durations, times and patterns are checked', () => {
   assert.deepEqual(told("duration('1') == duration('1s')"), ['1:10: invalid duration argument'])
   assert.deepEqual(told("timestamp('2020-13-01T00:00:00Z') == timestamp(0)"), ['1:11: invalid timestamp argument'])
   assert.deepEqual(told("'a'.matches('(')"), ['1:13: invalid matches argument'])

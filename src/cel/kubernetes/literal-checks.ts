@@ -1,7 +1,7 @@
 /** What Kubernetes asks of a checked expression beside its types: literals that make sense and lists and maps of one type. */
 
 import { type CelType, formatType, unwrapOptional } from '../checker/types.ts'
-import { formatCallIssues } from '../libraries/format-check.ts'
+import { formatCallIssues } from '../libraries/string-format-check.ts'
 import { toDuration, toTimestamp } from '../runtime/conversions.ts'
 import { regexOf } from '../runtime/regex-cache.ts'
 import { CelFault, type CelValue, intOf } from '../runtime/values.ts'

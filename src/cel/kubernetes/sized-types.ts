@@ -1,6 +1,6 @@
 /** Types with fields whose sizes are limited: what environments declare of their variables, and what cost estimates go by. */
 
-import { type CostNode, type Range, UNLIMITED } from '../checker/estimate.ts'
+import { type CostNode, type Range, UNLIMITED } from '../checker/cost-range.ts'
 import type { Library } from '../checker/library.ts'
 import { type CelType, listType, mapType, objectType } from '../checker/types.ts'
 

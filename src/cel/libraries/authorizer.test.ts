@@ -27,7 +27,7 @@ function ask(
   return { value, asked }
 }
 
-test('resources are asked about part by part', () => {
+test('authorization checks of resources are built part by part', () => {
   const { value, asked } = ask(
     "authorizer.group('apps').resource('deployments').subresource('status').namespace('test').name('backend').fieldSelector('a=b').labelSelector('c=d').check('create').allowed()",
   )
@@ -50,7 +50,7 @@ test('resources are asked about part by part', () => {
   ])
 })
 
-test('the request itself is asked about with its own verb', () => {
+test('authorizer.requestResource checks the request itself', () => {
   const { asked } = ask("authorizer.requestResource.check('update')")
   assert.deepEqual(asked[0]![1], {
     kind: 'resource',
@@ -65,7 +65,7 @@ test('the request itself is asked about with its own verb', () => {
   })
 })
 
-test('paths are asked about, and service accounts are asked for', () => {
+test('authorization checks of paths, and for service accounts', () => {
   const { asked } = ask("authorizer.serviceAccount('default', 'builder').path('/healthz').check('get')")
   assert.deepEqual(asked, [
     [
@@ -78,7 +78,7 @@ test('paths are asked about, and service accounts are asked for', () => {
   ])
 })
 
-test('decisions tell reason and error', () => {
+test('decisions have a reason and an error', () => {
   const check = "authorizer.path('/x').check('get')"
   assert.equal(ask(`${check}.reason()`).value, 'because')
   assert.equal(ask(`${check}.errored()`).value, false)
@@ -88,7 +88,7 @@ test('decisions tell reason and error', () => {
   assert.equal(ask(`${check}.errored() && ${check}.error() == 'down'`, failed).value, true)
 })
 
-test('checks of nothing fail', () => {
+test('checks without a resource or path fail', () => {
   const problem = (text: string) => (ask(text).value as CelFault).message
   assert.equal(problem("authorizer.path(' ')"), 'path must not be empty')
   assert.equal(problem("authorizer.group('').resource('')"), 'resource must not be empty')

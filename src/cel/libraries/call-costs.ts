@@ -1,6 +1,6 @@
 /** What calls of library functions cost as they run, by the sizes of their arguments. */
 
-import { LIST_CREATION_COST, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR } from '../checker/estimate.ts'
+import { LIST_CREATION_COST, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR } from '../checker/cost-range.ts'
 import { CelList, CelMap, type CelValue, elementsOf, sizeOf } from '../runtime/values.ts'
 
 type Args = readonly CelValue[]

@@ -14,7 +14,7 @@ import {
   STRING_TRAVERSAL_FACTOR,
   scaleRange,
   sizeOf,
-} from '../checker/estimate.ts'
+} from '../checker/cost-range.ts'
 import { sameType } from '../checker/types.ts'
 import { authorizerType, decisionType, groupCheckType, pathCheckType, resourceCheckType } from './authorizer.ts'
 import { estimateExtensionCall } from './extension-estimates.ts'

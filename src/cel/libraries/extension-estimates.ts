@@ -14,7 +14,7 @@ import {
   scaleRange,
   sizeOf,
   UNLIMITED,
-} from '../checker/estimate.ts'
+} from '../checker/cost-range.ts'
 import { sortableTypes } from './list-extension.ts'
 
 /** The estimate of a call of an extension; undefined if it is none. */

@@ -120,12 +120,12 @@ function sortBy(list: CelList, keys: CelList): CelValue {
   if (compareValues(first!, first!) === noSuchOverload) return fault('list elements must be comparable')
   const { kind } = runtimeType(first!)
   if (ordered.some(key => runtimeType(key).kind !== kind)) return fault('list elements must have the same type')
-  const places = ordered.map((_, i) => i)
-  places.sort((i, j) => {
+  const indexes = ordered.map((_, i) => i)
+  indexes.sort((i, j) => {
     const compared = compareValues(ordered[i]!, ordered[j]!)
     return typeof compared === 'number' ? compared : 0
   })
-  return listOf(places.map(place => list.at(place)))
+  return listOf(indexes.map(index => list.at(index)))
 }
 
 function range(count: CelInt): CelValue {

@@ -7,17 +7,17 @@ const holds = (...expressions: string[]) => {
   for (const expression of expressions) assert.equal(evaluate(expression), true, expression)
 }
 
-test('lists are sorted or not', () => {
+test('isSorted tells whether a list is sorted', () => {
   holds('[1, 2, 3].isSorted()', "['a', 'b', 'b', 'c'].isSorted()", '![2.0, 1.0].isSorted()', '[1].isSorted()', 'dyn([]).isSorted()')
   holds('[false, true].isSorted()', "![duration('2s'), duration('1s')].isSorted()", "[b'a', b'b'].isSorted()")
 })
 
-test('lists are summed up', () => {
+test('sum adds up a list', () => {
   holds('[1, 3].sum() == 4', '[1.0, 3.0].sum() == 4.0', "[duration('1m'), duration('1s')].sum() == duration('61s')", '[1u, 3u].sum() == 4u')
   assert.equal(problemOf('[9223372036854775807, 1].sum()'), 'integer overflow')
 })
 
-test('the least and the greatest of a list', () => {
+test('min and max of a list', () => {
   holds('[1, 3].min() == 1', '[1, 3].max() == 3', '[1].min() == 1', "['a', 'b'].max() == 'b'")
   assert.equal(problemOf('[1].filter(x, x > 1).min()'), 'min called on empty list')
   assert.equal(problemOf('[1].filter(x, x > 1).max()'), 'max called on empty list')
@@ -39,7 +39,7 @@ test('elements are found by value', () => {
   )
 })
 
-test('lists are cut, flattened, turned and freed of duplicates', () => {
+test('slice, flatten, reverse and distinct', () => {
   holds(
     '[1, 2, 3, 4].slice(1, 3) == [2, 3]',
     '[1].slice(1, 1) == []',

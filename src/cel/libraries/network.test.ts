@@ -6,7 +6,7 @@ const holds = (...expressions: string[]) => {
   for (const expression of expressions) assert.equal(evaluate(expression), true, expression)
 }
 
-test('addresses are read and asked', () => {
+test('IP addresses are parsed and have properties', () => {
   holds(
     "isIP('127.0.0.1')",
     "isIP('::1')",
@@ -44,7 +44,7 @@ test('addresses are read and asked', () => {
   )
 })
 
-test('what is no address is told so in the words of Go', () => {
+test('invalid addresses have the error messages of Go', () => {
   const problem = (text: string) => problemOf(`ip('${text}')`).replace(/^IP Address ".*" parse error during conversion from string: /, '')
   assert.equal(problem('127.0.0.256'), 'ParseAddr("127.0.0.256"): IPv4 field has value >255')
   assert.equal(problem('127.0.0.01'), 'ParseAddr("127.0.0.01"): IPv4 field has octet with leading zero')
@@ -62,7 +62,7 @@ test('what is no address is told so in the words of Go', () => {
   assert.equal(problem('fe80::1%a'), 'IP address "fe80::1%a" with zone value is not allowed')
 })
 
-test('blocks are read and asked', () => {
+test('CIDR blocks are parsed and have properties', () => {
   holds(
     "isCIDR('192.168.0.0/16')",
     "isCIDR('::1/128')",

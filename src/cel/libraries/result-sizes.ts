@@ -1,6 +1,6 @@
 /** How large the results of string functions may become. */
 
-import { addRanges, multiplyRanges, type Range, UNLIMITED } from '../checker/estimate.ts'
+import { addRanges, multiplyRanges, type Range, UNLIMITED } from '../checker/cost-range.ts'
 import type { Expr } from '../syntax/ast.ts'
 
 /** The size of a text after what is found in it is replaced. */

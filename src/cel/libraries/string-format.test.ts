@@ -26,13 +26,13 @@ const cases: readonly (readonly [expression: string, result: string])[] = [
 
 for (const [expression, result] of cases) test(`${expression} is ${result}`, () => assert.equal(shown(expression), result))
 
-/** What is told of an expression whose place does not matter. */
+/** What is reported of an expression whose position does not matter. */
 const told = (expression: string) =>
   problemOf(expression)
     .split('\n')[0]!
     .replace(/^.*ERROR: <input>:/, '')
 
-test('templates and arguments that are written out are checked ahead, where they stand', () => {
+test('literal templates and arguments are checked at compile time', () => {
   assert.equal(told("'%d'.format(['x'])"), '1:14: error during formatting: decimal clause can only be used on integers, was given string')
   assert.equal(
     told("'%s'.format([quantity('1')])"),
@@ -47,7 +47,7 @@ test('templates and arguments that are written out are checked ahead, where they
   assert.match(told("'%f'.format([1])"), /fixed-point clause can only be used on doubles, was given int$/)
 })
 
-test('what is not written out fails as it runs', () => {
+test('other templates and arguments fail at run time', () => {
   assert.equal(
     problemOf("'%d'.format([dyn('x')])"),
     'error during formatting: decimal clause can only be used on integers, was given string',

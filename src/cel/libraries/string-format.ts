@@ -17,12 +17,12 @@ import {
   isInt,
   runtimeType,
 } from '../runtime/values.ts'
-import { type Clause, clauseProblems, FormatError, fillTemplate } from './format-clauses.ts'
+import { type Clause, clauseProblems, FormatError, fillTemplate } from './string-format-template.ts'
 
 /** The template filled with the elements of a list, or a fault. */
 export function formatText(template: string, args: CelList): CelValue {
   try {
-    return fillTemplate(template, { count: args.size, fill: (clause, place) => formatClause(clause, args.at(place)) }).text
+    return fillTemplate(template, { count: args.size, fill: (clause, index) => formatClause(clause, args.at(index)) }).text
   } catch (error) {
     if (error instanceof FormatError) return fault(error.message)
     throw error

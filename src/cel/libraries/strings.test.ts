@@ -8,13 +8,13 @@ const holds = (...expressions: string[]) => {
   for (const expression of expressions) assert.equal(evaluate(expression), true, expression)
 }
 
-test('characters are found by place', () => {
+test('charAt finds characters by index', () => {
   holds("'hello'.charAt(4) == 'o'", "'hello'.charAt(5) == ''", "'a😀b'.charAt(1) == '😀'")
   assert.equal(problemOf("'hello'.charAt(6)"), 'index out of range: 6')
   assert.equal(problemOf("'hello'.charAt(-1)"), 'index out of range: -1')
 })
 
-test('text is found in text, from the front and from the back', () => {
+test('indexOf and lastIndexOf', () => {
   holds(
     "'hello mellow'.indexOf('') == 0",
     "'hello mellow'.indexOf('ello') == 1",
@@ -56,7 +56,7 @@ test('the case of ASCII letters changes and that of others stays', () => {
   holds("'TacoCÆt'.lowerAscii() == 'tacocÆt'", "'TacoCÆt Xii'.upperAscii() == 'TACOCÆT XII'")
 })
 
-test('text is replaced, as often as told', () => {
+test('replace takes a limit', () => {
   holds(
     "'hello hello'.replace('he', 'we') == 'wello wello'",
     "'hello hello'.replace('he', 'we', -1) == 'wello wello'",
@@ -68,7 +68,7 @@ test('text is replaced, as often as told', () => {
   )
 })
 
-test('parts of text are taken by place', () => {
+test('substring takes indexes', () => {
   holds(
     "'tacocat'.substring(4) == 'cat'",
     "'tacocat'.substring(0, 4) == 'taco'",
@@ -98,14 +98,14 @@ test('reversing text came later than the version that Kubernetes uses', () => {
 
 const literal = (text: string) => JSON.stringify(text)
 
-test('what is split is joined again, and found text is where it was told', () => {
+test('joining undoes splitting, and indexOf finds what substring returns', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '😀', ' ') })
   fc.assert(
     fc.property(word, word, (text, mark) => {
       assert.equal(evaluate(`${literal(text)}.split(${literal(mark)}).join(${literal(mark)}) == ${literal(text)}`), true)
-      const place = evaluate(`${literal(text)}.indexOf(${literal(mark)})`)
-      if (place === -1) return assert.equal(text.includes(mark), false)
-      assert.equal(evaluate(`${literal(text)}.substring(${place}).startsWith(${literal(mark)})`), true)
+      const index = evaluate(`${literal(text)}.indexOf(${literal(mark)})`)
+      if (index === -1) return assert.equal(text.includes(mark), false)
+      assert.equal(evaluate(`${literal(text)}.substring(${index}).startsWith(${literal(mark)})`), true)
     }),
     { numRuns: 60 },
   )

@@ -1,4 +1,4 @@
-/** The string functions of cel-go's extension, version 2; places and sizes count code points. */
+/** The string functions of cel-go's extension, version 2; indexes and sizes count code points. */
 
 import type { FunctionDecl, Library } from '../checker/library.ts'
 import { dynType, intType, listType, stringType } from '../checker/types.ts'
@@ -71,7 +71,7 @@ const transforming = (): FunctionDecl[] => [
   fn('strings.quote', global({ id: 'strings_quote', params: [stringType], result: stringType, cost: traversal }, quoteText)),
 ]
 
-const outOfRange = (place: CelInt): CelValue => fault(`index out of range: ${place}`)
+const outOfRange = (index: CelInt): CelValue => fault(`index out of range: ${index}`)
 
 /** The code points of a text; for ASCII, the text itself does. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them.
@@ -80,10 +80,10 @@ const runesOf = (text: string): ArrayLike<string> => (/^[\x00-\x7f]*$/.test(text
 const sliceRunes = (runes: ArrayLike<string>, start: number, end = runes.length): string =>
   typeof runes === 'string' ? runes.slice(start, end) : Array.prototype.slice.call(runes, start, end).join('')
 
-function charAt(text: string, place: CelInt): CelValue {
+function charAt(text: string, index: CelInt): CelValue {
   const runes = runesOf(text)
-  if (place < 0 || place > runes.length) return outOfRange(place)
-  return runes[Number(place)] ?? ''
+  if (index < 0 || index > runes.length) return outOfRange(index)
+  return runes[Number(index)] ?? ''
 }
 
 function indexOf(text: string, wanted: string, from: CelInt = 0): CelValue {
@@ -106,8 +106,8 @@ function lastIndexOf(text: string, wanted: string, from?: CelInt): CelValue {
   return -1
 }
 
-function startsAt(runes: ArrayLike<string>, parts: ArrayLike<string>, place: number): boolean {
-  for (let j = 0; j < parts.length; j++) if (runes[place + j] !== parts[j]) return false
+function startsAt(runes: ArrayLike<string>, parts: ArrayLike<string>, index: number): boolean {
+  for (let j = 0; j < parts.length; j++) if (runes[index + j] !== parts[j]) return false
   return true
 }
 
@@ -123,7 +123,7 @@ function joinTexts(list: CelList, separator = ''): CelValue {
 const lowerAscii = (text: string): CelValue => text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
 const upperAscii = (text: string): CelValue => text.replace(/[a-z]+/g, letters => letters.toUpperCase())
 
-/** Replaces the first `limit` places, all when it is negative; nothing is found before each character and at the end. */
+/** Replaces the first `limit` occurrences, all when it is negative; nothing is found before each character and at the end. */
 function replaceText(text: string, old: string, replacement: string, limit: CelInt = -1): CelValue {
   if (limit === 0 || old === replacement) return text
   const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit)

@@ -22,7 +22,7 @@ test('patterns find text', () => {
   assert.equal(problemOf("'a'.find('[' + 'x')"), 'Illegal regex: error parsing regexp: missing closing ]: `[x`')
 })
 
-test('URLs are taken apart', () => {
+test('URLs have parts', () => {
   const parts = (url: string) =>
     ['getScheme', 'getHost', 'getHostname', 'getPort', 'getEscapedPath'].map(part => shown(`url('${url}').${part}()`))
   assert.deepEqual(parts('https://user:pass@example.com:80/path?query=val#fragment'), [
@@ -45,7 +45,7 @@ test('URLs are taken apart', () => {
   )
 })
 
-test('what is no absolute URL is told so', () => {
+test('strings that are no absolute URLs are rejected', () => {
   holds(
     "isURL('https://user:pass@example.com:80/path?query=val#fragment')",
     "isURL('/absolute-path')",
@@ -62,7 +62,7 @@ test('what is no absolute URL is told so', () => {
   assert.equal(problem('/%zz'), 'parse "/%zz": invalid URL escape "%zz"')
 })
 
-test('quantities are read, compared and added', () => {
+test('quantities are parsed, compared and added', () => {
   holds(
     "isQuantity('1.3G')",
     "isQuantity('1.3Gi')",
@@ -98,7 +98,7 @@ test('quantities are read, compared and added', () => {
   assert.equal(problemOf("quantity('9999999999999999999999999999999999999G').asInteger()"), 'cannot convert value to integer')
 })
 
-test('versions are read, compared and numbered', () => {
+test('semantic versions are parsed, compared and have numbers', () => {
   holds(
     "isSemver('1.0.0')",
     "!isSemver('hello')",
@@ -124,7 +124,7 @@ test('versions are read, compared and numbered', () => {
   assert.equal(problemOf("semver('1-a', true)"), 'short version cannot contain PreRelease/Build meta data')
 })
 
-test('named formats tell what is wrong with text', () => {
+test('named formats say what is wrong with a string', () => {
   holds(
     "!format.dns1123Label().validate('my-label-name').hasValue()",
     "!format.dns1123Subdomain().validate('apiextensions.k8s.io').hasValue()",

@@ -7,7 +7,7 @@ import { Interruption } from './work.ts'
 export type Step = (frame: Frame) => CelValue
 
 export class Frame implements EvaluationContext {
-  /** Variables by the places that the planner gave them; undefined where there is no value (yet). */
+  /** Variables by the indexes that the planner gave them; undefined where there is no value (yet). */
   readonly slots: (CelValue | undefined)[]
   cost = 0
   readonly #maxCost: number

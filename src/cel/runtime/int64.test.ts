@@ -59,7 +59,7 @@ test('the least int has no negative', () => {
   assert.equal(negateInt(limit - 1n), -(limit - 1n))
 })
 
-test('ints are ordered whatever their form', () => {
+test('ints are ordered whether they are numbers or bigints', () => {
   fc.assert(
     fc.property(int64, int64, (a, b) => {
       assert.equal(order(intOf(a), intOf(b)), a < b ? -1 : a > b ? 1 : 0)

@@ -1,6 +1,6 @@
 /**
  * JSON as CEL values, read in place: nothing is converted before an expression asks for it. A shape (shapes.ts) tells how the JSON at
- * some place is to be read, as the same text may be a string, a timestamp or bytes, and the same number an int or a double.
+ * some position is to be read, as the same text may be a string, a timestamp or bytes, and the same number an int or a double.
  */
 
 import { deepEqual, getOwn, isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
@@ -9,7 +9,7 @@ import { equalValues } from './equality.ts'
 import { type CelFault, CelList, CelMap, CelOpaque, type CelValue, noSuchOverload } from './values.ts'
 import { countWork, currentEvaluation } from './work.ts'
 
-/** How the JSON at some place is read. What does not fit is a fault, told as Kubernetes does. */
+/** How the JSON at some position is read. What does not fit is a fault, with the message of Kubernetes. */
 export interface Shape {
   read(json: Json): CelValue
 }
@@ -74,8 +74,8 @@ export class JsonList extends CelList {
   get size(): number {
     return this.json.length
   }
-  at(place: number): CelValue {
-    return this.element.read(this.json[place]!)
+  at(index: number): CelValue {
+    return this.element.read(this.json[index]!)
   }
 }
 
@@ -84,7 +84,7 @@ export class JsonMap extends CelMap {
   readonly json: JsonObject
   readonly value: Shape
   readonly #otherKeys: CelFault | undefined
-  /** `otherKeys` is what looking for a key that is no string gives; nothing, unless it is told. */
+  /** `otherKeys` is what looking for a key that is no string gives; nothing, unless it is reported. */
   constructor(json: JsonObject, value: Shape, otherKeys?: CelFault) {
     super()
     this.json = json

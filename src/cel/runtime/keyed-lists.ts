@@ -16,8 +16,8 @@ export class SetList extends CelList {
   get size(): number {
     return this.#list.size
   }
-  at(place: number): CelValue {
-    return this.#list.at(place)
+  at(index: number): CelValue {
+    return this.#list.at(index)
   }
   override equalTo(other: CelValue): boolean | CelFault {
     if (!(other instanceof CelList)) return noSuchOverload
@@ -72,8 +72,8 @@ export class KeyedList extends CelList {
   get size(): number {
     return this.#list.size
   }
-  at(place: number): CelValue {
-    return this.#list.at(place)
+  at(index: number): CelValue {
+    return this.#list.at(index)
   }
   override equalTo(other: CelValue): boolean | CelFault {
     if (!(other instanceof CelList)) return noSuchOverload
@@ -92,11 +92,11 @@ export class KeyedList extends CelList {
   }
   override plus(other: CelList): CelValue {
     const elements = [...elementsOf(this)]
-    const places = new Map(elements.map((element, place) => [this.#keyOf(element), place]))
+    const indexes = new Map(elements.map((element, index) => [this.#keyOf(element), index]))
     for (const element of elementsOf(other)) {
-      const place = places.get(this.#keyOf(element))
-      if (place === undefined) elements.push(element)
-      else elements[place] = element
+      const index = indexes.get(this.#keyOf(element))
+      if (index === undefined) elements.push(element)
+      else elements[index] = element
     }
     return new KeyedList(new ArrayList(elements), this.#keys)
   }

@@ -19,13 +19,13 @@ class JoinedList extends CelList {
     this.right = right
     this.size = left.size + right.size
   }
-  at(place: number): CelValue {
+  at(index: number): CelValue {
     if (this.size <= largestFlat) {
       this.#flat ??= flatten(this)
-      return this.#flat[place]!
+      return this.#flat[index]!
     }
     let list: CelList = this
-    let within = place
+    let within = index
     while (list instanceof JoinedList) {
       if (within < list.left.size) list = list.left
       else {

@@ -52,10 +52,10 @@ function unwrap(list: CelValue): CelValue {
   return listOf(values)
 }
 
-const endOf = (place: (size: number) => number): Builtin => ({
+const endOf = (index: (size: number) => number): Builtin => ({
   unary(list) {
     if (!(list instanceof CelList)) return noSuchOverload
-    return list.size === 0 ? optionalNone : new CelOptional(list.at(place(list.size)))
+    return list.size === 0 ? optionalNone : new CelOptional(list.at(index(list.size)))
   },
 })
 

@@ -106,14 +106,14 @@ export function planIndex(planner: Planner, expr: CallExpr, counted: boolean): P
   const step: Step = frame => {
     const container = operand(frame)
     if (container instanceof CelFault) return container
-    const place = key.step(frame)
+    const index = key.step(frame)
     if (container instanceof CelOptional) {
-      return place instanceof CelFault ? place : (keyFault(place) ?? paid(frame, selectOptionally(container, place)))
+      return index instanceof CelFault ? index : (keyFault(index) ?? paid(frame, selectOptionally(container, index)))
     }
     frame.cost += selectCost
-    if (place instanceof CelFault) return place
-    const value = keyFault(place) ?? lookUp(container, place)
-    return value === undefined ? missing(container, place) : value
+    if (index instanceof CelFault) return index
+    const value = keyFault(index) ?? lookUp(container, index)
+    return value === undefined ? missing(container, index) : value
   }
   return { step }
 }
@@ -125,23 +125,23 @@ export function planOptionalSelection(planner: Planner, expr: CallExpr, counted:
   const step: Step = frame => {
     const container = operand(frame)
     if (container instanceof CelFault || (container instanceof CelOptional && container.value === undefined)) return container
-    const place = key.step(frame)
-    return place instanceof CelFault ? place : (keyFault(place) ?? paid(frame, selectOptionally(container, place)))
+    const index = key.step(frame)
+    return index instanceof CelFault ? index : (keyFault(index) ?? paid(frame, selectOptionally(container, index)))
   }
   return { step }
 }
 
-/** What is at a key or place; undefined where there is nothing, a fault where the key cannot be one. */
+/** What is at a key or position; undefined where there is nothing, a fault where the key cannot be one. */
 function lookUp(container: CelValue, key: CelValue): CelValue | undefined {
   if (container instanceof CelMap) return container.find(key)
   if (!(container instanceof CelList)) return undefined
-  const place = placeOf(key)
-  if (typeof place !== 'number') return place
-  return place >= 0 && place < container.size ? container.at(place) : undefined
+  const index = indexOf(key)
+  if (typeof index !== 'number') return index
+  return index >= 0 && index < container.size ? container.at(index) : undefined
 }
 
-/** The place in a list that a number means; those too large to be one are as good as -1. */
-function placeOf(key: CelValue): number | CelFault {
+/** The position in a list that a number means; those too large to be one are as good as -1. */
+function indexOf(key: CelValue): number | CelFault {
   if (typeof key === 'number') return key
   if (typeof key === 'bigint') return -1
   if (key instanceof CelUint) {

@@ -71,7 +71,7 @@ export class Planner {
   }
 
   /**
-   * Plans an expression where a chain of selections does not pay for the variable it starts from: a branch of `?:`, or the place in
+   * Plans an expression where a chain of selections does not pay for the variable it starts from: a branch of `?:`, or the position in
    * square brackets. cel-go resolves these without evaluating them as expressions.
    */
   planUncounted(expr: Expr): Planned {
@@ -109,12 +109,12 @@ export class Planner {
       this.#globalSlots.set(name, slot)
       this.globals.push({ name, slot })
     }
-    const place = slot
+    const index = slot
     const missing = fault(`no such attribute(s): ${name}`)
     const cost = counted ? selectCost : 0
     return frame => {
       frame.cost += cost
-      const value = frame.slots[place]
+      const value = frame.slots[index]
       return value === undefined ? missing : value
     }
   }

@@ -16,7 +16,7 @@ const shown = (source: string, bindings: { readonly [name: string]: CelValue } =
   return value instanceof CelFault ? `! ${value.message}` : showValue(value)
 }
 
-test('failures have the words of cel-go', () => {
+test('errors have the messages of cel-go', () => {
   const cases: [string, string][] = [
     ['1 / 0', 'division by zero'],
     ['1 % 0', 'modulus by zero'],
@@ -99,7 +99,7 @@ test('values are shown and converted as cel-go does', () => {
   for (const [source, expected] of cases) assert.equal(shown(source), expected, source)
 })
 
-test('clocks are those of the zone', () => {
+test('parts of timestamps are those of the time zone', () => {
   const at = "timestamp('2024-03-10T10:30:45.678Z')"
   const cases: [string, number][] = [
     [`${at}.getHours()`, 10],
@@ -126,7 +126,7 @@ test('clocks are those of the zone', () => {
 
 const term = fc.constantFrom('true', 'false', '1 / 0 > 0', "{'a': true}.b", 'dyn(1)', "dyn('x')")
 
-test('&& and || are commutative but for which failure is told', () => {
+test('&& and || are commutative except for which error is reported', () => {
   const kind = (value: CelValue) => (value instanceof CelFault ? 'fault' : value)
   fc.assert(
     fc.property(term, term, term, fc.constantFrom('&&', '||'), (a, b, c, operator) => {
@@ -253,7 +253,7 @@ test('work that costs little is bounded too when a loop repeats it', () => {
   assert.equal(run('l.all(x, o.m.size() > 0 && o.m.exists(k, true))', bindings, { maxCost: 1_000_000 }).value, true)
 })
 
-test('texts that are no numbers or times are told from them at once', () => {
+test('strings that are no numbers or times are rejected without scanning them whole', () => {
   const s = '1'.repeat(2 ** 20)
   for (const type of ['int', 'uint', 'double', 'duration', 'timestamp'])
     assert.match(shown(`${type}(s + 'x')`, { s }), /^! type conversion/)

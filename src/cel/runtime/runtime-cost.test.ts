@@ -82,7 +82,7 @@ test('a conditional costs its condition and its branch, whose variable is free',
   assert.equal(costOf('true ? m.a : "c"', { types, bindings }), 1)
 })
 
-test('functions on texts cost by their sizes', () => {
+test('functions on strings cost by their sizes', () => {
   const types = { input: stringType, other: stringType, raw: bytesType }
   const bindings = { input: long, other: long, raw: Buffer.from(long) }
   const costs: [string, number][] = [
@@ -119,7 +119,7 @@ test('loops cost what each turn evaluates', () => {
   assert.equal(costOf('input.all(k, input[k].all(k, true) && k.contains(k))', { ...map, bindings: { input: fromJson({}) } }), 2)
 })
 
-test('what Kubernetes has evaluated ahead is free', () => {
+test('what Kubernetes evaluates ahead of time is free', () => {
   for (const source of ['[1, 2, 3]', '{"a": [1]}', "duration('1h')", 'type(1)', '1 in [1, 2]']) assert.equal(run(source).cost, 0, source)
   assert.equal(run('x in ["a", "b"]', { x: 'b' }).cost, 1)
   assert.equal(run('[1, 2].map(x, x)').cost, 1 + 2 * (1 + 1 + 1 + 10))

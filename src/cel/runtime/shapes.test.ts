@@ -57,7 +57,7 @@ test('without a schema whole numbers are ints and others doubles', () => {
   assert.equal(list(dynShape.read([1, [2]])).size, 2)
 })
 
-test('what does not fit its shape is a fault in the words of Kubernetes', () => {
+test('a value that does not fit its shape is an error with the message of Kubernetes', () => {
   assert.equal(message(stringShape.read(1)), 'invalid data, expected string, got int64')
   assert.equal(message(intShape.read('1')), 'invalid data, expected int, got string')
   assert.equal(message(doubleShape.read('1')), 'invalid data, expected float, got string')

@@ -1,4 +1,4 @@
-/** How JSON is read as CEL values: shapes for what schemas can say of a place. What does not fit is a fault, told as Kubernetes does. */
+/** How JSON is read as CEL values: shapes for what schemas can say of a position. What does not fit is a fault, with the message of Kubernetes. */
 
 import { decodeBase64 } from '../../lib/base64.ts'
 import { goType } from '../../lib/go-text.ts'

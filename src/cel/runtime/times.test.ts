@@ -17,7 +17,7 @@ const seconds = fc.integer({ min: -62_135_596_800, max: 253_402_300_799 })
 const timestamp = fc.tuple(seconds, fc.integer({ min: 0, max: 999_999_999 })).map(([s, n]) => new CelTimestamp(s, n))
 const duration = fc.bigInt(-(2n ** 62n), 2n ** 62n).map(nanos => new CelDuration(intOf(nanos)))
 
-test('what is written is read again', () => {
+test('times parse back from their text', () => {
   fc.assert(
     fc.property(timestamp, moment => {
       assert.deepEqual(parseTimestamp(formatTimestamp(moment)), moment)
@@ -43,7 +43,7 @@ test('moments too far apart have no duration between them', () => {
   assert.equal((far as CelFault).message, 'integer overflow')
 })
 
-test('texts that are no times are none', () => {
+test('strings that are no times are rejected', () => {
   for (const text of ['', '2024', '2024-02-30T00:00:00Z', '2024-01-01T00:00:00', '2024-01-01 00:00:00Z', 'x']) {
     assert.equal(parseTimestamp(text), undefined, text)
   }

@@ -23,7 +23,7 @@ const timestampText = /^\d{4}-\d\d-\d\dT\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d
 
 /** The timestamp of a text in RFC 3339; undefined if it is none. */
 export function parseTimestamp(text: string): CelTimestamp | CelFault | undefined {
-  // What is no time is told at once: the parser would take its time for a message that nobody reads.
+  // What is no time is reported at once: the parser would take its time for a message that nobody reads.
   if (!timestampText.test(text)) return undefined
   try {
     const { seconds, nanos } = parseTime(text)

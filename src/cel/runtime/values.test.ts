@@ -32,7 +32,7 @@ test('an int and a uint are keys of their own', () => {
   assert.equal(map.find(uint(1)), 'uint')
 })
 
-test('a uint and a bigint beyond the safe range meet in a map', () => {
+test('a uint finds an equal int beyond the safe range in a map', () => {
   const large = 2n ** 60n
   const map = mapOf([[intOf(large), 'large']])
   assert.equal(map.find(uint(large)), 'large')

@@ -8,7 +8,7 @@
  * | int       | number where that is exact (never -0), else bigint: each int has one form, so `===` compares ints |
  * | uint      | CelUint                                                                                          |
  * | double    | CelDouble: a bare number is always an int, which is what configuration is full of                |
- * | string    | string; sizes and places count code points                                                       |
+ * | string    | string; sizes and indexes count code points                                                       |
  * | bytes     | Uint8Array                                                                                       |
  * | list, map | CelList, CelMap: gathered by an expression, or JSON that is read in place (json-values.ts)       |
  * | others    | CelTimestamp, CelDuration, CelOptional, CelTypeValue, and CelOpaque for what libraries add       |
@@ -140,8 +140,8 @@ export abstract class CelOpaque {
 /** A list; what it is made of is up to the subclass. */
 export abstract class CelList {
   abstract readonly size: number
-  /** The element at a place from 0 to size - 1. */
-  abstract at(place: number): CelValue
+  /** The element at a position from 0 to size - 1. */
+  abstract at(index: number): CelValue
   /** Takes the place of comparing element by element. */
   equalTo?(other: CelValue): boolean | CelFault
   /** Takes the place of appending; `other` is a list. */
@@ -174,8 +174,8 @@ export class ArrayList extends CelList {
   get size(): number {
     return this.elements.length
   }
-  at(place: number): CelValue {
-    return this.elements[place]!
+  at(index: number): CelValue {
+    return this.elements[index]!
   }
 }
 
@@ -185,8 +185,8 @@ export class GatheredList extends CelList {
   get size(): number {
     return this.elements.length
   }
-  at(place: number): CelValue {
-    return this.elements[place]!
+  at(index: number): CelValue {
+    return this.elements[index]!
   }
 }
 

@@ -13,7 +13,7 @@ export type Constant =
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'bytes'; readonly value: Uint8Array }
 
-/** `id` is unique in a tree; `offset` is where in the source, in UTF-16 units, the node is told to be (an operator, not its operands). */
+/** `id` is unique in a tree; `offset` is where in the source, in UTF-16 units, the node is reported to be (an operator, not its operands). */
 interface Node {
   readonly id: number
   readonly offset: number
@@ -46,7 +46,7 @@ export interface CallExpr extends Node {
   readonly args: readonly Expr[]
 }
 
-/** `[a, ?b]`; `optional` has the places of the elements with a question mark. */
+/** `[a, ?b]`; `optional` has the indexes of the elements with a question mark. */
 export interface ListExpr extends Node {
   readonly kind: 'list'
   readonly elements: readonly Expr[]

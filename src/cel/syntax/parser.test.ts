@@ -77,7 +77,7 @@ test('macros refuse what they cannot take', () => {
   assert.equal(treeOf('other.bind(a, b, c)'), 'other.bind(\n  a,\n  b,\n  c\n)')
 })
 
-test('hostile texts end in an error of their own, never in a stack overflow', () => {
+test('hostile expressions end in an error, never in a stack overflow', () => {
   const tooDeep = 'ERROR: <input>:-1:0: expression recursion limit exceeded: 250'
   const tooHigh = 'ERROR: <input>:-1:0: max recursion depth exceeded'
   assert.equal(problemOf('('.repeat(10_000)), tooDeep)
@@ -153,7 +153,7 @@ test('what is written of a tree parses to the same tree', () => {
   )
 })
 
-test('every text parses or is refused with an error of the parser', () => {
+test('every text parses or is rejected with an error of the parser', () => {
   const piece = fc.constantFrom(
     ...[
       'a',

@@ -1,6 +1,6 @@
-/** The text of an expression, and how errors in it are told. */
+/** The text of an expression, and how errors in it are reported. */
 
-/** A place in a source: lines from 1, columns in code points from 0; -1 when it is nowhere. */
+/** A position in a source: lines from 1, columns in code points from 0; -1 when it is nowhere. */
 export interface Location {
   readonly line: number
   readonly column: number
@@ -15,7 +15,7 @@ export interface Source {
   readonly text: string
   /** What messages call it. */
   readonly description: string
-  /** The place of an offset in UTF-16 units. */
+  /** The position of an offset in UTF-16 units. */
   locate(offset: number): Location
   /** The text of a line, without its end. */
   line(number: number): string | undefined
@@ -37,7 +37,7 @@ export const nowhere: Location = { line: -1, column: -1 }
 export function createSource(text: string, description = '<input>'): Source {
   let starts: number[] | undefined
   let ascii: boolean | undefined
-  // The place found last: errors come mostly in order, and thousands on one line must not each count from its start.
+  // The position found last: errors come mostly in order, and thousands on one line must not each count from its start.
   let known = { start: -1, offset: 0, column: 0 }
   const lineStarts = (): number[] => {
     if (starts) return starts
@@ -87,7 +87,7 @@ export function codePoints(text: string, from: number, to: number): number {
 export const maxIssues = 100
 const maxSnippetBytes = 16_384
 
-/** The issues as cel-go prints them, in order of place. */
+/** The issues as cel-go prints them, in order of position. */
 export function formatIssues(source: Source, issues: readonly CelIssue[]): string {
   const shown = issues.slice(0, maxIssues)
   shown.sort((a, b) => a.location.line - b.location.line || a.location.column - b.location.column)

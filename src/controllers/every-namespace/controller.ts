@@ -47,6 +47,6 @@ export const everyNamespaceController = <K extends Kind<any>>({ name, identity, 
     },
   })
 
-/** The namespace is on its way out, or gone: nothing is to be created there any more. */
+/** The namespace is being deleted, or gone: nothing can be created there any more. */
 const isNamespaceGoing = (error: unknown): boolean =>
   error instanceof StatusError && (error.code === 404 || error.details?.causes?.[0]?.reason === 'NamespaceTerminating')

@@ -14,7 +14,7 @@ const remains = (plural: string, count: number, finalizers: Record<string, numbe
 const said = (conditions: readonly Condition[] | undefined) => conditions?.map(({ status, reason }) => `${status} ${reason}`)
 const NONE = { remaining: [], failures: [] }
 
-test('a namespace that emptied well has five conditions that say so, and is not written again', () => {
+test('a namespace whose content was deleted has five conditions that say so, and is not written again', () => {
   const first = conditionsAfter([], NONE, NOW)!
   assert.deepEqual(said(first), [
     'False ResourcesDiscovered',
@@ -26,7 +26,7 @@ test('a namespace that emptied well has five conditions that say so, and is not 
   assert.equal(conditionsAfter(first, NONE, LATER), undefined)
 })
 
-test('what remains is told by kind and by finalizer, in order', () => {
+test('what remains is listed by kind and by finalizer, in order', () => {
   const findings = { remaining: [remains('secrets', 2, { 'b/b': 1, 'a/a': 2 }), remains('jobs', 1, { 'a/a': 1 }, 'batch')], failures: [] }
   const [, , , content, finalizers] = conditionsAfter([], findings, NOW)!
   assert.equal(content!.message, 'Some resources are remaining: jobs.batch has 1 resource instances, secrets. has 2 resource instances')

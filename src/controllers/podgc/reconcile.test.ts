@@ -9,7 +9,7 @@ const node = (ready: string, ...taints: string[]) =>
   ({ metadata: {}, spec: { taints: taints.map(key => ({ key })) }, status: { conditions: [{ type: 'Ready', status: ready }] } }) as never
 const TAINT = 'node.kubernetes.io/out-of-service'
 
-test('pods that are to go go at once when no node has them or theirs is no more', () => {
+test('pods that are being deleted are deleted at once when they are bound to no node or theirs is gone', () => {
   assert.deepEqual(verdictOn(pod('', going), undefined, 0), { step: 'delete', isLost: false })
   assert.deepEqual(verdictOn(pod('n', going), undefined, 0), { step: 'delete', isLost: true })
   assert.equal(verdictOn(pod('n', going), node('True'), 0), undefined)
@@ -18,14 +18,14 @@ test('pods that are to go go at once when no node has them or theirs is no more'
   assert.deepEqual(verdictOn(pod('n', going), node('False', TAINT), 0), { step: 'delete', isLost: false })
 })
 
-test('pods that are not to go wait for their node for a while, or for ever to be scheduled', () => {
+test('pods that are not being deleted wait for their node for a while, and for ever to be scheduled', () => {
   assert.equal(verdictOn(pod(''), undefined, 0), undefined)
   assert.equal(verdictOn(pod('n'), node('False', TAINT), 0), undefined)
   assert.deepEqual(verdictOn(pod('n'), undefined, 10_000), { step: 'wait', ms: QUARANTINE_MS - 10_000 })
   assert.deepEqual(verdictOn(pod('n'), undefined, QUARANTINE_MS), { step: 'delete', isLost: true })
 })
 
-test('a pod that only others hold back is left alone', () => {
+test('a pod that only finalizers of others keep is left alone', () => {
   const held = { ...going, deletionGracePeriodSeconds: 0, finalizers: ['a.b/c'] }
   assert.deepEqual(verdictOn(pod('', held), undefined, 0), { step: 'delete', isLost: false })
   assert.equal(verdictOn(pod('', held, 'Failed'), undefined, 0), undefined)

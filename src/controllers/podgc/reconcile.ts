@@ -1,13 +1,13 @@
-/** Which pods nobody will end any more: those that no node runs. */
+/** Which pods the pod garbage collector deletes: those that no node will end. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 
 export type Verdict =
-  /** To be called failed and deleted at once; `isLost` when its node is no more. */
+  /** Mark it as failed and delete it at once; `isLost` when its node is gone. */
   | { readonly step: 'delete'; readonly isLost: boolean }
-  /** To be looked at again when its node has been missing for a while. */
+  /** Look again when its node has been missing for a while. */
   | { readonly step: 'wait'; readonly ms: number }
 
-/** How long a node may be missing before pods on it are given up. */
+/** How long a node may be missing before its pods are deleted. */
 export const QUARANTINE_MS = 40_000
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
 
@@ -27,7 +27,7 @@ export function verdictOn(pod: AnyObject, node: AnyObject | undefined, missingMs
         ? { step: 'wait', ms: QUARANTINE_MS - missingMs }
         : { step: 'delete', isLost: true }
   const isLeft = !isBound || isMissing || (!isReady(node!) && isOutOfService(node))
-  // All has been done; others hold it back.
+  // Nothing is left to do: finalizers of others keep it.
   const isDone = Number(deletionGracePeriodSeconds ?? 0) === 0 && finalizers.length > 0 && isOver(pod)
   return isLeft && !isDone ? { step: 'delete', isLost: isMissing } : undefined
 }

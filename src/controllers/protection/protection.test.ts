@@ -5,7 +5,7 @@ import { isClaimUsed, isClassUsed, isVolumeUsed } from './usage.ts'
 
 const going = { deletionTimestamp: '2026-07-01T00:00:00Z' }
 
-test('what lives is protected, what is to go is released when nobody uses it', () => {
+test('objects are protected, and released when they are being deleted and nobody uses them', () => {
   assert.equal(
     nextStep({}, 'a/p', () => true),
     'protect',

@@ -1,4 +1,4 @@
-/** What the finalizer of an object needs that must not go while somebody uses it. */
+/** What to do about the finalizer of an object that must stay while somebody uses it. */
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 
 export type Step = 'protect' | 'release' | 'wait'

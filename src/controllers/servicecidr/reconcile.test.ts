@@ -46,7 +46,7 @@ test('a range whose addresses another has goes at once', () => {
   assert.equal(said(next(o, ['10.0.0.5'], [range('b', ['10.0.0.0/24'], { metadata: going })])), 'False Terminating')
 })
 
-test('a range that others hold back is not touched', () => {
+test('a range that finalizers of others keep is not touched', () => {
   const metadata = { finalizers: ['a.com/other'], deletionTimestamp: '2026-07-01T00:00:00Z' }
   assert.equal(next(range('a', ['10.0.0.0/24'], { metadata }), ['10.0.0.5']), undefined)
 })

@@ -10,7 +10,7 @@ export type Step = { readonly step: 'protect' } | { readonly step: 'report'; rea
 export type Surroundings = {
   /** All ranges, this one among them. */
   readonly ranges: readonly Range[]
-  /** The addresses that services hold. Asked for only when a range is to go. */
+  /** The addresses that services hold. Asked for only when a range is being deleted. */
   readonly addresses: () => Iterable<string>
   readonly finalizer: string
 }
@@ -36,7 +36,7 @@ function report({ status: { conditions = [] } }: Range, ready: Ready): Step | un
   return isSame ? undefined : { step: 'report', ready }
 }
 
-/** A range is free when others hold its blocks, or every address in them that a service has. Those that are to go hold nothing. */
+/** A range is free when others hold its blocks, or every address in them that a service has. Ranges that are being deleted hold nothing. */
 function isFree(range: Range, { ranges, addresses }: Surroundings): boolean {
   const own = blocksOf(range)
   const stays = ({ metadata }: Range) => metadata.name !== range.metadata.name && !metadata.deletionTimestamp

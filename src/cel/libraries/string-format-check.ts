@@ -4,7 +4,7 @@ import { type CelType, dynType } from '../checker/types.ts'
 import type { CallExpr, CheckedAst, Expr, ListExpr } from '../syntax/ast.ts'
 import type { CelIssue } from '../syntax/source.ts'
 import { descendants } from '../syntax/walk.ts'
-import { type ClauseVerb, clauseProblems, FormatError, fillTemplate } from './format-clauses.ts'
+import { type ClauseVerb, clauseProblems, FormatError, fillTemplate } from './string-format-template.ts'
 
 /** The issues of all such calls in an expression. */
 export function* formatCallIssues(ast: CheckedAst): Iterable<CelIssue> {
@@ -35,8 +35,8 @@ function fillerOf(ast: CheckedAst, { elements }: ListExpr) {
   const typeOf = (expr: Expr): CelType => ast.types[expr.id] ?? dynType
   return {
     count: elements.length,
-    fill({ verb }: { verb: ClauseVerb }, place: number): string {
-      const element = elements[place]!
+    fill({ verb }: { verb: ClauseVerb }, index: number): string {
+      const element = elements[index]!
       const bad = verb === 's' ? undisplayable(element, typeOf) : takes(verb, typeOf(element)) ? undefined : element
       if (bad) throw new FormatError(`${clauseProblems[verb]} ${typeOf(bad).name}`, bad.id)
       return ''

@@ -24,7 +24,7 @@ export interface Filler {
   /** How many arguments there are. */
   readonly count: number
   /** The text of an argument; throws FormatError. */
-  fill(clause: Clause, place: number): string
+  fill(clause: Clause, index: number): string
 }
 
 /** Goes through a template and gives its text and how many arguments it took; throws FormatError. */
@@ -41,7 +41,7 @@ export function fillTemplate(template: string, { count, fill }: Filler): { text:
       i += 2
       continue
     }
-    const { clause, length } = readClause(template, i + 1, { place: used, count })
+    const { clause, length } = readClause(template, i + 1, { index: used, count })
     try {
       text += fill(clause, used)
     } catch (error) {
@@ -55,10 +55,10 @@ export function fillTemplate(template: string, { count, fill }: Filler): { text:
 
 const VERBS: ReadonlySet<string> = new Set(['s', 'd', 'f', 'e', 'b', 'x', 'X', 'o'])
 
-function readClause(template: string, at: number, { place, count }: { place: number; count: number }): { clause: Clause; length: number } {
-  const outOfRange = new FormatError(`index ${place} out of range`)
-  if (at >= template.length) throw place >= count ? outOfRange : new FormatError('unexpected end of string')
-  if (place >= count) throw outOfRange
+function readClause(template: string, at: number, { index, count }: { index: number; count: number }): { clause: Clause; length: number } {
+  const outOfRange = new FormatError(`index ${index} out of range`)
+  if (at >= template.length) throw index >= count ? outOfRange : new FormatError('unexpected end of string')
+  if (index >= count) throw outOfRange
   const fail = (why: string) => new FormatError(`could not parse formatting clause: ${why}`)
   let end = at
   let precision: number | undefined
