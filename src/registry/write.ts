@@ -504,7 +504,7 @@ function toServedVersion(request: Write): MaybePromise<void> {
   if (change.respond) return change.respond(request)
   const code = found ? 200 : 201
   return whenDone(servedJson(call.resource, done!.json), json => {
-    request.result = { form: 'object', code, resource: call.resource, json, warnings }
+    request.result = { type: 'object', code, resource: call.resource, json, warnings }
   })
 }
 

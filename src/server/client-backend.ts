@@ -73,7 +73,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         authorizeCreate,
       }
       const result = await registry().handle(call, context)
-      return result.form === 'object' ? result.json : undefined
+      return result.type === 'object' ? result.json : undefined
     },
   }
 }
