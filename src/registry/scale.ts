@@ -102,7 +102,7 @@ const viewOf = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def
 const pathOf = (call: Call) => viewOf(call).path ?? 'spec.replicas'
 const pathsOf = ({ resource }: Call): ReplicasPaths =>
   new Map(
-    resource.forms.map(({ apiVersion, def: { subresources: { scale } = {} } }) => [
+    resource.versions.map(({ apiVersion, def: { subresources: { scale } = {} } }) => [
       apiVersion,
       scale ? (scale.path ?? 'spec.replicas') : null,
     ]),

@@ -297,12 +297,12 @@ function toRulesVersion(request: Write): MaybePromise<void> {
 
 function convert(request: Write): MaybePromise<void> {
   const { resource, object, ctx } = request
-  if (!resource.hub || !object) return
-  const home = resource.hub.resource
+  if (!resource.conversion || !object) return
+  const { storedVersion } = resource.conversion
   return whenDone(toStored(resource, object, ctx), stored => {
     request.object = stored
     request.before = request.stored
-    request.resource = home
+    request.resource = storedVersion
   })
 }
 

@@ -47,7 +47,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
       if (!resource) throw new Error(`${names.plural}.${version}.${served} is not served`)
       return resource
     },
-    resources: () => catalog.homes(),
+    resources: () => catalog.storedResources(),
     resourceOfKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     get: (resource, key) => caches.of(resource).get(key),
     list(resource, selection) {
