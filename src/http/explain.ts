@@ -14,7 +14,7 @@ export const explain =
   (next: Handler, { authorizer, log }: { readonly authorizer: Authorizer; readonly log: Log }): Handler =>
   exchange => {
     const { request, route } = exchange
-    if (route.form !== 'call') return next(exchange)
+    if (route.type !== 'call') return next(exchange)
     if (log.enabled('debug') && !isRead(route.call)) exchange.explanation = new Explanation()
     const wanted = header(request.headers, 'keelson-explain')
     if (wanted === undefined) return next(exchange)

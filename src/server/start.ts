@@ -359,7 +359,7 @@ async function openPort(
     waiting: () => flowControl.waiting,
     components: () => [...counted(), ...observed.families(), ...flowControl.families()],
     *objects() {
-      for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
+      for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },
   })
   const serve = createServe({
