@@ -1,7 +1,7 @@
 /**
- * Kinds that are forms of another. What is stored and cached has the form of the hub; requests and answers have the form
- * that was asked for. For all other kinds the two are the same, and nothing here costs anything. Most forms are converted by
- * the server itself, at once; some by somebody it has to ask, and then the answer is a promise.
+ * Objects between their stored and their served versions. What is stored and cached is in the stored version; requests and
+ * responses are in the served one. For kinds with a single version nothing here costs anything. The server converts most kinds
+ * itself, synchronously; custom kinds with a conversion webhook are converted by the webhook, and the result is a promise.
  */
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
@@ -17,7 +17,7 @@ import { internalError, StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
 
-/** A stored object in the form of a resource. */
+/** A stored object in a served version. */
 export function toServed(resource: Resource, stored: AnyObject): AnyObject | Promise<AnyObject> {
   const { hub } = resource
   if (!hub) return stored
@@ -25,7 +25,7 @@ export function toServed(resource: Resource, stored: AnyObject): AnyObject | Pro
   return shaped(resource, hub.fromHub(structuredClone(stored)))
 }
 
-/** An object in the form in which it is stored, with the defaults of that form. */
+/** An object in the stored version, with the defaults of that version. */
 export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingContext): AnyObject | Promise<AnyObject> {
   const { hub } = resource
   if (!hub) return served
@@ -44,22 +44,22 @@ export function convertVersion(object: AnyObject, from: Resource, to: Resource):
   return whenDone(converted, ([made]) => shaped(to, made as unknown as AnyObject))
 }
 
-/** The bytes of a stored object in the form of a resource. */
+/** The bytes of a stored object in a served version. */
 export function servedJson(resource: Resource, json: Uint8Array): Uint8Array | Promise<Uint8Array> {
   if (!resource.hub) return json
   const served = toServed(resource, parseObject(json))
   return served instanceof Promise ? served.then(object => encodeObject(object)) : encodeObject(served)
 }
 
-/** The bytes of many stored objects in the form of a resource. */
-export async function servedList(resource: Resource, items: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
+/** The bytes of many stored objects in a served version. */
+export function servedList(resource: Resource, items: readonly Uint8Array[]): MaybePromise<readonly Uint8Array[]> {
   if (!resource.hub) return items
   if (!resource.hub.convert) return items.map(json => servedJson(resource, json) as Uint8Array)
-  const served = await allServed(
+  const served = allServed(
     resource,
     items.map(json => parseObject(json)),
   )
-  return served.map(object => encodeObject(object))
+  return served.then(objects => objects.map(object => encodeObject(object)))
 }
 
 async function allServed(resource: Resource, stored: readonly AnyObject[]): Promise<AnyObject[]> {
@@ -67,10 +67,10 @@ async function allServed(resource: Resource, stored: readonly AnyObject[]): Prom
   return converted.map((object, i) => (object === stored[i] ? object : shaped(resource, object)))
 }
 
-/** A watch of stored objects that tells of them in the form of a resource. */
+/** A watch of stored objects that sends them in a served version. */
 export function servedStream(resource: Resource, stream: WatchStream): WatchStream {
   if (!resource.hub) return stream
-  const convert = resource.hub.convert ? inTurn : converting
+  const convert = resource.hub.convert ? inOrder : converting
   return {
     open: sink => stream.open(convert(resource, sink, () => stream.close())),
     close: () => stream.close(),
@@ -134,7 +134,7 @@ function withoutUndefined(value: any): any {
   return Object.fromEntries(entries.map(([name, part]) => [name, withoutUndefined(part)]))
 }
 
-/** Events are converted once for all watchers of a form. */
+/** Events are converted once for all watchers of a served version. */
 const converted = new WeakMap<WatchEvent, Map<Resource, WatchEvent>>()
 
 function converting(resource: Resource, sink: WatchSink): WatchSink {
@@ -149,7 +149,7 @@ function converting(resource: Resource, sink: WatchSink): WatchSink {
 }
 
 /** Events whose conversion has to be waited for go out in their order; those that wait count as not yet taken by the client. */
-function inTurn(resource: Resource, sink: WatchSink, close: () => void): WatchSink {
+function inOrder(resource: Resource, sink: WatchSink, close: () => void): WatchSink {
   let last: Promise<void> = Promise.resolve()
   let waiting = 0
   let over = false
@@ -165,7 +165,7 @@ function inTurn(resource: Resource, sink: WatchSink, close: () => void): WatchSi
   return {
     event(event) {
       waiting += event.json.length
-      // All watchers of a form ask at once, and the first asks for them all.
+      // All watchers of a served version ask at the same time, and the first asks for them all.
       const bytes = eventBytes(resource, event)
       // Whoever comes to it in its turn deals with a failure.
       bytes.catch(() => {})
@@ -189,7 +189,7 @@ function inTurn(resource: Resource, sink: WatchSink, close: () => void): WatchSi
 
 const asked = new WeakMap<WatchEvent, Map<Resource, Promise<Uint8Array>>>()
 
-/** The bytes of an event in the form of a resource, asked for once for all its watchers. */
+/** The bytes of an event in a served version, asked for once for all its watchers. */
 function eventBytes(resource: Resource, event: WatchEvent): Promise<Uint8Array> {
   if (event.resource === resource) return Promise.resolve(event.json)
   // A bookmark has nothing in it that anybody could convert.
