@@ -163,6 +163,7 @@ export async function write(request: Write): Promise<Result> {
   let leave: (() => void) | undefined
   try {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      request.ctx.budget.renew()
       await run(request, 0)
       for (let name = 1; request.unnamed && !request.result && name < NAME_ATTEMPTS; name++) await runWithAnotherName(request)
       if (request.result) return request.result
