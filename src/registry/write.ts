@@ -197,9 +197,12 @@ async function run(request: Write, from: number): Promise<void> {
     }
   } catch (error) {
     if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
+    await request.attributes?.end(request.done !== undefined)
     await reserved(request)?.abandon(error)
     throw error
   }
+  const ending = request.attributes?.end(request.done !== undefined)
+  if (ending) await ending
   await reserved(request)?.settle(request.done)
 }
 
