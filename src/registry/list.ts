@@ -19,7 +19,7 @@ export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Re
   const { objects, meta } = await listObjects(deps, call, { options, selected, ctx })
   const stored = objects.map(v => v.json)
   const items = await servedList(call.resource, stored)
-  return { form: 'list', resource: call.resource, items, meta }
+  return { type: 'list', resource: call.resource, items, meta }
 }
 
 /** The objects a list answers with, for list and for delete collection. */

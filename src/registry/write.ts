@@ -304,12 +304,12 @@ function toRulesVersion(request: Write): MaybePromise<void> {
 
 function convert(request: Write): MaybePromise<void> {
   const { resource, object, ctx } = request
-  if (!resource.hub || !object) return
-  const home = resource.hub.resource
+  if (!resource.conversion || !object) return
+  const { storedVersion } = resource.conversion
   return whenDone(toStored(resource, object, ctx), stored => {
     request.object = stored
     request.before = request.stored
-    request.resource = home
+    request.resource = storedVersion
   })
 }
 
@@ -511,7 +511,7 @@ function toServedVersion(request: Write): MaybePromise<void> {
   if (change.respond) return change.respond(request)
   const code = found ? 200 : 201
   return whenDone(servedJson(call.resource, done!.json), json => {
-    request.result = { form: 'object', code, resource: call.resource, json, warnings }
+    request.result = { type: 'object', code, resource: call.resource, json, warnings }
   })
 }
 

@@ -357,7 +357,7 @@ async function openPort(
     waiting: () => flowControl.waiting,
     components: () => [...queues(), ...observed.families(), ...flowControl.families()],
     *objects() {
-      for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
+      for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },
   })
   const serve = createServe({
