@@ -342,8 +342,12 @@ function identify(request: Write): void {
     metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + deps.randomSuffix()
   }
   wipeIdentity(object)
+  // Owned fields come last in metadata, as Kubernetes writes them: errors show objects in that order.
+  const { managedFields } = metadata
+  delete metadata.managedFields
   metadata.uid = deps.newUid()
   metadata.creationTimestamp = time
+  if (managedFields) metadata.managedFields = managedFields
   request.resource.def.custom?.beforeCreate?.(metadata.name ?? '')
 }
 
