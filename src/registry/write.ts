@@ -171,6 +171,7 @@ export async function write(request: Write): Promise<Result> {
       // Whoever named a resourceVersion tries again, too: to be told that the object is gone if it is, and not merely changed.
       const key = keyOf(call.resource, call.namespace, call.name)
       leave ??= await deps.contention.enter(key)
+      request.ctx.explanation?.add({ outcome: 'begun again', because: 'another write of the object came first' })
       // The store is ahead of the cache while others' writes are on their way.
       await deps.caches.reached((await deps.store.get(key)).revision)
     }
