@@ -3,7 +3,6 @@
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
-import { silentObserver } from '../admission/observer.ts'
 import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
@@ -38,6 +37,7 @@ import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { VERSION } from '../version.ts'
 import { dynamicAdmission } from './admission.ts'
+import { AdmissionMetrics } from './admission-metrics.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
@@ -182,7 +182,8 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
-  const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: silentObserver, newUid: randomUUID, signal })
+  const admissionMetrics = new AdmissionMetrics(log)
+  const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: admissionMetrics, newUid: randomUUID, signal })
   const quota = quotaParts({ client, reader, groupDomain, gate, now })
   const transcoder = new WorkerTranscoder()
   open.push(() => transcoder[Symbol.asyncDispose]())
@@ -192,6 +193,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     allocations: network.allocations,
     admission: pluginChain(
       admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, resourceOf, dynamic, quota, warn, ...authorization }),
+      admissionMetrics,
     ),
     transcoder,
     newUid: randomUUID,
@@ -230,7 +232,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     clock,
     ending,
     open,
-    queues: () => queueFamilies(controllers.queues),
+    counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families()],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
@@ -305,8 +307,8 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
-  /** What the work queues of the controllers count. */
-  readonly queues: () => readonly Family[]
+  /** What controllers and admission count. */
+  readonly counted: () => readonly Family[]
 }
 
 async function openPort(
@@ -330,7 +332,7 @@ async function openPort(
     clock,
     ending,
     open,
-    queues,
+    counted,
   }: Port,
 ): Promise<Listener> {
   let address = ''
@@ -355,7 +357,7 @@ async function openPort(
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => flowControl.waiting,
-    components: () => [...queues(), ...observed.families(), ...flowControl.families()],
+    components: () => [...counted(), ...observed.families(), ...flowControl.families()],
     *objects() {
       for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },
