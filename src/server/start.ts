@@ -37,6 +37,7 @@ import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { VERSION } from '../version.ts'
+import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
@@ -175,9 +176,10 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const client = clientFor(serverIdentity())
   const reader = objectReader(catalog, client)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
+  const accessMetrics = new AccessMetrics()
   const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(context) })
   const network = await openServiceNetwork(context)
-  const authorization = openAuthorization(context)
+  const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
@@ -228,7 +230,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     clock,
     ending,
     open,
-    queues: () => queueFamilies(controllers.queues),
+    counted: () => [...queueFamilies(controllers.queues), ...accessMetrics.families()],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
@@ -302,8 +304,8 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
-  /** What the work queues of the controllers count. */
-  readonly queues: () => readonly Family[]
+  /** What components beside the port count: work queues of controllers, webhooks that decide about access. */
+  readonly counted: () => readonly Family[]
 }
 
 async function openPort(
@@ -327,7 +329,7 @@ async function openPort(
     clock,
     ending,
     open,
-    queues,
+    counted,
   }: Port,
 ): Promise<Listener> {
   let address = ''
@@ -352,7 +354,7 @@ async function openPort(
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => flowControl.waiting,
-    components: () => [...queues(), ...observed.families(), ...flowControl.families()],
+    components: () => [...counted(), ...observed.families(), ...flowControl.families()],
     *objects() {
       for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
     },

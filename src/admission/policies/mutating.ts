@@ -75,8 +75,13 @@ async function mutate(
 ): Promise<boolean> {
   const { policy, binding, resource } = invocation
   const fail = (message: string) => faults.push({ policy, binding, message, reason: 'Invalid' })
-  const variables = async () => policyVariables(await inVersion(attributes, resource), param, parts)
-  const matched = evaluateConditions(policy.conditions, await variables())
+  const evaluate = async <T>(run: (bindings: Bindings) => T): Promise<T> => {
+    const request = await inVersion(attributes, resource)
+    return parts.expressions.evaluate(attributes, authorize =>
+      run(policyVariables(request, param, { authorize, namespace: parts.namespace })),
+    )
+  }
+  const matched = await evaluate(bindings => evaluateConditions(policy.conditions, bindings))
   if (matched.outcome === 'error') fail(matched.message)
   if (matched.outcome !== 'match') return false
   const before = attributes.object
@@ -84,7 +89,8 @@ async function mutate(
     if (!attributes.object) break
     try {
       const { object } = await inVersion(attributes, resource)
-      const document = patched(mutation, policy, { object: object!, resource: targetOf(attributes, resource), bindings: await variables() })
+      const target = { object: object!, resource: targetOf(attributes, resource) }
+      const document = await evaluate(bindings => patched(mutation, policy, { ...target, bindings }))
       if (document !== undefined) attributes.object = await attributes.decode(document, resource)
     } catch (error) {
       if (error instanceof MutationError || error instanceof OutOfBudget) fail(error.message)

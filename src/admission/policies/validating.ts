@@ -41,7 +41,9 @@ async function validateBy(policies: readonly ValidatingPolicy[], attributes: Att
     }
     const request = await inVersion(attributes, found.resource)
     for (const param of found.params) {
-      const { decisions, published, failedAnnotations } = evaluate(found, policyVariables(request, param, parts))
+      const { decisions, published, failedAnnotations } = await parts.expressions.evaluate(attributes, authorize =>
+        evaluate(found, policyVariables(request, param, { authorize, namespace: parts.namespace })),
+      )
       for (const decision of decisions) act(decision, found, { attributes, denials, audited })
       for (const message of failedAnnotations) denials.push({ policy: policy.name, binding: binding!.name, message, reason: 'Invalid' })
       for (const [key, value] of published) {
