@@ -76,6 +76,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['controllers', 'schema', 'objects and keys'],
   ['controllers', 'kinds', 'a controller is about certain kinds'],
   ['controllers', 'client', 'informers, work queues and writes'],
+  ['controllers', 'admission', 'quotas are counted as they are admitted'],
   ['server', 'lib', 'limits, certificates'],
   ['server', 'schema', 'resources'],
   ['server', 'storage', 'opens the store'],

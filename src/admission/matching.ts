@@ -149,7 +149,7 @@ function rulesMatching(rules: readonly Rule[], attributes: Attributes, isEquival
   const { resource } = attributes
   const exact = rules.filter(rule => matchesRule(rule, attributes, resource)).map(({ resourceNames: names = [] }) => ({ resource, names }))
   if (!isEquivalent) return exact
-  const others = resource.forms.filter(other => other !== resource)
+  const others = resource.versions.filter(other => other !== resource)
   const equivalent = rules.flatMap(rule =>
     others.filter(other => matchesRule(rule, attributes, other)).map(other => ({ resource: other, names: rule.resourceNames ?? [] })),
   )

@@ -46,6 +46,8 @@ export interface Attributes {
   warn(message: string): void
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void
+  /** Tells once, when this attempt at the write is over, whether it was stored. The response waits for whatever that leads to. */
+  onEnd(listener: (isStored: boolean) => MaybePromise<void>): void
 }
 
 export interface Plugin {

@@ -32,7 +32,7 @@ type Waiter = { readonly revision: Revision; readonly resolve: () => void }
 export interface Observer {
   /** A revision has become the current one of its object; `previous` is what it replaced. */
   changed(resource: Resource, current: ObjectRevision, previous: ObjectRevision | undefined): void
-  /** Objects of a resource are kept from now on, or in another form than before. */
+  /** Starts to cache the objects of a resource, or replaces how they are cached. */
   joined(resource: Resource): void
 }
 
@@ -69,8 +69,8 @@ export class Caches implements AsyncDisposable {
     const since = Math.max(oldest, newest - REPLAYED)
     const caches = new Caches(store, since, { ...(history && { limits: history }), ...(now && { now }) })
     for (const resource of resources) {
-      // Other forms of the same objects are read from the cache of their hub.
-      if (resource.hub) continue
+      // Other served versions of the same objects are read from the cache of their stored version.
+      if (resource.conversion) continue
       const cache = new ResourceCache(resource, { since, ...caches.#made })
       caches.#byPrefix.set(resource.prefix, cache)
       await load(cache, store, since)

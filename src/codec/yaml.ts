@@ -25,12 +25,9 @@ import { formatFloat, resolveScalar } from './yaml-scalar.ts'
 /** A document that is no YAML, or none that has a JSON form. */
 export class YamlError extends Error {
   override readonly name = 'YamlError'
-  /** The error without the mention of the conversion, as answered where a whole body is YAML. */
-  readonly detail: string
 
   constructor(detail: string) {
     super(`error converting YAML to JSON: ${detail}`)
-    this.detail = detail
   }
 }
 

@@ -2,7 +2,7 @@
 import type { DefinitionNames, DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
 import type { CustomSchema } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { customResource, type Definition, type HubForm, type Resource } from '../schema/resource.ts'
+import { customResource, type Definition, type Resource, type VersionConversion } from '../schema/resource.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
 import type { JsonSchema } from '../structural/schema.ts'
 import { printerColumns } from './columns.ts'
@@ -15,7 +15,7 @@ import { scaleView } from './scale.ts'
 import { selectableFields } from './selectable.ts'
 
 /** Converts objects, by asking somebody, to the version that a resource is served in. */
-export type Converter = NonNullable<HubForm['convert']>
+export type Converter = NonNullable<VersionConversion['convert']>
 
 export type Compiling = {
   readonly names: DefinitionNames
@@ -29,8 +29,8 @@ export type State = { terminating: boolean }
 
 /** The resources of one definition. */
 export type CompiledKind = {
-  /** The one under which objects are stored and cached. It is not served itself. */
-  readonly home: Resource
+  /** The resource under which objects are stored and cached. It is not served itself. */
+  readonly storedVersion: Resource
   readonly served: readonly Resource[]
 }
 
@@ -42,15 +42,15 @@ export function compileDefinition(definition: CustomDefinition, { names, convert
   const parts: Parts = { definition, names, storage, schemas, state, isAsked: convert !== undefined }
   // What is cached can be selected by the fields of any version.
   const selectable = selectableFields(versions)
-  const home = customResource({ ...definitionOf(parts, storage), ...(selectable && { selectable }) }, [])
-  const forms: Resource[] = []
+  const storedVersion = customResource({ ...definitionOf(parts, storage), ...(selectable && { selectable }) }, [])
+  const resources: Resource[] = []
   const served: Resource[] = []
   for (const version of versions) {
-    const hub = hubOf(home, version, { isStorage: version === storage, convert })
-    const resource = customResource(definitionOf(parts, version), forms, hub)
+    const conversion = conversionOf(storedVersion, version, { isStorage: version === storage, convert })
+    const resource = customResource(definitionOf(parts, version), resources, conversion)
     if (version.served) served.push(resource)
   }
-  return { home, served }
+  return { storedVersion, served }
 }
 
 type Parts = {
@@ -67,21 +67,22 @@ function schemaOf({ spec }: CustomDefinition, { schema }: DefinitionVersion): Ve
 }
 
 /**
- * How a version is a form of what is stored. Without a webhook all versions say the same, and what is stored is read in the
- * storage version. With one, what is stored may be in any version, and even the storage version has to be asked for.
+ * How a served version is converted from and to the stored one. Without a webhook conversion only changes the apiVersion, and
+ * stored objects are read in the storage version. With one, stored objects may be in any version, and even the storage version
+ * needs the webhook.
  */
-function hubOf(
-  home: Resource,
+function conversionOf(
+  storedVersion: Resource,
   version: DefinitionVersion,
   { isStorage, convert }: { isStorage: boolean; convert: Converter | undefined },
-): HubForm | undefined {
+): VersionConversion | undefined {
   if (!convert && isStorage) return undefined
-  const apiVersion = `${home.group}/${version.name}`
-  const said = (object: AnyObject, as: string): AnyObject => ({ ...object, apiVersion: as })
+  const apiVersion = `${storedVersion.group}/${version.name}`
+  const withVersion = (object: AnyObject, as: string): AnyObject => ({ ...object, apiVersion: as })
   return {
-    resource: home,
-    toHub: object => said(object, home.apiVersion),
-    fromHub: object => said(object, apiVersion),
+    storedVersion,
+    toStored: object => withVersion(object, storedVersion.apiVersion),
+    fromStored: object => withVersion(object, apiVersion),
     fieldName: name => name,
     ...(convert && { convert }),
   }
@@ -92,7 +93,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
   const { spec } = definition
   const schema = schemas.get(apiVersionOf(definition, version))!
   const { status, scale } = version.subresources ?? {}
-  const ruled = { schema, scale }
+  const parameters = { schema, scale }
   const deprecated = deprecationOf(spec, version.name)
   const selectable = selectableFields([version])
   return {
@@ -108,7 +109,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
       categories: names.categories ?? [],
     },
     ...(deprecated !== undefined && { deprecated }),
-    custom: formOf(parts, version, schema),
+    custom: customSchemaOf(parts, version, schema),
     storedAs: { version: storage.name },
     generation: status ? withoutStatus : content,
     allowUnconditionalUpdate: false,
@@ -116,7 +117,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
     compiling: () => schema.compiling(),
-    validate: objectRules(ruled),
+    validate: objectRules(parameters),
     warn: finalizerWarnings,
     subresources: {
       ...(status && {
@@ -125,7 +126,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
           keepsMetadata: true,
           resetFields: ['metadata', 'spec'],
           compiling: () => schema.compiling(),
-          validate: statusRules(ruled),
+          validate: statusRules(parameters),
         },
       }),
       ...(scale && { scale: scaleView(scale) }),
@@ -137,7 +138,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
 const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
 const LAST_VERBS = ['delete', 'deletecollection', 'get', 'list', 'watch']
 
-function formOf(
+function customSchemaOf(
   { definition, names, storage, schemas, state, isAsked }: Parts,
   version: DefinitionVersion,
   schema: VersionSchema,

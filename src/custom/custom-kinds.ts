@@ -57,7 +57,7 @@ export function customKindControllers(parts: CustomKindsParts): readonly [servin
       }
     },
   })
-  return [serving, cleanupController({ caches: parts.caches, isBuiltIn, storedAs: name => installed.get(name)?.home })]
+  return [serving, cleanupController({ caches: parts.caches, isBuiltIn, storedAs: name => installed.get(name)?.storedVersion })]
 }
 
 class CustomKinds {
@@ -124,7 +124,7 @@ class CustomKinds {
     const convert = spec.conversion?.strategy === 'Webhook' ? converter(definition) : undefined
     const compiled = compileDefinition(definition, { names: status.acceptedNames, convert, state })
     const served = compiled.served.filter(({ group, version }) => !catalog.isBuiltIn(group, version))
-    await caches.join(compiled.home, () => {
+    await caches.join(compiled.storedVersion, () => {
       this.#unpublish(former)
       this.#installed.set(name, { ...compiled, served, uid: metadata.uid!, content, state, isPublished: false })
       if (isStored) this.publish(name)
@@ -136,7 +136,7 @@ class CustomKinds {
     if (!installed) return
     this.#installed.delete(name)
     this.#unpublish(installed)
-    this.#parts.caches.leave(installed.home)
+    this.#parts.caches.leave(installed.storedVersion)
   }
 
   #unpublish(installed: Installed | undefined): void {

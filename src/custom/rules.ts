@@ -11,10 +11,10 @@ import { validateObject } from '../structural/custom-object.ts'
 import type { VersionSchema } from './form.ts'
 import { checkObserved, checkWanted } from './scale.ts'
 
-type Ruled = { readonly schema: VersionSchema; readonly scale: DefinitionSubresources['scale'] | undefined }
+type Parameters = { readonly schema: VersionSchema; readonly scale: DefinitionSubresources['scale'] | undefined }
 
 /** Rules on a whole object. */
-export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
+export function objectRules({ schema, scale }: Parameters): Rule<AnyObject> {
   return (object, _, { old, budget }) =>
     validateObject(schema.structural, contentOf(object), {
       budget,
@@ -24,7 +24,7 @@ export function objectRules({ schema, scale }: Ruled): Rule<AnyObject> {
 }
 
 /** Rules on an object of which the status was written. */
-export function statusRules({ schema, scale }: Ruled): Rule<AnyObject> {
+export function statusRules({ schema, scale }: Parameters): Rule<AnyObject> {
   return (object, _, { old, budget }) =>
     validateObject(schema.structural, contentOf(object), {
       budget,

@@ -100,9 +100,9 @@ test('a version that is not served is not there, stored in it or not', async t =
   assert.equal((await send(`GET ${widgets()}`)).code, 404)
   assert.equal((await send(`POST ${widgets('', 'v2')}`, widget('a', { color: 'red' }, { version: 'v2' }))).code, 201)
   assert.deepEqual((await send(`GET ${widgets('/a', 'v2')}`)).body.spec, { color: 'red' })
-  const homes = [...catalog.homes()].filter(({ def }) => def.custom)
+  const stored = [...catalog.storedResources()].filter(({ def }) => def.custom)
   assert.deepEqual(
-    homes.map(home => [home.apiVersion, caches.of(home).count]),
+    stored.map(resource => [resource.apiVersion, caches.of(resource).count]),
     [['stable.example.com/v1', 1]],
   )
 })

@@ -12,7 +12,7 @@ const OPTIONS = { level: 1 }
 /** The same answer, compressed when that is worth it. */
 export function compress(request: Request, response: Response): Response | Promise<Response> {
   const { body } = response
-  const size = body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? Number.POSITIVE_INFINITY) : 0
+  const size = body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? Number.POSITIVE_INFINITY) : 0
   if (size <= LIMITS.gzipBytes || response.headers['content-encoding'] !== undefined || !acceptsGzip(request)) return response
   return zipped(response)
 }
@@ -22,8 +22,8 @@ async function zipped(response: Response): Promise<Response> {
   const vary = [response.headers['vary'] ?? [], 'Accept-Encoding'].flat().join(', ')
   const headers = { ...response.headers, 'content-encoding': 'gzip', vary }
   if (body instanceof Uint8Array) return { ...response, headers, body: await gzipWhole(body, OPTIONS) }
-  if (body.form !== 'pieces') return response
-  return { ...response, headers, body: { form: 'pieces', length: undefined, pieces: compressed(body.pieces) } }
+  if (body.type !== 'pieces') return response
+  return { ...response, headers, body: { type: 'pieces', length: undefined, pieces: compressed(body.pieces) } }
 }
 
 async function* compressed(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -33,7 +33,7 @@ const withoutKind = (json: Uint8Array) => {
 async function bytesOf({ body }: Response): Promise<Buffer> {
   if (body instanceof Uint8Array) return Buffer.from(body)
   const pieces: Uint8Array[] = []
-  if (body.form === 'pieces') for await (const piece of body.pieces) pieces.push(piece)
+  if (body.type === 'pieces') for await (const piece of body.pieces) pieces.push(piece)
   return Buffer.concat(pieces)
 }
 /** Kind, version and content of an enveloped message. */
@@ -44,7 +44,7 @@ function opened(type: AnyType, bytes: Uint8Array): [string, string, any] {
 
 test('an object is sent in its envelope, and encoded once', async () => {
   const json = secretJson('a', { k: 'dg==' })
-  const handle: Handle = () => ({ form: 'object', code: 200, resource: secrets, json, warnings: ['careful'] })
+  const handle: Handle = () => ({ type: 'object', code: 200, resource: secrets, json, warnings: ['careful'] })
   const response = await ask(SECRET, handle)
   assert.equal(response.headers['content-type'], PROTOBUF)
   assert.deepEqual(response.headers['warning'], ['299 - "careful"'])
@@ -56,10 +56,10 @@ test('a list of any size is one message, compressed when that is worth it', asyn
   for (const count of [0, 3, 40]) {
     const items = Array.from({ length: count }, (_, i) => secretJson(`s${i}`, { k: Buffer.alloc(150_000, i).toString('base64') }))
     const meta = { resourceVersion: '9', continue: 'next', remainingItemCount: 3 }
-    const handle: Handle = () => ({ form: 'list', resource: secrets, items, meta })
+    const handle: Handle = () => ({ type: 'list', resource: secrets, items, meta })
     const response = await ask('/api/v1/secrets', handle)
     const whole = await bytesOf(response)
-    if (count === 40) assert.ok('form' in response.body && response.body.form === 'pieces' && response.body.length === whole.length)
+    if (count === 40) assert.ok('type' in response.body && response.body.type === 'pieces' && response.body.length === whole.length)
     const [apiVersion, kind, list] = opened(SecretList, whole)
     assert.deepEqual([apiVersion, kind, list.metadata], ['v1', 'SecretList', meta])
     assert.deepEqual(list.items ?? [], items.map(withoutKind))
@@ -70,8 +70,8 @@ test('a list of any size is one message, compressed when that is worth it', asyn
 
 test('metadata alone comes on request', async () => {
   const accept = (as: string) => ({ accept: `${PROTOBUF};as=${as};v=v1;g=meta.k8s.io` })
-  const object: Result = { form: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
-  const list: Result = { form: 'list', resource: secrets, items: [secretJson('a')], meta: { resourceVersion: '9' } }
+  const object: Result = { type: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
+  const list: Result = { type: 'list', resource: secrets, items: [secretJson('a')], meta: { resourceVersion: '9' } }
   const { metadata } = withoutKind(secretJson('a'))
   const one = await ask(SECRET, () => object, accept('PartialObjectMetadata'))
   assert.deepEqual(opened(Partial, await bytesOf(one)), ['meta.k8s.io/v1', 'PartialObjectMetadata', { metadata }])
@@ -99,7 +99,7 @@ test('failures and plain successes are Status messages', async () => {
     },
   ])
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { name: 'a', kind: 'secrets' } } as const
-  const done = await ask(SECRET, () => ({ form: 'status', code: 200, status, warnings: [] }))
+  const done = await ask(SECRET, () => ({ type: 'status', code: 200, status, warnings: [] }))
   assert.deepEqual(opened(Status, await bytesOf(done))[2], { metadata: {}, status: 'Success', details: { name: 'a', kind: 'secrets' } })
 })
 
@@ -108,7 +108,7 @@ test('a watch is a stream of frames, encoded once for all, that ends with its er
   const watch = async (accept: string) => {
     const response = await ask(
       '/api/v1/secrets?watch=1',
-      () => ({ form: 'watch', resource: secrets, stream: { open: sink => deliver(sink), close: () => {} } }),
+      () => ({ type: 'watch', resource: secrets, stream: { open: sink => deliver(sink), close: () => {} } }),
       { accept },
     )
     assert.equal(response.headers['content-type'], PROTOBUF_STREAM)
@@ -145,7 +145,7 @@ function streamed({ body }: Response): Promise<Buffer> {
       writableLength: 0,
       writableNeedDrain: false,
     })
-    if ('form' in body && body.form === 'stream') body.start(outlet)
+    if ('type' in body && body.type === 'stream') body.start(outlet)
   })
 }
 

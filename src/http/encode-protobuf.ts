@@ -14,8 +14,8 @@ import { bytesResponse, type Response } from './message.ts'
 import type { Shape } from './negotiate.ts'
 
 /** The answer to a call as protobuf; `shape` is metadata alone, or the whole. */
-export async function protobufResponse(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undefined): Promise<Response> {
-  switch (result.form) {
+export async function protobufResponse(result: Exclude<Result, { type: 'watch' }>, shape: Shape | undefined): Promise<Response> {
+  switch (result.type) {
     case 'status':
       return bytesResponse(result.code, PROTOBUF, protobufStatusOf(result.status as unknown as JsonObject))
     case 'object':
@@ -35,7 +35,7 @@ function objectOf(resource: Resource, json: Uint8Array, shape: Shape | undefined
     : envelope({ kind: 'PartialObjectMetadata', apiVersion: shape.apiVersion }, protobufMetadataOf(resource, json))
 }
 
-async function listResponse({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape | undefined): Promise<Response> {
+async function listResponse({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined): Promise<Response> {
   const listMeta = toProtobuf(ListMeta, meta as unknown as Json)
   const parts: Uint8Array[] = [fieldHead(1, listMeta.length), listMeta]
   let length = parts[0]!.byteLength + listMeta.length
@@ -58,7 +58,7 @@ async function listResponse({ resource, items, meta }: Extract<Result, { form: '
   const all = [head, ...parts, tail]
   const total = head.length + length + tail.length
   if (total <= LIMITS.wholeListBytes) return bytesResponse(200, PROTOBUF, Buffer.concat(all, total))
-  return { status: 200, headers: { 'content-type': PROTOBUF }, body: { form: 'pieces', length: total, pieces: pieces(all) } }
+  return { status: 200, headers: { 'content-type': PROTOBUF }, body: { type: 'pieces', length: total, pieces: pieces(all) } }
 }
 
 /** Many small buffers as few large ones. */

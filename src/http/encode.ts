@@ -25,29 +25,29 @@ export function encode(result: Result, format: Format, now: Date): MaybePromise<
 
 /** What the write was warned about, after what clients of the kind are always told. */
 function warningsOf(result: Result): readonly string[] {
-  const own = result.form === 'object' || result.form === 'status' ? result.warnings : []
-  const deprecated = result.form === 'status' ? undefined : result.resource.def.deprecated
+  const own = result.type === 'object' || result.type === 'status' ? result.warnings : []
+  const deprecated = result.type === 'status' ? undefined : result.resource.def.deprecated
   return deprecated === undefined ? own : [deprecated, ...own]
 }
 
 function unwarned(result: Result, format: Format, now: Date): MaybePromise<Response> {
-  if (result.form === 'watch') return watchResponse(result.stream, format)
+  if (result.type === 'watch') return watchResponse(result.stream, format)
   checkShape(result, format.shape)
-  if (result.form === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
+  if (result.type === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
     return { status: 200, headers: { 'content-type': 'application/json' }, body: listBody(result.resource, result.items, result.meta) }
   return format.mediaType === PROTOBUF ? protobufResponse(result, format.shape) : textResponse(result, format, now)
 }
 
 /** Refuses the metadata of a list for an object, and the other way around. */
-function checkShape(result: Exclude<Result, { form: 'watch' }>, shape: Shape | undefined): void {
-  if (result.form === 'object' && shape?.as === 'PartialObjectMetadataList')
+function checkShape(result: Exclude<Result, { type: 'watch' }>, shape: Shape | undefined): void {
+  if (result.type === 'object' && shape?.as === 'PartialObjectMetadataList')
     throw unshaped(`you requested PartialObjectMetadataList, but the requested object is not a list (*v1.${result.resource.kind})`)
-  if (result.form === 'list' && shape?.as === 'PartialObjectMetadata')
+  if (result.type === 'list' && shape?.as === 'PartialObjectMetadata')
     throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${result.resource.listKind})`)
 }
 
-function textResponse(result: Exclude<Result, { form: 'watch' }>, format: Format, now: Date): MaybePromise<Response> {
-  if (result.form === 'list')
+function textResponse(result: Exclude<Result, { type: 'watch' }>, format: Format, now: Date): MaybePromise<Response> {
+  if (result.type === 'list')
     return whenDone(chunksOf(listDocument(result, format.shape, now), format), chunks => ({
       status: 200,
       headers: { 'content-type': format.mediaType },
@@ -57,7 +57,7 @@ function textResponse(result: Exclude<Result, { form: 'watch' }>, format: Format
 }
 
 /** A list in the representation that was asked for. */
-function listDocument({ resource, items, meta }: Extract<Result, { form: 'list' }>, shape: Shape | undefined, now: Date): ListDocument {
+function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined, now: Date): ListDocument {
   const { resourceVersion, ...more } = meta
   const metadata = { ...(resourceVersion !== undefined && { resourceVersion }), ...more } as unknown as JsonObject
   if (shape?.as === 'Table') {
@@ -87,8 +87,8 @@ function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybeP
 }
 
 /** The whole answer as JSON, in the representation that was asked for. */
-function jsonOf(result: Exclude<Result, { form: 'watch' | 'list' }>, shape: Shape | undefined, now: Date): Uint8Array {
-  if (result.form === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
+function jsonOf(result: Exclude<Result, { type: 'watch' | 'list' }>, shape: Shape | undefined, now: Date): Uint8Array {
+  if (result.type === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
   if (shape === undefined) return result.json
   if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.resource, result.json, shape.apiVersion)
   return Buffer.from(tableOf(result.resource, [result.json], singleTableMetadata(result.json), tableOptions(shape, now)))

@@ -36,7 +36,7 @@ export class Endpoints {
     this.#below = rules.filter(r => r.below).sort((a, b) => b.path.length - a.path.length)
   }
 
-  async answer(request: Request, { path, query }: Extract<Route, { form: 'path' }>): Promise<Response> {
+  async answer(request: Request, { path, query }: Extract<Route, { type: 'path' }>): Promise<Response> {
     if (path === '/' || path === '/index.html') return this.#index(request)
     const rule = this.#exact.get(path) ?? this.#below.find(r => path.startsWith(`${r.path}/`))
     const found = await rule?.answer(request, { path, query })

@@ -42,4 +42,4 @@ export function openExchange(request: Request, catalog: Catalog): Exchange {
 }
 
 /** Whether the request stays open for as long as the client likes. */
-export const isLongRunning = ({ route }: Exchange) => route.form === 'call' && route.call.verb === 'watch'
+export const isLongRunning = ({ route }: Exchange) => route.type === 'call' && route.call.verb === 'watch'

@@ -14,7 +14,7 @@ const meta = { resourceVersion: '9' }
 async function bytesOf(body: ResponseBody): Promise<Buffer> {
   if (body instanceof Uint8Array) return Buffer.from(body)
   const copies: Buffer[] = []
-  if (body.form === 'pieces') for await (const piece of body.pieces) copies.push(Buffer.from(piece))
+  if (body.type === 'pieces') for await (const piece of body.pieces) copies.push(Buffer.from(piece))
   return Buffer.concat(copies)
 }
 
@@ -35,7 +35,7 @@ test('a list is the same whole and in pieces, whatever the size of its items', a
           Buffer.from([...compactChunks({ head, member: 'items', items: items.map(item => listItem(secrets, item)) })].join('')),
         ),
       )
-      if (!(body instanceof Uint8Array) && body.form === 'pieces') assert.equal(body.length, bytes.length)
+      if (!(body instanceof Uint8Array) && body.type === 'pieces') assert.equal(body.length, bytes.length)
       const list = JSON.parse(bytes.toString())
       assert.deepEqual(
         list.items.map((item: { data: { k: string } }) => item.data.k.length),
@@ -56,7 +56,7 @@ test('lists that are sent at the same time do not mix', async () => {
 test('a list whose client goes away keeps its buffer to itself', async () => {
   const items = Array.from({ length: 40 }, (_, i) => secretJson(`s${i}`, { k: 'x'.repeat(20_000) }))
   const left = listBody(secrets, items, meta)
-  assert.ok(!(left instanceof Uint8Array) && left.form === 'pieces')
+  assert.ok(!(left instanceof Uint8Array) && left.type === 'pieces')
   let held: Uint8Array | undefined
   for await (const piece of left.pieces) {
     held = piece

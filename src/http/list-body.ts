@@ -8,7 +8,7 @@ import type { ResponseBody } from './message.ts'
 /** The JSON of a list of whole objects: small ones in one buffer, others piece by piece while they are sent. */
 export function listBody(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): ResponseBody {
   const list = measure(resource, items, meta)
-  return list.length <= LIMITS.listWholeBytes ? whole(list) : { form: 'pieces', length: list.length, pieces: pieces(list) }
+  return list.length <= LIMITS.listWholeBytes ? whole(list) : { type: 'pieces', length: list.length, pieces: pieces(list) }
 }
 
 /** One item as it is in a list. */

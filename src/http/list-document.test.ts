@@ -37,7 +37,7 @@ test('a small document is whole, a large one comes in pieces that are made when 
   }
   const large = documentBody(chunks())
   assert.ok(made < 10)
-  if (large instanceof Uint8Array || large.form !== 'pieces') return assert.fail('a large document is sent in pieces')
+  if (large instanceof Uint8Array || large.type !== 'pieces') return assert.fail('a large document is sent in pieces')
   let length = 0
   for await (const piece of large.pieces) length += piece.length
   assert.equal(length, 50 * LIMITS.encodedPieceLength)

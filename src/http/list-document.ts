@@ -21,7 +21,7 @@ export function documentBody(chunks: Iterable<string>): ResponseBody {
   const second = first.done ? first : pieces.next()
   if (first.done) return new Uint8Array(0)
   if (second.done) return first.value
-  return { form: 'pieces', length: undefined, pieces: resumed([first.value, second.value], pieces) }
+  return { type: 'pieces', length: undefined, pieces: resumed([first.value, second.value], pieces) }
 }
 
 function* resumed(begun: readonly Uint8Array[], rest: Iterable<Uint8Array>): Generator<Uint8Array> {

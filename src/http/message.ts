@@ -50,9 +50,9 @@ export interface Outlet {
 export type ResponseBody =
   | Uint8Array
   /** Made while it is sent, at the pace of the client. A piece holds until the next is asked for. */
-  | { readonly form: 'pieces'; readonly length: number | undefined; readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> }
+  | { readonly type: 'pieces'; readonly length: number | undefined; readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> }
   /** Open until one side ends it. */
-  | { readonly form: 'stream'; readonly start: (outlet: Outlet) => void }
+  | { readonly type: 'stream'; readonly start: (outlet: Outlet) => void }
 
 export interface Response {
   readonly status: number

@@ -9,8 +9,8 @@ const catalog = testCatalog()
 /** A route in one line: `verb resource namespace/name/subresource`, a path, or the code of the refusal. */
 function summary(method: string, target: string): string {
   const found = route(method, target, catalog)
-  if (found.form === 'path') return `path ${found.path}`
-  if (found.form === 'refused') return `${found.error.code}`
+  if (found.type === 'path') return `path ${found.path}`
+  if (found.type === 'refused') return `${found.error.code}`
   const { verb, resource, namespace, name, subresource } = found.call
   return `${verb} ${resource.plural} ${namespace}/${name}/${subresource}`
 }
@@ -115,7 +115,7 @@ test('no target makes routing throw, and no name holds a slash', () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 8 }), pieces => {
       const found = route('GET', `/${pieces.join('/')}`, catalog)
-      if (found.form === 'call') assert.ok(!found.call.name.includes('/') && !found.call.namespace.includes('/'))
+      if (found.type === 'call') assert.ok(!found.call.name.includes('/') && !found.call.namespace.includes('/'))
     }),
   )
 })

@@ -14,9 +14,9 @@ import { badRequest, methodNotAllowed, noSuchResource, type StatusError } from '
 export type Route = { readonly attributes: Attributes; readonly query: URLSearchParams } & Target
 
 export type Target =
-  | { readonly form: 'call'; readonly call: Call }
-  | { readonly form: 'path'; readonly path: string }
-  | { readonly form: 'refused'; readonly error: StatusError }
+  | { readonly type: 'call'; readonly call: Call }
+  | { readonly type: 'path'; readonly path: string }
+  | { readonly type: 'refused'; readonly error: StatusError }
 
 const NO_QUERY = new URLSearchParams()
 
@@ -27,11 +27,11 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   const path = decodePath(mark === -1 ? target : target.slice(0, mark))
   if (path === undefined) {
     const error = badRequest('the path of the request is not valid')
-    return { attributes: { verb: method.toLowerCase(), path: '' }, query, form: 'refused', error }
+    return { attributes: { verb: method.toLowerCase(), path: '' }, query, type: 'refused', error }
   }
   const parts = splitPath(path)
   const at = parts[0] === 'api' ? 1 : parts[0] === 'apis' ? 2 : 0
-  if (at === 0 || parts.length < at + 2) return { attributes: { verb: method.toLowerCase(), path }, query, form: 'path', path }
+  if (at === 0 || parts.length < at + 2) return { attributes: { verb: method.toLowerCase(), path }, query, type: 'path', path }
 
   const group = at === 1 ? '' : parts[1]!
   const version = parts[at]!
@@ -154,13 +154,13 @@ const ITEM: readonly Verb[] = ['delete', 'get', 'patch', 'update']
 
 function resolve(asked: Asked, place: Place, resource: Resource | undefined): Target {
   const verbs = resource === undefined || place.gap ? NONE : servedAt(asked, place, resource)
-  if (resource === undefined || verbs.length === 0) return { form: 'refused', error: noSuchResource() }
+  if (resource === undefined || verbs.length === 0) return { type: 'refused', error: noSuchResource() }
   const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, place)
-  if (verb === undefined || !verbs.includes(verb)) return { form: 'refused', error: refusalOf(verb, verbs, resource) }
+  if (verb === undefined || !verbs.includes(verb)) return { type: 'refused', error: refusalOf(verb, verbs, resource) }
   const { name, subresource } = place
   const namespace = resource.namespaced ? place.namespace : ''
   const call: Call = { verb, resource, namespace, name, subresource, query: asked.query }
-  return { form: 'call', call }
+  return { type: 'call', call }
 }
 
 /** The verbs that are served at a place by any method; none means that there is no such path. */

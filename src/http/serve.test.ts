@@ -9,9 +9,9 @@ import type { Log } from './observability/log.ts'
 
 const SECRET = '/api/v1/namespaces/default/secrets/a'
 const secrets = find(testCatalog(), 'secrets')
-const objectOf = (json: Uint8Array, warnings: string[] = []): Result => ({ form: 'object', code: 200, resource: secrets, json, warnings })
+const objectOf = (json: Uint8Array, warnings: string[] = []): Result => ({ type: 'object', code: 200, resource: secrets, json, warnings })
 const listOf = (items: Uint8Array[], meta = {}): Result => ({
-  form: 'list',
+  type: 'list',
   resource: secrets,
   items,
   meta: { resourceVersion: '9', ...meta },
@@ -20,7 +20,7 @@ const listOf = (items: Uint8Array[], meta = {}): Result => ({
 async function bytesOf({ body }: Response): Promise<Buffer> {
   if (body instanceof Uint8Array) return Buffer.from(body)
   const pieces: Uint8Array[] = []
-  if (body.form === 'pieces') for await (const piece of body.pieces) pieces.push(Buffer.from(piece))
+  if (body.type === 'pieces') for await (const piece of body.pieces) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces)
 }
 const jsonOf = async (response: Response) => JSON.parse((await bytesOf(response)).toString())
@@ -81,7 +81,7 @@ test('an empty list has empty items', async () => {
 test('a very large list is made piece by piece, and is the same list', async () => {
   const items = Array.from({ length: 600 }, (_, i) => secretJson(`s${i}`, { k: 'x'.repeat(10_000) }))
   const response = await answerTo(testRequest('/api/v1/secrets'), () => listOf(items))
-  assert.ok(!(response.body instanceof Uint8Array) && response.body.form === 'pieces')
+  assert.ok(!(response.body instanceof Uint8Array) && response.body.type === 'pieces')
   const bytes = await bytesOf(response)
   assert.equal(bytes.length, response.body.length)
   assert.deepEqual(JSON.parse(bytes.toString()).items.length, 600)

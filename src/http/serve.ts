@@ -100,7 +100,7 @@ function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
 }
 
 function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise<Response> {
-  switch (route.form) {
+  switch (route.type) {
     case 'refused':
       throw route.error
     case 'path':

@@ -27,13 +27,13 @@ export const trace: Wrap =
       const { body } = response
       // The spread stands last: V8 makes a new hidden class for every object that begins with one and goes on with other names.
       const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...flowHeaders(exchange), ...response.headers }
-      if (body instanceof Uint8Array || body.form === 'pieces') return { ...response, headers }
+      if (body instanceof Uint8Array || body.type === 'pieces') return { ...response, headers }
       const start = (outlet: Outlet) => {
         observed.opened()
         outlet.once('close', () => observed.closed())
         body.start(outlet)
       }
-      return { ...response, headers, body: { form: 'stream', start } }
+      return { ...response, headers, body: { type: 'stream', start } }
     })
   }
 
@@ -94,7 +94,7 @@ function askedTime(text: string | null): number | undefined {
   }
 }
 
-const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.form === 'pieces' ? (body.length ?? 0) : 0)
+const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? 0) : 0)
 
 /** The path without its query: selectors and tokens in it are the client's business. */
 function fieldsOf({ request, route, id, user, impersonator }: Exchange, { status }: Response, ms: number): Fields {

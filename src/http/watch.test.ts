@@ -35,7 +35,7 @@ class HandWatch implements WatchStream {
   }
 }
 
-const serverOf = (watch: WatchStream) => testServer({ handle: () => ({ form: 'watch', resource: secrets, stream: watch }) })
+const serverOf = (watch: WatchStream) => testServer({ handle: () => ({ type: 'watch', resource: secrets, stream: watch }) })
 
 /** A watch that sends some events and ends. */
 const finite = (events: readonly WatchEvent[], error?: Parameters<WatchSink['end']>[0]): WatchStream => ({

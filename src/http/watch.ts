@@ -19,7 +19,7 @@ export function watchResponse(stream: WatchStream, { mediaType, shape, messages 
   return {
     status: 200,
     headers: { 'content-type': form.mediaType },
-    body: { form: 'stream', start: outlet => new WatchWriter(stream, form).start(outlet) },
+    body: { type: 'stream', start: outlet => new WatchWriter(stream, form).start(outlet) },
   }
 }
 

@@ -42,7 +42,7 @@ const question = (action: CreateSubresource<AnyObject>, context: ReviewContext):
   async store(write) {
     const { object: answer, warnings = [] } = await action.review!(receiverOf(write).object, write.object as Envelope, context)
     write.result = {
-      form: 'object',
+      type: 'object',
       code: 201,
       resource: write.kind,
       json: encodeObject(answer),
@@ -58,7 +58,7 @@ const order = (action: CreateSubresource<AnyObject>): Change => ({
   validate: ({ object, call }) => action.check?.(object as Envelope, call.name),
   async store(write) {
     const result = await carryOut(write, action)
-    write.result = action.returns === 'object' ? result : { form: 'status', code: 201, status: DONE, warnings: write.warnings }
+    write.result = action.returns === 'object' ? result : { type: 'status', code: 201, status: DONE, warnings: write.warnings }
   },
 })
 
@@ -107,7 +107,7 @@ async function changeObject(
   const changed = await write(newWrite({ deps, call, ctx }, { options: { ...options, dryRun }, change }))
   if (!deletes) return changed
   // The version that was named is the one before the action; what may be deleted is the one that it made.
-  const named = preconditions.resourceVersion !== undefined && changed.form === 'object'
+  const named = preconditions.resourceVersion !== undefined && changed.type === 'object'
   const resourceVersion = named ? parseObject(changed.json).metadata.resourceVersion : undefined
   const after = { ...(preconditions.uid !== undefined && { uid: preconditions.uid }), ...(resourceVersion && { resourceVersion }) }
   return removeObject(deps, {

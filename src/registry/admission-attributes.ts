@@ -17,6 +17,7 @@ import type { Write } from './write.ts'
 export class WriteAttributes implements Attributes {
   object: AnyObject | undefined
   readonly #write: Write
+  #listeners: ((isStored: boolean) => MaybePromise<void>)[] = []
 
   constructor(write: Write) {
     this.object = write.object
@@ -86,6 +87,18 @@ export class WriteAttributes implements Attributes {
 
   annotate(key: string, value: string): void {
     this.#write.ctx.annotate?.(key, value)
+  }
+
+  onEnd(listener: (isStored: boolean) => MaybePromise<void>): void {
+    this.#listeners.push(listener)
+  }
+
+  /** The attempt is over; only the registry says so. Undefined when nobody has to be waited for. */
+  end(isStored: boolean): Promise<unknown> | undefined {
+    if (this.#listeners.length === 0) return undefined
+    const listeners = this.#listeners
+    this.#listeners = []
+    return Promise.all(listeners.map(listener => listener(isStored)))
   }
 }
 

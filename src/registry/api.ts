@@ -55,15 +55,15 @@ export type ListMeta = {
 /** One answer. `json` is a whole object ready to send, resourceVersion and all. */
 export type Result =
   | {
-      readonly form: 'object'
+      readonly type: 'object'
       readonly code: 200 | 201 | 202
       readonly resource: Resource
       readonly json: Uint8Array
       readonly warnings: readonly string[]
     }
-  | { readonly form: 'list'; readonly resource: Resource; readonly items: readonly Uint8Array[]; readonly meta: ListMeta }
-  | { readonly form: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
-  | { readonly form: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
+  | { readonly type: 'list'; readonly resource: Resource; readonly items: readonly Uint8Array[]; readonly meta: ListMeta }
+  | { readonly type: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
+  | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
 
 export type SuccessStatus = {
   readonly kind: 'Status'

@@ -4,7 +4,7 @@ import type { Resource } from '../schema/resource.ts'
 export class Catalog {
   /** In serving order. */
   readonly #byPath = new Map<string, Resource>()
-  /** The same by group, version and plural: nothing has to be put together for a lookup, of which every request has two. */
+  /** The same by group, version and plural: a lookup builds no key, and every request does two. */
   readonly #byGroup = new Map<string, Map<string, Map<string, Resource>>>()
   #version = 0
   #kinds: { readonly version: number; readonly byKind: ReadonlyMap<string, Resource> } | undefined
@@ -37,7 +37,7 @@ export class Catalog {
     return this.#byGroup.get(group)?.get(version)?.get(plural)
   }
 
-  /** The resource of an apiVersion and kind. What is built in comes first: no definition can take its place. */
+  /** The resource of an apiVersion and kind. Built-in kinds come first: no definition can replace them. */
   findKind(apiVersion: string, kind: string): Resource | undefined {
     if (this.#kinds?.version !== this.#version) {
       const byKind = new Map<string, Resource>()
@@ -57,12 +57,12 @@ export class Catalog {
     return false
   }
 
-  /** Makes documents old though the same kinds are there, because one of them is told of in another way. */
+  /** Invalidates documents made from the catalog though no kind was added or removed, because one of them has changed. */
   touch(): void {
     this.#version++
   }
 
-  /** Moves whenever a kind is added or removed, so that documents made from the catalog know when they are old. */
+  /** Changes whenever a kind is added or removed, so that documents made from the catalog know when they are outdated. */
   get version(): number {
     return this.#version
   }
@@ -71,12 +71,12 @@ export class Catalog {
     yield* this.#byPath.values()
   }
 
-  /** One resource for each set of stored objects, in the form in which they are kept, whether or not that is served itself. */
-  *homes(): Iterable<Resource> {
+  /** One resource for each set of stored objects, in its stored version, whether or not that version is served. */
+  *storedResources(): Iterable<Resource> {
     const found = new Set<string>()
     const all = [...this]
-    const home = (resource: Resource) => (resource.hub ? resource.hub.resource : resource)
-    for (const resource of [...all.filter(r => !r.hub), ...all.filter(r => r.hub).map(home)]) {
+    const storedVersion = (resource: Resource) => resource.conversion?.storedVersion ?? resource
+    for (const resource of [...all.filter(r => !r.conversion), ...all.filter(r => r.conversion).map(storedVersion)]) {
       if (found.has(resource.prefix)) continue
       found.add(resource.prefix)
       yield resource

@@ -27,7 +27,7 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
     call.resource,
     objects.map(v => v.json),
   )
-  return { form: 'list', resource: call.resource, items, meta }
+  return { type: 'list', resource: call.resource, items, meta }
 
   async function workOn(rest: Iterator<ObjectRevision>): Promise<void> {
     for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {

@@ -83,7 +83,7 @@ function deletion(options: DeleteOptions): Change {
       const tellsObject = plan.step !== 'erase' || (stored && call.resource.def.deletion?.returns === 'object')
       if (tellsObject) return respond(write, done!.json, options)
       write.result = {
-        form: 'status',
+        type: 'status',
         code: 200,
         status: deleted(call.resource, found!.name, stored?.metadata.uid),
         warnings: write.warnings,
@@ -97,7 +97,7 @@ function respond(write: Write, stored: Uint8Array, { orphanDependents }: DeleteO
   const { call, warnings, done } = write
   const code = orphanDependents === false && !(done && done.object === undefined) ? 202 : 200
   return whenDone(servedJson(call.resource, stored), json => {
-    write.result = { form: 'object', code, resource: call.resource, json, warnings }
+    write.result = { type: 'object', code, resource: call.resource, json, warnings }
   })
 }
 

@@ -18,8 +18,8 @@ export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Re
   const selected = selectionOf(call, options, ctx)
   const { objects, meta } = await listObjects(deps, call, { options, selected, ctx })
   const stored = objects.map(v => v.json)
-  const items = call.resource.hub ? await servedList(call.resource, stored) : stored
-  return { form: 'list', resource: call.resource, items, meta }
+  const items = call.resource.conversion ? await servedList(call.resource, stored) : stored
+  return { type: 'list', resource: call.resource, items, meta }
 }
 
 /** The objects a list answers with, for list and for delete collection. */

@@ -22,7 +22,7 @@ function readNow(caches: Deps['caches'], { resource, namespace, name }: Call): M
   const version = caches.of(resource).get(keyOf(resource, namespace, name))
   if (!version) throw notFound(resource, name)
   if (version.fault !== undefined) decodeStored(resource, version)
-  return whenDone(servedJson(resource, version.json), json => ({ form: 'object', code: 200, resource, json, warnings: NONE }))
+  return whenDone(servedJson(resource, version.json), json => ({ type: 'object', code: 200, resource, json, warnings: NONE }))
 }
 
 const NONE: readonly string[] = []

@@ -25,7 +25,7 @@ const SCALE = resourceOf(Scale, '')
 
 export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const result = await read(deps, call, ctx)
-  if (result.form === 'object' && viewOf(call).replicas(parseObject(result.json)) === undefined)
+  if (result.type === 'object' && viewOf(call).replicas(parseObject(result.json)) === undefined)
     throw internalError(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} does not exist`)
   return answer(call, result)
 }
@@ -102,7 +102,7 @@ const viewOf = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def
 const pathOf = (call: Call) => viewOf(call).path ?? 'spec.replicas'
 const pathsOf = ({ resource }: Call): ReplicasPaths =>
   new Map(
-    resource.forms.map(({ apiVersion, def: { subresources: { scale } = {} } }) => [
+    resource.versions.map(({ apiVersion, def: { subresources: { scale } = {} } }) => [
       apiVersion,
       scale ? (scale.path ?? 'spec.replicas') : null,
     ]),
@@ -126,7 +126,7 @@ function scaleOf(call: Call, object: AnyObject, unset = 0): Scale {
 
 /** The answer about an object, told as its Scale; owners are told with the object alone. */
 function answer(call: Call, result: Result): Result {
-  if (result.form !== 'object') return result
+  if (result.type !== 'object') return result
   const scale = scaleOf(call, parseObject(result.json))
   delete scale.metadata.managedFields
   return { ...result, resource: SCALE, json: Buffer.from(JSON.stringify(scale)) }

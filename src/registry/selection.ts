@@ -27,7 +27,7 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
   if (name !== '' && asked.length > 0 && requiredFieldValue(asked, 'metadata.name') !== name)
     throw badRequest("fieldSelector metadata.name doesn't match requested name")
   const shard = options.shardSelector === '' || !gate('ShardedListAndWatch') ? undefined : shardOf(options.shardSelector)
-  const fields = resource.hub ? asked.map(f => ({ ...f, field: resource.hub!.fieldName(f.field) })) : asked
+  const fields = resource.conversion ? asked.map(f => ({ ...f, field: resource.conversion!.fieldName(f.field) })) : asked
   // An empty name is a name that nothing has, and of two names an object has one at most: only the test knows that.
   const [first, second] = fields.filter(f => f.field === 'metadata.name' && f.operator === '=')
   const named = first && !second && (name === '' || name === first.value) ? first.value : ''

@@ -44,7 +44,7 @@ const question = (context: ReviewContext): Change => ({
   },
   async store(write) {
     const answered = await write.kind.def.virtual!.review!(write.object!, context)
-    write.result = { form: 'object', code: 201, resource: write.kind, json: encodeObject(answered), warnings: write.warnings }
+    write.result = { type: 'object', code: 201, resource: write.kind, json: encodeObject(answered), warnings: write.warnings }
   },
 })
 
@@ -68,7 +68,7 @@ export async function tellOne(deps: Deps, call: Call): Promise<Result> {
   const found = told(deps, call).find(({ metadata }) => metadata.name === name)
   // Clients know these under the name of one.
   if (!found) throw notFound({ ...resource, plural: resource.singular }, name)
-  return { form: 'object', code: 200, resource, json: encodeObject(found), warnings: [] }
+  return { type: 'object', code: 200, resource, json: encodeObject(found), warnings: [] }
 }
 
 /** All objects that tell of the server. */
@@ -81,7 +81,7 @@ export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise
       matchesLabelTerms(labels, metadata.labels) &&
       matchesFieldTerms(fields, field => (field === 'metadata.name' ? (metadata.name ?? '') : '')),
   )
-  return { form: 'list', resource, items: items.map(item => encodeObject(item)), meta: {} }
+  return { type: 'list', resource, items: items.map(item => encodeObject(item)), meta: {} }
 }
 
 function told({ parts }: Deps, { resource }: Call): readonly AnyObject[] {

@@ -32,9 +32,9 @@ const Dinghy = defineKind({
   names: { plural: 'boats' },
   spec: message('DinghySpec', { sailor: [1, string], colours: [2, string] }),
   status: message('DinghyStatus', { speed: [1, int32.always()] }),
-  hub: {
-    kind: Boat,
-    toHub({ metadata, spec, status }) {
+  conversion: {
+    storedVersion: Boat,
+    toStored({ metadata, spec, status }) {
       const { crew, ...annotations } = metadata.annotations ?? {}
       const others = crew ? crew.split(',') : []
       return {
@@ -43,7 +43,7 @@ const Dinghy = defineKind({
         status: { knots: status.speed },
       }
     },
-    fromHub({ metadata, spec: { crew = [], flag }, status }: Stored) {
+    fromStored({ metadata, spec: { crew = [], flag }, status }: Stored) {
       const [sailor, ...others] = crew
       const annotations = { ...metadata.annotations, ...(others.length > 0 && { crew: others.join(',') }) }
       return { metadata: { ...metadata, annotations }, spec: { ...(sailor && { sailor }), colours: flag }, status: { speed: status.knots } }
@@ -61,7 +61,7 @@ after(() => bench.close())
 const v1 = (request: string, body?: unknown, more: object = {}) => bench.send(request, body, { apiVersion: 'harbour/v1', ...more })
 const v2 = (request: string, body?: unknown, more: object = {}) => bench.send(request, body, { apiVersion: 'harbour/v2', ...more })
 
-test('what is written in one form is read in every form', async () => {
+test('an object written in one version can be read in every version', async () => {
   const made = await v1('POST boats', { metadata: { name: 'a' }, spec: { sailor: 'ann' } })
   assert.deepEqual([made.code, made.body.apiVersion, made.body.spec], [201, 'harbour/v1', { sailor: 'ann', colours: 'white' }])
   const read = await v2('GET boats/a')
@@ -87,7 +87,7 @@ test('what a form has no field for survives a change through it', async () => {
   assert.equal(stored.metadata.annotations, undefined)
 })
 
-test('a change that changes nothing writes nothing, in any form', async () => {
+test('an update without a change writes nothing, in any version', async () => {
   const { body } = await v1('GET boats/b')
   const again = await v1('PUT boats/b', body)
   assert.equal(again.body.metadata.resourceVersion, body.metadata.resourceVersion)
@@ -98,12 +98,12 @@ test('patches are made in the form they are sent in', async () => {
   assert.deepEqual([code, body.spec, body.metadata.annotations], [200, { sailor: 'eve', colours: 'red' }, undefined])
 })
 
-test('the rules of the hub hold in every form', async () => {
+test('the rules of the stored version hold in every served version', async () => {
   const { code, body } = await v1('POST boats', { metadata: { name: 'c' }, spec: { sailor: 'nobody' } })
   assert.deepEqual([code, body.details.causes[0].field], [422, 'spec.crew'])
 })
 
-test('the status is written through its own path, in every form', async () => {
+test('the status is written through its subresource, in every version', async () => {
   const { body } = await v1('GET boats/a')
   const { body: changed } = await v1('PUT boats/a/status', { ...body, spec: {}, status: { speed: 7 } })
   assert.deepEqual([changed.spec.sailor, changed.status], ['ann', { speed: 7 }])
@@ -119,7 +119,7 @@ test('owners keep the version they wrote in and lose what others change in their
   assert.deepEqual(owned['yard'], ['harbour/v2', { 'f:spec': { 'f:crew': {} } }])
 })
 
-test('apply meets the owners of other forms', async () => {
+test('apply finds conflicts with managers that used other versions', async () => {
   const apply = (manager: string, spec: object) =>
     v1(
       `PATCH boats/e?fieldManager=${manager}`,
@@ -135,7 +135,7 @@ test('apply meets the owners of other forms', async () => {
   assert.deepEqual([taken.code, taken.body.message], [409, 'Apply failed with 1 conflict: conflict with "club": .spec.colours'])
 })
 
-test('fields are selected by the names of the form', async () => {
+test('field selectors use the field names of the served version', async () => {
   const { body } = await v1('GET boats?fieldSelector=spec.colours%3Dgreen')
   assert.deepEqual(
     body.items.map((o: any) => o.metadata.name),

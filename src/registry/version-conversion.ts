@@ -1,7 +1,7 @@
 /**
- * Kinds that are forms of another. What is stored and cached has the form of the hub; requests and answers have the form
- * that was asked for. For all other kinds the two are the same, and nothing here costs anything. Most forms are converted by
- * the server itself, at once; some by somebody it has to ask, and then the answer is a promise.
+ * Conversion between served versions and the stored version. Objects are stored and cached in the stored version; requests and
+ * responses use the served version. For kinds with one version the two are the same, and nothing here costs anything. Built-in
+ * kinds are converted synchronously; custom kinds may need a conversion webhook, and then the result is a promise.
  */
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
@@ -17,44 +17,46 @@ import { internalError, StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
 
-/** A stored object in the form of a resource. */
+/** A stored object in the served version. */
 export function toServed(resource: Resource, stored: AnyObject): AnyObject | Promise<AnyObject> {
-  const { hub } = resource
-  if (!hub) return stored
-  if (hub.convert) return allServed(resource, [stored]).then(([served]) => served!)
-  return shaped(resource, hub.fromHub(structuredClone(stored)))
+  const { conversion } = resource
+  if (!conversion) return stored
+  if (conversion.convert) return allServed(resource, [stored]).then(([served]) => served!)
+  return shaped(resource, conversion.fromStored(structuredClone(stored)))
 }
 
-/** An object in the form in which it is stored, with the defaults of that form. */
+/** An object in the stored version, with the defaults of that version. */
 export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingContext): AnyObject | Promise<AnyObject> {
-  const { hub } = resource
-  if (!hub) return served
+  const { conversion } = resource
+  if (!conversion) return served
   const settle = (converted: AnyObject) => {
-    const object = shaped(hub.resource, converted)
-    setDefaults(hub.resource, object, ctx)
+    const object = shaped(conversion.storedVersion, converted)
+    setDefaults(conversion.storedVersion, object, ctx)
     return object
   }
-  return hub.convert ? hub.convert([served], hub.resource).then(([made]) => settle(made!)) : settle(hub.toHub(structuredClone(served)))
+  return conversion.convert
+    ? conversion.convert([served], conversion.storedVersion).then(([made]) => settle(made!))
+    : settle(conversion.toStored(structuredClone(served)))
 }
 
 /** An object of one served version in another one. */
 export function convertVersion(object: AnyObject, from: Resource, to: Resource): MaybePromise<AnyObject> {
   if (from === to) return object
-  const converted = convertAll(from.hub ? from : to, [{ object: object as unknown as JsonObject, apiVersion: to.apiVersion }])
+  const converted = convertAll(from.conversion ? from : to, [{ object: object as unknown as JsonObject, apiVersion: to.apiVersion }])
   return whenDone(converted, ([made]) => shaped(to, made as unknown as AnyObject))
 }
 
-/** The bytes of a stored object in the form of a resource. */
+/** The bytes of a stored object in the served version. */
 export function servedJson(resource: Resource, json: Uint8Array): Uint8Array | Promise<Uint8Array> {
-  if (!resource.hub) return json
+  if (!resource.conversion) return json
   const served = toServed(resource, parseObject(json))
   return served instanceof Promise ? served.then(object => encodeObject(object)) : encodeObject(served)
 }
 
-/** The bytes of many stored objects in the form of a resource. */
+/** The bytes of many stored objects in the served version. */
 export async function servedList(resource: Resource, items: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
-  if (!resource.hub) return items
-  if (!resource.hub.convert) return items.map(json => servedJson(resource, json) as Uint8Array)
+  if (!resource.conversion) return items
+  if (!resource.conversion.convert) return items.map(json => servedJson(resource, json) as Uint8Array)
   const served = await allServed(
     resource,
     items.map(json => parseObject(json)),
@@ -63,14 +65,14 @@ export async function servedList(resource: Resource, items: readonly Uint8Array[
 }
 
 async function allServed(resource: Resource, stored: readonly AnyObject[]): Promise<AnyObject[]> {
-  const converted = await resource.hub!.convert!(stored, resource)
+  const converted = await resource.conversion!.convert!(stored, resource)
   return converted.map((object, i) => (object === stored[i] ? object : shaped(resource, object)))
 }
 
-/** A watch of stored objects that tells of them in the form of a resource. */
+/** A watch of stored objects whose events are in the served version. */
 export function servedStream(resource: Resource, stream: WatchStream): WatchStream {
-  if (!resource.hub) return stream
-  const convert = resource.hub.convert ? inTurn : converting
+  if (!resource.conversion) return stream
+  const convert = resource.conversion.convert ? convertingInOrder : converting
   return {
     open: sink => stream.open(convert(resource, sink, () => stream.close())),
     close: () => stream.close(),
@@ -78,11 +80,11 @@ export function servedStream(resource: Resource, stream: WatchStream): WatchStre
 }
 
 /** The types of all versions of a kind, by apiVersion; undefined for kinds of one version. */
-export function typesOfVersions({ forms }: Resource): ((apiVersion: string) => AnyType | undefined) | undefined {
-  return forms.length < 2 ? undefined : apiVersion => forms.find(form => form.apiVersion === apiVersion)?.type
+export function typesOfVersions({ versions }: Resource): ((apiVersion: string) => AnyType | undefined) | undefined {
+  return versions.length < 2 ? undefined : apiVersion => versions.find(version => version.apiVersion === apiVersion)?.type
 }
 
-/** Does work that needs objects in other versions. A promise only where somebody has to be asked for them. */
+/** Runs work that needs objects in other versions. A promise only where a webhook converts them. */
 export function withConversions<R>(resource: Resource, work: Converting<R>): MaybePromise<R> {
   const first = work.next()
   return first.done ? first.value : convertFor(resource, work, first)
@@ -98,14 +100,15 @@ function convertFor<R>(resource: Resource, work: Converting<R>, asked: ReturnTyp
   return step.value
 }
 
-/** Objects in the wanted versions; where somebody has to be asked, once for each version. */
-function convertAll({ forms, hub }: Resource, wanted: readonly Conversion[]): MaybePromise<readonly JsonObject[]> {
-  const formOf = (version: unknown) => forms.find(form => form.apiVersion === version)!
-  if (!hub?.convert) return wanted.map(({ object, apiVersion }) => between(formOf(object['apiVersion']), formOf(apiVersion), object))
+/** Objects in the wanted versions; a webhook is called once for each version. */
+function convertAll({ versions: resources, conversion }: Resource, wanted: readonly Conversion[]): MaybePromise<readonly JsonObject[]> {
+  const resourceOf = (version: unknown) => resources.find(each => each.apiVersion === version)!
+  if (!conversion?.convert)
+    return wanted.map(({ object, apiVersion }) => between(resourceOf(object['apiVersion']), resourceOf(apiVersion), object))
   const versions = [...new Set(wanted.map(({ apiVersion }) => apiVersion))]
   const asked = versions.map(async version => {
     const objects = wanted.filter(({ apiVersion }) => apiVersion === version).map(({ object }) => object as unknown as AnyObject)
-    return [version, (await hub.convert!(objects, formOf(version))) as unknown as JsonObject[]] as const
+    return [version, (await conversion.convert!(objects, resourceOf(version))) as unknown as JsonObject[]] as const
   })
   return Promise.all(asked).then(answers => {
     const left = new Map(answers)
@@ -115,15 +118,15 @@ function convertAll({ forms, hub }: Resource, wanted: readonly Conversion[]): Ma
 
 function between(from: Resource, to: Resource, object: JsonObject): JsonObject {
   if (from === to) return object
-  // Custom kinds say the same in all versions; what a version has no field for is not left out here.
+  // Without a webhook, custom kinds only change their apiVersion; unknown fields are not pruned here.
   if (to.def.custom) return { ...object, apiVersion: to.apiVersion }
-  // Parts may be missing: an owner's fields alone need not make an object.
+  // Parts may be missing: the fields of one manager need not be a complete object.
   const whole = conform(from.type, object).value as AnyObject
-  const stored = from.hub ? shaped(from.hub.resource, from.hub.toHub(whole)) : whole
-  return (to.hub ? shaped(to, to.hub.fromHub(stored)) : stored) as unknown as JsonObject
+  const stored = from.conversion ? shaped(from.conversion.storedVersion, from.conversion.toStored(whole)) : whole
+  return (to.conversion ? shaped(to, to.conversion.fromStored(stored)) : stored) as unknown as JsonObject
 }
 
-/** A converted object as it would be after decoding: nothing undefined, everything in its place. */
+/** A converted object as it would be after decoding: no undefined values, fields in their declared order. */
 const shaped = (resource: Resource, object: AnyObject): AnyObject =>
   conformObject(resource, (resource.def.custom ? object : withoutUndefined(object)) as unknown as JsonObject).value
 
@@ -134,7 +137,7 @@ function withoutUndefined(value: any): any {
   return Object.fromEntries(entries.map(([name, part]) => [name, withoutUndefined(part)]))
 }
 
-/** Events are converted once for all watchers of a form. */
+/** Events are converted once for all watchers of a served version. */
 const converted = new WeakMap<WatchEvent, Map<Resource, WatchEvent>>()
 
 function converting(resource: Resource, sink: WatchSink): WatchSink {
@@ -148,8 +151,8 @@ function converting(resource: Resource, sink: WatchSink): WatchSink {
   }
 }
 
-/** Events whose conversion has to be waited for go out in their order; those that wait count as not yet taken by the client. */
-function inTurn(resource: Resource, sink: WatchSink, close: () => void): WatchSink {
+/** Events that wait for their conversion are sent in order; until then they count as backlog of the client. */
+function convertingInOrder(resource: Resource, sink: WatchSink, close: () => void): WatchSink {
   let last: Promise<void> = Promise.resolve()
   let waiting = 0
   let over = false
@@ -165,9 +168,9 @@ function inTurn(resource: Resource, sink: WatchSink, close: () => void): WatchSi
   return {
     event(event) {
       waiting += event.json.length
-      // All watchers of a form ask at once, and the first asks for them all.
+      // All watchers of a served version share one conversion of the event.
       const bytes = eventBytes(resource, event)
-      // Whoever comes to it in its turn deals with a failure.
+      // A failure is handled when the event is sent, in order.
       bytes.catch(() => {})
       then(async () => {
         try {
@@ -194,10 +197,10 @@ function eventBytes(resource: Resource, event: WatchEvent): Promise<Uint8Array> 
   if (event.resource === resource) return Promise.resolve(event.json)
   // A bookmark has nothing in it that anybody could convert.
   if (event.type === 'BOOKMARK') return Promise.resolve(encodeObject({ ...parseObject(event.json), ...named(resource) }))
-  let forms = asked.get(event)
-  if (!forms) asked.set(event, (forms = new Map()))
-  let bytes = forms.get(resource)
-  if (!bytes) forms.set(resource, (bytes = Promise.resolve(servedJson(resource, event.json))))
+  let byResource = asked.get(event)
+  if (!byResource) asked.set(event, (byResource = new Map()))
+  let bytes = byResource.get(resource)
+  if (!bytes) byResource.set(resource, (bytes = Promise.resolve(servedJson(resource, event.json))))
   return bytes
 }
 
@@ -205,9 +208,9 @@ const named = ({ kind, apiVersion }: Resource) => ({ kind, apiVersion })
 
 function convertedEvent(resource: Resource, event: WatchEvent, bytesOf: (json: Uint8Array) => Uint8Array): WatchEvent {
   if (event.resource === resource) return event
-  let forms = converted.get(event)
-  if (!forms) converted.set(event, (forms = new Map()))
-  let known = forms.get(resource)
-  if (!known) forms.set(resource, (known = new WatchEvent(event.type, resource, bytesOf(event.json))))
+  let byResource = converted.get(event)
+  if (!byResource) converted.set(event, (byResource = new Map()))
+  let known = byResource.get(resource)
+  if (!known) byResource.set(resource, (known = new WatchEvent(event.type, resource, bytesOf(event.json))))
   return known
 }

@@ -19,12 +19,12 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   const { selection } = selectionOf(call, options, ctx)
   const asked = parseRevision(options.resourceVersion)
   const { bookmarks, sendInitialEvents, timeoutMs = randomTimeout() } = options
-  if (timeoutMs < 0) return { form: 'watch', resource, stream: ended() }
+  if (timeoutMs < 0) return { type: 'watch', resource, stream: ended() }
   const initial = sendInitialEvents ?? asked === 0
   if (initial) {
     // Once a watch is understood, what goes wrong is an event of it.
     const failure = await waitForRevision(deps.caches, asked, { signal: ctx.signal, timeoutMs: options.timeoutMs })
-    if (failure) return { form: 'watch', resource, stream: ended(failure) }
+    if (failure) return { type: 'watch', resource, stream: ended(failure) }
   }
   const from = initial || asked === 0 ? deps.caches.revision : asked
   const stream = deps.caches.watch(resource, {
@@ -38,7 +38,7 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
         afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
       }),
   })
-  return { form: 'watch', resource, stream: servedStream(resource, stream) }
+  return { type: 'watch', resource, stream: servedStream(resource, stream) }
 }
 
 const ended = (error?: StatusError): WatchStream => ({ open: sink => sink.end(error), close() {} })

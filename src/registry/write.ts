@@ -160,6 +160,7 @@ export async function write(request: Write): Promise<Result> {
   let leave: (() => void) | undefined
   try {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      request.ctx.budget.renew()
       await run(request, 0)
       for (let name = 1; request.unnamed && !request.result && name < NAME_ATTEMPTS; name++) await runWithAnotherName(request)
       if (request.result) return request.result
@@ -193,9 +194,12 @@ async function run(request: Write, from: number): Promise<void> {
     }
   } catch (error) {
     if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
+    await request.attributes?.end(request.done !== undefined)
     await reserved(request)?.abandon(error)
     throw error
   }
+  const ending = request.attributes?.end(request.done !== undefined)
+  if (ending) await ending
   await reserved(request)?.settle(request.done)
 }
 
@@ -297,12 +301,12 @@ function toRulesVersion(request: Write): MaybePromise<void> {
 
 function convert(request: Write): MaybePromise<void> {
   const { resource, object, ctx } = request
-  if (!resource.hub || !object) return
-  const home = resource.hub.resource
+  if (!resource.conversion || !object) return
+  const { storedVersion } = resource.conversion
   return whenDone(toStored(resource, object, ctx), stored => {
     request.object = stored
     request.before = request.stored
-    request.resource = home
+    request.resource = storedVersion
   })
 }
 
@@ -335,8 +339,12 @@ function identify(request: Write): void {
     metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + deps.randomSuffix()
   }
   wipeIdentity(object)
+  // Owned fields come last in metadata, as Kubernetes writes them: errors show objects in that order.
+  const { managedFields } = metadata
+  delete metadata.managedFields
   metadata.uid = deps.newUid()
   metadata.creationTimestamp = formatTime(instantOf(ctx.now.getTime()))
+  if (managedFields) metadata.managedFields = managedFields
   request.resource.def.custom?.beforeCreate?.(metadata.name ?? '')
 }
 
@@ -504,7 +512,7 @@ function toServedVersion(request: Write): MaybePromise<void> {
   if (change.respond) return change.respond(request)
   const code = found ? 200 : 201
   return whenDone(servedJson(call.resource, done!.json), json => {
-    request.result = { form: 'object', code, resource: call.resource, json, warnings }
+    request.result = { type: 'object', code, resource: call.resource, json, warnings }
   })
 }
 

@@ -8,4 +8,6 @@ test('a budget is spent by the units charged and then refuses the request', () =
   assert.equal(budget.isSpent, false)
   assert.throws(() => budget.charge(1), { code: 413, reason: 'RequestEntityTooLarge' })
   assert.ok(budget.isSpent && budget.left < 0)
+  budget.renew()
+  budget.charge(10)
 })

@@ -10,11 +10,18 @@ import { LIMITS } from '../lib/limits.ts'
 import { tooLarge } from './status-error.ts'
 
 export class Budget {
+  readonly #units: number
   #left: number
 
   /** `units` is the work that may be done; one unit is about one look at one value, some tens of nanoseconds. */
   constructor(units: number = LIMITS.requestWork) {
+    this.#units = units
     this.#left = units
+  }
+
+  /** Makes the whole budget available again, for a write that is tried again: whether it is accepted must not depend on how often. */
+  renew(): void {
+    this.#left = this.#units
   }
 
   /** Takes units off the budget. Throws a StatusError of code 413 when it is spent: the request changes nothing then. */

@@ -32,19 +32,19 @@ export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | '
 export type Propagation = 'Orphan' | 'Background' | 'Foreground'
 
 /**
- * Another kind whose objects these are, told in another form, such as an older version of it. One set of objects is stored,
- * in the form of the hub; this kind shows them in its own and takes writes in it. Hooks, rules, subresources, deletion,
- * columns and the rest are the hub's and see its form; a kind with a hub declares its names, its fields and its defaults.
+ * Conversion of a served version, such as an older API version, from and to the version that is stored. Hooks, rules,
+ * subresources, deletion, columns and the rest are those of the stored version and see objects in it; a kind with a conversion
+ * declares its names, fields and defaults.
  */
-export interface Hub<O, H = any> {
-  readonly kind: Kind<H>
-  /** The object in the form of the hub. Whatever can be said in this form must come back from there; apiVersion and kind are taken care of. */
-  readonly toHub: (o: O) => Omit<H, 'apiVersion' | 'kind'>
-  /** The object in this form. What it has no fields for has to go into annotations, or is lost to whoever reads, changes and writes it. */
-  readonly fromHub: (h: H) => Omit<O, 'apiVersion' | 'kind'>
-  /** The names that fieldSelector has for fields here, each with the name that the hub has for it. Default: those of the hub. */
+export interface ConversionSpec<O, H = any> {
+  readonly storedVersion: Kind<H>
+  /** The object in the stored version; must round-trip. The server sets apiVersion and kind. */
+  readonly toStored: (o: O) => Omit<H, 'apiVersion' | 'kind'>
+  /** The object in this version. Values that it has no fields for must go into annotations, or a client that reads, changes and writes the object loses them. */
+  readonly fromStored: (h: H) => Omit<O, 'apiVersion' | 'kind'>
+  /** Field selector names of this version, each with the name in the stored version. Default: those of the stored version. */
   readonly selectable?: Readonly<Record<string, string>>
-  /** Replace the hub's rules, over its form, for writes through this kind. */
+  /** Replace the rules of the stored version, on objects in the stored version, for writes through this version. */
   validate?(o: H, at: Ref<H>, ctx: RequestContext & { readonly old?: H }): Iterable<FieldError>
   validateUpdate?(o: H, old: H, at: Ref<H>, ctx: RequestContext): Iterable<FieldError>
 }
@@ -73,8 +73,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   /** Top-level fields of kinds that are not spec and status. */
   readonly fields?: F
 
-  /** The kind whose objects these are, in another form. */
-  readonly hub?: Hub<O>
+  /** For a version that is served but not stored. */
+  readonly conversion?: ConversionSpec<O>
   /** For kinds that are defined at run time, replaces `spec`, `status` and `fields`. */
   readonly custom?: CustomSchema
 

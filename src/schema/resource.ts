@@ -26,21 +26,21 @@ export interface Resource {
   /** The declaration, for what is derived elsewhere. */
   readonly def: KindSpec<any, any, any, AnyObject>
   readonly subresources: readonly Subresource[]
-  /** For a kind that is a form of another: that other, and how to get there and back. */
-  readonly hub?: HubForm
-  /** Every form in which these objects are served, this one among them. */
-  readonly forms: readonly Resource[]
+  /** For a version that is served but not stored: the stored version, and how objects are converted. */
+  readonly conversion?: VersionConversion
+  /** Every served version of these objects, including this one. */
+  readonly versions: readonly Resource[]
 }
 
-/** How a resource is a form of its hub. */
-export type HubForm = {
-  /** The hub, with the rules that hold for writes through this form. */
-  readonly resource: Resource
-  readonly toHub: (o: AnyObject) => AnyObject
-  readonly fromHub: (h: AnyObject) => AnyObject
-  /** What the hub calls a selectable field. */
+/** How objects are converted between a served version and the stored version. */
+export type VersionConversion = {
+  /** The stored version, with the rules that hold for writes through this served version. */
+  readonly storedVersion: Resource
+  readonly toStored: (o: AnyObject) => AnyObject
+  readonly fromStored: (h: AnyObject) => AnyObject
+  /** The name of a selectable field in the stored version. */
   readonly fieldName: (name: string) => string
-  /** Converts by asking somebody, instead of `toHub` and `fromHub`; objects of the wanted version are left as they are. */
+  /** Converts with a webhook, instead of `toStored` and `fromStored`; objects of the wanted version are returned unchanged. */
   readonly convert?: (objects: readonly AnyObject[], to: Resource) => Promise<AnyObject[]>
 }
 
@@ -55,42 +55,47 @@ export type Subresource = {
 const ALL: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 const VIEW: readonly Verb[] = ['get', 'patch', 'update']
 
-/** The kinds of one server: those that are forms of another are told of it, and it of them. */
+/** The resources of one server; versions of one kind share their list of versions. */
 export function resourcesOf(kinds: readonly Kind<any>[], groupDomain: string): Resource[] {
-  const families = new Map<Kind<any>, Resource[]>()
+  const versionsOf = new Map<Kind<any>, Resource[]>()
   return kinds.map(kind => {
-    const hub = kind.def.hub?.kind ?? kind
-    const family = families.get(hub) ?? []
-    families.set(hub, family)
-    return assemble(kind, groupDomain, family)
+    const stored = kind.def.conversion?.storedVersion ?? kind
+    const versions = versionsOf.get(stored) ?? []
+    versionsOf.set(stored, versions)
+    return assemble(kind, groupDomain, versions)
   })
 }
 
 /** One kind as it is served by itself. */
 export const resourceOf = (kind: Kind<any>, groupDomain: string): Resource => assemble(kind, groupDomain, [])
 
-/** Resolves the group domain and assembles the type of a declared kind, and adds it to its family. */
-function assemble(kind: Kind<any>, groupDomain: string, forms: Resource[]): Resource {
+/** Resolves the group domain and assembles the type of a declared kind, and adds it to the versions of its kind. */
+function assemble(kind: Kind<any>, groupDomain: string, versions: Resource[]): Resource {
   const { def: declared } = kind
   const resolve = (text: string) => text.replace('{group_domain}', groupDomain)
   const group = resolve(declared.group)
   const apiVersion = apiVersionOf(group, declared.version)
-  const hub = declared.hub && hubFormOf(declared, apiVersion, assemble(declared.hub.kind, groupDomain, []))
-  return served(hub ? formDefinition(declared, hub) : declared, { group, resolve, forms, ...(hub && { hub }) })
+  const conversion = declared.conversion && conversionOf(declared, apiVersion, assemble(declared.conversion.storedVersion, groupDomain, []))
+  return served(conversion ? convertedDefinition(declared, conversion) : declared, {
+    group,
+    resolve,
+    versions,
+    ...(conversion && { conversion }),
+  })
 }
 
-/** A kind that was defined while the server runs. All forms of one kind share `forms`, to which this one is added. */
-export const customResource = (def: Definition, forms: Resource[], hub?: HubForm): Resource =>
-  served(def, { group: def.group, resolve: text => text, forms, ...(hub && { hub }) })
+/** A custom kind. All versions of one kind share `versions`, to which this one is added. */
+export const customResource = (def: Definition, versions: Resource[], conversion?: VersionConversion): Resource =>
+  served(def, { group: def.group, resolve: text => text, versions, ...(conversion && { conversion }) })
 
 type ServedContext = {
   readonly group: string
   readonly resolve: (text: string) => string
-  readonly forms: Resource[]
-  readonly hub?: HubForm
+  readonly versions: Resource[]
+  readonly conversion?: VersionConversion
 }
 
-function served(def: Definition, { group, resolve, forms, hub }: ServedContext): Resource {
+function served(def: Definition, { group, resolve, versions, conversion }: ServedContext): Resource {
   const { plural, singular = def.kind.toLowerCase(), list = `${def.kind}List` } = def.names
   const { custom } = def
   const resource: Resource = {
@@ -105,16 +110,16 @@ function served(def: Definition, { group, resolve, forms, hub }: ServedContext):
     namespaced: def.scope === 'Namespaced',
     verbs: def.verbs ?? ALL,
     type: custom ? NO_TYPE : objectType(def),
-    prefix: hub?.resource.prefix ?? `/${group === '' ? 'core' : group}/${plural}/`,
+    prefix: conversion?.storedVersion.prefix ?? `/${group === '' ? 'core' : group}/${plural}/`,
     nameRule: def.name ?? nameIsDNSSubdomain,
     def,
     subresources: subresourcesOf(def, resolve),
-    ...(hub && { hub }),
-    forms,
+    ...(conversion && { conversion }),
+    versions,
   }
-  // What a schema says is worked out when somebody wants to know.
+  // The type of a custom kind is built from its schema when it is first needed.
   if (custom) Object.defineProperty(resource, 'type', { get: () => custom.type, enumerable: true })
-  forms.push(Object.freeze(resource))
+  versions.push(Object.freeze(resource))
   return resource
 }
 const NO_TYPE = message('', {})
@@ -124,30 +129,36 @@ export type Definition = KindSpec<any, any, any, AnyObject>
 
 const apiVersionOf = (group: string, version: string) => (group === '' ? version : `${group}/${version}`)
 
-function hubFormOf({ hub, kind }: Definition, apiVersion: string, resource: Resource): HubForm {
-  const { toHub, fromHub, selectable = {}, validate = resource.def.validate, validateUpdate = resource.def.validateUpdate } = hub!
+function conversionOf({ conversion, kind }: Definition, apiVersion: string, resource: Resource): VersionConversion {
+  const {
+    toStored,
+    fromStored,
+    selectable = {},
+    validate = resource.def.validate,
+    validateUpdate = resource.def.validateUpdate,
+  } = conversion!
   return {
-    resource: { ...resource, def: { ...resource.def, ...(validate && { validate }), ...(validateUpdate && { validateUpdate }) } },
-    toHub: o => ({ ...toHub(o), kind: resource.kind, apiVersion: resource.apiVersion }) as AnyObject,
-    fromHub: h => ({ ...fromHub(h), kind, apiVersion }) as AnyObject,
+    storedVersion: { ...resource, def: { ...resource.def, ...(validate && { validate }), ...(validateUpdate && { validateUpdate }) } },
+    toStored: o => ({ ...toStored(o), kind: resource.kind, apiVersion: resource.apiVersion }) as AnyObject,
+    fromStored: h => ({ ...fromStored(h), kind, apiVersion }) as AnyObject,
     fieldName: name => (Object.hasOwn(selectable, name) ? selectable[name]! : name),
   }
 }
 
-/** What a form takes over from its hub: all that is not about how the object is written down. */
-function formDefinition(form: Definition, { resource, toHub }: HubForm): Definition {
+/** The definition of a served version: everything but fields and defaults is inherited from the stored version. */
+function convertedDefinition(served: Definition, { storedVersion: resource, toStored }: VersionConversion): Definition {
   const { spec: _, status: __, fields: ___, defaults: ____, expectsMetadata: _____, storedAs, ...inherited } = resource.def
-  const { selectable } = form.hub!
+  const { selectable } = served.conversion!
   const columns = Object.entries(inherited.columns ?? {}).map(([name, [type, get, ...rest]]) => [
     name,
-    [type, (o: AnyObject, ctx: CellContext) => get(toHub(o), ctx.list ? { ...ctx, list: ctx.list.map(toHub) } : ctx), ...rest],
+    [type, (o: AnyObject, ctx: CellContext) => get(toStored(o), ctx.list ? { ...ctx, list: ctx.list.map(toStored) } : ctx), ...rest],
   ])
   return {
     ...inherited,
     ...(selectable && { selectable: Object.fromEntries(Object.keys(selectable).map(name => [name, () => undefined])) }),
     ...(inherited.columns && { columns: Object.fromEntries(columns) }),
-    ...(inherited.rowConditions && { rowConditions: (o: AnyObject) => inherited.rowConditions!(toHub(o)) }),
-    ...form,
+    ...(inherited.rowConditions && { rowConditions: (o: AnyObject) => inherited.rowConditions!(toStored(o)) }),
+    ...served,
     storedAs: { group: resource.group, version: resource.version, ...storedAs },
   }
 }

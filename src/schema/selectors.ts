@@ -35,21 +35,22 @@ export function matchesLabelTerms(terms: LabelTerms, labels: Readonly<Record<str
 
 /** A term made of parts, with everything that is wrong with them. */
 export function labelTerm(key: string, operator: LabelOperator, values: readonly string[]): { term: LabelTerm; errors: FieldError[] } {
-  const at = refTo({ key, values }, '')
+  // Made for errors alone: selectors can have very many terms.
+  const at = () => refTo({ key, values }, '')
   const errors: FieldError[] = []
   const keyFaults = isQualifiedName(key)
-  if (keyFaults.length > 0) errors.push(invalid(at.key, keyFaults.join('; ')))
+  if (keyFaults.length > 0) errors.push(invalid(at().key, keyFaults.join('; ')))
   if ((operator === 'in' || operator === 'notin') && values.length === 0)
-    errors.push(invalid(at.values, "for 'in', 'notin' operators, values set can't be empty"))
+    errors.push(invalid(at().values, "for 'in', 'notin' operators, values set can't be empty"))
   if ((operator === 'exists' || operator === '!') && values.length > 0)
-    errors.push(invalid(at.values, 'values set must be empty for exists and does not exist'))
+    errors.push(invalid(at().values, 'values set must be empty for exists and does not exist'))
   for (const [i, value] of values.entries()) {
     if ((operator === 'gt' || operator === 'lt') && integerOf(value) === undefined)
-      errors.push(invalid(at.values[i]!, "for 'Gt', 'Lt' operators, the value must be an integer"))
+      errors.push(invalid(at().values[i]!, "for 'Gt', 'Lt' operators, the value must be an integer"))
     const faults = isValidLabelValue(value)
     if (faults.length > 0) errors.push(invalid(refTo(value, `values[${i}][${key}]`), faults.join('; ')))
   }
-  return { term: { key, operator, values: [...values].sort() }, errors }
+  return { term: { key, operator, values: values.length < 2 ? values : [...values].sort() }, errors }
 }
 
 /** Terms in the order that selectors are written in. */

@@ -22,6 +22,7 @@ import { podTopologyLabels } from '../admission/pod-topology-labels.ts'
 import { priority } from '../admission/priority.ts'
 import type { Reader } from '../admission/reader.ts'
 import { resourceClaimStatus } from '../admission/resource-claim-status.ts'
+import { type ResourceQuotaParts, resourceQuota } from '../admission/resource-quota/resource-quota.ts'
 import { roleEscalation } from '../admission/role-escalation.ts'
 import { runtimeClass } from '../admission/runtime-class.ts'
 import { serviceAccount } from '../admission/service-account.ts'
@@ -45,6 +46,7 @@ export type PluginParts = {
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
   /** Those that clients configure by objects: policies and webhooks. */
   readonly dynamic: readonly Plugin[]
+  readonly quota: Omit<ResourceQuotaParts, 'reader'>
   /** Told of plugins that were asked for and are not there yet. */
   readonly warn: (message: string) => void
 }
@@ -59,7 +61,6 @@ const MISSING = [
   'NodeDeclaredFeatureValidator',
   'PodGroupProtection',
   'PodResizeValidator',
-  'ResourceQuota',
 ]
 
 /** Those that Kubernetes has off unless an operator asks for them. */
@@ -82,7 +83,8 @@ const OFF_BY_DEFAULT = [
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
   const { may, refusalOf, roles, groupDomain, warn } = parts
-  const all = allPlugins(parts)
+  const quota = resourceQuota({ reader: parts.reader, ...parts.quota })
+  const all = [...allPlugins(parts), quota]
   for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
     for (const name of names)
       if (!all.some(plugin => plugin.name === name) && !MISSING.includes(name))
@@ -95,11 +97,14 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
   if (both.length > 0) throw new ConfigError(`--enable-admission-plugins and --disable-admission-plugins both name ${both.join(', ')}`)
   const isOn = (name: string) =>
     name === 'ServiceAccount' ? runsController(config, 'serviceaccount-controller') : !OFF_BY_DEFAULT.includes(name)
-  // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made.
+  const chosen = all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name)))
+  // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made. Only what
+  // nobody else rejects takes something of a quota.
   return [
-    ...all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name))),
+    ...chosen.filter(plugin => plugin !== quota),
     roleEscalation({ may, roles, groupDomain }),
     resourceClaimStatus({ refusalOf, groupDomain }),
+    ...chosen.filter(plugin => plugin === quota),
   ]
 }
 

@@ -47,7 +47,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
       if (!resource) throw new Error(`${names.plural}.${version}.${served} is not served`)
       return resource
     },
-    resources: () => catalog.homes(),
+    resources: () => catalog.storedResources(),
     resourceOfKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     get: (resource, key) => caches.of(resource).get(key),
     list(resource, selection) {
@@ -73,7 +73,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         authorizeCreate,
       }
       const result = await registry().handle(call, context)
-      return result.form === 'object' ? result.json : undefined
+      return result.type === 'object' ? result.json : undefined
     },
   }
 }

@@ -20,6 +20,7 @@ export const CONTROLLERS = [
   'persistentvolume-protection-controller',
   'persistentvolumeclaim-protection-controller',
   'pod-garbage-collector-controller',
+  'resourcequota-controller',
   'root-ca-certificate-publisher-controller',
   'service-cidr-controller',
   'serviceaccount-controller',

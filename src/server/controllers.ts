@@ -7,6 +7,7 @@ import { garbageCollector } from '../controllers/garbagecollector/controller.ts'
 import { namespaceController } from '../controllers/namespace/controller.ts'
 import { podGarbageCollector } from '../controllers/podgc/controller.ts'
 import { attributesClassProtection, claimProtection, volumeProtection } from '../controllers/protection/controller.ts'
+import { type QuotaControllerParts, resourceQuotaController } from '../controllers/resourcequota/controller.ts'
 import { rootCaPublisher } from '../controllers/root-ca-cert-publisher/controller.ts'
 import { serviceAccountController } from '../controllers/serviceaccount/controller.ts'
 import { type TokenControllerParts, tokenController } from '../controllers/serviceaccount-token/controller.ts'
@@ -22,7 +23,7 @@ const accountControllers = (parts: TokenControllerParts): readonly Controller[] 
 ]
 
 /** The other ones: nobody waits for them. */
-const OTHER_CONTROLLERS: readonly Controller[] = [
+const otherControllers = (parts: QuotaControllerParts): readonly Controller[] => [
   clusterRoleAggregationController,
   serviceCIDRController,
   namespaceController,
@@ -31,16 +32,17 @@ const OTHER_CONTROLLERS: readonly Controller[] = [
   claimProtection,
   volumeProtection,
   attributesClassProtection,
+  resourceQuotaController(parts),
 ]
 
 /** Starts the controllers that the configuration names. Resolves when every namespace has its service account and certificate authority. */
 export async function startControllers(
   config: Config,
-  { run, ...parts }: TokenControllerParts & { readonly run: (controller: Controller) => RunningController },
+  { run, ...parts }: TokenControllerParts & QuotaControllerParts & { readonly run: (controller: Controller) => RunningController },
 ): Promise<void> {
   const isOn = ({ name }: Controller) => runsController(config, name as (typeof CONTROLLERS)[number])
   const first = accountControllers(parts).filter(isOn).map(run)
-  for (const controller of OTHER_CONTROLLERS.filter(isOn)) run(controller)
+  for (const controller of otherControllers(parts).filter(isOn)) run(controller)
   await Promise.all(first.map(running => running.idle()))
 }
 

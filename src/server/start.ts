@@ -59,6 +59,7 @@ import { objectReader } from './object-reader.ts'
 import { ObservedStore } from './observed-store.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
+import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
@@ -184,6 +185,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const warn = (message: string) => log.warn({}, message)
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
   const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: silentObserver, newUid: randomUUID, signal })
+  const quota = quotaParts({ client, reader, groupDomain, gate, now })
   const transcoder = new WorkerTranscoder()
   open.push(() => transcoder[Symbol.asyncDispose]())
   const registry: Registry = createRegistry({
@@ -191,7 +193,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     caches,
     allocations: network.allocations,
     admission: pluginChain(
-      admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, resourceOf, dynamic, warn, ...authorization }),
+      admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, resourceOf, dynamic, quota, warn, ...authorization }),
     ),
     transcoder,
     newUid: randomUUID,
@@ -240,6 +242,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
     startControllers(config, {
       run: controllers.run,
+      ...quota,
       authority: credentials.ca,
       sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
     }),
@@ -356,7 +359,7 @@ async function openPort(
     waiting: () => flowControl.waiting,
     components: () => [...counted(), ...observed.families(), ...flowControl.families()],
     *objects() {
-      for (const resource of catalog.homes()) yield [resource, caches.of(resource).count]
+      for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },
   })
   const serve = createServe({

@@ -1,10 +1,10 @@
 /** Defaults that a custom kind's schema declares, put in when an object is written and again whenever it is read. */
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import type { Structural } from './schema.ts'
 
-/** What defaults may add to one object, in about the bytes that it takes to write it: a few bytes of a list can each ask for much. */
-const MOST_ADDED = 8 * 1024 * 1024
+/** The bytes that defaults may still add to the object, about as JSON has them: each item of a list can get large defaults. */
 type Room = { left: number }
 
 /**
@@ -12,7 +12,7 @@ type Room = { left: number }
  * would make it too large.
  */
 export function applyDefaults<T extends Json>(structural: Structural, value: T): T {
-  return withDefaults(structural, value, { left: MOST_ADDED }) as T
+  return withDefaults(structural, value, { left: LIMITS.defaultBytes }) as T
 }
 
 function withDefaults(schema: Structural | undefined, value: Json, room: Room): Json {
@@ -69,7 +69,7 @@ function elementWithDefaults(schema: Structural, value: Json, room: Room): Json 
 /** Each object gets a default of its own: whoever changes one must not change the schema. */
 function copy(value: Json, room: Room): Json {
   room.left -= typeof value === 'string' ? value.length + 2 : 4
-  if (room.left < 0) throw tooLarge(`Request entity too large: its defaults add more than ${MOST_ADDED} bytes`)
+  if (room.left < 0) throw tooLarge(`Request entity too large: its defaults add more than ${LIMITS.defaultBytes} bytes`)
   if (Array.isArray(value)) return value.map(item => copy(item, room))
   if (!isObject(value)) return value
   const out: JsonObject = {}

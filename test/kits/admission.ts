@@ -36,6 +36,7 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
     convert: each => each,
     warn() {},
     annotate() {},
+    onEnd() {},
     ...more,
   }
 }

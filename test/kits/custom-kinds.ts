@@ -75,8 +75,8 @@ export async function openCustomBench(
     const [method = '', path = ''] = request.split(' ')
     try {
       const target = route(method, path, catalog)
-      if (target.form === 'refused') throw target.error
-      if (target.form === 'path') throw new Error(`${path} is no path of a resource`)
+      if (target.type === 'refused') throw target.error
+      if (target.type === 'path') throw new Error(`${path} is no path of a resource`)
       const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
       const mediaType = more.type ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
       const result = await registry.handle(target.call, {
@@ -89,7 +89,7 @@ export async function openCustomBench(
         signal: new AbortController().signal,
         body: bytes && { mediaType, bytes },
       })
-      switch (result.form) {
+      switch (result.type) {
         case 'object':
           return { code: result.code, body: parseObject(result.json), warnings: result.warnings }
         case 'status':

@@ -135,7 +135,7 @@ function readCall(request: string, resources: readonly Resource[], namespace: st
 }
 
 function answerOf(result: Result): Answer {
-  switch (result.form) {
+  switch (result.type) {
     case 'object':
       return { code: result.code, body: parseObject(result.json), warnings: result.warnings }
     case 'status':

@@ -6,8 +6,8 @@ import type { Timeline } from './timeline.ts'
 
 export function* checkReads(context: Context): Iterable<Violation> {
   for (const act of context.history.acts) {
-    if (act.form === 'get') yield* checkGet(context, act)
-    if (act.form === 'page') yield* checkPage(context, act)
+    if (act.type === 'get') yield* checkGet(context, act)
+    if (act.type === 'page') yield* checkPage(context, act)
   }
 }
 

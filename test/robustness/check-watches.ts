@@ -6,7 +6,7 @@ import { matches, showSelection } from './selection.ts'
 import { type Entry, firstAfter, resourceOf, type Timeline, UNKNOWN } from './timeline.ts'
 
 export function* checkWatches(context: Context): Iterable<Violation> {
-  for (const act of context.history.acts) if (act.form === 'watch') yield* checkSession(context, act)
+  for (const act of context.history.acts) if (act.type === 'watch') yield* checkSession(context, act)
 }
 
 type Change = Extract<WatchEvent, { object: Seen }>

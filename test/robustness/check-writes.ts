@@ -12,9 +12,9 @@ export function* checkWrites(context: Context): Iterable<Violation> {
   const deletions = deletionsByUid(context.timeline)
   const deletedBy = new Map<string, Delete>()
   for (const act of context.history.acts) {
-    if (act.form === 'put' || act.form === 'delete') yield* checkRefusal(context, act)
-    if (act.form === 'sweep') yield* checkSweep(context, act, deletions)
-    if (act.form !== 'delete' || act.outcome.is !== 'done') continue
+    if (act.type === 'put' || act.type === 'delete') yield* checkRefusal(context, act)
+    if (act.type === 'sweep') yield* checkSweep(context, act, deletions)
+    if (act.type !== 'delete' || act.outcome.is !== 'done') continue
     const { uid } = act.outcome
     if (deletedBy.has(uid))
       yield broken('one deletion deletes', `${act.client} and ${deletedBy.get(uid)!.client} both deleted ${act.key} (${uid})`, act)
@@ -126,7 +126,7 @@ function* checkRefusal({ timeline, frontier }: Context, act: Put | Delete): Iter
   if (act.outcome.is !== 'refused') return
   const { code } = act.outcome
   const { expects } = act
-  const verb = act.form === 'put' ? act.verb : 'delete'
+  const verb = act.type === 'put' ? act.verb : 'delete'
   const fits = (state: Seen | undefined): boolean => {
     if (verb === 'create') return code === 409 && state !== undefined
     if (code === 404) return state === undefined

@@ -27,7 +27,7 @@ type Times = { readonly start?: number; readonly end?: number }
 const at = (revision: Revision, { start = revision * 10 - 5, end = revision * 10 }: Times = {}) => ({ client: 'c', start, end })
 
 const put = (seen: Seen, more: Partial<Put> = {}): Put => ({
-  form: 'put',
+  type: 'put',
   ...at(seen.revision),
   verb: 'create',
   key: seen.key,
@@ -37,15 +37,15 @@ const put = (seen: Seen, more: Partial<Put> = {}): Put => ({
   ...more,
 })
 const remove = (key: string, revision: Revision, more: Partial<Delete> = {}): Delete => ({
-  form: 'delete',
+  type: 'delete',
   ...at(revision),
   key,
   outcome: { is: 'done', uid: `uid of ${key}`, revision },
   ...more,
 })
-const get = (key: string, found: Seen | undefined, times: Times): Get => ({ form: 'get', ...at(0, times), key, found })
+const get = (key: string, found: Seen | undefined, times: Times): Get => ({ type: 'get', ...at(0, times), key, found })
 const page = (revision: Revision, items: readonly Seen[], more: Partial<Page> = {}): Page => ({
-  form: 'page',
+  type: 'page',
   ...at(revision, { start: revision * 10 + 1, end: revision * 10 + 2 }),
   selection: ALL,
   revision,
@@ -61,7 +61,7 @@ const bookmark = (revision: Revision, endsInitial = false): WatchEvent => ({
   endsInitial,
 })
 const watch = (from: Revision | undefined, events: readonly WatchEvent[], more: Partial<Session> = {}): Session => ({
-  form: 'watch',
+  type: 'watch',
   client: 'w',
   start: 1,
   end: 1000,
@@ -238,7 +238,7 @@ test('an acknowledged write that is lost is found', () => {
   assert.deepEqual(promises(put(a2), get(A, undefined, { start: 50, end: 51 })), ['reads see what is known'])
   const deleted = remove(A, 3, { outcome: { is: 'done', uid: a2.uid } })
   assert.deepEqual(promises(put(a2), deleted), ['an acknowledged write is kept'])
-  const sweep: Sweep = { form: 'sweep', ...at(3), selection: RED, outcome: { is: 'done', revision: 2, items: [a2] } }
+  const sweep: Sweep = { type: 'sweep', ...at(3), selection: RED, outcome: { is: 'done', revision: 2, items: [a2] } }
   assert.deepEqual(promises(put(a2), sweep), ['an acknowledged write is kept'])
   assert.deepEqual(promises(put(a2), sweep, watch(1, [event('ADDED', a2), event('DELETED', { ...a2, revision: 3 })])), [])
 })

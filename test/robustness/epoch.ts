@@ -84,7 +84,7 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
   return { history: { base: begin, windowMs: WINDOW_MS, acts }, failures: run.failures, end }
 }
 
-const wasMarked = (act: Act) => act.form === 'watch' && act.events.some(event => event.type === 'BOOKMARK' && !event.endsInitial)
+const wasMarked = (act: Act) => act.type === 'watch' && act.events.some(event => event.type === 'BOOKMARK' && !event.endsInitial)
 
 const protocolOf = (i: number): Protocol => (i % 2 === 0 ? 'http/2' : 'http/1.1')
 
@@ -151,7 +151,7 @@ async function writeLast(run: Run, keeper: Client, selection: Selection): Promis
   for (const verb of [change, 'create', change] as const) {
     await put(run, keeper, { verb, key, labels: verb === 'patch' ? without : labels, heavy: false })
     const act = run.acts.at(-1)
-    if (act?.form === 'put' && act.outcome.is === 'done') return act.outcome.object.revision
+    if (act?.type === 'put' && act.outcome.is === 'done') return act.outcome.object.revision
   }
   throw new Error(`${key} could not be written at the end`)
 }
@@ -175,7 +175,7 @@ async function wholeState(run: Run, keeper: Client): Promise<History['base']> {
     const named = revision !== undefined && { resourceVersion: String(revision), resourceVersionMatch: 'Exact' }
     const answer = await list(run, keeper, { selection, ...(named && { exactly: revision!, query: named }) })
     const page = run.acts.at(-1)
-    if (answer?.status !== 200 || page?.form !== 'page') throw new Error(`the ${selection.resource} could not be listed`)
+    if (answer?.status !== 200 || page?.type !== 'page') throw new Error(`the ${selection.resource} could not be listed`)
     objects.push(...page.items)
     revision ??= page.revision
   }

@@ -48,7 +48,7 @@ export function deletionsByUid(timeline: Timeline): Map<string, Revision> {
 }
 
 function* toldBy(act: Act, deletions: ReadonlyMap<string, Revision>): Iterable<[Time, Revision]> {
-  switch (act.form) {
+  switch (act.type) {
     case 'put':
       if (act.outcome.is === 'done') yield [act.end, act.outcome.object.revision]
       break

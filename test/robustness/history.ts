@@ -27,7 +27,7 @@ export type WriteOutcome =
   | { readonly is: 'unknown' }
 
 export type Put = Call & {
-  readonly form: 'put'
+  readonly type: 'put'
   readonly verb: 'create' | 'replace' | 'patch'
   readonly key: Key
   readonly value: string
@@ -39,7 +39,7 @@ export type Put = Call & {
 }
 
 export type Delete = Call & {
-  readonly form: 'delete'
+  readonly type: 'delete'
   readonly key: Key
   readonly expects?: Revision
   /** Not every kind tells at which revision an object went, but all tell which object it was. */
@@ -48,18 +48,18 @@ export type Delete = Call & {
 
 /** Delete collection: each selected object on its own, not all at once. */
 export type Sweep = Call & {
-  readonly form: 'sweep'
+  readonly type: 'sweep'
   readonly selection: Selection
   readonly outcome:
     | { readonly is: 'done'; readonly revision: Revision; readonly items: readonly Seen[] }
     | Exclude<WriteOutcome, { is: 'done' }>
 }
 
-export type Get = Call & { readonly form: 'get'; readonly key: Key; readonly found: Seen | undefined }
+export type Get = Call & { readonly type: 'get'; readonly key: Key; readonly found: Seen | undefined }
 
 /** One page of a list; a whole list is one page without a limit. */
 export type Page = Call & {
-  readonly form: 'page'
+  readonly type: 'page'
   readonly selection: Selection
   /** Where the page begins: after this key, the last of the page before. */
   readonly after?: Key
@@ -78,7 +78,7 @@ export type WatchEvent =
 
 /** One watch, from its request to its end. */
 export type Session = Call & {
-  readonly form: 'watch'
+  readonly type: 'watch'
   readonly selection: Selection
   /** Everything after this was asked for; undefined when the objects of the moment were asked for first. */
   readonly from?: Revision

@@ -24,7 +24,7 @@ async function get(run: Run, { connection, name }: Client, key: Key): Promise<vo
   const answer = await connection.call({ method: 'GET', path: objectPath(key) }).catch(() => undefined)
   if (answer?.status === 200 || answer?.status === 404) {
     const found = answer.status === 200 ? seen(partsOf(key).resource, answer.json) : undefined
-    record(run, { form: 'get', client: name, key, start, end: now(), found })
+    record(run, { type: 'get', client: name, key, start, end: now(), found })
   } else if (answer) run.failures.push(`a read of ${key} was answered with ${answer.status}: ${JSON.stringify(answer.json)}`)
 }
 
@@ -57,7 +57,7 @@ export async function list(
   if (answer?.status === 200) {
     const { metadata, items } = answer.json
     record(run, {
-      form: 'page',
+      type: 'page',
       client: name,
       selection,
       start,

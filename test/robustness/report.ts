@@ -24,7 +24,7 @@ function excerpt({ acts }: History, { key, revision, time, promise }: Violation)
 function linesOf(act: Act, key: string | undefined, withBookmarks: boolean): Line[] {
   const span = `(took ${(act.end - act.start).toFixed(1)} ms)`
   const about = (other: string) => key === undefined || key === other
-  switch (act.form) {
+  switch (act.type) {
     case 'put': {
       if (!about(act.key)) return []
       const { outcome } = act
@@ -71,14 +71,14 @@ function linesOf(act: Act, key: string | undefined, withBookmarks: boolean): Lin
   }
 }
 
-function pageLine(page: Extract<Act, { form: 'page' }>, key: string | undefined, span: string): Line {
+function pageLine(page: Extract<Act, { type: 'page' }>, key: string | undefined, span: string): Line {
   const found = key === undefined ? '' : `, ${key} ${page.items.find(item => item.key === key)?.revision ?? 'not in it'}`
   const after = page.after === undefined ? '' : ` after ${page.after}`
   const text = `${page.client} list ${showSelection(page.selection)}${after} → ${page.items.length} at ${page.revision}${found} ${span}`
   return { time: page.end, text, revision: page.revision }
 }
 
-function eventLine({ client, from, selection }: Extract<Act, { form: 'watch' }>, event: WatchEvent): Line {
+function eventLine({ client, from, selection }: Extract<Act, { type: 'watch' }>, event: WatchEvent): Line {
   const said =
     event.type === 'BOOKMARK'
       ? `BOOKMARK ${event.revision}`
@@ -89,9 +89,9 @@ function eventLine({ client, from, selection }: Extract<Act, { form: 'watch' }>,
 
 /** What a history holds, in one line. */
 export function summary({ acts }: History): string {
-  const count = (form: Act['form']) => acts.filter(act => act.form === form).length
-  const events = acts.reduce((sum, act) => sum + (act.form === 'watch' ? act.events.length : 0), 0)
-  const ends = (how: string) => acts.filter(act => act.form === 'watch' && act.how === how).length
+  const count = (type: Act['type']) => acts.filter(act => act.type === type).length
+  const events = acts.reduce((sum, act) => sum + (act.type === 'watch' ? act.events.length : 0), 0)
+  const ends = (how: string) => acts.filter(act => act.type === 'watch' && act.how === how).length
   const unknown = acts.filter(act => 'outcome' in act && act.outcome.is === 'unknown').length
   return (
     `${count('put') + count('delete') + count('sweep')} writes (${unknown} without an answer), ${count('get')} reads, ${count('page')} lists and pages, ` +

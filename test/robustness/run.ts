@@ -64,9 +64,9 @@ export const clientOf = ({ target }: Run, name: string, protocol: Protocol, rand
 /** Notes an act and what it taught. */
 export function record(run: Run, act: Act): void {
   run.acts.push(act)
-  if (act.form === 'put' && act.outcome.is === 'done') learn(run, act.outcome.object)
-  if (act.form === 'get' && act.found) learn(run, act.found)
-  if (act.form === 'page') {
+  if (act.type === 'put' && act.outcome.is === 'done') learn(run, act.outcome.object)
+  if (act.type === 'get' && act.found) learn(run, act.found)
+  if (act.type === 'page') {
     run.newest = Math.max(run.newest, act.revision)
     for (const item of act.items) learn(run, item)
   }

@@ -51,15 +51,15 @@ export class Timeline {
     this.base = history.base.revision
     for (const object of history.base.objects) this.#put(object, Number.NEGATIVE_INFINITY)
     for (const act of history.acts) {
-      if (act.form === 'put') this.puts.set(act.value, act)
-      if (act.form === 'delete' && act.outcome.is !== 'refused') pushTo(this.deletes, act.key, act)
-      if (act.form === 'sweep') this.sweeps.push(act)
+      if (act.type === 'put') this.puts.set(act.value, act)
+      if (act.type === 'delete' && act.outcome.is !== 'refused') pushTo(this.deletes, act.key, act)
+      if (act.type === 'sweep') this.sweeps.push(act)
     }
     for (const act of history.acts) this.#learn(act)
     this.#arrange(history.base)
     for (const resource of new Set([
       ...this.#ordered.keys(),
-      ...history.acts.flatMap(a => (a.form === 'watch' ? [a.selection.resource] : [])),
+      ...history.acts.flatMap(a => (a.type === 'watch' ? [a.selection.resource] : [])),
     ]))
       this.#holes.set(resource, holesOf(this.base, coverage(history, resource)))
   }
@@ -124,7 +124,7 @@ export class Timeline {
   }
 
   #learn(act: History['acts'][number]): void {
-    switch (act.form) {
+    switch (act.type) {
       case 'put':
         if (act.outcome.is === 'done') this.#put(act.outcome.object, act.end)
         break
@@ -217,7 +217,7 @@ const isWhole = ({ namespace, name, labels }: Selection): boolean => namespace =
 /** The stretches over which some client was told everything that happened to a resource. */
 function coverage({ acts }: History, resource: string): Hole[] {
   return acts.flatMap(act => {
-    if (act.form !== 'watch' || act.selection.resource !== resource || !isWhole(act.selection)) return []
+    if (act.type !== 'watch' || act.selection.resource !== resource || !isWhole(act.selection)) return []
     const begin = act.from ?? act.events.find(e => e.type === 'BOOKMARK' && e.endsInitial)
     const after = typeof begin === 'number' ? begin : begin?.type === 'BOOKMARK' ? begin.revision : undefined
     const last = act.events.at(-1)

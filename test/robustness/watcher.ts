@@ -104,7 +104,7 @@ export class Watcher {
     await dawdling
     const { isMarked, start, events, how: noted = how, end = now() } = session
     const asked = { selection: this.selection, isMarked, ...(from !== undefined && { from }) }
-    record(this.#run, { form: 'watch', client: name, ...asked, start, end, events, how: noted })
+    record(this.#run, { type: 'watch', client: name, ...asked, start, end, events, how: noted })
     if (noted === 'expired') this.#position = undefined
     return true
   }

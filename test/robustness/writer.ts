@@ -46,7 +46,7 @@ export async function put(run: Run, client: Client, { heavy, ...choice }: PutCho
   const answer = await client.connection.call(putRequest(client, { ...choice, value })).catch(() => undefined)
   const outcome = outcomeOf(run, answer, `${verb} ${key}`, json => ({ is: 'done', object: seen(partsOf(key).resource, json) }) as const)
   const act: Put = {
-    form: 'put',
+    type: 'put',
     client: client.name,
     verb,
     key,
@@ -96,7 +96,7 @@ async function remove(run: Run, { connection, name, random }: Client, key: Key):
       ? ({ is: 'done', uid: details.uid } as const)
       : ({ is: 'done', uid: metadata.uid, revision: Number(metadata.resourceVersion) } as const),
   )
-  record(run, { form: 'delete', client: name, key, start, end: now(), outcome, ...names })
+  record(run, { type: 'delete', client: name, key, start, end: now(), outcome, ...names })
   return answer !== undefined
 }
 
@@ -121,7 +121,7 @@ async function sweep(run: Run, { connection, name }: Client, selection: Selectio
   }))
   // A sweep may have got some way before it was refused.
   record(run, {
-    form: 'sweep',
+    type: 'sweep',
     client: name,
     selection,
     start,

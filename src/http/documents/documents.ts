@@ -24,7 +24,7 @@ export function documentEndpoints({ catalog, serverAddress, now }: DocumentsOpti
   const openApi: EndpointRule['answer'] = (request, { path, query }) => {
     const accept = header(request.headers, 'accept')
     const answer = openApiDocument(catalog, path, { accept, hash: query.get('hash') ?? undefined, now: now() })
-    switch (answer?.form) {
+    switch (answer?.type) {
       case undefined:
         return undefined
       case 'document':

@@ -12,8 +12,8 @@ const now = new Date('2026-02-03T04:05:06Z')
 const ask = (catalog: Catalog, path: string, more: { accept?: string; hash?: string } = {}) =>
   openApiDocument(catalog, path, { now, ...more })
 function documentIn(answer: OpenApiAnswer | undefined) {
-  assert.equal(answer?.form, 'document')
-  return answer.form === 'document' ? answer.document : assert.fail()
+  assert.equal(answer?.type, 'document')
+  return answer.type === 'document' ? answer.document : assert.fail()
 }
 const read = (catalog: Catalog, path: string) => JSON.parse(documentIn(ask(catalog, path)).body.toString())
 const addressesIn = (catalog: Catalog): [string, string][] =>
@@ -155,7 +155,7 @@ test('subresources speak their own kinds', () => {
 test('an old hash is redirected to the new one, no hash is answered without long caching', () => {
   const catalog = smallCatalog()
   const current = new Map(addressesIn(catalog)).get('apis/apps/v1')
-  assert.deepEqual(ask(catalog, '/openapi/v3/apis/apps/v1', { hash: 'OLD' }), { form: 'moved', location: current })
+  assert.deepEqual(ask(catalog, '/openapi/v3/apis/apps/v1', { hash: 'OLD' }), { type: 'moved', location: current })
   assert.equal(documentIn(ask(catalog, '/openapi/v3/apis/apps/v1')).headers['cache-control'], 'no-cache, private')
 })
 
@@ -163,7 +163,7 @@ test('OpenAPI 2 is served in JSON and in protobuf, under its old and its new nam
   const catalog = smallCatalog()
   const typeFor = (accept?: string) => {
     const answer = ask(catalog, '/openapi/v2', accept === undefined ? {} : { accept })
-    return answer?.form === 'document' ? answer.document.contentType : answer?.form
+    return answer?.type === 'document' ? answer.document.contentType : answer?.type
   }
   const protobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
   assert.equal(typeFor('application/com.github.proto-openapi.spec.v2@v1.0+protobuf'), protobuf)

@@ -20,11 +20,11 @@ export type OpenApiRequest = {
   readonly now: Date
 }
 export type OpenApiAnswer =
-  | { readonly form: 'document'; readonly document: ServedDocument }
+  | { readonly type: 'document'; readonly document: ServedDocument }
   /** 301: the content has another hash by now. */
-  | { readonly form: 'moved'; readonly location: string }
+  | { readonly type: 'moved'; readonly location: string }
   /** 406 */
-  | { readonly form: 'not-acceptable' }
+  | { readonly type: 'not-acceptable' }
 
 const JSON_TYPE = 'application/json'
 const PROTOBUF_V2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
@@ -48,16 +48,16 @@ function v2Answer(documents: Documents, { accept }: OpenApiRequest): OpenApiAnsw
     case JSON_TYPE:
       return document(documents.v2(), JSON_TYPE)
     case undefined:
-      return { form: 'not-acceptable' }
+      return { type: 'not-acceptable' }
     default:
       return document(documents.v2Protobuf(), PROTOBUF_V2)
   }
 }
 
 function v3Answer(key: string, content: Content, { accept, hash, now }: OpenApiRequest): OpenApiAnswer {
-  if (!chosen(accept, [JSON_TYPE])) return { form: 'not-acceptable' }
+  if (!chosen(accept, [JSON_TYPE])) return { type: 'not-acceptable' }
   if (!hash) return document(content, JSON_TYPE)
-  if (hash !== content.hash) return { form: 'moved', location: addressOf(key, content) }
+  if (hash !== content.hash) return { type: 'moved', location: addressOf(key, content) }
   const expires = new Date(now)
   expires.setUTCFullYear(now.getUTCFullYear() + 1)
   return document(content, JSON_TYPE, { 'cache-control': 'public, immutable', expires: expires.toUTCString() })
@@ -66,7 +66,7 @@ function v3Answer(key: string, content: Content, { accept, hash, now }: OpenApiR
 function document({ body, hash }: Content, contentType: string, headers: Record<string, string> = {}): OpenApiAnswer {
   const etag = quoted(hash)
   const kept = { 'cache-control': 'no-cache, private', ...headers }
-  return { form: 'document', document: { contentType, body, etag, headers: { etag, vary: 'Accept', ...kept } } }
+  return { type: 'document', document: { contentType, body, etag, headers: { etag, vary: 'Accept', ...kept } } }
 }
 
 /** The first of the offered media types that the client accepts, by the client's preference. */

@@ -49,7 +49,7 @@ function flowControlOf(seats: number, queuing: typeof QUEUING | undefined = QUEU
 }
 
 const secrets = find(testCatalog(), 'secrets')
-const OBJECT: Result = { form: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
+const OBJECT: Result = { type: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
 const PATH = '/api/v1/namespaces/default/secrets'
 
 /** Tokens are names of users here. */
@@ -115,7 +115,7 @@ test('a long answer keeps its seat until it is sent or its client is gone, a fai
   let fails = true
   using server = held(1, () => {
     if (fails) throw new Error('as the test wants it')
-    return { form: 'list', resource: secrets, items, meta: { resourceVersion: '7' } }
+    return { type: 'list', resource: secrets, items, meta: { resourceVersion: '7' } }
   })
   const { serve, calls, finish } = server
   const next = async (request = testRequest(PATH)) => {
@@ -139,7 +139,7 @@ test('what waits for nothing is answered at once, and what fails at once is answ
   let fails = false
   const handle = (): Result => {
     if (fails) throw new TypeError('broken')
-    return { form: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
+    return { type: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
   }
   using flowControl = flowControlOf(1)
   const serve = createServe({ ...api, registry: { handle }, flowControl })
@@ -157,7 +157,7 @@ test('a connection whose client does not read gets no more answers made, and oth
   const { api } = testApi({
     handle: () => {
       made++
-      return { form: 'list', resource: secrets, items, meta: { resourceVersion: '7' } }
+      return { type: 'list', resource: secrets, items, meta: { resourceVersion: '7' } }
     },
   })
   using flowControl = flowControlOf(400)
@@ -181,7 +181,7 @@ test('a connection whose client does not read gets no more answers made, and oth
 
 test('a watch gives its seat back when it flows, and is refused when too many are open', async () => {
   const open: Response[] = []
-  const { api } = testApi({ handle: () => ({ form: 'watch', resource: secrets, stream: { open() {}, close() {} } }) })
+  const { api } = testApi({ handle: () => ({ type: 'watch', resource: secrets, stream: { open() {}, close() {} } }) })
   using flowControl = flowControlOf(1)
   const serve = createServe({ ...api, flowControl })
   const ask = () => serve(testRequest(`${PATH}?watch=true`))

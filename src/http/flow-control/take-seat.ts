@@ -129,7 +129,7 @@ function runAt(place: Place | undefined, start: () => MaybePromise<Response>, { 
     const held = bytesHeld(body)
     place?.settle(held)
     const isSmall = body instanceof Uint8Array && held <= LIMITS.smallBytes
-    const leavesNow = isSmall || (!(body instanceof Uint8Array) && body.form === 'stream')
+    const leavesNow = isSmall || (!(body instanceof Uint8Array) && body.type === 'stream')
     if (leavesNow) leave()
     const taken = () => {
       place?.leave()
@@ -152,5 +152,5 @@ function runAt(place: Place | undefined, start: () => MaybePromise<Response>, { 
 /** How much of an answer lies in memory at once. */
 function bytesHeld(body: ResponseBody): number {
   if (body instanceof Uint8Array) return body.byteLength
-  return body.form === 'pieces' ? Math.min(body.length ?? Number.POSITIVE_INFINITY, LIMITS.listPieceBytes) : 0
+  return body.type === 'pieces' ? Math.min(body.length ?? Number.POSITIVE_INFINITY, LIMITS.listPieceBytes) : 0
 }

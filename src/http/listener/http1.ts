@@ -98,7 +98,7 @@ export function sendHttp1(answer: Response, response: ServerResponse, message: I
     response.writeHead(status, fields)
     if (!response.shouldKeepAlive && !message.complete) return linger(response, body, message)
     response.end(body)
-  } else if (body.form === 'pieces') {
+  } else if (body.type === 'pieces') {
     if (body.length !== undefined) fields.push('content-length', String(body.length))
     guardAgainstStall(response)
     response.writeHead(status, fields)

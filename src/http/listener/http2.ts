@@ -90,7 +90,7 @@ function send({ status, headers, body, taken }: Response, stream: ServerHttp2Str
     const bare = body.byteLength === 0 || isHead
     stream.respond(head, { endStream: bare })
     if (!bare) stream.end(body)
-  } else if (body.form === 'pieces') {
+  } else if (body.type === 'pieces') {
     if (body.length !== undefined) head['content-length'] = body.length
     guardAgainstStall(stream)
     stream.respond(head)

@@ -25,7 +25,7 @@ import type { Result } from '../../registry/api.ts'
 
 const SECRET = '/api/v1/namespaces/default/secrets/a'
 const secrets = find(testCatalog(), 'secrets')
-const objectOf = (json: Uint8Array, warnings: string[] = []): Result => ({ form: 'object', code: 200, resource: secrets, json, warnings })
+const objectOf = (json: Uint8Array, warnings: string[] = []): Result => ({ type: 'object', code: 200, resource: secrets, json, warnings })
 const whoami: Handle = (_, ctx) => objectOf(Buffer.from(JSON.stringify(ctx.user)))
 const userOf = (body: Buffer) => JSON.parse(body.toString())
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
@@ -68,7 +68,7 @@ test('a stream that is reset without an error while more waits to be sent is let
   const gone = new Promise<void>(resolve => (letGo = resolve))
   const event = new WatchEvent('ADDED', secrets, secretJson('a'.repeat(100_000)))
   const stream: WatchStream = { open: sink => Array.from({ length: 20 }, () => sink.event(event)), close: () => letGo() }
-  await using server = await testServer({ handle: () => ({ form: 'watch', resource: secrets, stream }) })
+  await using server = await testServer({ handle: () => ({ type: 'watch', resource: secrets, stream }) })
   const session = openHttp2(server.port, clientPair)
   const watching = session.request({ ':path': '/api/v1/namespaces/default/secrets?watch=true' })
   await once(watching, 'data')
@@ -211,7 +211,7 @@ test('new certificates are shown to new connections', async () => {
 
 test('a client that reads slowly gets all of a large list in the end', async () => {
   const items = Array.from({ length: 2000 }, (_, i) => secretJson(`s${i}`, { k: 'x'.repeat(5000) }))
-  await using server = await testServer({ handle: () => ({ form: 'list', resource: secrets, items, meta: { resourceVersion: '1' } }) })
+  await using server = await testServer({ handle: () => ({ type: 'list', resource: secrets, items, meta: { resourceVersion: '1' } }) })
   const session = openHttp2(server.port)
   const stream = session.request({ ':path': '/api/v1/secrets', authorization: 'Bearer secret-token' })
   let size = 0

@@ -65,7 +65,7 @@ export async function pump(
 /** An answer that nobody will read still has to let go of what it holds. */
 export function abandon({ body, taken }: Response): void {
   taken?.()
-  if (!(body instanceof Uint8Array) && body.form === 'stream') body.start(GONE)
+  if (!(body instanceof Uint8Array) && body.type === 'stream') body.start(GONE)
 }
 
 const GONE: Outlet = {

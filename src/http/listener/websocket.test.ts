@@ -32,7 +32,7 @@ class HandWatch implements WatchStream {
     this.closed.resolve()
   }
 }
-const serverOf = (stream: WatchStream) => testServer({ handle: (): Result => ({ form: 'watch', resource: secrets, stream }) })
+const serverOf = (stream: WatchStream) => testServer({ handle: (): Result => ({ type: 'watch', resource: secrets, stream }) })
 
 type Frame = { readonly opcode: number; readonly payload: Buffer }
 
@@ -210,7 +210,7 @@ test('invalid frames close the connection with the right code, and end the watch
 })
 
 test('noise after the handshake ends the connection or is dropped, and the server goes on', async () => {
-  await using server = await testServer({ handle: (): Result => ({ form: 'watch', resource: secrets, stream: new HandWatch() }) })
+  await using server = await testServer({ handle: (): Result => ({ type: 'watch', resource: secrets, stream: new HandWatch() }) })
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ minLength: 1, maxLength: 64 })), async chunks => {
       const client = new Client(server.port, handshake(WATCH))
@@ -224,7 +224,7 @@ test('noise after the handshake ends the connection or is dropped, and the serve
 })
 
 test('requests that are not allowed, or not a watch, get an ordinary response, and the connection is closed', async () => {
-  const list: Result = { form: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } }
+  const list: Result = { type: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } }
   await using server = await testServer({ handle: () => list })
   const cases = [
     [handshake(WATCH, []), /^HTTP\/1\.1 403 /],
@@ -246,7 +246,7 @@ test('requests that are not allowed, or not a watch, get an ordinary response, a
 })
 
 test('a body on an upgrade to an unknown protocol does not hang', async () => {
-  await using server = await testServer({ handle: () => ({ form: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } }) })
+  await using server = await testServer({ handle: () => ({ type: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } }) })
   const lines = [
     'POST /api/v1/namespaces/default/secrets HTTP/1.1',
     'Host: x',
@@ -305,7 +305,7 @@ test('a client that disconnects during the handshake leaves no watch open', asyn
     async handle() {
       asked.resolve()
       await held.promise
-      return { form: 'watch', resource: secrets, stream: watch }
+      return { type: 'watch', resource: secrets, stream: watch }
     },
   })
   const client = new Client(server.port, handshake(WATCH))
@@ -324,5 +324,5 @@ test('an upgrade sent before the response to an earlier request closes the conne
   const client = new Client(server.port, [lines.join('\r\n') + handshake(WATCH).join('\r\n')])
   client.head.catch(() => {})
   await once(client.socket, 'close')
-  held.resolve({ form: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } })
+  held.resolve({ type: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } })
 })

@@ -29,7 +29,7 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   const answer = problem ?? (await serve(request))
   if (socket.destroyed) return abandon(answer)
   const { body } = answer
-  if (body instanceof Uint8Array || body.form !== 'stream') return sendHttp1(answer, lastResponse(message, socket), message)
+  if (body instanceof Uint8Array || body.type !== 'stream') return sendHttp1(answer, lastResponse(message, socket), message)
   const webSocket = await accept(upgrade, protocols[0], answer.headers)
   if (webSocket === undefined) return abandon(answer)
   body.start(new WebSocketOutlet(webSocket, socket, { binary: answer.headers['content-type'] !== 'application/json' }))

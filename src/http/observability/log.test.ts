@@ -34,7 +34,7 @@ test('the line of a request names who and what, never a token, a query or a body
   const log: Log = { enabled: () => true, debug: fields => lines.push(fields), info: () => {}, warn: () => {}, error: () => {} }
   const { api, serve } = testApi({
     log,
-    handle: ({ resource }) => ({ form: 'object', code: 200, resource, json: secretJson('a', { password: 'aHVudGVyMg==' }), warnings: [] }),
+    handle: ({ resource }) => ({ type: 'object', code: 200, resource, json: secretJson('a', { password: 'aHVudGVyMg==' }), warnings: [] }),
   })
   await serve(
     testRequest('/api/v1/namespaces/default/secrets/a?fieldManager=hidden', { method: 'PUT', body: '{"stringData":{"p":"hunter2"}}' }),
@@ -61,7 +61,7 @@ test('a slow request is logged with where its time went', async () => {
     log,
     handle: async ({ resource }) => {
       await new Promise(resolve => setTimeout(resolve, 1_100))
-      return { form: 'object', code: 200, resource, json: secretJson('a'), warnings: [] }
+      return { type: 'object', code: 200, resource, json: secretJson('a'), warnings: [] }
     },
   })
   await serve(testRequest('/api/v1/namespaces/default/secrets/a'))

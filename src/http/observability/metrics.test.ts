@@ -9,7 +9,7 @@ const secrets = find(testCatalog(), 'secrets')
 
 test('requests are counted under the stable names and labels', async () => {
   const { serve, metrics } = testApi({
-    handle: () => ({ form: 'object', code: 201, resource: secrets, json: secretJson('a'), warnings: [] }),
+    handle: () => ({ type: 'object', code: 201, resource: secrets, json: secretJson('a'), warnings: [] }),
   })
   await serve(testRequest('/api/v1/namespaces/default/secrets', { method: 'POST', body: '{}' }))
   await serve(testRequest('/api/v1/namespaces/default/secrets/a'))

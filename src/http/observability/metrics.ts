@@ -96,7 +96,7 @@ export class Metrics {
   }
 
   begin(route: Route): Observed {
-    return new Observed(route.form === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
+    return new Observed(route.type === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
   }
 
   /** All of it as text. */
@@ -178,8 +178,8 @@ export class Metrics {
   }
 
   /** Paths that nobody serves share one series, whatever clients make up. */
-  #ofPath({ attributes, form }: Route): Series {
-    const path = form === 'path' && this.#paths.has(attributes.path) ? attributes.path : 'other'
+  #ofPath({ attributes, type }: Route): Series {
+    const path = type === 'path' && this.#paths.has(attributes.path) ? attributes.path : 'other'
     const verb = METHODS.get(attributes.verb) ?? 'OTHER'
     const keyed = this.#owned(path)
     let series = keyed.get(verb)

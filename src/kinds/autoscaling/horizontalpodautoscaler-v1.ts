@@ -9,8 +9,8 @@ import {
   dropFormAnnotations,
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerBehavior,
-  type HorizontalPodAutoscalerObject as Hub,
   FORM_ANNOTATIONS as KEYS,
+  type HorizontalPodAutoscalerObject as Stored,
 } from './horizontalpodautoscaler.ts'
 import { readBehavior, readConditions, readMeasurements, readMetrics, writeMeasurements, writeMetrics } from './metric-annotations.ts'
 import type { MetricSpec, MetricStatus } from './metric-shapes.ts'
@@ -46,9 +46,9 @@ export const HorizontalPodAutoscalerV1 = defineKind({
   spec: HorizontalPodAutoscalerSpec.expected(),
   status: HorizontalPodAutoscalerStatus,
 
-  hub: {
-    kind: HorizontalPodAutoscaler,
-    toHub({ metadata, spec, status }) {
+  conversion: {
+    storedVersion: HorizontalPodAutoscaler,
+    toStored({ metadata, spec, status }) {
       const { annotations = {} } = metadata
       const cpu = spec.targetCPUUtilizationPercentage
       const others = readMetrics(annotations[KEYS.metrics]) ?? []
@@ -71,7 +71,7 @@ export const HorizontalPodAutoscalerV1 = defineKind({
         },
       }
     },
-    fromHub({ metadata, spec, status }: Hub) {
+    fromStored({ metadata, spec, status }: Stored) {
       const { metrics = [] } = spec
       const measured = status.currentMetrics ?? []
       const used = measured.findLast(m => isCpu(m) && m.resource!.current.averageUtilization !== undefined)
@@ -116,7 +116,7 @@ function plain(metadata: ObjectMeta): ObjectMeta {
 }
 
 /** What this version has no fields for, as annotations. */
-function withAnnotations(metadata: ObjectMeta, { spec, status }: Pick<Hub, 'spec' | 'status'>): ObjectMeta {
+function withAnnotations(metadata: ObjectMeta, { spec, status }: Pick<Stored, 'spec' | 'status'>): ObjectMeta {
   const others = (spec.metrics ?? []).filter(metric => !isAverageCpu(metric))
   const { currentMetrics, conditions = [] } = status
   const added = {

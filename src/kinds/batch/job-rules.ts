@@ -19,7 +19,7 @@ import {
 } from '../../schema/refs.ts'
 import type { AnyType } from '../../schema/types.ts'
 import { internalRepresentation } from '../shapes/internal-representation.ts'
-import { CONDITION_STATUSES, hasInvalidValues, labelTermsOf, matchesLabels, validateLabelSelector } from '../shapes/meta.ts'
+import { CONDITION_STATUSES, hasInvalidValues, rejectsLabels, validateLabelSelector } from '../shapes/meta.ts'
 import { gatedPodOptions, podOptionsFor } from '../shapes/pod/ratchet-rules.ts'
 import { PodSpec, PodTemplateSpec } from '../shapes/pod/spec.ts'
 import { validatePodTemplateSpec } from '../shapes/pod/spec-rules.ts'
@@ -131,7 +131,7 @@ export function* validateJob(
   const allowInvalidValues = hasInvalidValues(old?.spec.selector)
   yield* validateLabelSelector(spec.selector, at.spec.selector, { allowInvalidValues })
   const { labels } = spec.template.metadata
-  if (labelTermsOf(spec.selector) !== undefined && !matchesLabels(spec.selector, labels))
+  if (rejectsLabels(spec.selector, labels))
     yield invalid(withValue(at.spec.template.metadata.labels, labels ?? null), '`selector` does not match template `labels`')
   if (old) yield* validateChange(job, at.spec, { old, gate })
   if (spec.completionMode === 'Indexed' && (spec.completions ?? 0) > 0) {
@@ -154,8 +154,7 @@ function* validateGeneratedSelector({ metadata: { name = '', uid = '' }, spec }:
     if (!Object.hasOwn(labels, key)) yield required(here, `must be '${value}'`)
     else if (labels[key] !== value) yield invalid(withValue(here, labels), `must be '${value}'`)
   }
-  if (labelTermsOf(spec.selector) !== undefined && !matchesLabels(spec.selector, Object.fromEntries(expected)))
-    yield invalid(at.spec.selector, '`selector` not auto-generated')
+  if (rejectsLabels(spec.selector, Object.fromEntries(expected))) yield invalid(at.spec.selector, '`selector` not auto-generated')
 }
 
 function* validateChange({ spec }: Job, at: Ref<JobSpec>, { old, gate }: { readonly old: Job; readonly gate: Gate }): Iterable<FieldError> {

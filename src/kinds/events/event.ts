@@ -39,9 +39,9 @@ export const Event = defineKind({
     deprecatedCount: [15, int32, 'How often it happened, in events of the old style.'],
   },
 
-  hub: {
-    kind: CoreEvent,
-    toHub: ({
+  conversion: {
+    storedVersion: CoreEvent,
+    toStored: ({
       kind: _,
       apiVersion: __,
       regarding: involvedObject,
@@ -64,7 +64,7 @@ export const Event = defineKind({
       ...(message !== undefined && { message }),
       ...(count !== undefined && { count }),
     }),
-    fromHub: ({
+    fromStored: ({
       kind: _,
       apiVersion: __,
       involvedObject: regarding,

@@ -5,7 +5,7 @@ import type { ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
 import type { Approval } from '../../schema/subresources.ts'
-import { labelTermsOf, matchesLabels } from '../shapes/meta.ts'
+import { matchesLabels } from '../shapes/meta.ts'
 import type { PodStatus } from '../shapes/pod/status/status.ts'
 import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
@@ -23,7 +23,7 @@ export function budgetFor(pod: Pod, budgets: readonly Budget[]): Approval<Budget
   const { phase = '', conditions = [] } = pod.status
   if (['Succeeded', 'Failed'].includes(phase) || pod.metadata.deletionTimestamp) return {}
   if (phase === 'Pending') return { ifChanged: 'retry' }
-  const [budget, ...more] = budgets.filter(({ spec }) => labelTermsOf(spec.selector) && matchesLabels(spec.selector, pod.metadata.labels))
+  const [budget, ...more] = budgets.filter(({ spec }) => matchesLabels(spec.selector, pod.metadata.labels))
   if (more.length > 0)
     throw new StatusError(500, '', 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
   if (!budget) return {}

@@ -78,6 +78,15 @@ export function matchesLabels(
   return terms !== undefined && selector !== undefined && selector !== null && matchesLabelTerms(terms, labels)
 }
 
+/** Whether a selector can be read and labels do not meet it. */
+export function rejectsLabels(
+  selector: LabelSelector | null | undefined,
+  labels: Readonly<Record<string, string>> | null | undefined,
+): boolean {
+  const terms = labelTermsOf(selector)
+  return terms !== undefined && !(selector && matchesLabelTerms(terms, labels))
+}
+
 /** Whether a selector says nothing, and so selects everything. */
 export function isEmptySelector(selector: LabelSelector | null | undefined): boolean {
   return Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0

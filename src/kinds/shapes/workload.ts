@@ -4,7 +4,7 @@ import type { Cell, Column } from '../../schema/columns.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { int32, message, string, time } from '../../schema/types.ts'
-import { formatLabelSelector, isEmptySelector, type LabelSelector, labelTermsOf, matchesLabels, validateLabelSelector } from './meta.ts'
+import { formatLabelSelector, isEmptySelector, type LabelSelector, labelTermsOf, rejectsLabels, validateLabelSelector } from './meta.ts'
 import { gatedPodOptions, podOptionsFor } from './pod/ratchet-rules.ts'
 import type { PodTemplateSpec } from './pod/spec.ts'
 import { validatePodTemplateSpec } from './pod/spec-rules.ts'
@@ -53,7 +53,7 @@ export function* validateTemplate(
   { owner, old, gate }: Stored & { readonly owner: string },
 ): Iterable<FieldError> {
   const { labels } = template.metadata
-  if (labelTermsOf(selector) !== undefined && !matchesLabels(selector, labels))
+  if (rejectsLabels(selector, labels))
     yield invalid(withValue(at.template.metadata.labels, labels ?? null), '`selector` does not match template `labels`')
   yield* validateLastingTemplate(template, at.template, { owner, old, gate })
 }

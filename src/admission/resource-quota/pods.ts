@@ -1,0 +1,198 @@
+/** Pods: their number while they run, and what they ask for and are limited to. */
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { containerTotals } from '../../kinds/shapes/pod/resources/level-resources.ts'
+import { qosClassOf } from '../../kinds/shapes/pod/resources/qos.ts'
+import {
+  isExtendedResourceName,
+  isHugePageResource,
+  isNativeResource,
+  isPodLevelResource,
+  isQuotaHugePageResource,
+} from '../../kinds/shapes/pod/resources/resource-rules.ts'
+import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import { type Quantity, quantitySign } from '../../lib/quantity.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import { type Evaluator, meetsRequirement, type ScopeRequirement } from './evaluator.ts'
+import { addLists, greatestOf, listOf, ONE, type ResourceList } from './resource-list.ts'
+
+const COUNT = 'count/pods'
+/** A quota on one of these wants every container to state it. */
+const STATED: ReadonlySet<string> = new Set(['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory'])
+const NAMES: ReadonlySet<string> = new Set([
+  COUNT,
+  'pods',
+  ...STATED,
+  'ephemeral-storage',
+  'requests.ephemeral-storage',
+  'limits.ephemeral-storage',
+])
+const COMPUTE = ['cpu', 'memory', 'ephemeral-storage']
+const REQUESTS_PREFIX = 'requests.'
+/** Devices of a class may be asked for as a resource of this name. */
+export const DEVICE_CLASS_PREFIX = 'deviceclass.resource.kubernetes.io/'
+
+export type PodParts = {
+  readonly now: () => Date
+  /** Whether the resources of a pod as a whole are counted. */
+  readonly hasPodLevel: boolean
+}
+
+export const pods = (parts: PodParts): Evaluator => ({
+  handles({ operation, subresource, object, oldObject }) {
+    if (subresource === 'resize') return operation === 'UPDATE'
+    if (subresource !== '') return false
+    return operation === 'CREATE' || (operation === 'UPDATE' && endsByDeadline(object!) !== endsByDeadline(oldObject!))
+  },
+  limits: name => NAMES.has(name) || isQuotaHugePageResource(name) || isExtendedResourceInQuota(name),
+  inScope,
+  unstated: (names, pod) => (parts.hasPodLevel && namesPodLevel(pod) ? undefined : unstatedBy(names, specOf(pod))),
+  usage: pod => podUsage(pod, parts),
+})
+
+/** Whether a quota names what a pod asks for of resources that others provide. */
+export const isExtendedResourceInQuota = (name: string): boolean =>
+  name.startsWith(REQUESTS_PREFIX) && (!isNativeResource(name) || name.startsWith(REQUESTS_PREFIX + DEVICE_CLASS_PREFIX))
+
+/** Every pod counts as an object; one that has ended, or whose deletion is overdue, uses nothing else. */
+export function podUsage(pod: AnyObject, { now, hasPodLevel }: PodParts): ResourceList {
+  const count = new Map([[COUNT, ONE]])
+  return isCharged(pod, now()) ? addLists(count, computeUsage(requestsOf(pod, hasPodLevel), limitsOf(pod, hasPodLevel))) : count
+}
+
+function isCharged({ metadata: { deletionTimestamp, deletionGracePeriodSeconds }, status }: AnyObject, now: Date): boolean {
+  if (status?.phase === 'Failed' || status?.phase === 'Succeeded') return false
+  if (!deletionTimestamp || deletionGracePeriodSeconds === undefined) return true
+  return now.getTime() <= Date.parse(deletionTimestamp) + Number(deletionGracePeriodSeconds) * 1000
+}
+
+/** What quotas call requests and limits. */
+function computeUsage(requests: ResourceList, limits: ResourceList): ResourceList {
+  const usage = new Map<string, Quantity>([['pods', ONE]])
+  for (const name of COMPUTE) {
+    const [request, limit] = [requests.get(name), limits.get(name)]
+    if (request) usage.set(name, request).set(REQUESTS_PREFIX + name, request)
+    if (limit) usage.set(`limits.${name}`, limit)
+  }
+  for (const [name, request] of requests) {
+    if (isHugePageResource(name)) usage.set(name, request).set(REQUESTS_PREFIX + name, request)
+    if (isExtendedResourceName(name) || name.startsWith(DEVICE_CLASS_PREFIX)) usage.set(REQUESTS_PREFIX + name, request)
+  }
+  return usage
+}
+
+type Amounts = Readonly<Record<string, string>>
+type Resources = { readonly requests?: Amounts; readonly limits?: Amounts }
+type ContainerStatus = { readonly name: string; readonly allocatedResources?: Amounts; readonly resources?: Resources }
+type Status = {
+  readonly conditions?: readonly { readonly type: string; readonly reason?: string }[]
+  readonly containerStatuses?: readonly ContainerStatus[]
+  readonly initContainerStatuses?: readonly ContainerStatus[]
+}
+
+const specOf = (pod: AnyObject): PodSpec => (pod['spec'] ?? {}) as PodSpec
+const podLevelOf = (pod: AnyObject): Resources => (pod['spec']?.resources ?? {}) as Resources
+const namesPodLevel = (pod: AnyObject): boolean =>
+  [...Object.keys(podLevelOf(pod).requests ?? {}), ...Object.keys(podLevelOf(pod).limits ?? {})].some(isPodLevelResource)
+
+function requestsOf(pod: AnyObject, hasPodLevel: boolean): ResourceList {
+  const ofContainers = containerUsage(pod, 'requests', status => [status?.allocatedResources, status?.resources?.requests])
+  const requests = hasPodLevel ? withPodLevel(ofContainers, podLevelOf(pod).requests) : ofContainers
+  return addLists(requests, listOf(specOf(pod).overhead as Amounts | undefined))
+}
+
+function limitsOf(pod: AnyObject, hasPodLevel: boolean): ResourceList {
+  const ofContainers = containerUsage(pod, 'limits', status => [status?.resources?.limits])
+  const limits = hasPodLevel ? withPodLevel(ofContainers, podLevelOf(pod).limits) : ofContainers
+  const overhead = [...listOf(specOf(pod).overhead as Amounts | undefined)]
+  return addLists(limits, new Map(overhead.filter(([name]) => limits.has(name) && quantitySign(limits.get(name)!) !== 0)))
+}
+
+function withPodLevel(ofContainers: ResourceList, podLevel: Amounts | undefined): ResourceList {
+  const own = [...listOf(podLevel)].filter(([name]) => isPodLevelResource(name))
+  return own.length > 0 ? new Map([...ofContainers, ...own]) : ofContainers
+}
+
+/**
+ * What the containers use: the most of what the spec says and what the node says it has given them, in any of the ways of
+ * saying so, from the weakest. What the node has refused to give does not count.
+ */
+function containerUsage(
+  pod: AnyObject,
+  bound: 'requests' | 'limits',
+  given: (status: ContainerStatus | undefined) => readonly (Amounts | undefined)[],
+): ResourceList {
+  const spec = specOf(pod)
+  const status = (pod['status'] ?? {}) as Status
+  const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]
+  const wanted = containerTotals(spec, bound)
+  if (all.every(each => given(each).every(amounts => amounts === undefined)) && !isInfeasible(status)) return wanted
+  const totals = given(undefined).map((_, way) => {
+    const amountsOf = (container: Container): Amounts | undefined => {
+      const said = given(all.find(({ name }) => name === container.name)).slice(0, way + 1)
+      return (
+        said.findLast(amounts => amounts !== undefined) ?? (isInfeasible(status) ? undefined : (container.resources?.[bound] as Amounts))
+      )
+    }
+    const asGiven = (containers: readonly Container[] | undefined) =>
+      containers?.map(container => ({ ...container, resources: { [bound]: amountsOf(container) ?? {} } }))
+    const { containers, initContainers } = spec
+    return containerTotals({ ...spec, containers: asGiven(containers), initContainers: asGiven(initContainers) } as PodSpec, bound)
+  })
+  return isInfeasible(status) ? greatestOf(...totals) : greatestOf(wanted, ...totals)
+}
+
+/** Whether the node has said that it will never be able to resize the pod. */
+const isInfeasible = ({ conditions = [] }: Status): boolean =>
+  conditions.find(({ type }) => type === 'PodResizePending')?.reason === 'Infeasible'
+
+function unstatedBy(names: readonly string[], { containers = [], initContainers = [] }: PodSpec): string | undefined {
+  const missing = new Map<string, Set<string>>()
+  for (const { name, resources } of [...containers, ...initContainers]) {
+    const stated = computeUsage(listOf(resources?.requests as Amounts), listOf(resources?.limits as Amounts))
+    for (const wanted of names)
+      if (STATED.has(wanted) && !stated.has(wanted)) missing.set(wanted, (missing.get(wanted) ?? new Set()).add(name!))
+  }
+  if (missing.size === 0) return undefined
+  const parts = [...missing.keys()].sort().map(name => `${name} for: ${[...missing.get(name)!].sort().join(',')}`)
+  return `must specify ${parts.join('; ')}`
+}
+
+function inScope(requirement: ScopeRequirement, pod: AnyObject): boolean {
+  const { priorityClassName } = specOf(pod)
+  switch (requirement.scopeName) {
+    case 'Terminating':
+      return endsByDeadline(pod)
+    case 'NotTerminating':
+      return !endsByDeadline(pod)
+    case 'BestEffort':
+      return isBestEffort(pod)
+    case 'NotBestEffort':
+      return !isBestEffort(pod)
+    case 'PriorityClass':
+      return meetsRequirement(requirement, priorityClassName ? [priorityClassName] : [])
+    case 'CrossNamespacePodAffinity':
+      return reachesOtherNamespaces(pod)
+    default:
+      return false
+  }
+}
+
+const endsByDeadline = (pod: AnyObject): boolean => (pod['spec']?.activeDeadlineSeconds ?? -1) >= 0
+
+const isBestEffort = (pod: AnyObject): boolean => (pod['status']?.qosClass || qosClassOf(specOf(pod))) === 'BestEffort'
+
+type AffinityTerm = { readonly namespaces?: readonly string[]; readonly namespaceSelector?: object }
+type Affinity = {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly AffinityTerm[]
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly { readonly podAffinityTerm?: AffinityTerm }[]
+}
+
+/** Whether a pod wants to be near to, or away from, pods of namespaces that it names. */
+function reachesOtherNamespaces(pod: AnyObject): boolean {
+  const { podAffinity, podAntiAffinity } = (pod['spec']?.affinity ?? {}) as { podAffinity?: Affinity; podAntiAffinity?: Affinity }
+  const terms = [podAffinity, podAntiAffinity].flatMap(affinity => [
+    ...(affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+    ...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(({ podAffinityTerm }) => podAffinityTerm ?? {}),
+  ])
+  return terms.some(({ namespaces, namespaceSelector }) => (namespaces?.length ?? 0) > 0 || namespaceSelector !== undefined)
+}

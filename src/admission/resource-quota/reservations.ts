@@ -1,0 +1,73 @@
+/**
+ * What has been taken of quotas for objects that are not stored yet. A write is counted in the status of its quotas before its object
+ * is stored; whoever counts the objects meanwhile adds what is reserved, so that the same room is not given away twice:
+ *
+ *     reserve ─→ status.used + 1 ─→ object is stored ─→ settled          counting: objects + reservations whose object is not visible
+ *                                 └→ object is not   ─→ status.used - 1
+ *
+ * Everybody who writes the status of quotas does so one at a time in a namespace.
+ */
+import type { ResourceList } from './resource-list.ts'
+
+export type Reservation = {
+  readonly namespace: string
+  /** Whether the object, as it was admitted, can be read; then counting finds it. */
+  readonly isVisible: () => boolean
+  /** What is counted in the status of each quota, by its name. */
+  readonly takes: Map<string, ResourceList>
+}
+
+export class Reservations {
+  readonly #byNamespace = new Map<string, Set<Reservation>>()
+  readonly #byUid = new Map<string, Reservation>()
+  /** Resolves when the last that asked for the namespace is done. */
+  readonly #last = new Map<string, Promise<void>>()
+
+  /** Runs one after the other what concerns the quotas of one namespace. */
+  async exclusively<T>(namespace: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(namespace)
+    let done = () => {}
+    const mine = new Promise<void>(resolve => (done = resolve))
+    this.#last.set(namespace, mine)
+    try {
+      await before
+      return await work()
+    } finally {
+      if (this.#last.get(namespace) === mine) this.#last.delete(namespace)
+      done()
+    }
+  }
+
+  add(reservation: Reservation, uid: string): void {
+    const { namespace } = reservation
+    const present = this.#byNamespace.get(namespace)
+    if (present) present.add(reservation)
+    else this.#byNamespace.set(namespace, new Set([reservation]))
+    this.#byUid.set(uid, reservation)
+  }
+
+  remove(reservation: Reservation, uid: string): void {
+    const { namespace } = reservation
+    const present = this.#byNamespace.get(namespace)
+    present?.delete(reservation)
+    if (present?.size === 0) this.#byNamespace.delete(namespace)
+    if (this.#byUid.get(uid) === reservation) this.#byUid.delete(uid)
+  }
+
+  /** Whether an object is counted in the status of a quota already, by the write that just stored it. */
+  isCounted(uid: string, quota: string): boolean {
+    return this.#byUid.get(uid)?.takes.has(quota) ?? false
+  }
+
+  /** What is reserved of a quota for objects that counting does not find. What it does find is no longer the reservation's to give back. */
+  takeOver(namespace: string, quota: string): readonly ResourceList[] {
+    const reserved: ResourceList[] = []
+    for (const { takes, isVisible } of this.#byNamespace.get(namespace) ?? []) {
+      const taken = takes.get(quota)
+      if (!taken) continue
+      if (isVisible()) takes.delete(quota)
+      else reserved.push(taken)
+    }
+    return reserved
+  }
+}

@@ -1,0 +1,208 @@
+/** ResourceQuota: what the quotas of a namespace leave is taken before an object is stored, and given back when it is not. */
+import type { AnyObject } from '../../schema/object-meta.ts'
+import { internalError } from '../../schema/status-error.ts'
+import type { Attributes, Plugin } from '../plugin.ts'
+import type { Reader } from '../reader.ts'
+import { forbidden } from '../refusal.ts'
+import { checkWrite, type RunningQuota } from './check.ts'
+import type { Evaluator } from './evaluator.ts'
+import type { EvaluatorOf } from './evaluators.ts'
+import type { Reservation, Reservations } from './reservations.ts'
+import { addLists, amountsOf, listOf, only, type ResourceList, subtractLists } from './resource-list.ts'
+
+export type ResourceQuotaParts = {
+  readonly reader: Reader
+  readonly evaluatorOf: EvaluatorOf
+  readonly reservations: Reservations
+  /** Writes the status of a quota; `conflict` when the quota has changed since it was read. One that is gone is as good as written. */
+  readonly writeStatus: (quota: AnyObject) => Promise<'written' | 'conflict'>
+}
+
+export function resourceQuota(parts: ResourceQuotaParts): Plugin {
+  const { reader, evaluatorOf } = parts
+  const desk = new QuotaAdmission(parts)
+  return {
+    name: 'ResourceQuota',
+    validate(attributes) {
+      const { operation, resource, namespace } = attributes
+      if ((operation !== 'CREATE' && operation !== 'UPDATE') || namespace === '') return
+      const evaluator = evaluatorOf(resource)
+      if (!evaluator?.handles(attributes) || reader.list(QUOTAS, namespace).length === 0) return
+      return desk.admit(attributes, evaluator)
+    },
+  }
+}
+
+const QUOTAS = { group: '', version: 'v1', plural: 'resourcequotas' }
+/** How often quotas are read again after somebody else has changed one. */
+const ATTEMPTS = 4
+const WAIT_MS = 10_000
+
+type Waiting = {
+  readonly attributes: Attributes
+  readonly evaluator: Evaluator
+  /** What has been written to the status of quotas for it so far. */
+  readonly takes: Map<string, ResourceList>
+  /** Nobody waits for it any more. */
+  isLate: boolean
+  readonly decide: (refusal?: unknown) => void
+}
+
+/** Decides on all writes that wait in a namespace at once, so that they do not contend for the status of its quotas. */
+class QuotaAdmission {
+  readonly #parts: ResourceQuotaParts
+  readonly #waiting = new Map<string, Waiting[]>()
+
+  constructor(parts: ResourceQuotaParts) {
+    this.#parts = parts
+  }
+
+  admit(attributes: Attributes, evaluator: Evaluator): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.isLate = true
+        reject(internalError('resource quota evaluation timed out'))
+      }, WAIT_MS)
+      const decide = (refusal?: unknown) => {
+        clearTimeout(timer)
+        if (refusal === undefined) resolve()
+        else reject(refusal)
+      }
+      const waiting: Waiting = { attributes, evaluator, takes: new Map(), isLate: false, decide }
+      this.#enqueue(waiting)
+    })
+  }
+
+  #enqueue(waiting: Waiting): void {
+    const { namespace } = waiting.attributes
+    const others = this.#waiting.get(namespace)
+    if (others) {
+      others.push(waiting)
+      return
+    }
+    this.#waiting.set(namespace, [waiting])
+    void this.#parts.reservations.exclusively(namespace, async () => {
+      const all = this.#waiting.get(namespace)!
+      this.#waiting.delete(namespace)
+      try {
+        await this.#decideAll(namespace, all)
+      } catch (error) {
+        for (const each of all) await this.#refuse(each, error)
+      }
+    })
+  }
+
+  async #decideAll(namespace: string, all: readonly Waiting[]): Promise<void> {
+    let undecided = all
+    let names: ReadonlySet<string> | undefined
+    for (let attempt = 1; ; attempt++) {
+      const quotas = this.#quotas(namespace, names)
+      const admitted = await this.#check(quotas, undecided)
+      const conflicts = await this.#write(quotas, admitted)
+      undecided = admitted.filter(({ takes }) => [...takes.keys()].some(name => conflicts.has(name))).map(({ waiting }) => waiting)
+      for (const { waiting, takes } of admitted) {
+        for (const [name, taken] of takes) if (!conflicts.has(name)) waiting.takes.set(name, taken)
+        if (!undecided.includes(waiting)) await this.#settle(waiting)
+      }
+      if (undecided.length === 0) return
+      if (attempt === ATTEMPTS) break
+      // The others have been written and need no second look.
+      names = conflicts
+    }
+    throw internalError(`the quotas of namespace ${namespace} are changed too often to be checked`)
+  }
+
+  #quotas(namespace: string, names: ReadonlySet<string> | undefined): Map<string, RunningQuota> {
+    const quotas = this.#parts.reader.list(QUOTAS, namespace).filter(({ metadata }) => !names || names.has(metadata.name!))
+    return new Map(quotas.map(quota => [quota.metadata.name!, { quota, used: listOf(quota['status']?.used) }]))
+  }
+
+  /** Those that take something of quotas, which is added to what is used; all others are decided. */
+  async #check(quotas: Map<string, RunningQuota>, all: readonly Waiting[]) {
+    const admitted: { readonly waiting: Waiting; readonly takes: ReadonlyMap<string, ResourceList> }[] = []
+    for (const waiting of all) {
+      const { attributes, evaluator } = waiting
+      const verdict = checkWrite([...quotas.values()], attributes, evaluator)
+      if (!verdict.ok) {
+        await this.#refuse(waiting, forbidden(attributes, verdict.why))
+        continue
+      }
+      if (attributes.dryRun || verdict.takes.size === 0) {
+        await this.#settle(waiting)
+        continue
+      }
+      for (const [name, taken] of verdict.takes) {
+        const running = quotas.get(name)!
+        quotas.set(name, { ...running, used: addLists(running.used, taken) })
+      }
+      admitted.push({ waiting, takes: verdict.takes })
+    }
+    return admitted
+  }
+
+  /** The names of those quotas that somebody else has changed meanwhile. */
+  async #write(quotas: ReadonlyMap<string, RunningQuota>, admitted: readonly { takes: ReadonlyMap<string, ResourceList> }[]) {
+    const conflicts = new Set<string>()
+    for (const name of new Set(admitted.flatMap(({ takes }) => [...takes.keys()]))) {
+      const { quota, used } = quotas.get(name)!
+      if ((await this.#parts.writeStatus(withUsed(quota, used))) === 'conflict') conflicts.add(name)
+    }
+    return conflicts
+  }
+
+  async #refuse(waiting: Waiting, refusal: unknown): Promise<void> {
+    await this.#giveBack(waiting.attributes.namespace, waiting.takes)
+    waiting.decide(refusal)
+  }
+
+  /** Lets the write go on; what it takes is reserved until its object is stored. */
+  async #settle(waiting: Waiting): Promise<void> {
+    const { attributes, takes, isLate, decide } = waiting
+    if (takes.size > 0) {
+      if (isLate) return this.#giveBack(attributes.namespace, takes)
+      this.#reserve(attributes, takes)
+    }
+    decide()
+  }
+
+  #reserve(attributes: Attributes, takes: Map<string, ResourceList>): void {
+    const { reservations } = this.#parts
+    const { namespace } = attributes
+    const uid = attributes.object!.metadata.uid ?? ''
+    const reservation: Reservation = { namespace, takes, isVisible: this.#visibility(attributes) }
+    reservations.add(reservation, uid)
+    attributes.onEnd(isStored => {
+      if (isStored) return reservations.remove(reservation, uid)
+      return reservations.exclusively(namespace, async () => {
+        await this.#giveBack(namespace, takes)
+        reservations.remove(reservation, uid)
+      })
+    })
+  }
+
+  /** Tells whether a write can be read: a create by its uid, an update by the revision that it replaced. */
+  #visibility({ resource, namespace, object, oldObject }: Attributes): () => boolean {
+    const { name = '', uid } = object!.metadata
+    const replaced = oldObject?.metadata.resourceVersion
+    const current = () => this.#parts.reader.get(resource, name, namespace)?.metadata
+    return () => (oldObject ? current()?.resourceVersion !== replaced : current()?.uid === uid)
+  }
+
+  /** What cannot be given back now is, when the objects are counted the next time. */
+  async #giveBack(namespace: string, takes: ReadonlyMap<string, ResourceList>): Promise<void> {
+    for (const [name, taken] of takes)
+      for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+        const quota = this.#parts.reader.get(QUOTAS, name, namespace)
+        if (!quota) break
+        const used = listOf(quota['status']?.used)
+        const left = only(subtractLists(used, taken), used.keys())
+        const outcome = await this.#parts.writeStatus(withUsed(quota, left)).catch(() => 'failed' as const)
+        if (outcome !== 'conflict') break
+      }
+  }
+}
+
+const withUsed = (quota: AnyObject, used: ResourceList): AnyObject => ({
+  ...quota,
+  status: { ...quota['status'], used: amountsOf(used) },
+})

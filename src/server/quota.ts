@@ -1,0 +1,32 @@
+/** What the admission plugin and the controller of quotas share: how objects are measured, and what is reserved. */
+import type { Reader } from '../admission/reader.ts'
+import { evaluators } from '../admission/resource-quota/evaluators.ts'
+import { Reservations } from '../admission/resource-quota/reservations.ts'
+import type { ResourceQuotaParts } from '../admission/resource-quota/resource-quota.ts'
+import type { Client } from '../client/client.ts'
+import { ResourceQuota } from '../kinds/core/resourcequota.ts'
+import { StatusError } from '../schema/status-error.ts'
+
+export type QuotaOptions = {
+  readonly client: Client
+  readonly reader: Reader
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+}
+
+export function quotaParts({ client, reader, groupDomain, gate, now }: QuotaOptions): Omit<ResourceQuotaParts, 'reader'> {
+  return {
+    evaluatorOf: evaluators({ reader, groupDomain, now, hasPodLevel: gate('PodLevelResources') }),
+    reservations: new Reservations(),
+    async writeStatus(quota) {
+      try {
+        await client.of(ResourceQuota).updateStatus(quota as never)
+        return 'written'
+      } catch (error) {
+        if (error instanceof StatusError && error.reason === 'Conflict') return 'conflict'
+        throw error
+      }
+    },
+  }
+}
