@@ -16,7 +16,7 @@ const MAX_EVALUATIONS = 64
  */
 export class ExpressionAuthorizer {
   readonly #authorize: Authorize
-  readonly #awaited = new WeakMap<Attributes, Map<string, CelDecision>>()
+  readonly #awaited = new WeakMap<Attributes, Map<string, Awaited>>()
 
   constructor(authorize: Authorize) {
     this.#authorize = authorize
@@ -26,14 +26,16 @@ export class ExpressionAuthorizer {
   evaluate<T>(attributes: Attributes, evaluation: (authorize: CelAuthorizer) => T): MaybePromise<T> {
     let pending: Promise<unknown>[] | undefined
     const decide: CelAuthorizer = (user, access) => {
-      const awaited = this.#awaited.get(attributes)
-      const key = awaited && JSON.stringify([user.name, user.uid, user.groups, access])
-      const known = key === undefined ? undefined : awaited!.get(key)
-      if (known) return known
-      const decision = this.#authorize(userOf(user), accessOf(access), attributes)
-      if (!(decision instanceof Promise)) return celDecision(decision)
+      const known = this.#awaited.get(attributes)?.get(keyOf(user, access))
+      if (known?.decision) return known.decision
+      let settled = known?.settled
+      if (!settled) {
+        const decision = this.#authorize(userOf(user), accessOf(access), attributes)
+        if (!(decision instanceof Promise)) return celDecision(decision)
+        settled = this.#remember(attributes, keyOf(user, access), decision)
+      }
       pending ??= []
-      pending.push(decision.then(settled => this.#remember(attributes, { user, access }, settled)))
+      pending.push(settled)
       return UNDECIDED
     }
     const attempt = outcomeOf(evaluation, decide)
@@ -50,12 +52,22 @@ export class ExpressionAuthorizer {
     })()
   }
 
-  #remember(attributes: Attributes, { user, access }: { user: CelUser; access: CelAccess }, decision: Decision): void {
-    let awaited = this.#awaited.get(attributes)
-    if (!awaited) this.#awaited.set(attributes, (awaited = new Map()))
-    awaited.set(JSON.stringify([user.name, user.uid, user.groups, access]), celDecision(decision))
+  #remember(attributes: Attributes, key: string, decision: Promise<Decision>): Promise<void> {
+    let all = this.#awaited.get(attributes)
+    if (!all) this.#awaited.set(attributes, (all = new Map()))
+    const awaited: Awaited = {
+      settled: decision.then(settled => {
+        awaited.decision = celDecision(settled)
+      }),
+    }
+    all.set(key, awaited)
+    return awaited.settled
   }
 }
+
+type Awaited = { readonly settled: Promise<void>; decision?: CelDecision }
+
+const keyOf = ({ name, uid, groups }: CelUser, access: CelAccess) => JSON.stringify([name, uid, groups, access])
 
 const UNDECIDED: CelDecision = { allowed: false, reason: '', error: 'the authorizer has not decided yet' }
 
