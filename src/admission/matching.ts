@@ -32,9 +32,9 @@ export type MatchCriteria = {
 }
 
 /** What comes of matching: the resource, in the version in which a rule names it, or why nothing does. */
-export type Match =
-  | { readonly matches: true; readonly resource: Resource }
-  | { readonly matches: false; readonly because: 'rules' | 'excluded' | 'namespace' | 'object' }
+export type Match = { readonly matches: true; readonly resource: Resource } | { readonly matches: false; readonly because: Mismatch }
+/** The field that keeps a request out. */
+export type Mismatch = 'rules' | 'excludeResourceRules' | 'namespaceSelector' | 'objectSelector'
 
 export class RequestMatcher {
   readonly #criteria: MatchCriteria
@@ -53,8 +53,8 @@ export class RequestMatcher {
   match(attributes: Attributes, namespaceOf: (name: string) => AnyObject | undefined): Match {
     const byRules = this.#matchRules(attributes)
     if (!byRules.matches) return byRules
-    if (!this.#matchesNamespace(attributes, namespaceOf)) return { matches: false, because: 'namespace' }
-    return this.#matchesObject(attributes) ? byRules : { matches: false, because: 'object' }
+    if (!this.#matchesNamespace(attributes, namespaceOf)) return { matches: false, because: 'namespaceSelector' }
+    return this.#matchesObject(attributes) ? byRules : { matches: false, because: 'objectSelector' }
   }
 
   /** Whether the rules can match such a request at all, whatever its names and labels. */
@@ -74,7 +74,7 @@ export class RequestMatcher {
   #matchRules(attributes: Attributes): Match {
     const { name } = attributes
     const { included, excluded } = this.#rulesFor(attributes)
-    if (excluded.some(({ names }) => isNamed(names, name))) return { matches: false, because: 'excluded' }
+    if (excluded.some(({ names }) => isNamed(names, name))) return { matches: false, because: 'excludeResourceRules' }
     const found = included.find(({ names }) => isNamed(names, name))
     return found ? { matches: true, resource: found.resource } : { matches: false, because: 'rules' }
   }
@@ -134,6 +134,11 @@ export class MatchIndex<T extends { readonly matcher: RequestMatcher }> {
     let known = ofResource.get(key)
     if (!known) ofResource.set(key, (known = this.all.filter(({ matcher }) => matcher.mayMatch(attributes))))
     return known
+  }
+
+  /** Those whose rules cannot match such a request. */
+  others(attributes: Attributes): readonly T[] {
+    return this.all.filter(({ matcher }) => !matcher.mayMatch(attributes))
   }
 }
 const NONE: readonly never[] = []

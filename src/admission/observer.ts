@@ -1,14 +1,23 @@
-/** Whom admission tells what it does: metrics, the log, and callers who ask for an explanation. */
+/** Whom admission tells what it does, so that it can be counted. */
 import type { Attributes } from './plugin.ts'
 
 type Operation = Attributes['operation']
-/** The names that Kubernetes' metrics have for mutating and validating. */
-type StepType = 'admit' | 'validating'
+/** The names that Kubernetes' metrics have for mutating and validating: by webhooks, and by plugins and policies. */
+type WebhookStep = 'admit' | 'validating'
+export type StepType = 'admit' | 'validate'
+/** What went wrong with an expression of a policy. */
+export type ExpressionError = 'no_error' | 'compile_error' | 'invalid_error' | 'out_of_budget'
+/** Told how long one plugin, or all of them, took over a request. */
+export type Timer = (operation: Operation, seconds: number, rejected: boolean) => void
 
 export interface AdmissionObserver {
+  /** What to tell the times of a plugin to. */
+  plugin(name: string, type: StepType): Timer
+  /** What to tell the times of all plugins together to. */
+  step(type: StepType): Timer
   webhookCalled(call: {
     readonly name: string
-    readonly type: StepType
+    readonly type: WebhookStep
     readonly operation: Operation
     readonly rejected: boolean
     readonly code: number
@@ -16,31 +25,43 @@ export interface AdmissionObserver {
   }): void
   webhookRejected(rejection: {
     readonly name: string
-    readonly type: StepType
+    readonly type: WebhookStep
     readonly operation: Operation
     readonly errorType: 'no_error' | 'calling_webhook_error' | 'apiserver_internal_error'
     readonly code: number
   }): void
-  webhookFailedOpen(failure: { readonly name: string; readonly type: StepType; readonly message: string }): void
+  webhookFailedOpen(failure: { readonly name: string; readonly type: WebhookStep; readonly message: string }): void
   excludedByCondition(about: ConditionAbout): void
   conditionFailed(about: ConditionAbout): void
-  /** One step of the decision about a request, for those who want to know why. */
-  explain(attributes: Attributes, step: Readonly<Record<string, string | boolean>>): void
+  /** A validation failed, or could not be evaluated, and what was done about it. */
+  policyChecked(check: PolicyCheck & { readonly action: 'allow' | 'deny' | 'audit' | 'warn' }): void
+  /** A policy has mutated a request, or could not. */
+  policyMutated(check: PolicyCheck): void
+}
+
+export type PolicyCheck = {
+  readonly policy: string
+  readonly binding: string
+  readonly errorType: ExpressionError
+  readonly seconds: number
 }
 
 export type ConditionAbout = {
   readonly name: string
   readonly kind: 'webhook' | 'policy'
-  readonly type: StepType
+  readonly type: WebhookStep | StepType
   readonly operation: Operation
 }
 
 /** Tells nobody. */
 export const silentObserver: AdmissionObserver = {
+  plugin: () => () => {},
+  step: () => () => {},
   webhookCalled() {},
   webhookRejected() {},
   webhookFailedOpen() {},
   excludedByCondition() {},
   conditionFailed() {},
-  explain() {},
+  policyChecked() {},
+  policyMutated() {},
 }

@@ -1,9 +1,11 @@
 /** What may change or reject a write after it is decoded and before it is stored. */
-import type { Json, JsonObject } from '../lib/json-value.ts'
+import { deepEqual, type Json, type JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import type { Explanation } from '../schema/explanation.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
+import type { AdmissionObserver, StepType, Timer } from './observer.ts'
 import { Reinvocation } from './reinvocation.ts'
 
 /** One write as admission sees it: the same value through `mutate` and `validate`, and made anew after a lost race. */
@@ -52,6 +54,8 @@ export interface Attributes {
 
 export interface Plugin {
   readonly name: string
+  /** Whether it explains what it does itself, in more detail than that it mutated or rejected. */
+  readonly explains?: true
   /**
    * May change `attributes.object`, or reject by throwing a StatusError. Runs before the object is prepared and validated, and a second
    * time when a policy or webhook that came after it changed the object.
@@ -68,22 +72,114 @@ export interface Admission {
 }
 
 /** The plugins one after the other, each seeing what the ones before it changed. */
-export function pluginChain(plugins: readonly Plugin[]): Admission {
-  const mutating = plugins.filter(plugin => plugin.mutate)
-  const validating = plugins.filter(plugin => plugin.validate)
+export function pluginChain(plugins: readonly Plugin[], observer: AdmissionObserver): Admission {
+  const mutating = stepOf(plugins, 'admit', { observer, runOf: plugin => plugin.mutate })
+  const validating = stepOf(plugins, 'validate', { observer, runOf: plugin => plugin.validate })
   return {
     mutate(attributes) {
       const reinvocation = new Reinvocation()
-      const runAll = () => runFrom(mutating, 0, plugin => plugin.mutate!(attributes, reinvocation))
+      const runAll = () => mutating(attributes, reinvocation)
       return whenDone(runAll(), () => (reinvocation.startSecond() ? runAll() : undefined))
     },
-    validate: attributes => runFrom(validating, 0, plugin => plugin.validate!(attributes)),
+    validate: attributes => validating(attributes, undefined),
   }
 }
 
-function runFrom(plugins: readonly Plugin[], from: number, run: (plugin: Plugin) => MaybePromise<void>): MaybePromise<void> {
-  for (let i = from; i < plugins.length; i++) {
-    const waiting = run(plugins[i]!)
-    if (waiting) return waiting.then(() => runFrom(plugins, i + 1, run))
+type Run<A> = (attributes: Attributes, argument: A) => MaybePromise<void>
+type TimedPlugin<A> = { readonly plugin: Plugin; readonly run: Run<A>; readonly timer: Timer }
+
+/** All plugins that take part in a step, as one. */
+function stepOf<A>(
+  plugins: readonly Plugin[],
+  type: StepType,
+  { observer, runOf }: { readonly observer: AdmissionObserver; readonly runOf: (plugin: Plugin) => Run<A> | undefined },
+): Run<A> {
+  const timed = plugins.flatMap((plugin): TimedPlugin<A>[] => {
+    const run = runOf(plugin)
+    return run ? [{ plugin, run, timer: observer.plugin(plugin.name, type) }] : []
+  })
+  const whole = observer.step(type)
+  return (attributes, argument) => {
+    const { operation } = attributes
+    const begun = performance.now()
+    const tell = (rejected: boolean) => whole(operation, (performance.now() - begun) / 1000, rejected)
+    const reject = (error: unknown): never => {
+      tell(true)
+      throw error
+    }
+    try {
+      const waiting = runFrom(timed, 0, { attributes, argument, operation, begun })
+      if (waiting) return waiting.then(() => tell(false), reject)
+      tell(false)
+    } catch (error) {
+      reject(error)
+    }
   }
+}
+
+type Running<A> = { readonly attributes: Attributes; readonly argument: A; readonly operation: Attributes['operation'] }
+
+function runFrom<A>(
+  plugins: readonly TimedPlugin<A>[],
+  from: number,
+  running: Running<A> & { readonly begun: number },
+): MaybePromise<void> {
+  const { operation } = running
+  let { begun } = running
+  for (let i = from; i < plugins.length; i++) {
+    const { timer } = plugins[i]!
+    let waiting: MaybePromise<void>
+    try {
+      waiting = runOne(plugins[i]!, running)
+    } catch (error) {
+      timer(operation, (performance.now() - begun) / 1000, true)
+      throw error
+    }
+    if (waiting) return waitFor(waiting, { plugins, index: i, running: { ...running, begun } })
+    const now = performance.now()
+    timer(operation, (now - begun) / 1000, false)
+    begun = now
+  }
+}
+
+/** Waits for a plugin and goes on with those after it. */
+async function waitFor<A>(
+  waiting: Promise<void>,
+  {
+    plugins,
+    index,
+    running,
+  }: { readonly plugins: readonly TimedPlugin<A>[]; readonly index: number; readonly running: Running<A> & { readonly begun: number } },
+): Promise<void> {
+  let rejected = true
+  let now = running.begun
+  try {
+    await waiting
+    rejected = false
+  } finally {
+    now = performance.now()
+    plugins[index]!.timer(running.operation, (now - running.begun) / 1000, rejected)
+  }
+  await runFrom(plugins, index + 1, { ...running, begun: now })
+}
+
+function runOne<A>({ plugin, run }: TimedPlugin<A>, { attributes, argument }: Running<A>): MaybePromise<void> {
+  const { explanation } = attributes.ctx
+  return explanation && !plugin.explains ? explained(plugin, run, { attributes, argument, explanation }) : run(attributes, argument)
+}
+
+/** Runs a plugin and tells whether it changed or rejected the object. */
+async function explained<A>(
+  { name: plugin }: Plugin,
+  run: Run<A>,
+  { attributes, argument, explanation }: { readonly attributes: Attributes; readonly argument: A; readonly explanation: Explanation },
+): Promise<void> {
+  const before = structuredClone(attributes.object)
+  try {
+    await run(attributes, argument)
+  } catch (error) {
+    explanation.add({ plugin, outcome: 'rejected', because: (error as Error).message })
+    throw error
+  }
+  if (!deepEqual(before, attributes.object)) explanation.add({ plugin, outcome: 'mutated' })
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import type { Explanation } from '../schema/explanation.ts'
 import type { User } from '../schema/user.ts'
 import { header, type Request, type Response } from './message.ts'
 import { type Route, route } from './route.ts'
@@ -20,6 +21,10 @@ export interface Exchange {
   readonly stopwatch: Stopwatch
   /** Flow schema and priority level, once they are known. */
   flow: { readonly schemaUid: string; readonly levelUid: string } | undefined
+  /** What admission decides about it, where the client or the log is told. */
+  explanation: Explanation | undefined
+  /** What the client is answered who asked for an explanation: at the end, when all is decided. */
+  explain: (() => string) | undefined
 }
 
 /** Throws when an answer cannot be made, at once or later. */
@@ -37,6 +42,8 @@ export function openExchange(request: Request, catalog: Catalog): Exchange {
     id,
     user: undefined,
     flow: undefined,
+    explanation: undefined,
+    explain: undefined,
     stopwatch: new Stopwatch(),
   }
 }

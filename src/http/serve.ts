@@ -19,6 +19,7 @@ import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, openExchange } from './exchange.ts'
+import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
@@ -49,7 +50,7 @@ export interface Api {
 
 /** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its seat. */
 export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
-  const around = [trace, recover, identify, impersonate, takeSeat, deadline]
+  const around = [trace, recover, identify, impersonate, explain, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
@@ -89,7 +90,8 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 
 function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
-  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch: exchange.stopwatch }
+  const { stopwatch, explanation } = exchange
+  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation }
   const decided = authorize(asker, request)
   const answered = whenDone(decided, failure => {
     exchange.stopwatch.lap('authz')
@@ -111,7 +113,7 @@ function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise
 }
 
 /** Who wants what. */
-type Asker = { readonly user: User; readonly attributes: Attributes; readonly api: Api; readonly stopwatch: Stopwatch }
+type Asker = Pick<Exchange, 'stopwatch' | 'explanation'> & { readonly user: User; readonly attributes: Attributes; readonly api: Api }
 
 /**
  * Throws unless the user may. A promise only when the authorizer has to wait. The answer is that of kube-apiserver where nobody allowed
@@ -154,6 +156,7 @@ class Context implements CallContext {
   readonly userAgent: string
   readonly budget = new Budget()
   readonly stopwatch: Stopwatch
+  readonly explanation: Exchange['explanation']
   readonly #request: Request
   readonly #asker: Asker
 
@@ -167,6 +170,7 @@ class Context implements CallContext {
     this.namespace = api.namespace
     this.userAgent = header(request.headers, 'user-agent') ?? ''
     this.stopwatch = asker.stopwatch
+    this.explanation = asker.explanation
     this.#request = request
     this.#asker = asker
   }

@@ -26,7 +26,7 @@ export const trace: Wrap =
       }
       const { body } = response
       // The spread stands last: V8 makes a new hidden class for every object that begins with one and goes on with other names.
-      const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...flowHeaders(exchange), ...response.headers }
+      const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...moreHeaders(exchange), ...response.headers }
       if (body instanceof Uint8Array || body.type === 'pieces') return { ...response, headers }
       const start = (outlet: Outlet) => {
         observed.opened()
@@ -43,6 +43,8 @@ const SLOW_MS = 1000
 const NO_HEADERS: ResponseHeaders = {}
 const flowHeaders = ({ flow }: Exchange): ResponseHeaders =>
   flow === undefined ? NO_HEADERS : { 'x-kubernetes-pf-flowschema-uid': flow.schemaUid, 'x-kubernetes-pf-prioritylevel-uid': flow.levelUid }
+const moreHeaders = (exchange: Exchange): ResponseHeaders =>
+  exchange.explain === undefined ? flowHeaders(exchange) : { 'keelson-explain': exchange.explain(), ...flowHeaders(exchange) }
 
 /** Turns whatever goes wrong into an answer. */
 export const recover: Wrap =
@@ -97,7 +99,7 @@ function askedTime(text: string | null): number | undefined {
 const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? 0) : 0)
 
 /** The path without its query: selectors and tokens in it are the client's business. */
-function fieldsOf({ request, route, id, user, impersonator }: Exchange, { status }: Response, ms: number): Fields {
+function fieldsOf({ request, route, id, user, impersonator, explanation }: Exchange, { status }: Response, ms: number): Fields {
   const { verb, path } = route.attributes
   return {
     auditID: id,
@@ -109,5 +111,6 @@ function fieldsOf({ request, route, id, user, impersonator }: Exchange, { status
     source: request.peer.address,
     status,
     ms: Math.round(ms * 1000) / 1000,
+    ...(explanation && { admission: explanation.steps }),
   }
 }

@@ -24,6 +24,13 @@ export function compare(type: AnyType, before: Json, after: Json): Comparison {
   return { added: walk.added.set, modified: walk.modified.set, removed: walk.removed.set }
 }
 
+/** The fields that `after` adds to or changes in `before`, in one set. */
+export function changedFields(type: AnyType, before: Json, after: Json): FieldSet {
+  const walk = new Walk(new FieldSetBuilder())
+  walk.both(structureOf(type), before, after)
+  return walk.added.set
+}
+
 /** The comparison without the given fields and all that is below them. */
 export function withoutFields({ added, modified, removed }: Comparison, fields: FieldSet): Comparison {
   return {
@@ -34,10 +41,16 @@ export function withoutFields({ added, modified, removed }: Comparison, fields: 
 }
 
 class Walk {
-  readonly added = new FieldSetBuilder()
-  readonly modified = new FieldSetBuilder()
+  readonly added: FieldSetBuilder
+  readonly modified: FieldSetBuilder
   readonly removed = new FieldSetBuilder()
   readonly #path: PathElement[] = []
+
+  /** Collects what is added and what is modified in one set, where it is given. */
+  constructor(changed?: FieldSetBuilder) {
+    this.added = changed ?? new FieldSetBuilder()
+    this.modified = changed ?? new FieldSetBuilder()
+  }
 
   both(structure: Structure, a: Json, b: Json): void {
     if (a === b) return

@@ -26,9 +26,12 @@ export type Managers = ReadonlyMap<string, Manager>
 /** The name of a writer: the `fieldManager` parameter, else what the user agent has before its first slash. */
 export function managerOf(fieldManager: string | null | undefined, userAgent: string): string {
   if (fieldManager) return fieldManager
+  const slash = userAgent.indexOf('/')
+  const text = slash === -1 ? userAgent : userAgent.slice(0, slash)
+  if (text.length <= MAX_MANAGER_BYTES && PRINTABLE_ASCII.test(text)) return text
   let name = ''
   let bytes = 0
-  for (const char of userAgent.split('/', 1)[0] ?? '') {
+  for (const char of text) {
     if (!isPrintable(char)) continue
     bytes += Buffer.byteLength(char)
     if (bytes > MAX_MANAGER_BYTES) break
@@ -36,6 +39,8 @@ export function managerOf(fieldManager: string | null | undefined, userAgent: st
   }
   return name
 }
+
+const PRINTABLE_ASCII = /^[ -~]*$/
 
 /** What tells managers apart: the entry without its time and fields, and for appliers without its version. */
 export function identifierOf({ name, operation, apiVersion, subresource }: Omit<Manager, 'time' | 'fields'>): string {
@@ -78,7 +83,8 @@ export function writeManagers(managers: Managers): ManagedFieldsEntry[] {
   return [...managers.values()].sort(compareManagers).map(writeManager)
 }
 
-function writeManager({ name, operation, apiVersion, subresource, time, fields }: Manager): ManagedFieldsEntry {
+/** One entry. */
+export function writeManager({ name, operation, apiVersion, subresource, time, fields }: Manager): ManagedFieldsEntry {
   const entry: { -readonly [K in keyof ManagedFieldsEntry]: ManagedFieldsEntry[K] } = {}
   if (name !== '') entry.manager = name
   entry.operation = operation

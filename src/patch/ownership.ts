@@ -4,8 +4,8 @@ import { compareText } from '../lib/go-text.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
-import { type Comparison, compare, withoutFields } from './compare.ts'
-import { difference, EMPTY_SET, type FieldSet, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
+import { type Comparison, changedFields, compare, withoutFields } from './compare.ts'
+import { difference, EMPTY_SET, type FieldSet, fieldSetOfNames, intersection, isEmptySet, recursiveDifference, union } from './field-set.ts'
 import {
   asksForReset,
   identifierOf,
@@ -15,6 +15,7 @@ import {
   readManagers,
   secondsOf,
   withoutManagedFields,
+  writeManager,
   writeManagers,
 } from './managers.ts'
 import { emptyValueOf } from './structure.ts'
@@ -91,6 +92,15 @@ export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[
   const managers = managersFor(live, next, writer.subresource)
   if (managers.size === 0 && uidOf(live) !== '') return []
   return writeManagers(yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers))
+}
+
+/** The managedFields of an object that is created and says nothing of managers itself: whoever creates it owns all that it sets. */
+export function creatorsFields(write: Write & { readonly next: JsonObject }): ManagedFieldsEntry[] {
+  const { type, next, resetFields = EMPTY_SET, writer } = write
+  const set = difference(recursiveDifference(changedFields(type, blankOf(write), next), resetFields), UNOWNED_FIELDS)
+  if (isEmptySet(set)) return []
+  const manager: Manager = { operation: 'Update', fields: set, ...writer, name: writer.name || UNKNOWN }
+  return [writeManager(manager)]
 }
 
 /** Clients that know nothing of managers must not lose them; those that do may edit or reset them, though not through a subresource. */

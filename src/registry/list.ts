@@ -18,7 +18,7 @@ export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Re
   const selected = selectionOf(call, options, ctx)
   const { objects, meta } = await listObjects(deps, call, { options, selected, ctx })
   const stored = objects.map(v => v.json)
-  const items = call.resource.conversion ? await servedList(call.resource, stored) : stored
+  const items = await servedList(call.resource, stored)
   return { type: 'list', resource: call.resource, items, meta }
 }
 

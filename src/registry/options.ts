@@ -23,6 +23,7 @@ export function writeOptions(
   kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
   { groupDomain, isApply = false }: Reading & { readonly isApply?: boolean },
 ): WriteOptions {
+  if (query.size === 0 && !isApply) return NO_OPTIONS
   const dryRun = query.getAll('dryRun')
   const fieldManager = query.get('fieldManager') ?? ''
   const fieldValidation = query.get('fieldValidation') ?? ''
@@ -43,6 +44,8 @@ export function writeOptions(
     force,
   }
 }
+/** What a request without parameters asks for. */
+const NO_OPTIONS: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Warn', force: undefined }
 const FIELD_VALIDATION = ['', 'Ignore', 'Strict', 'Warn']
 
 export type DeleteOptions = {

@@ -32,7 +32,8 @@ const resetFields = (kind: Kind<any>, subresource: string) => {
     kind: resource,
     call: { resource, subresource },
     options: { fieldManager: 'm' },
-    ctx: { userAgent: 'u', now: new Date(0) },
+    ctx: { userAgent: 'u' },
+    time: '',
   }
   const owned = ownedWrite(write as unknown as Write)
   return pathsOf(owned.resetFields!).map(pathText).sort()

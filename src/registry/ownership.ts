@@ -1,10 +1,9 @@
 /** Who owns which fields after a write: the bookkeeping of the patch layer, told what a kind's paths may set. */
 import type { JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
-import { formatTime, instantOf } from '../lib/time.ts'
 import { type FieldSet, fieldSetOfNames } from '../patch/field-set.ts'
 import { managerOf } from '../patch/managers.ts'
-import { type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
+import { creatorsFields, type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { typesOfVersions, withConversions } from './version-conversion.ts'
@@ -13,11 +12,13 @@ import type { Write } from './write.ts'
 /** Who owns what after a create or a change other than an apply: a create owns all it sets, a change what it changed. */
 export function ownersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
   const live = write.old as unknown as JsonObject | undefined
+  if (!live && !write.object!.metadata.managedFields)
+    return creatorsFields({ next: write.object as unknown as JsonObject, ...ownedWrite(write) })
   return withConversions(write.kind, trackUpdate({ live, next: write.object as unknown as JsonObject, ...ownedWrite(write) }))
 }
 
 /** What the patch layer needs to know of a write. */
-export function ownedWrite({ kind, call, options, ctx }: Write): OwnedWrite {
+export function ownedWrite({ kind, call, options, ctx, time }: Write): OwnedWrite {
   const typeIn = typesOfVersions(kind)
   return {
     type: kind.type,
@@ -29,7 +30,7 @@ export function ownedWrite({ kind, call, options, ctx }: Write): OwnedWrite {
       name: managerOf(options.fieldManager, ctx.userAgent),
       apiVersion: kind.apiVersion,
       subresource: call.subresource,
-      time: formatTime(instantOf(ctx.now.getTime())),
+      time,
     },
   }
 }

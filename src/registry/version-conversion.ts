@@ -54,14 +54,14 @@ export function servedJson(resource: Resource, json: Uint8Array): Uint8Array | P
 }
 
 /** The bytes of many stored objects in the served version. */
-export async function servedList(resource: Resource, items: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
+export function servedList(resource: Resource, items: readonly Uint8Array[]): MaybePromise<readonly Uint8Array[]> {
   if (!resource.conversion) return items
   if (!resource.conversion.convert) return items.map(json => servedJson(resource, json) as Uint8Array)
-  const served = await allServed(
+  const served = allServed(
     resource,
     items.map(json => parseObject(json)),
   )
-  return served.map(object => encodeObject(object))
+  return served.then(objects => objects.map(object => encodeObject(object)))
 }
 
 async function allServed(resource: Resource, stored: readonly AnyObject[]): Promise<AnyObject[]> {

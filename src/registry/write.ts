@@ -42,6 +42,8 @@ export type Write = {
   /** What the client sends and is answered with: the kind in the served version, or the Scale or message of a subresource. */
   readonly kind: Resource
   readonly warnings: string[]
+  /** When the request was made, as objects have it. */
+  readonly time: string
   /** What is stored, as the cache has it and decoded; undefined when the write creates, and for messages. */
   found: ObjectRevision | undefined
   stored: AnyObject | undefined
@@ -136,6 +138,7 @@ export function newWrite(
     change,
     kind,
     warnings: [],
+    time: formatTime(instantOf(ctx.now.getTime())),
     found: undefined,
     stored: undefined,
     old: undefined,
@@ -168,6 +171,7 @@ export async function write(request: Write): Promise<Result> {
       // Whoever named a resourceVersion tries again, too: to be told that the object is gone if it is, and not merely changed.
       const key = keyOf(call.resource, call.namespace, call.name)
       leave ??= await deps.contention.enter(key)
+      request.ctx.explanation?.add({ outcome: 'begun again', because: 'another write of the object came first' })
       // The store is ahead of the cache while others' writes are on their way.
       await deps.caches.reached((await deps.store.get(key)).revision)
     }
@@ -331,7 +335,7 @@ const LONGEST_PREFIX = 58
 
 /** Gives a new object its name, uid and time of creation. */
 function identify(request: Write): void {
-  const { object, before, ctx, change, deps } = request
+  const { object, before, change, deps, time } = request
   if (!object || before || storesNothing(change)) return
   const { metadata } = object
   if (!metadata.name && metadata.generateName) {
@@ -343,7 +347,7 @@ function identify(request: Write): void {
   const { managedFields } = metadata
   delete metadata.managedFields
   metadata.uid = deps.newUid()
-  metadata.creationTimestamp = formatTime(instantOf(ctx.now.getTime()))
+  metadata.creationTimestamp = time
   if (managedFields) metadata.managedFields = managedFields
   request.resource.def.custom?.beforeCreate?.(metadata.name ?? '')
 }

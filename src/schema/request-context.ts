@@ -1,6 +1,7 @@
 /** What the rules and hooks of kinds know about a request, beside the object. */
 import type { Access } from './access.ts'
 import type { Budget } from './budget.ts'
+import type { Explanation } from './explanation.ts'
 import type { AnyObject } from './object-meta.ts'
 import type { User } from './user.ts'
 
@@ -15,6 +16,8 @@ export type RequestContext = {
   readonly budget: Budget
   /** A namespace as it is stored, for rules that depend on its labels. */
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
+  /** Told what admission decides, where somebody wants to know. */
+  readonly explanation?: Explanation | undefined
 }
 
 /** What defaults may depend on. */

@@ -22,9 +22,9 @@ export function quotaParts({ client, reader, groupDomain, gate, now }: QuotaOpti
     async writeStatus(quota) {
       try {
         await client.of(ResourceQuota).updateStatus(quota as never)
-        return 'written'
+        return undefined
       } catch (error) {
-        if (error instanceof StatusError && error.reason === 'Conflict') return 'conflict'
+        if (error instanceof StatusError && error.reason === 'Conflict') return error
         throw error
       }
     },

@@ -3,7 +3,6 @@
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
-import { silentObserver } from '../admission/observer.ts'
 import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
@@ -39,6 +38,7 @@ import { MemoryStore } from '../storage/memory.ts'
 import { VERSION } from '../version.ts'
 import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
+import { AdmissionMetrics } from './admission-metrics.ts'
 import { admissionPlugins } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
@@ -184,7 +184,8 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
-  const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: silentObserver, newUid: randomUUID, signal })
+  const admissionMetrics = new AdmissionMetrics(log)
+  const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: admissionMetrics, newUid: randomUUID, signal })
   const quota = quotaParts({ client, reader, groupDomain, gate, now })
   const transcoder = new WorkerTranscoder()
   open.push(() => transcoder[Symbol.asyncDispose]())
@@ -194,6 +195,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     allocations: network.allocations,
     admission: pluginChain(
       admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, resourceOf, dynamic, quota, warn, ...authorization }),
+      admissionMetrics,
     ),
     transcoder,
     newUid: randomUUID,
@@ -232,7 +234,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     clock,
     ending,
     open,
-    counted: () => [...queueFamilies(controllers.queues), ...accessMetrics.families()],
+    counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families(), ...accessMetrics.families()],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
@@ -307,7 +309,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
-  /** What components beside the port count: work queues of controllers, webhooks that decide about access. */
+  /** What controllers, admission, and webhooks that decide about access count. */
   readonly counted: () => readonly Family[]
 }
 

@@ -1,4 +1,5 @@
 /** A registry over a store in memory, for tests that speak to it as HTTP does, without a socket. */
+import { silentObserver } from '../../src/admission/observer.ts'
 import { type Plugin, pluginChain } from '../../src/admission/plugin.ts'
 import { Caches } from '../../src/cache/caches.ts'
 import type { HistoryLimits } from '../../src/cache/resource-cache.ts'
@@ -70,7 +71,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     ...(allocations && { allocations }),
     store,
     caches,
-    ...(more.plugins && { admission: pluginChain(more.plugins) }),
+    ...(more.plugins && { admission: pluginChain(more.plugins, silentObserver) }),
     find: (group, version, plural) => resources.find(r => r.group === group && r.version === version && r.plural === plural),
     parts: more.parts,
     ...(more.access && { access: more.access as Access }),

@@ -11,9 +11,8 @@ import { goQuote } from '../../lib/go-text.ts'
 export type CompiledExpression = { readonly text: string; readonly program: Program | { readonly problem: string } }
 export type CompiledVariable = CompiledExpression & { readonly name: string }
 
-/** What the expressions of one binding, or the match conditions of one policy, may cost together. */
+/** What the expressions of one binding may cost together. */
 export const POLICY_BUDGET = 10_000_000
-export const CONDITIONS_BUDGET = 2_500_000
 
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
 
@@ -47,7 +46,7 @@ export class PolicyCompiler {
 }
 
 /** A value, or the message of what went wrong. */
-export type Evaluated = { readonly value: CelValue } | { readonly error: string }
+export type Evaluated = { readonly value: CelValue } | { readonly error: string; readonly type: 'compile_error' | 'invalid_error' }
 
 /** One pass over expressions that share a budget and the values of variables. */
 export class EvaluationPass {
@@ -69,10 +68,11 @@ export class EvaluationPass {
 
   /** Throws OutOfBudget. */
   evaluate({ text, program }: CompiledExpression): Evaluated {
-    if ('problem' in program) return { error: `compilation error: ${program.problem}` }
+    if ('problem' in program) return { error: `compilation error: ${program.problem}`, type: 'compile_error' }
     const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
     this.#spend(cost)
-    return value instanceof CelFault ? { error: `expression '${text}' resulted in error: ${value.message}` } : { value }
+    if (!(value instanceof CelFault)) return { value }
+    return { error: `expression '${text}' resulted in error: ${value.message}`, type: 'invalid_error' }
   }
 
   #spend(cost: number): void {

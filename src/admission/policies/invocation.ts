@@ -7,6 +7,7 @@ import type { Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { celValueOf, requestVariables, type VersionedRequest } from '../expression-variables.ts'
+import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes } from '../plugin.ts'
 import type { Binding, ParamKind, ParamRef, Policy } from './policy.ts'
@@ -33,18 +34,37 @@ export type Invocation<P extends Policy> = {
 /** A policy, or a binding of it, that cannot be evaluated; its failure policy decides what that means. */
 export type ConfigurationFault<P extends Policy> = { readonly policy: P; readonly binding: Binding | undefined; readonly message: string }
 
+/** The policies whose rules may match. */
+export function concerned<P extends Policy>(policies: MatchIndex<P>, attributes: Attributes): readonly P[] {
+  const candidates = policies.candidates(attributes)
+  const isExempt = candidates.length > 0 && isExemptFromPolicies(attributes)
+  const { explanation } = attributes.ctx
+  if (explanation) {
+    if (isExempt)
+      for (const { name } of candidates) explanation.add({ policy: name, outcome: 'skipped', because: 'the resource is exempt' })
+    for (const { name } of policies.others(attributes)) explanation.addUnrelated({ policy: name, outcome: 'skipped', because: 'rules' })
+  }
+  return isExempt ? [] : candidates
+}
+
+/** How an explanation names a policy and its binding. */
+export const named = (policy: Policy, binding: Binding | undefined) => ({
+  policy: policy.name,
+  ...(binding && { binding: binding.name }),
+})
+
 /** Everything to be evaluated for a request, in the order of policies and bindings, and what cannot be. */
 export function* invocationsOf<P extends Policy>(
   policies: readonly P[],
   attributes: Attributes,
   parts: PolicyParts,
 ): Iterable<Invocation<P> | ConfigurationFault<P>> {
-  const { observer } = parts
+  const { explanation } = attributes.ctx
   for (const policy of policies) {
     try {
       const match = policy.matcher.match(attributes, parts.namespace)
       if (!match.matches) {
-        observer.explain(attributes, { policy: policy.name, skipped: match.because })
+        explanation?.add({ policy: policy.name, outcome: 'skipped', because: match.because })
         continue
       }
       const kindFault = faultOfParamKind(policy.paramKind, parts)
@@ -67,10 +87,11 @@ function* invocationOf<P extends Policy>(
   try {
     const match = binding.matcher?.match(attributes, parts.namespace)
     if (match && !match.matches) {
-      parts.observer.explain(attributes, { policy: policy.name, binding: binding.name, skipped: match.because })
+      attributes.ctx.explanation?.add({ ...named(policy, binding), outcome: 'skipped', because: match.because })
       return
     }
     const params = collectParams(policy.paramKind, binding.paramRef, { attributes, parts })
+    if (params.length === 0) attributes.ctx.explanation?.add({ ...named(policy, binding), outcome: 'skipped', because: 'no params' })
     yield { policy, binding, resource, params }
   } catch (error) {
     yield { policy, binding, message: `failed to configure binding: ${(error as Error).message}` }

@@ -10,29 +10,47 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { evaluateConditions } from '../match-conditions.ts'
-import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
+import type { MatchIndex } from '../matching.ts'
+import type { ExpressionError } from '../observer.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import type { Rounds } from '../reinvocation.ts'
 import { inVersion } from '../versions.ts'
 import { toJson } from './cel-json.ts'
 import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
-import { type ConfigurationFault, type Invocation, invocationsOf, type PolicyParts, policyVariables } from './invocation.ts'
+import {
+  type ConfigurationFault,
+  concerned,
+  type Invocation,
+  invocationsOf,
+  named,
+  type PolicyParts,
+  policyVariables,
+} from './invocation.ts'
 import type { MutatingPolicy, Mutation } from './policy.ts'
 
 export type MutatingParts = PolicyParts & { readonly policies: () => MatchIndex<MutatingPolicy> }
 
 /** That a mutation cannot be made; the failure policy decides what that means. */
-class MutationError extends Error {}
+class MutationError extends Error {
+  readonly type: ExpressionError
+
+  constructor(message: string, type: ExpressionError = 'invalid_error') {
+    super(message)
+    this.type = type
+  }
+}
 
 type Fault = ConfigurationFault<MutatingPolicy> & { readonly reason: 'Invalid' | 'Forbidden' }
 
 /** MutatingAdmissionPolicy. */
 export const mutatingPolicyPlugin = (parts: MutatingParts): Plugin => ({
   name: 'MutatingAdmissionPolicy',
+  explains: true,
   mutate(attributes, reinvocation) {
-    const policies = parts.policies().candidates(attributes)
-    if (policies.length === 0 || attributes.operation === 'DELETE' || isExemptFromPolicies(attributes)) return
+    if (attributes.operation === 'DELETE') return
+    const policies = concerned(parts.policies(), attributes)
+    if (policies.length === 0) return
     return mutateBy(policies, attributes, { rounds: reinvocation.policies, parts }).then(changed => {
       if (changed) reinvocation.request()
     })
@@ -49,8 +67,10 @@ async function mutateBy(
   const faults: Fault[] = []
   let changed = false
   for (const found of [...invocationsOf(policies, attributes, parts)]) {
-    if ('message' in found) faults.push({ ...found, reason: 'Forbidden' })
-    else
+    if ('message' in found) {
+      explainFault(attributes, found)
+      faults.push({ ...found, reason: 'Forbidden' })
+    } else
       for (const param of found.params) {
         const id = `${found.policy.name}/${found.binding.name}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`
         if (rounds.skips(id)) continue
@@ -74,7 +94,16 @@ async function mutate(
   { attributes, parts, faults }: { attributes: Attributes; parts: MutatingParts; faults: Fault[] },
 ): Promise<boolean> {
   const { policy, binding, resource } = invocation
-  const fail = (message: string) => faults.push({ policy, binding, message, reason: 'Invalid' })
+  const { observer } = parts
+  const begun = performance.now()
+  const count = (errorType: ExpressionError) =>
+    observer.policyMutated({ policy: policy.name, binding: binding.name, errorType, seconds: (performance.now() - begun) / 1000 })
+  const fail = (message: string, type: ExpressionError) => {
+    const fault = { policy, binding, message, reason: 'Invalid' } as const
+    explainFault(attributes, fault)
+    count(type)
+    faults.push(fault)
+  }
   const evaluate = async <T>(run: (bindings: Bindings) => T): Promise<T> => {
     const request = await inVersion(attributes, resource)
     return parts.expressions.evaluate(attributes, authorize =>
@@ -82,7 +111,15 @@ async function mutate(
     )
   }
   const matched = await evaluate(bindings => evaluateConditions(policy.conditions, bindings))
-  if (matched.outcome === 'error') fail(matched.message)
+  const about = { name: policy.name, kind: 'policy', type: 'validate', operation: attributes.operation } as const
+  if (matched.outcome === 'no-match') {
+    observer.excludedByCondition(about)
+    attributes.ctx.explanation?.add({ ...named(policy, binding), outcome: 'skipped', because: `matchCondition ${matched.condition}` })
+  }
+  if (matched.outcome === 'error') {
+    observer.conditionFailed(about)
+    fail(matched.message, 'invalid_error')
+  }
   if (matched.outcome !== 'match') return false
   const before = attributes.object
   for (const mutation of policy.mutations) {
@@ -93,13 +130,19 @@ async function mutate(
       const document = await evaluate(bindings => patched(mutation, policy, { ...target, bindings }))
       if (document !== undefined) attributes.object = await attributes.decode(document, resource)
     } catch (error) {
-      if (error instanceof MutationError || error instanceof OutOfBudget) fail(error.message)
+      if (error instanceof MutationError) fail(error.message, error.type)
+      else if (error instanceof OutOfBudget) fail(error.message, 'out_of_budget')
       else throw error
     }
   }
   const changed = !deepEqual(before, attributes.object)
-  parts.observer.explain(attributes, { policy: policy.name, binding: binding.name, outcome: changed ? 'mutated' : 'unchanged' })
+  if (!faults.some(fault => fault.binding === binding)) count('no_error')
+  attributes.ctx.explanation?.add({ ...named(policy, binding), outcome: changed ? 'mutated' : 'unchanged' })
   return changed
+}
+
+function explainFault({ ctx }: Attributes, { policy, binding, message }: ConfigurationFault<MutatingPolicy>): void {
+  ctx.explanation?.add({ ...named(policy, binding), outcome: policy.failsOpen ? 'failed and ignored' : 'rejected', because: message })
 }
 
 /** What the object is: the resource in the policy's version, or what the subresource takes. */
@@ -111,7 +154,7 @@ type Target = { readonly object: AnyObject; readonly resource: Resource; readonl
 /** The changed document; undefined when a test in a JSON patch says that it is not to be changed. */
 function patched(mutation: Mutation, policy: MutatingPolicy, { object, resource, bindings }: Target): Json | undefined {
   const result = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET).evaluate(mutation)
-  if ('error' in result) throw new MutationError(result.error)
+  if ('error' in result) throw new MutationError(result.error, result.type)
   const { value } = result
   if (mutation.patchType === 'JSONPatch') return patchedByOperations(object, operationsOf(value))
   if (!(value instanceof PartialObject)) throw new MutationError('unsupported return type from ApplyConfiguration expression')

@@ -2,19 +2,27 @@
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { evaluateConditions } from '../match-conditions.ts'
-import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
+import type { MatchIndex } from '../matching.ts'
+import type { AdmissionObserver, ExpressionError } from '../observer.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import { inVersion } from '../versions.ts'
 import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
-import { type Invocation, invocationsOf, type PolicyParts, policyVariables } from './invocation.ts'
+import { concerned, type Invocation, invocationsOf, named, type PolicyParts, policyVariables } from './invocation.ts'
 import type { AuditAnnotation, ValidatingPolicy, Validation } from './policy.ts'
 
 export type ValidatingParts = PolicyParts & { readonly policies: () => MatchIndex<ValidatingPolicy> }
 
 /** One failed validation, or the failure of an expression. */
 type Denial = { readonly policy: string; readonly binding: string | undefined; readonly message: string; readonly reason: string }
-type Decision = { readonly index: number; readonly message: string; readonly reason: string }
+type Decision = {
+  readonly index: number
+  readonly message: string
+  readonly reason: string
+  readonly errorType: ExpressionError
+  /** Failures that the failure policy ignores are counted, and nothing else. */
+  readonly isIgnored?: boolean
+}
 
 const MAX_AUDIT_VALUE = 10 * 1024
 const MAX_AUDITED_FAILURES = 50
@@ -22,9 +30,10 @@ const MAX_AUDITED_FAILURES = 50
 /** ValidatingAdmissionPolicy. */
 export const validatingPolicyPlugin = (parts: ValidatingParts): Plugin => ({
   name: 'ValidatingAdmissionPolicy',
+  explains: true,
   validate(attributes) {
-    const policies = parts.policies().candidates(attributes)
-    if (policies.length > 0 && !isExemptFromPolicies(attributes)) return validateBy(policies, attributes, parts)
+    const policies = concerned(parts.policies(), attributes)
+    if (policies.length > 0) return validateBy(policies, attributes, parts)
   },
 })
 
@@ -36,24 +45,32 @@ async function validateBy(policies: readonly ValidatingPolicy[], attributes: Att
   for (const found of invocationsOf(policies, attributes, parts)) {
     const { policy, binding } = found
     if ('message' in found) {
+      attributes.ctx.explanation?.add({
+        ...named(policy, binding),
+        outcome: policy.failsOpen ? 'failed and ignored' : 'failed',
+        because: found.message,
+      })
       if (!policy.failsOpen) denials.push({ policy: policy.name, binding: binding?.name, message: found.message, reason: 'Invalid' })
       continue
     }
     const request = await inVersion(attributes, found.resource)
     for (const param of found.params) {
-      const { decisions, published, failedAnnotations } = await parts.expressions.evaluate(attributes, authorize =>
+      const begun = performance.now()
+      const { skippedBy, decisions, published, failedAnnotations } = await parts.expressions.evaluate(attributes, authorize =>
         evaluate(found, policyVariables(request, param, { authorize, namespace: parts.namespace })),
       )
-      for (const decision of decisions) act(decision, found, { attributes, denials, audited })
+      const seconds = (performance.now() - begun) / 1000
+      countConditions(found, { skippedBy, decisions, attributes, observer: parts.observer })
+      for (const decision of decisions) act(decision, found, { attributes, denials, audited, seconds, observer: parts.observer })
       for (const message of failedAnnotations) denials.push({ policy: policy.name, binding: binding!.name, message, reason: 'Invalid' })
       for (const [key, value] of published) {
         const name = `${policy.name}/${key}`
         annotations.set(name, (annotations.get(name) ?? new Set()).add(value))
       }
-      parts.observer.explain(attributes, {
-        policy: policy.name,
-        binding: binding!.name,
-        outcome: decisions.length === 0 ? 'admitted' : `failed: ${decisions[0]!.message}`,
+      attributes.ctx.explanation?.add({
+        ...named(policy, binding),
+        ...(param && { param: [param.metadata.namespace, param.metadata.name].filter(Boolean).join('/') }),
+        ...outcomeOf({ skippedBy, decisions, failedAnnotations, actions: binding!.actions }),
       })
     }
   }
@@ -63,48 +80,105 @@ async function validateBy(policies: readonly ValidatingPolicy[], attributes: Att
   if (denials.length > 0) throw denied(attributes, denials[0]!)
 }
 
+/** What is told of the evaluation for one parameter to those who asked. */
+function outcomeOf({
+  skippedBy,
+  decisions,
+  failedAnnotations,
+  actions,
+}: Pick<Outcome, 'skippedBy' | 'decisions' | 'failedAnnotations'> & { readonly actions: readonly string[] }): Record<string, string> {
+  if (skippedBy !== undefined) return { outcome: 'skipped', because: `matchCondition ${skippedBy}` }
+  const because = [...decisions.map(({ message }) => message), ...failedAnnotations].join('; ')
+  if (failedAnnotations.length > 0) return { outcome: 'rejected', because }
+  if (decisions.length === 0) return { outcome: 'admitted' }
+  if (decisions.every(({ isIgnored }) => isIgnored)) return { outcome: 'failed and ignored', because }
+  return { outcome: actions.includes('Deny') ? 'rejected' : actions.map(action => ACTED[action] ?? action).join(' and '), because }
+}
+const ACTED: Readonly<Record<string, string>> = { Warn: 'warned', Audit: 'audited' }
+
+/** Counts what match conditions decided. */
+function countConditions(
+  { policy }: Invocation<ValidatingPolicy>,
+  {
+    skippedBy,
+    decisions,
+    attributes,
+    observer,
+  }: { skippedBy: string | undefined; decisions: readonly Decision[]; attributes: Attributes; observer: AdmissionObserver },
+): void {
+  const about = { name: policy.name, kind: 'policy', type: 'validate', operation: attributes.operation } as const
+  if (skippedBy !== undefined) observer.excludedByCondition(about)
+  if (decisions.some(({ index }) => index === CONDITIONS)) observer.conditionFailed(about)
+}
+
 /** What a binding does about a failed validation. */
 function act(
-  { index, message, reason }: Decision,
+  { index, message, reason, errorType, isIgnored }: Decision,
   { policy, binding }: Invocation<ValidatingPolicy>,
-  { attributes, denials, audited }: { attributes: Attributes; denials: Denial[]; audited: object[] },
+  {
+    attributes,
+    denials,
+    audited,
+    seconds,
+    observer,
+  }: { attributes: Attributes; denials: Denial[]; audited: object[]; seconds: number; observer: AdmissionObserver },
 ): void {
-  for (const action of binding.actions) {
-    if (action === 'Deny') denials.push({ policy: policy.name, binding: binding.name, message, reason })
-    if (action === 'Warn')
+  const check = { policy: policy.name, binding: binding.name, errorType, seconds }
+  if (isIgnored) observer.policyChecked({ ...check, action: 'allow' })
+  for (const action of isIgnored ? [] : binding.actions) {
+    if (action === 'Deny') {
+      denials.push({ policy: policy.name, binding: binding.name, message, reason })
+      observer.policyChecked({ ...check, action: 'deny' })
+    }
+    if (action === 'Warn') {
       attributes.warn(`Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`)
-    if (action === 'Audit')
-      audited.push({ message, policy: policy.name, binding: binding.name, expressionIndex: index, validationActions: binding.actions })
+      observer.policyChecked({ ...check, action: 'warn' })
+    }
+    if (action === 'Audit') {
+      const expressionIndex = Math.max(index, 0)
+      audited.push({ message, policy: policy.name, binding: binding.name, expressionIndex, validationActions: binding.actions })
+      observer.policyChecked({ ...check, action: 'audit' })
+    }
   }
 }
 
 type Outcome = {
+  /** The match condition that says that the policy is not about the request. */
+  readonly skippedBy: string | undefined
   readonly decisions: readonly Decision[]
   readonly published: readonly (readonly [key: string, value: string])[]
   readonly failedAnnotations: readonly string[]
 }
-const NOTHING: Outcome = { decisions: [], published: [], failedAnnotations: [] }
+const NOTHING: Outcome = { skippedBy: undefined, decisions: [], published: [], failedAnnotations: [] }
+/** Stands for the match conditions where validations have their index. */
+const CONDITIONS = -1
 
 /** Evaluates a policy for one parameter. Failures count as denials unless the policy fails open. */
 function evaluate({ policy }: Invocation<ValidatingPolicy>, bindings: Bindings): Outcome {
-  const failed = (message: string): Outcome =>
-    policy.failsOpen ? NOTHING : { ...NOTHING, decisions: [{ index: 0, message, reason: 'Invalid' }] }
+  const { failsOpen: isIgnored } = policy
+  const failed = (index: number, message: string, errorType: ExpressionError): Decision => ({
+    index,
+    message,
+    reason: 'Invalid',
+    errorType,
+    isIgnored,
+  })
   const matched = evaluateConditions(policy.conditions, bindings)
-  if (matched.outcome === 'no-match') return NOTHING
-  if (matched.outcome === 'error') return failed(matched.message)
+  if (matched.outcome === 'no-match') return { ...NOTHING, skippedBy: matched.condition }
+  if (matched.outcome === 'error') return { ...NOTHING, decisions: [failed(CONDITIONS, matched.message, 'invalid_error')] }
   try {
     const validations = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET)
     const results = policy.validations.map(validation => ({ validation, result: validations.evaluate(validation) }))
     const messages = new EvaluationPass(bindings, policy.variables, validations.remaining)
     const decisions = results.flatMap(({ validation, result }, index): Decision[] => {
-      if ('error' in result) return policy.failsOpen ? [] : [{ index, message: result.error, reason: 'Invalid' }]
+      if ('error' in result) return [failed(index, result.error, result.type)]
       if (result.value === true) return []
-      return [{ index, message: messageOf(validation, messages), reason: validation.reason }]
+      return [{ index, message: messageOf(validation, messages), reason: validation.reason, errorType: 'no_error' }]
     })
     const { published, failedAnnotations } = annotate(policy, new EvaluationPass(bindings, policy.variables, POLICY_BUDGET))
-    return { decisions, published, failedAnnotations }
+    return { skippedBy: undefined, decisions, published, failedAnnotations }
   } catch (error) {
-    if (error instanceof OutOfBudget) return failed(error.message)
+    if (error instanceof OutOfBudget) return { ...NOTHING, decisions: [failed(0, error.message, 'out_of_budget')] }
     throw error
   }
 }
@@ -119,7 +193,10 @@ function messageOf({ text, message, messageExpression }: Validation, pass: Evalu
   return message.trim() || `failed expression: ${text.trim()}`
 }
 
-function annotate({ auditAnnotations, failsOpen }: ValidatingPolicy, pass: EvaluationPass): Omit<Outcome, 'decisions'> {
+function annotate(
+  { auditAnnotations, failsOpen }: ValidatingPolicy,
+  pass: EvaluationPass,
+): Pick<Outcome, 'published' | 'failedAnnotations'> {
   const published: (readonly [string, string])[] = []
   const failedAnnotations: string[] = []
   for (const annotation of auditAnnotations) {

@@ -1,13 +1,5 @@
 /** Amounts of resources by name, and how they are added up and compared. */
-import {
-  addQuantity,
-  compareQuantity,
-  parseQuantity,
-  type Quantity,
-  quantityOf,
-  quantitySign,
-  subtractQuantity,
-} from '../../lib/quantity.ts'
+import { addQuantity, compareQuantity, parseQuantity, type Quantity, quantityOf, quantitySign } from '../../lib/quantity.ts'
 
 export type ResourceList = ReadonlyMap<string, Quantity>
 
@@ -27,7 +19,7 @@ export function addLists(a: ResourceList, b: ResourceList): ResourceList {
   const sum = new Map(a)
   for (const [name, amount] of b) {
     const present = sum.get(name)
-    sum.set(name, present ? canonical(addQuantity(present, amount)) : amount)
+    sum.set(name, present ? sumOf(present, amount) : amount)
   }
   return sum
 }
@@ -37,7 +29,7 @@ export function subtractLists(a: ResourceList, b: ResourceList): ResourceList {
   const difference = new Map<string, Quantity>()
   for (const [name, amount] of a) {
     const taken = b.get(name)
-    const left = taken ? canonical(subtractQuantity(amount, taken)) : amount
+    const left = taken ? sumOf(amount, negative(taken)) : amount
     difference.set(name, quantitySign(left) > 0 ? left : ZERO)
   }
   for (const name of b.keys()) if (!a.has(name)) difference.set(name, ZERO)
@@ -82,4 +74,9 @@ export const printList = (list: ResourceList): string =>
     .join(',')
 
 /** A sum is written anew, whatever its parts looked like. */
-const canonical = ({ unscaled, scale, format }: Quantity): Quantity => quantityOf(unscaled, scale, format)
+const sumOf = (a: Quantity, b: Quantity): Quantity => {
+  const sum = addQuantity(a, b)
+  return sum === a || sum === b ? quantityOf(sum.unscaled, sum.scale, sum.format) : sum
+}
+
+const negative = ({ unscaled, scale, format }: Quantity): Quantity => quantityOf(-unscaled, scale, format)

@@ -1,6 +1,6 @@
 /** ResourceQuota: what the quotas of a namespace leave is taken before an object is stored, and given back when it is not. */
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { internalError } from '../../schema/status-error.ts'
+import { internalError, type StatusError } from '../../schema/status-error.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import type { Reader } from '../reader.ts'
 import { forbidden } from '../refusal.ts'
@@ -14,8 +14,8 @@ export type ResourceQuotaParts = {
   readonly reader: Reader
   readonly evaluatorOf: EvaluatorOf
   readonly reservations: Reservations
-  /** Writes the status of a quota; `conflict` when the quota has changed since it was read. One that is gone is as good as written. */
-  readonly writeStatus: (quota: AnyObject) => Promise<'written' | 'conflict'>
+  /** Writes the status of a quota; resolves with the conflict when the quota has changed since it was read. One that is gone is as good as written. */
+  readonly writeStatus: (quota: AnyObject) => Promise<StatusError | undefined>
 }
 
 export function resourceQuota(parts: ResourceQuotaParts): Plugin {
@@ -94,7 +94,7 @@ class QuotaAdmission {
 
   async #decideAll(namespace: string, all: readonly Waiting[]): Promise<void> {
     let undecided = all
-    let names: ReadonlySet<string> | undefined
+    let names: ReadonlyMap<string, StatusError> | undefined
     for (let attempt = 1; ; attempt++) {
       const quotas = this.#quotas(namespace, names)
       const admitted = await this.#check(quotas, undecided)
@@ -105,14 +105,13 @@ class QuotaAdmission {
         if (!undecided.includes(waiting)) await this.#settle(waiting)
       }
       if (undecided.length === 0) return
-      if (attempt === ATTEMPTS) break
+      if (attempt === ATTEMPTS) throw [...conflicts.values()].at(-1)
       // The others have been written and need no second look.
       names = conflicts
     }
-    throw internalError(`the quotas of namespace ${namespace} are changed too often to be checked`)
   }
 
-  #quotas(namespace: string, names: ReadonlySet<string> | undefined): Map<string, RunningQuota> {
+  #quotas(namespace: string, names: ReadonlyMap<string, unknown> | undefined): Map<string, RunningQuota> {
     const quotas = this.#parts.reader.list(QUOTAS, namespace).filter(({ metadata }) => !names || names.has(metadata.name!))
     return new Map(quotas.map(quota => [quota.metadata.name!, { quota, used: listOf(quota['status']?.used) }]))
   }
@@ -140,12 +139,13 @@ class QuotaAdmission {
     return admitted
   }
 
-  /** The names of those quotas that somebody else has changed meanwhile. */
+  /** The conflicts with those who have changed a quota meanwhile, by its name. */
   async #write(quotas: ReadonlyMap<string, RunningQuota>, admitted: readonly { takes: ReadonlyMap<string, ResourceList> }[]) {
-    const conflicts = new Set<string>()
+    const conflicts = new Map<string, StatusError>()
     for (const name of new Set(admitted.flatMap(({ takes }) => [...takes.keys()]))) {
       const { quota, used } = quotas.get(name)!
-      if ((await this.#parts.writeStatus(withUsed(quota, used))) === 'conflict') conflicts.add(name)
+      const conflict = await this.#parts.writeStatus(withUsed(quota, used))
+      if (conflict) conflicts.set(name, conflict)
     }
     return conflicts
   }
@@ -196,8 +196,7 @@ class QuotaAdmission {
         if (!quota) break
         const used = listOf(quota['status']?.used)
         const left = only(subtractLists(used, taken), used.keys())
-        const outcome = await this.#parts.writeStatus(withUsed(quota, left)).catch(() => 'failed' as const)
-        if (outcome !== 'conflict') break
+        if (!(await this.#parts.writeStatus(withUsed(quota, left)).catch(() => undefined))) break
       }
   }
 }

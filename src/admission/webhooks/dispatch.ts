@@ -31,9 +31,10 @@ type Matched = { readonly webhook: Webhook; readonly request: VersionedRequest }
 /** MutatingAdmissionWebhook: each webhook sees what those before it changed. */
 export const mutatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'MutatingAdmissionWebhook',
+  explains: true,
   mutate(attributes, reinvocation) {
-    const webhooks = parts.mutating().candidates(attributes)
-    if (webhooks.length === 0 || isExemptFromWebhooks(attributes)) return
+    const webhooks = concerned(parts.mutating(), attributes)
+    if (webhooks.length === 0) return
     return callMutating(webhooks, attributes, { rounds: reinvocation.webhooks, parts }).then(changed => {
       if (changed) reinvocation.request()
     })
@@ -43,11 +44,28 @@ export const mutatingWebhooks = (parts: WebhookParts): Plugin => ({
 /** ValidatingAdmissionWebhook: all are asked at once. */
 export const validatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'ValidatingAdmissionWebhook',
+  explains: true,
   validate(attributes) {
-    const webhooks = parts.validating().candidates(attributes)
-    if (webhooks.length > 0 && !isExemptFromWebhooks(attributes)) return callValidating(webhooks, attributes, parts)
+    const webhooks = concerned(parts.validating(), attributes)
+    if (webhooks.length > 0) return callValidating(webhooks, attributes, parts)
   },
 })
+
+/** The webhooks whose rules may match. */
+function concerned(webhooks: MatchIndex<Webhook>, attributes: Attributes): readonly Webhook[] {
+  const candidates = webhooks.candidates(attributes)
+  const isExempt = candidates.length > 0 && isExemptFromWebhooks(attributes)
+  const { explanation } = attributes.ctx
+  if (explanation) {
+    if (isExempt)
+      for (const webhook of candidates) explanation.add({ ...named(webhook), outcome: 'skipped', because: 'the resource is exempt' })
+    for (const webhook of webhooks.others(attributes)) explanation.addUnrelated({ ...named(webhook), outcome: 'skipped', because: 'rules' })
+  }
+  return isExempt ? [] : candidates
+}
+
+/** How an explanation names a webhook. */
+const named = ({ name, configuration }: Webhook) => ({ webhook: name, configuration })
 
 /** Whether the object was changed. Throws the StatusError of the first webhook that rejects. */
 async function callMutating(
@@ -94,12 +112,9 @@ async function mutate(
     return false
   }
   const { patch, patchType } = outcome.response
-  if (patch === '') {
-    note(false)
-    return false
-  }
-  const patched = await applyPatch(patch, { patchType, webhook, request, observer })
+  const patched = patch !== '' && (await applyPatch(patch, { patchType, webhook, request, observer }))
   note(patched)
+  attributes.ctx.explanation?.add({ ...named(webhook), outcome: patched ? 'mutated' : 'allowed' })
   return patched
 }
 
@@ -173,7 +188,10 @@ async function validate(
 ): Promise<Error | undefined> {
   const { attributes } = request
   const outcome = await timedCall({ webhook, request }, { type: 'validating', parts })
-  if (outcome.outcome === 'allowed') return undefined
+  if (outcome.outcome === 'allowed') {
+    attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'allowed' })
+    return undefined
+  }
   if (outcome.outcome === 'failed' && webhook.failsOpen)
     attributes.annotate(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`, webhook.name)
   try {
@@ -186,15 +204,18 @@ async function validate(
 
 /** Throws unless the failure policy lets the request through. */
 function settleFailure(
-  { name, failsOpen }: Webhook,
+  webhook: Webhook,
   outcome: Exclude<CallOutcome, { outcome: 'allowed' }>,
   { attributes, type, observer }: { attributes: Attributes; type: 'admit' | 'validating'; observer: AdmissionObserver },
 ): void {
-  const { operation } = attributes
+  const { name, failsOpen } = webhook
+  const { operation, ctx } = attributes
   if (outcome.outcome === 'rejected') {
+    ctx.explanation?.add({ ...named(webhook), outcome: 'rejected', because: outcome.error.message })
     observer.webhookRejected({ name, type, operation, errorType: 'no_error', code: outcome.error.code })
     throw outcome.error
   }
+  ctx.explanation?.add({ ...named(webhook), outcome: failsOpen ? 'failed and ignored' : 'failed', because: outcome.message })
   if (failsOpen) {
     observer.webhookFailedOpen({ name, type, message: outcome.message })
     if (attributes.signal.aborted) throw timedOut('request did not complete within requested timeout')
@@ -234,7 +255,7 @@ async function matchWebhook(
   const { observer } = parts
   const match = webhook.matcher.match(attributes, parts.namespace)
   if (!match.matches) {
-    observer.explain(attributes, { webhook: webhook.name, configuration: webhook.configuration, skipped: match.because })
+    attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'skipped', because: match.because })
     return undefined
   }
   const request = await inVersion(attributes, match.resource)
@@ -246,14 +267,12 @@ async function matchWebhook(
   if (decided.outcome === 'match') return { webhook, request }
   if (decided.outcome === 'no-match') {
     observer.excludedByCondition(about)
-    observer.explain(attributes, {
-      webhook: webhook.name,
-      configuration: webhook.configuration,
-      skipped: `matchCondition ${decided.condition}`,
-    })
+    attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'skipped', because: `matchCondition ${decided.condition}` })
     return undefined
   }
   observer.conditionFailed(about)
+  const outcome = webhook.failsOpen ? 'failed and ignored' : 'failed'
+  attributes.ctx.explanation?.add({ ...named(webhook), outcome, because: `matchConditions: ${decided.message}` })
   if (webhook.failsOpen) return undefined
   throw forbidden(attributes, decided.message)
 }

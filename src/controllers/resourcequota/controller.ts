@@ -2,23 +2,27 @@
  * Says in the status of quotas what is in force and what is used. Admission counts what is created; here everything is counted when a
  * quota is created or changed, and again when objects of a kind that the quota is about are gone or use something else.
  */
-import { counts } from '../../admission/resource-quota/check.ts'
+import type { Evaluator } from '../../admission/resource-quota/evaluator.ts'
 import type { EvaluatorOf } from '../../admission/resource-quota/evaluators.ts'
 import type { Reservations } from '../../admission/resource-quota/reservations.ts'
-import { sameList } from '../../admission/resource-quota/resource-list.ts'
+import { addLists, only, type ResourceList } from '../../admission/resource-quota/resource-list.ts'
 import type { Client } from '../../client/client.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
+import { type Change, namedBy, type ObjectRevision, queueKey } from '../../client/object-revision.ts'
 import { ResourceQuota } from '../../kinds/core/resourcequota.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
-import { type Measured, measure, withMeasured } from './reconcile.ts'
+import { changesUsage, limitedNames, usedBy, usedByNumber, withMeasured } from './reconcile.ts'
 
 export type QuotaControllerParts = { readonly evaluatorOf: EvaluatorOf; readonly reservations: Reservations }
 
 /** How long a count is good at most: pods whose deletion is overdue are not counted any more, and nothing else tells. */
 const COUNT_AGAIN_MS = 5 * 60_000
+/** How many objects are measured before other work gets its time. */
+const YIELD_AFTER = 200
+/** Changes are collected the longer, the more has to be counted because of them: a millisecond for so many objects. */
+const OBJECTS_PER_MS = 10
 
 export const resourceQuotaController = ({ evaluatorOf, reservations }: QuotaControllerParts): Controller =>
   defineController({
@@ -27,65 +31,99 @@ export const resourceQuotaController = ({ evaluatorOf, reservations }: QuotaCont
     workers: 5,
     create({ client, enqueue }) {
       const quotas = client.of(ResourceQuota)
+      /** How many objects were looked at for each quota the last time. */
+      const looked = new Map<string, number>()
+      const countAgain = ({ metadata }: AnyObject) => {
+        const key = queueKey(metadata)
+        enqueue(key, Math.floor((looked.get(key) ?? 0) / OBJECTS_PER_MS))
+      }
+      const quotasOn = function* (evaluator: Evaluator, namespace?: string): Iterable<AnyObject> {
+        for (const quota of quotas.list(namespace === undefined ? {} : { namespace }) as Iterable<AnyObject>)
+          if (limitedNames(quota, evaluator).length > 0) yield quota
+      }
 
-      const onChange = (resource: Resource, change: Change) => {
-        const { namespace } = change.current
+      const onChange = (resource: Resource, { type, current, previous }: Change) => {
+        const { namespace, uid, object } = current
         const evaluator = namespace === '' ? undefined : evaluatorOf(resource)
         if (!evaluator) return
-        for (const quota of quotas.list({ namespace }) as Iterable<AnyObject>)
-          if (isAffected(quota, change)) enqueue(queueKey(quota.metadata))
-
-        function isAffected(quota: AnyObject, { type, current, previous }: Change): boolean {
-          if (!Object.keys(quota['status']?.hard ?? {}).some(name => evaluator!.limits(name))) return false
-          if (type === 'deleted' || !current.object) return true
-          const isCountedNow = counts(evaluator!, quota, current.object)
-          if (type === 'added') return isCountedNow && !reservations.isCounted(current.uid, quota.metadata.name!)
-          if (evaluator!.isUniform) return false
-          if (!previous?.object || isCountedNow !== counts(evaluator!, quota, previous.object)) return true
-          return isCountedNow && !sameList(evaluator!.usage(current.object), evaluator!.usage(previous.object))
+        for (const quota of quotasOn(evaluator, namespace)) {
+          // A create that admission has counted is counted.
+          if (type === 'added' && reservations.isCounted(uid, quota.metadata.name!)) continue
+          if (type === 'deleted' || !object || changesUsage(quota, evaluator, { from: previous?.object, to: object })) countAgain(quota)
         }
+      }
+
+      /** The objects of a kind can be counted from now on. */
+      const onJoined = (resource: Resource) => {
+        const evaluator = evaluatorOf(resource)
+        if (evaluator) for (const quota of quotasOn(evaluator)) countAgain(quota)
       }
 
       return {
         watches: [
           watch(ResourceQuota, ({ type, current, previous }) => {
-            if (type === 'deleted') return undefined
+            if (type === 'deleted') {
+              looked.delete(queueKey(current))
+              return undefined
+            }
             const isSame = previous?.object && current.object && deepEqual(previous.object.spec.hard, current.object.spec.hard)
             return isSame ? undefined : queueKey(current)
           }),
-          watchAll({ changed: onChange, joined: resource => onJoined(resource) }),
+          watchAll({ changed: onChange, joined: onJoined }),
         ],
-        async reconcile(key) {
-          const named = namedBy(key)
-          return reservations.exclusively(named.namespace, async () => {
-            const quota = quotas.get(named) as AnyObject | undefined
+        reconcile(key) {
+          const { namespace, name } = namedBy(key)
+          return reservations.exclusively(namespace, async () => {
+            const quota = quotas.get({ namespace, name }) as AnyObject | undefined
             if (!quota) return undefined
-            const reserved = reservations.takeOver(named.namespace, named.name)
-            const changed = withMeasured(quota, measure(quota, measuredIn(named.namespace, client, evaluatorOf), reserved))
+            // Both as of the same moment; whatever changes later is heard of.
+            const content = contentOf(namespace, { client, evaluatorOf, quota })
+            looked.set(key, numberOf(content))
+            const reserved = reservations.takeOver(namespace, name)
+            let used = await measure(quota, content)
+            for (const taken of reserved) used = addLists(used, only(taken, used.keys()))
+            const changed = withMeasured(quota, used)
             if (changed) await quotas.updateStatus(changed as never)
             return COUNT_AGAIN_MS
           })
         },
       }
-
-      /** The objects of a kind can be counted from now on. */
-      function onJoined(resource: Resource): void {
-        const evaluator = evaluatorOf(resource)
-        if (!evaluator) return
-        for (const quota of quotas.list() as Iterable<AnyObject>)
-          if (Object.keys(quota['spec']?.hard ?? {}).some(name => evaluator.limits(name))) enqueue(queueKey(quota.metadata))
-      }
     },
   })
 
-/** Everything in a namespace that quotas may count. */
-function* measuredIn(namespace: string, client: Client, evaluatorOf: EvaluatorOf): Iterable<Measured> {
-  for (const resource of client.resources()) {
-    const evaluator = isCountable(resource) ? evaluatorOf(resource) : undefined
-    if (!evaluator) continue
-    const all = client.of(resource)
-    yield { evaluator, count: () => all.count({ namespace }), objects: () => all.list({ namespace }) }
-  }
+type Content = readonly { readonly evaluator: Evaluator; readonly objects: readonly ObjectRevision[] }[]
+
+/** Everything in a namespace that a quota counts. */
+function contentOf(
+  namespace: string,
+  { client, evaluatorOf, quota }: { readonly client: Client; readonly evaluatorOf: EvaluatorOf; readonly quota: AnyObject },
+): Content {
+  return [...client.resources()].filter(isCountable).flatMap(resource => {
+    const evaluator = evaluatorOf(resource)
+    if (!evaluator || limitedNames(quota, evaluator).length === 0) return []
+    return [{ evaluator, objects: [...client.of(resource).revisions({ namespace })] }]
+  })
 }
 
+/** How many objects have to be looked at one by one. */
+const numberOf = (content: Content): number =>
+  content.reduce((sum, { evaluator, objects }) => sum + (evaluator.isUniform ? 0 : objects.length), 0)
+
 const isCountable = ({ verbs }: Resource): boolean => (['create', 'list', 'watch', 'delete'] as const).every(verb => verbs.includes(verb))
+
+async function measure(quota: AnyObject, content: Content): Promise<ResourceList> {
+  let used: ResourceList = new Map()
+  for (const { evaluator, objects } of content) {
+    const ofNumber = usedByNumber(quota, evaluator, objects.length)
+    if (ofNumber) {
+      used = addLists(used, ofNumber)
+      continue
+    }
+    for (let i = 0; i === 0 || i < objects.length; i += YIELD_AFTER) {
+      if (i > 0) await new Promise(setImmediate)
+      const some = objects.slice(i, i + YIELD_AFTER).flatMap(({ object }) => object ?? [])
+      used = addLists(used, usedBy(quota, evaluator, some))
+    }
+  }
+  return used
+}

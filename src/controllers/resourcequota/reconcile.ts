@@ -1,35 +1,42 @@
 /** What the status of a quota should say, by what there is. */
-import type { Evaluator } from '../../admission/resource-quota/evaluator.ts'
-import { inScopes } from '../../admission/resource-quota/evaluator.ts'
+import { type Evaluator, inScopes, scopesOf } from '../../admission/resource-quota/evaluator.ts'
 import { addLists, amountsOf, listOf, only, type ResourceList, sameList, ZERO } from '../../admission/resource-quota/resource-list.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { type Quantity, quantityOf } from '../../lib/quantity.ts'
+import { quantityOf } from '../../lib/quantity.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
-/** The objects of one resource in the namespace of a quota. */
-export type Measured = { readonly evaluator: Evaluator; count(): number; objects(): Iterable<AnyObject> }
+const hardOf = (quota: AnyObject): Readonly<Record<string, string>> => quota['spec']?.hard ?? {}
 
-type Amounts = Readonly<Record<string, string>>
-const hardOf = (quota: AnyObject): Amounts => (quota['spec']?.hard ?? {}) as Amounts
+/** The names in a quota that objects of a kind may use something of. */
+export const limitedNames = (quota: AnyObject, evaluator: Evaluator): readonly string[] =>
+  Object.keys(hardOf(quota)).filter(name => evaluator.limits(name))
 
-/** What all objects use of a quota together, and what is reserved of it for objects that are about to be stored. */
-export function measure(quota: AnyObject, resources: Iterable<Measured>, reserved: readonly ResourceList[]): ResourceList {
-  const hard = Object.keys(hardOf(quota))
-  let used: ResourceList = new Map()
-  for (const { evaluator, count, objects } of resources) {
-    const names = hard.filter(name => evaluator.limits(name))
-    if (names.length === 0) continue
-    used = addLists(used, new Map(names.map(name => [name, ZERO])))
-    const hasScopes = (quota['spec']?.scopes?.length ?? 0) > 0 || quota['spec']?.scopeSelector !== undefined
-    if (evaluator.isUniform && !hasScopes) {
-      const number: Quantity = quantityOf(BigInt(count()))
-      used = addLists(used, new Map(names.map(name => [name, number])))
-      continue
-    }
-    for (const object of objects()) if (inScopes(evaluator, quota, object)) used = addLists(used, only(evaluator.usage(object), names))
-  }
-  for (const list of reserved) used = addLists(used, only(list, used.keys()))
+/** What some objects of a kind use of a quota; zero is said where they use nothing. */
+export function usedBy(quota: AnyObject, evaluator: Evaluator, objects: Iterable<AnyObject>): ResourceList {
+  const names = limitedNames(quota, evaluator)
+  let used: ResourceList = new Map(names.map(name => [name, ZERO]))
+  for (const object of objects) if (inScopes(evaluator, quota, object)) used = addLists(used, only(evaluator.usage(object), names))
   return used
+}
+
+/** The same for a number of objects, where it does not matter which they are; undefined where it does. */
+export function usedByNumber(quota: AnyObject, evaluator: Evaluator, number: number): ResourceList | undefined {
+  if (!evaluator.isUniform || scopesOf(quota).length > 0) return undefined
+  return new Map(limitedNames(quota, evaluator).map(name => [name, quantityOf(BigInt(number))]))
+}
+
+/** Whether a change of an object, or its coming, changes what is used of a quota. */
+export function changesUsage(
+  quota: AnyObject,
+  evaluator: Evaluator,
+  change: { readonly from?: AnyObject | undefined; readonly to: AnyObject },
+) {
+  const { from, to } = change
+  const isIn = inScopes(evaluator, quota, to)
+  if (!from) return isIn
+  if (evaluator.isUniform) return false
+  if (isIn !== inScopes(evaluator, quota, from)) return true
+  return isIn && !sameList(evaluator.usage(to), evaluator.usage(from))
 }
 
 /** The quota with another status, or undefined when its status is right. What cannot be measured stays as it is. */

@@ -1,0 +1,41 @@
+/** Explains admission to those who ask with `Keelson-Explain: admission` and may, and to the log when it wants all details. */
+import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import { whenDone } from '../lib/maybe-promise.ts'
+import { Explanation } from '../schema/explanation.ts'
+import { isRead } from './decode.ts'
+import type { Exchange, Handler } from './exchange.ts'
+import { header } from './message.ts'
+import type { Log } from './observability/log.ts'
+
+/** Who may `get` this path is told why requests were decided as they were. */
+const PERMISSION = { verb: 'get', path: '/explain/admission' }
+
+export const explain =
+  (next: Handler, { authorizer, log }: { readonly authorizer: Authorizer; readonly log: Log }): Handler =>
+  exchange => {
+    const { request, route } = exchange
+    if (route.type !== 'call') return next(exchange)
+    if (log.enabled('debug') && !isRead(route.call)) exchange.explanation = new Explanation()
+    const wanted = header(request.headers, 'keelson-explain')
+    if (wanted === undefined) return next(exchange)
+    if (wanted !== 'admission') {
+      answerWith(exchange, 'only admission can be explained')
+      return next(exchange)
+    }
+    // Whoever acts as somebody else asks for themselves.
+    const asker = exchange.impersonator ?? exchange.user!
+    return whenDone(authorizer.authorize(asker, PERMISSION, request), decision => {
+      if (decision.verdict === 'allow') {
+        const explanation = (exchange.explanation ??= new Explanation())
+        exchange.explain = () => explanation.toHeader()
+      } else answerWith(exchange, forbidden(asker, PERMISSION).message)
+      return next(exchange)
+    })
+  }
+
+/** The request goes on without an explanation, and its client is told why there is none. */
+function answerWith(exchange: Exchange, error: string): void {
+  const explanation = new Explanation()
+  explanation.add({ error })
+  exchange.explain = () => explanation.toHeader()
+}

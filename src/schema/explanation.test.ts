@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Explanation } from './explanation.ts'
+
+test('steps are told in their order, and what is unrelated last', () => {
+  const explanation = new Explanation()
+  explanation.addUnrelated({ webhook: 'far', outcome: 'skipped', because: 'rules' })
+  explanation.add({ plugin: 'A', outcome: 'mutated' })
+  explanation.add({ policy: 'p', outcome: 'rejected' })
+  assert.deepEqual(JSON.parse(explanation.toHeader()), [
+    { plugin: 'A', outcome: 'mutated' },
+    { policy: 'p', outcome: 'rejected' },
+    { webhook: 'far', outcome: 'skipped', because: 'rules' },
+  ])
+  assert.deepEqual(explanation.steps, JSON.parse(explanation.toHeader()))
+})
+
+test('a header is plain ASCII whatever the texts are', () => {
+  const explanation = new Explanation()
+  explanation.add({ policy: 'p', because: 'nö\r\nSet-Cookie: 😀' })
+  const header = explanation.toHeader()
+  assert.match(header, /^[\x20-\x7e]+$/)
+  assert.equal(JSON.parse(header)[0].because, 'nö\r\nSet-Cookie: 😀')
+})
+
+test('a header has a bound, and says how many steps do not fit', () => {
+  const explanation = new Explanation()
+  for (let i = 0; i < 5000; i++) explanation.addUnrelated({ webhook: `w${i}.example.com`, outcome: 'skipped', because: 'rules' })
+  explanation.add({ policy: 'p', outcome: 'rejected', because: 'x'.repeat(100_000) })
+  const header = explanation.toHeader()
+  assert.ok(header.length <= 8192)
+  const steps = JSON.parse(header)
+  assert.equal(steps[0].policy, 'p')
+  assert.equal(steps.length - 1 + Number(steps.at(-1).leftOut), 5001)
+})

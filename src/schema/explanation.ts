@@ -1,0 +1,53 @@
+/** Why a request was decided as it was: the steps of admission, gathered for somebody who asked, within a bound. */
+
+/** Who decided and what came of it, such as `{ webhook: 'a.example.com', outcome: 'skipped', because: 'namespaceSelector' }`. */
+export type ExplanationStep = Readonly<Record<string, string>>
+
+const MAX_STEPS = 200
+const MAX_TEXT = 300
+/** A header of this many bytes is read by every client. */
+const MAX_HEADER = 8 * 1024
+
+export class Explanation {
+  readonly #steps: ExplanationStep[] = []
+  readonly #unrelated: ExplanationStep[] = []
+  #left = 0
+
+  add(step: ExplanationStep): void {
+    this.#keep(this.#steps, step)
+  }
+
+  /** Adds a step that is of interest only where there is room after all others: what does not concern such requests at all. */
+  addUnrelated(step: ExplanationStep): void {
+    this.#keep(this.#unrelated, step)
+  }
+
+  /** The steps in their order, the unrelated ones last; how many were left out comes at the end. */
+  get steps(): readonly ExplanationStep[] {
+    const all = [...this.#steps, ...this.#unrelated]
+    return this.#left === 0 ? all : [...all, leftOut(this.#left)]
+  }
+
+  /** The steps as JSON in ASCII, as many as fit in a header. */
+  toHeader(): string {
+    const all = [...this.#steps, ...this.#unrelated].map(asciiJson)
+    let size = 2 + LONGEST_LEFT_OUT
+    let fitting = 0
+    while (fitting < all.length && size + all[fitting]!.length + 1 <= MAX_HEADER) size += all[fitting++]!.length + 1
+    const left = this.#left + all.length - fitting
+    return `[${[...all.slice(0, fitting), ...(left > 0 ? [asciiJson(leftOut(left))] : [])].join()}]`
+  }
+
+  #keep(steps: ExplanationStep[], step: ExplanationStep): void {
+    if (steps.length === MAX_STEPS) this.#left++
+    else steps.push(Object.fromEntries(Object.entries(step).map(([name, text]) => [name, shortened(text)])))
+  }
+}
+
+const LONGEST_LEFT_OUT = 40
+const leftOut = (count: number): ExplanationStep => ({ leftOut: String(count) })
+const shortened = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text)
+
+/** JSON that a header line can carry. */
+const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replace(/[^\x20-\x7e]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
