@@ -12,7 +12,7 @@ export type WebhookCall = {
   readonly port: number
   /** With the query. */
   readonly path: string
-  /** How the address is called in messages, where that is not the host: the name of a service. */
+  /** How the address is called in messages and to the webhook, where it is not host and port: those of a service. */
   readonly shownHost?: string
   /** The name that the certificate has to be for, where it is not the host. */
   readonly servername?: string
@@ -45,12 +45,22 @@ export class WebhookTransport implements Disposable {
   readonly #agents = new Map<string, Agent | PlainAgent>()
 
   /** The answer, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
-  call(call: WebhookCall): Promise<WebhookAnswer> {
+  async call(call: WebhookCall): Promise<WebhookAnswer> {
+    // Each kept connection that turns out to be closed is used up by it, so there is an end to this.
+    for (;;) {
+      const answer = await this.#send(call)
+      if (answer !== 'connection was closed') return answer
+    }
+  }
+
+  /** One attempt. A kept connection that the other side has closed meanwhile says nothing about the webhook. */
+  #send(call: WebhookCall): Promise<WebhookAnswer | 'connection was closed'> {
     const { host, port, path, shownHost, body, maxResponseBytes, signal } = call
-    const address = `${call.isPlain ? 'http' : 'https'}://${shownHost ?? (isIP(host) === 6 ? `[${host}]` : host)}:${port}${path}`
+    const address = `${call.isPlain ? 'http' : 'https'}://${shownHost ?? `${isIP(host) === 6 ? `[${host}]` : host}:${port}`}${path}`
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => reject(new WebhookCallError(`Post ${JSON.stringify(address)}: ${goMessage(error, call)}`))
       if (signal.aborted) return fail(signal.reason as Error)
+      let isAnswered = false
       const send = call.isPlain ? plainRequest : request
       const sent = send(
         {
@@ -63,12 +73,13 @@ export class WebhookTransport implements Disposable {
             'content-type': 'application/json',
             accept: 'application/json, */*',
             'content-length': Buffer.byteLength(body),
-            ...(shownHost && { host: `${shownHost}:${port}` }),
+            ...(shownHost && { host: shownHost }),
             ...call.headers,
           },
           signal,
         },
         answer => {
+          isAnswered = true
           const parts: Buffer[] = []
           let size = 0
           answer.on('data', (part: Buffer) => {
@@ -86,7 +97,12 @@ export class WebhookTransport implements Disposable {
           )
         },
       )
-      sent.on('error', error => fail(signal.aborted ? (signal.reason as Error) : error))
+      sent.on('error', (error: NodeError) => {
+        if (signal.aborted) fail(signal.reason as Error)
+        else if (sent.reusedSocket && !isAnswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE'))
+          resolve('connection was closed')
+        else fail(error)
+      })
       sent.end(body)
     })
   }
