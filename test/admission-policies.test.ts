@@ -199,41 +199,46 @@ test('however many expensive policies there are, none spends the budget of anoth
   assert.equal(denial(await create(server, 'a', data)), '201 stored')
 })
 
-test('a mutating policy merges what its expression gives, list items by their keys, and removes what it says', patient, async t => {
-  const server = await startInProcess(t)
-  await mutating(server, 'p', {
-    matchConstraints: rule(['deployments']),
-    mutations: [
-      applied(
-        "Object{metadata: Object.metadata{labels: {'by': 'policy'}}, spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'side', image: 'side:1'}, Object.spec.template.spec.containers{name: 'main', imagePullPolicy: 'Always'}]}}}}",
-      ),
-      patched(
-        "[JSONPatch{op: 'test', path: '/metadata/labels/by', value: 'policy'}, JSONPatch{op: 'add', path: '/metadata/annotations', value: {'seen': 'yes'}}]",
-      ),
-      applied('Object{spec: Object.spec{?paused: optional.none()}}'),
-    ],
-  })
-  const labels = { app: 'a' }
-  const json = await made(server, '/apis/apps/v1/namespaces/default/deployments', {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'd', labels },
-    spec: {
-      paused: true,
-      selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'main:1' }] } },
-    },
-  })
-  assert.deepEqual(json.metadata.labels, { app: 'a', by: 'policy' })
-  assert.deepEqual(json.metadata.annotations, { seen: 'yes' })
-  assert.deepEqual(
-    json.spec.template.spec.containers.map(({ name, image, imagePullPolicy }: any) => [name, image, imagePullPolicy]),
-    [
-      ['side', 'side:1', 'IfNotPresent'],
-      ['main', 'main:1', 'Always'],
-    ],
-  )
-})
+test(
+  'a mutating policy merges what its expression gives, list items by their keys; an optional without a value changes nothing',
+  patient,
+  async t => {
+    const server = await startInProcess(t)
+    await mutating(server, 'p', {
+      matchConstraints: rule(['deployments']),
+      mutations: [
+        applied(
+          "Object{metadata: Object.metadata{labels: {'by': 'policy'}}, spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'side', image: 'side:1'}, Object.spec.template.spec.containers{name: 'main', imagePullPolicy: 'Always'}]}}}}",
+        ),
+        patched(
+          "[JSONPatch{op: 'test', path: '/metadata/labels/by', value: 'policy'}, JSONPatch{op: 'add', path: '/metadata/annotations', value: {'seen': 'yes'}}]",
+        ),
+        applied('Object{spec: Object.spec{?paused: optional.none()}}'),
+      ],
+    })
+    const labels = { app: 'a' }
+    const json = await made(server, '/apis/apps/v1/namespaces/default/deployments', {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'd', labels },
+      spec: {
+        paused: true,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'main:1' }] } },
+      },
+    })
+    assert.deepEqual(json.metadata.labels, { app: 'a', by: 'policy' })
+    assert.deepEqual(json.metadata.annotations, { seen: 'yes' })
+    assert.equal(json.spec.paused, true)
+    assert.deepEqual(
+      json.spec.template.spec.containers.map(({ name, image, imagePullPolicy }: any) => [name, image, imagePullPolicy]),
+      [
+        ['side', 'side:1', 'IfNotPresent'],
+        ['main', 'main:1', 'Always'],
+      ],
+    )
+  },
+)
 
 test('a mutating policy is evaluated again when another changed the object after it', patient, async t => {
   const server = await startInProcess(t)
