@@ -4,7 +4,8 @@
  */
 import { Agent, request } from 'node:https'
 import { isIP } from 'node:net'
-import type { PeerCertificate } from 'node:tls'
+import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket } from 'node:tls'
+import { isTrusted, type Trust } from './tls-trust.ts'
 
 export type WebhookCall = {
   readonly host: string
@@ -34,13 +35,17 @@ const MAX_AGENTS = 200
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
 
+/** The address as messages show it. */
+export const webhookUrl = ({ host, port, path, shownHost }: Pick<WebhookCall, 'host' | 'port' | 'path' | 'shownHost'>): string =>
+  `https://${shownHost ?? (isIP(host) === 6 ? `[${host}]` : host)}:${port}${path}`
+
 export class WebhookTransport implements Disposable {
   readonly #agents = new Map<string, Agent>()
 
   /** The answer, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
   call(call: WebhookCall): Promise<WebhookAnswer> {
     const { host, port, path, shownHost, body, maxResponseBytes, signal } = call
-    const address = `https://${shownHost ?? (isIP(host) === 6 ? `[${host}]` : host)}:${port}${path}`
+    const address = webhookUrl(call)
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => reject(new WebhookCallError(`Post ${JSON.stringify(address)}: ${goMessage(error, call)}`))
       if (signal.aborted) return fail(signal.reason as Error)
@@ -106,9 +111,31 @@ export class WebhookTransport implements Disposable {
         ...(ca && { ca, allowPartialTrustChain: true }),
         ...(servername ? { servername } : isIP(host) !== 0 && { servername: '' }),
       })
+      if (ca && !HAS_PARTIAL_TRUST) checkTrustHere(agent)
       this.#agents.set(key, agent)
     }
     return agent
+  }
+}
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+/** Whether Node itself can take any certificate of a bundle for an anchor. */
+const HAS_PARTIAL_TRUST = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 18)
+
+/** Has an agent hand out only connections whose certificates lead to its bundle. */
+function checkTrustHere(agent: Agent): void {
+  const opening = agent as unknown as {
+    createConnection: (options: ConnectionOptions & Trust, done: (error: Error | null, socket?: TLSSocket) => void) => void
+  }
+  opening.createConnection = (options, done) => {
+    const socket = connect({ ...options, rejectUnauthorized: false })
+    socket.once('error', done)
+    socket.once('secureConnect', () => {
+      socket.off('error', done)
+      if (socket.authorized || isTrusted(socket, options)) return done(null, socket)
+      socket.destroy()
+      done(Object.assign(new Error('the certificate is not trusted'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }))
+    })
   }
 }
 
