@@ -9,7 +9,7 @@
 import type { Client, ResourceClient } from '../client/client.ts'
 import { formatIP, parseIPSloppy } from '../lib/ip.ts'
 import type { Allocator, Holder } from '../registry/allocations.ts'
-import type { Taken } from '../schema/claims.ts'
+import type { AllocationResult } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type AddressBlock, blockOf, candidates, gives, type Random } from './address-block.ts'
@@ -27,7 +27,7 @@ export type AddressParts = {
   readonly random: Random
 }
 
-const refuse = (why: string, isFull = false): Taken => ({ ok: false, why, isFull })
+const refuse = (why: string, isFull = false): AllocationResult => ({ ok: false, why, isFull })
 const FULL = refuse('range is full', true)
 const TAKEN = refuse('provided IP is already allocated')
 const OUTSIDE = refuse('the provided network does not match the current range')
@@ -42,7 +42,7 @@ export class Addresses implements Allocator {
     this.#parts = parts
   }
 
-  async take(holder: Holder, item: string | undefined): Promise<Taken> {
+  async take(holder: Holder, item: string | undefined): Promise<AllocationResult> {
     if (item !== undefined) {
       if (!this.#isGiven(item)) return OUTSIDE
       if (!this.#isFree(item)) return TAKEN
@@ -57,7 +57,7 @@ export class Addresses implements Allocator {
     return FULL
   }
 
-  preview(item: string | undefined): Taken {
+  preview(item: string | undefined): AllocationResult {
     const [block] = this.#blocks()
     if (!block) return NOT_READY
     // Which one it would be is open; the address of the network stands for it.

@@ -1,7 +1,7 @@
-/** The stocks that services take from, put together: addresses of each family and ports of nodes, and their repair. */
+/** The allocators of services: cluster IPs of each family and node ports, and their repair. */
 import { randomBytes } from 'node:crypto'
 import type { Client } from '../client/client.ts'
-import { SERVICE_STOCKS } from '../kinds/core/service/allocations.ts'
+import { SERVICE_ALLOCATORS } from '../kinds/core/service/allocations.ts'
 import { IPAddress } from '../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
 import { parseCIDR } from '../lib/ip.ts'
@@ -44,7 +44,7 @@ export class Allocation {
     const holders = all.filter(r => r.def.claims)
     const random = parts.random ?? systemRandom
     const { client, groupDomain } = parts
-    const families = parts.ranges.map(range => (parseCIDR(range)!.network.family === 4 ? SERVICE_STOCKS.IPv4 : SERVICE_STOCKS.IPv6))
+    const families = parts.ranges.map(range => (parseCIDR(range)!.network.family === 4 ? SERVICE_ALLOCATORS.IPv4 : SERVICE_ALLOCATORS.IPv6))
     this.#parts = parts
     this.#holders = holders
     this.#records = records
@@ -52,7 +52,7 @@ export class Allocation {
     this.allocations = new Allocations(
       new Map<string, Allocator>([
         ...families.map((family, i) => [family, this.#addresses[i]!] as const),
-        [SERVICE_STOCKS.nodePorts, nodePorts],
+        [SERVICE_ALLOCATORS.nodePorts, nodePorts],
       ]),
     )
   }

@@ -4,7 +4,7 @@
  * knows to be taken only steers its choice; the store has the last word.
  */
 import type { Allocator, Holder } from '../registry/allocations.ts'
-import type { Taken } from '../schema/claims.ts'
+import type { AllocationResult } from '../schema/claims.ts'
 import type { Entry, Store } from '../storage/store.ts'
 import type { Random } from './address-block.ts'
 
@@ -18,7 +18,7 @@ const PAGE = 1000
 /** What a dry run promises when any port will do: one that nobody can have. */
 const PROMISED = 32769
 
-const refuse = (why: string, isFull = false): Taken => ({ ok: false, why, isFull })
+const refuse = (why: string, isFull = false): AllocationResult => ({ ok: false, why, isFull })
 const FULL = refuse('range is full', true)
 const TAKEN = refuse('provided port is already allocated')
 
@@ -43,7 +43,7 @@ export class NodePorts implements Allocator {
     return ports
   }
 
-  async take(holder: Holder, item: string | undefined): Promise<Taken> {
+  async take(holder: Holder, item: string | undefined): Promise<AllocationResult> {
     if (item !== undefined) {
       if (!this.#isInRange(Number(item))) return this.#outside()
       return (await this.#record(holder, Number(item))) ? { ok: true, item } : TAKEN
@@ -55,7 +55,7 @@ export class NodePorts implements Allocator {
     return (await this.#takeAny(holder)) ?? FULL
   }
 
-  preview(item: string | undefined, promised: readonly string[]): Taken {
+  preview(item: string | undefined, promised: readonly string[]): AllocationResult {
     if (item === undefined) return { ok: true, item: String(Math.max(PROMISED - 1, ...promised.map(Number)) + 1) }
     if (!this.#isInRange(Number(item))) return this.#outside()
     return this.#known.has(Number(item)) || promised.includes(item) ? TAKEN : { ok: true, item }
@@ -82,7 +82,7 @@ export class NodePorts implements Allocator {
     }
   }
 
-  async #takeAny(holder: Holder): Promise<Taken | undefined> {
+  async #takeAny(holder: Holder): Promise<AllocationResult | undefined> {
     for (const port of this.#candidates())
       if (!this.#known.has(port) && (await this.#record(holder, port))) return { ok: true, item: String(port) }
     return undefined
@@ -131,7 +131,7 @@ export class NodePorts implements Allocator {
   #isInRange(port: number): boolean {
     return port >= this.#range.from && port <= this.#range.to
   }
-  #outside(): Taken {
+  #outside(): AllocationResult {
     const { from, to } = this.#range
     return refuse(`provided port is not in the valid range. The range of valid ports is ${from}-${to}`)
   }

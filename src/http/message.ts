@@ -1,6 +1,6 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
 import type { ClientCertificate } from '../authn/client-certificate.ts'
-import type { Room } from './flow-control/room.ts'
+import type { UnsentResponses } from './flow-control/unsent-responses.ts'
 
 /** Header fields by lower-case name. */
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
@@ -23,7 +23,7 @@ export interface Request {
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
   readonly peer: Peer
   /** What its connection may hold of answers, where many travel side by side. */
-  readonly room?: Room
+  readonly unsentResponses?: UnsentResponses
   /** Told when the request waits for its turn no longer. */
   readonly passed?: () => void
   /** The protocol in which a streamed answer is wanted, where that is another. */

@@ -36,10 +36,10 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   const group = at === 1 ? '' : parts[1]!
   const version = parts[at]!
   const viaWatch = parts[at + 1] === 'watch'
-  const place = placeOf(parts, viaWatch ? at + 2 : at + 1, catalog.find(group, version, 'namespaces'))
+  const parsed = parseParts(parts, viaWatch ? at + 2 : at + 1, catalog.find(group, version, 'namespaces'))
   const asked = { method, query, viaWatch }
-  const { plural, name, subresource, namespace } = place
-  const verb = viaWatch ? 'watch' : (verbOf(asked, place) ?? '')
+  const { plural, name, subresource, namespace } = parsed
+  const verb = viaWatch ? 'watch' : (verbOf(asked, parsed) ?? '')
   const attributes: Attributes = {
     verb,
     path,
@@ -51,14 +51,15 @@ export function route(method: string, target: string, catalog: Catalog): Route {
       namespace,
       name: name === '' && (verb === 'list' || verb === 'watch') ? nameInSelector(query) : name,
       ...(name === '' && query.has('fieldSelector') && { fieldSelector: query.get('fieldSelector')! }),
+      ...(name === '' && query.has('labelSelector') && { labelSelector: query.get('labelSelector')! }),
     },
   }
-  return { attributes, query, ...resolve(asked, place, catalog.find(group, version, plural)) }
+  return { attributes, query, ...resolve(asked, parsed, catalog.find(group, version, plural)) }
 }
 
 type Asked = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean }
 /** Where a path points: `NAMESPACE/PLURAL/NAME/SUBRESOURCE` and what follows. */
-type Place = {
+type ParsedPath = {
   readonly scope: 'namespace' | 'all'
   readonly namespace: string
   readonly plural: string
@@ -94,8 +95,8 @@ function splitPath(path: string): string[] {
   return start === end ? [] : path.slice(start, end).split('/')
 }
 
-/** What the path names from a part on: `namespaces/NS/…` is a place in a namespace, unless what follows is a subresource of the namespace itself. */
-function placeOf(parts: readonly string[], at: number, namespaces: Resource | undefined): Place {
+/** What the path names from a part on: `namespaces/NS/…` is inside a namespace, unless what follows is a subresource of the namespace itself. */
+function parseParts(parts: readonly string[], at: number, namespaces: Resource | undefined): ParsedPath {
   const gap = parts.includes('', at)
   const depth = parts.length - at
   const first = parts[at] ?? ''
@@ -110,7 +111,7 @@ function placeOf(parts: readonly string[], at: number, namespaces: Resource | un
   return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth, gap }
 }
 
-function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: Place): Verb | undefined {
+function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: ParsedPath): Verb | undefined {
   const collection = name === ''
   if (viaWatch) return method === 'GET' ? 'watch' : undefined
   switch (method) {
@@ -151,19 +152,19 @@ function nameInSelector(query: URLSearchParams): string {
 const COLLECTION: readonly Verb[] = ['create', 'deletecollection', 'list', 'watch']
 const ITEM: readonly Verb[] = ['delete', 'get', 'patch', 'update']
 
-function resolve(asked: Asked, place: Place, resource: Resource | undefined): Target {
-  const verbs = resource === undefined || place.gap ? NONE : servedAt(asked, place, resource)
+function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefined): Target {
+  const verbs = resource === undefined || parsed.gap ? NONE : servedAt(asked, parsed, resource)
   if (resource === undefined || verbs.length === 0) return { type: 'refused', error: noSuchResource() }
-  const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, place)
+  const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, parsed)
   if (verb === undefined || !verbs.includes(verb)) return { type: 'refused', error: refusalOf(verb, verbs, resource) }
-  const { name, subresource } = place
-  const namespace = resource.namespaced ? place.namespace : ''
+  const { name, subresource } = parsed
+  const namespace = resource.namespaced ? parsed.namespace : ''
   const call: Call = { verb, resource, namespace, name, subresource, query: asked.query }
   return { type: 'call', call }
 }
 
-/** The verbs that are served at a place by any method; none means that there is no such path. */
-function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: Place, resource: Resource): readonly Verb[] {
+/** The verbs that are served at a path by any method; none means that there is no such path. */
+function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: ParsedPath, resource: Resource): readonly Verb[] {
   const everywhere = scope === 'all'
   if (resource.namespaced ? everywhere && depth > 1 : !everywhere) return NONE
   const served = servedBy(resource)
@@ -182,10 +183,10 @@ function refusalOf(verb: Verb | undefined, verbs: readonly Verb[], { group, plur
 }
 
 const NONE: readonly Verb[] = []
-type Served = { readonly [place in 'collection' | 'allNamespaces' | 'item' | 'watch']: readonly Verb[] }
+type Served = { readonly [type in 'collection' | 'allNamespaces' | 'item' | 'watch']: readonly Verb[] }
 const served = new WeakMap<Resource, Served>()
 
-/** A resource's verbs by place, worked out once. */
+/** A resource's verbs by type of path, computed once. */
 function servedBy(resource: Resource): Served {
   let found = served.get(resource)
   if (found === undefined) {

@@ -16,11 +16,11 @@ const Guest = defineKind({
   names: { plural: 'guests' },
   spec: message('GuestSpec', { seat: [1, string, 'Where the guest sits.'], mood: [2, string, 'How the guest is.'] }),
   claims: {
-    held: ({ spec: { seat } }) => (seat ? [{ stock: 'seats', item: seat }] : []),
-    async take({ spec }, old, stocks) {
+    held: ({ spec: { seat } }) => (seat ? [{ allocator: 'seats', item: seat }] : []),
+    async take({ spec }, old, allocators) {
       if (spec.seat !== undefined && spec.seat === old?.spec.seat) return
       if (spec.mood === 'standing') return
-      const taken = await stocks.take('seats', spec.seat)
+      const taken = await allocators.take('seats', spec.seat)
       if (!taken.ok) throw internalError(taken.why)
       spec.seat = taken.item
     },

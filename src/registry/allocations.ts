@@ -1,18 +1,18 @@
-/** What objects hold of things that all of them share, such as cluster IPs: reserved before a write, kept once it is stored, released when it is not. */
-import type { Claim, Claims, Stocks, Taken } from '../schema/claims.ts'
+/** Allocations of objects from shared ranges, such as cluster IPs: reserved before a write, kept once it is stored, released when it is not. */
+import type { AllocationResult, Allocators, Claim, Claims } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 
-/** An object that holds something. The uid tells it from a later one of the same name. */
+/** An object that holds an allocation. The uid distinguishes it from a later one of the same name. */
 export type Holder = { readonly resource: Resource; readonly namespace: string; readonly name: string; readonly uid: string }
 
-/** Allocates things of one sort. It keeps its own records of who holds what: durable, and written by compare-and-swap, so that no two get the same. */
+/** Allocates items of one range. Its records of holders are durable and written by compare-and-swap, so that no item has two holders. */
 export interface Allocator {
   /** Records that the holder has the item, or any free one. */
-  take(holder: Holder, item: string | undefined): Promise<Taken>
+  take(holder: Holder, item: string | undefined): Promise<AllocationResult>
   /** What `take` would answer to a write that has already been promised `promised`. Records nothing. */
-  preview(item: string | undefined, promised: readonly string[]): Taken
+  preview(item: string | undefined, promised: readonly string[]): AllocationResult
   /** Releases an item, if the holder has it. */
   release(holder: Holder, item: string): Promise<void>
   /** Drops records of what nobody holds, unless younger than `before` or spared, and writes those that are missing. */
@@ -22,7 +22,7 @@ export interface Allocator {
   ): Promise<void>
 }
 
-/** A write that needs something. `old` is what is stored; `takes` is false for writes of a part that holds nothing. */
+/** A write that may allocate. `old` is what is stored; `takes` is false for writes of a part that holds nothing. */
 export type ClaimingWrite = {
   readonly resource: Resource
   readonly object: AnyObject
@@ -40,8 +40,8 @@ export interface Reservation {
 }
 
 /**
- * A record always comes before the object that holds the item and goes after it. A crash in between leaves a record that
- * nobody stands behind, never an object without one; `repair` finds it.
+ * A record is written before the object that holds the item and removed after it. A crash in between leaves a record without
+ * a holder, never an object without a record; `repair` removes it.
  */
 export class Allocations {
   readonly #allocators: ReadonlyMap<string, Allocator>
@@ -64,7 +64,7 @@ export class Allocations {
     const taken: Claim[] = []
     const reservation = this.#reservation(holder, claims, { taken, old })
     try {
-      if (takes) await claims.take(object, old, this.#takings(holder, taken))
+      if (takes) await claims.take(object, old, this.#allocating(holder, taken))
     } catch (error) {
       await reservation.abandon(error)
       throw error
@@ -72,10 +72,10 @@ export class Allocations {
     return reservation
   }
 
-  /** Releases all that an object held that is gone. */
+  /** Releases everything that a deleted object held. */
   async release(resource: Resource, object: AnyObject): Promise<void> {
     const claims = this.#claimsOf(resource)
-    if (claims) await this.#giveBack(holderOf(resource, object), claims.held(object))
+    if (claims) await this.#releaseAll(holderOf(resource, object), claims.held(object))
   }
 
   /**
@@ -88,10 +88,10 @@ export class Allocations {
         const holders = new Map<string, Holder>()
         for (const [resource, object] of objects())
           for (const claim of this.#claimsOf(resource)?.held(object) ?? [])
-            if (claim.stock === name && !holders.has(claim.item)) holders.set(claim.item, holderOf(resource, object))
+            if (claim.allocator === name && !holders.has(claim.item)) holders.set(claim.item, holderOf(resource, object))
         return holders
       }
-      await allocator.repair(held, { before, spared: item => this.#underWay.has(idOf({ stock: name, item })) })
+      await allocator.repair(held, { before, spared: item => this.#underWay.has(idOf({ allocator: name, item })) })
     }
   }
 
@@ -111,27 +111,27 @@ export class Allocations {
       settle: async outcome => {
         const kept = new Set((outcome?.object ? claims.held(outcome.object) : []).map(idOf))
         const before = outcome && old ? claims.held(old) : []
-        await this.#giveBack(
+        await this.#releaseAll(
           holder,
           [...before, ...taken].filter(claim => !kept.has(idOf(claim))),
         )
         end()
       },
       abandon: async error => {
-        // After any other failure nobody knows whether the object was stored: what it may hold stays reserved until the repair looks.
-        if (error instanceof StatusError) await this.#giveBack(holder, taken)
+        // After any other failure it is unknown whether the object was stored: its items stay reserved until the next repair.
+        if (error instanceof StatusError) await this.#releaseAll(holder, taken)
         end()
       },
     }
   }
 
-  #takings(holder: Holder, taken: Claim[]): Stocks {
+  #allocating(holder: Holder, taken: Claim[]): Allocators {
     return {
       names: [...this.#allocators.keys()],
-      take: async (stock, item) => {
-        const outcome = await this.#allocators.get(stock)!.take(holder, item)
+      take: async (allocator, item) => {
+        const outcome = await this.#allocators.get(allocator)!.take(holder, item)
         if (outcome.ok) {
-          const claim = { stock, item: outcome.item }
+          const claim = { allocator, item: outcome.item }
           taken.push(claim)
           this.#underWay.add(idOf(claim))
         }
@@ -140,27 +140,27 @@ export class Allocations {
     }
   }
 
-  #previews(): Stocks {
+  #previews(): Allocators {
     const promised = new Map<string, string[]>()
     return {
       names: [...this.#allocators.keys()],
-      take: async (stock, item) => {
-        const before = promised.get(stock) ?? []
-        const outcome = this.#allocators.get(stock)!.preview(item, before)
-        if (outcome.ok) promised.set(stock, [...before, outcome.item])
+      take: async (allocator, item) => {
+        const before = promised.get(allocator) ?? []
+        const outcome = this.#allocators.get(allocator)!.preview(item, before)
+        if (outcome.ok) promised.set(allocator, [...before, outcome.item])
         return outcome
       },
     }
   }
 
-  /** The write has been decided: a record that cannot be dropped now is left to the repair. */
-  async #giveBack(holder: Holder, claims: readonly Claim[]): Promise<void> {
+  /** The outcome of the write is known: a record that cannot be removed now is left to the repair. */
+  async #releaseAll(holder: Holder, claims: readonly Claim[]): Promise<void> {
     const unique = new Map(claims.map(claim => [idOf(claim), claim]))
-    await Promise.allSettled([...unique.values()].map(({ stock, item }) => this.#allocators.get(stock)?.release(holder, item)))
+    await Promise.allSettled([...unique.values()].map(({ allocator, item }) => this.#allocators.get(allocator)?.release(holder, item)))
   }
 }
 
-const idOf = ({ stock, item }: Claim) => `${stock} ${item}`
+const idOf = ({ allocator, item }: Claim) => `${allocator} ${item}`
 
 const holderOf = (resource: Resource, { metadata: { namespace = '', name = '', uid = '' } }: AnyObject): Holder => ({
   resource,

@@ -2,6 +2,7 @@
 
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { Transcoded } from '../codec/transcode.ts'
+import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Verb } from '../schema/kind.ts'
@@ -24,8 +25,11 @@ export type Body = {
   readonly mediaType: string
   readonly bytes: Uint8Array
   /** What YAML and large protobuf were turned into, before the verb began (`prepare-body.ts`). */
-  readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }>
+  readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }> | PlainJson
 }
+
+/** YAML that was JSON all along, parsed to find that out: what it holds, a value of its own for whoever takes it. */
+export type PlainJson = { readonly outcome: 'parsed'; readonly take: () => Json }
 
 /** The body of a call that must have one: none is an empty JSON document. */
 export const bodyOf = ({ body }: Pick<CallContext, 'body'>): Body => body ?? EMPTY_BODY

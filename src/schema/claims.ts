@@ -1,30 +1,32 @@
 /**
- * What objects take from stocks that all of them share, such as addresses: one thing is held by one object at a time.
+ * What objects allocate from shared ranges, such as cluster IPs: an item is held by one object at a time.
  *
- * A kind says what its objects hold and takes for them what they lack; the registry does the rest. What is taken is written
- * down before the object is stored, and given back when the object is not stored after all, no longer holds it, or goes.
+ * A kind says what its objects hold and allocates what they lack; the registry does the rest. An allocation is recorded before
+ * the object is stored, and released when the object is not stored after all, no longer holds the item, or is deleted.
  */
 
-/** One thing of a stock. */
-export type Claim = { readonly stock: string; readonly item: string }
+/** An item of an allocator, held by an object. */
+export type Claim = { readonly allocator: string; readonly item: string }
 
-/** What came of asking for something; `why` is what clients read. */
-export type Taken = { readonly ok: true; readonly item: string } | { readonly ok: false; readonly why: string; readonly isFull: boolean }
+/** An allocated item, or why there is none; clients see `why`. */
+export type AllocationResult =
+  | { readonly ok: true; readonly item: string }
+  | { readonly ok: false; readonly why: string; readonly isFull: boolean }
 
-/** The stocks that one write may take from. */
-export interface Stocks {
-  /** The stocks there are, preferred ones first. */
+/** The allocators that one write may use. */
+export interface Allocators {
+  /** Names of the allocators, preferred ones first. */
   readonly names: readonly string[]
-  /** Takes this item or, when none is named, any free one. */
-  take(stock: string, item?: string): Promise<Taken>
+  /** Allocates this item or, when none is named, any free one. */
+  take(allocator: string, item?: string): Promise<AllocationResult>
 }
 
 export interface Claims<O> {
   /** What a stored object holds. */
   readonly held: (o: O) => readonly Claim[]
   /**
-   * Writes into the object what it holds beyond the old one, having taken it. Runs once admission has changed the object and
-   * before it is prepared and validated, so anything may be in it. Refuses by throwing a StatusError.
+   * Allocates what the object needs beyond the old one and writes it into the object. Runs after mutating admission and before
+   * preparation and validation, so the object may contain anything. Refuses by throwing a StatusError.
    */
-  readonly take: (o: O, old: O | undefined, stocks: Stocks) => Promise<void>
+  readonly take: (o: O, old: O | undefined, allocators: Allocators) => Promise<void>
 }

@@ -1,6 +1,6 @@
 /** Which versions of which keys exist: the index both local stores read, list, watch and compact by. */
 import { compareKeys } from './key-order.ts'
-import { OrderedKeys, type Place } from './ordered-keys.ts'
+import { OrderedKeys, type Position } from './ordered-keys.ts'
 import { Compacted, FutureRevision, type PageRequest, type Revision } from './store.ts'
 
 /** One write of one key; a store may keep more with it, such as the value. */
@@ -187,7 +187,7 @@ export class History<V extends Version> {
   }
 
   /** Counts what can be read at a revision, either key by key or by undoing what has changed since, whichever is shorter. */
-  #count(from: Place, to: Place, at: Revision): number {
+  #count(from: Position, to: Position, at: Revision): number {
     const now = this.#ordered.countLive(from, to)
     if (at === this.#newest) return now
     if (this.#newest - at > now + FEW_KEYS) {

@@ -1,11 +1,11 @@
-/** Keys in byte order with counts, so that finding a place and counting a range cost little in a store of any size. */
+/** Keys in byte order with counts, so that finding a position and counting a range cost little in a store of any size. */
 import { compareKeys } from './key-order.ts'
 
 /** What is kept in order: a key, and whether it counts. */
 export type Item = { readonly key: string; readonly live: boolean }
 
-/** A place between two items; valid until the next insertion or removal. */
-export type Place = { readonly block: number; readonly offset: number }
+/** A position between two items; valid until the next insertion or removal. */
+export type Position = { readonly block: number; readonly offset: number }
 
 type Block<T> = { readonly items: T[]; live: number }
 
@@ -53,23 +53,23 @@ export class OrderedKeys<T extends Item> {
     if (block) block.live += item.live ? 1 : -1
   }
 
-  /** The first place whose key is not below this one. */
-  atOrAfter(key: string): Place {
+  /** The first position whose key is not below this one. */
+  atOrAfter(key: string): Position {
     return this.#firstWhere(this.#comparesPlainly(key) ? other => other >= key : other => compareKeys(other, key) >= 0)
   }
 
-  /** The first place whose key is above this one. */
-  after(key: string): Place {
+  /** The first position whose key is above this one. */
+  after(key: string): Position {
     return this.#firstWhere(this.#comparesPlainly(key) ? other => other > key : other => compareKeys(other, key) > 0)
   }
 
-  /** The first place past every key that starts with the prefix. */
-  pastPrefix(prefix: string): Place {
+  /** The first position past every key that starts with the prefix. */
+  pastPrefix(prefix: string): Position {
     return this.#firstWhere(other => !other.startsWith(prefix) && compareKeys(other, prefix) > 0)
   }
 
-  /** The items from one place up to another, in order. */
-  *between(from: Place, to: Place): Generator<T, void> {
+  /** The items from one position up to another, in order. */
+  *between(from: Position, to: Position): Generator<T, void> {
     for (let b = from.block; b <= to.block && b < this.#blocks.length; b++) {
       const { items } = this.#blocks[b]!
       const end = b === to.block ? to.offset : items.length
@@ -78,7 +78,7 @@ export class OrderedKeys<T extends Item> {
   }
 
   /** How many live items lie between two places. */
-  countLive(from: Place, to: Place): number {
+  countLive(from: Position, to: Position): number {
     let count = 0
     for (let b = from.block; b <= to.block && b < this.#blocks.length; b++) {
       const block = this.#blocks[b]!
@@ -90,10 +90,10 @@ export class OrderedKeys<T extends Item> {
     return count
   }
 
-  /** Whether an item that is there lies from one place up to another. */
-  isBetween(item: T, from: Place, to: Place): boolean {
-    const place = this.atOrAfter(item.key)
-    return !isBefore(place, from) && isBefore(place, to)
+  /** Whether an item that is there lies from one position up to another. */
+  isBetween(item: T, from: Position, to: Position): boolean {
+    const position = this.atOrAfter(item.key)
+    return !isBefore(position, from) && isBefore(position, to)
   }
 
   /** Native comparison is many times faster, and right for all but surrogates and what follows them. */
@@ -111,15 +111,15 @@ export class OrderedKeys<T extends Item> {
     this.#blocks.splice(at + 1, 0, { items, live })
   }
 
-  /** The first place where a test holds that, once true along the order, stays true. */
-  #firstWhere(holds: (key: string) => boolean): Place {
+  /** The first position where a test holds that, once true along the order, stays true. */
+  #firstWhere(holds: (key: string) => boolean): Position {
     const block = lowest(this.#blocks.length, b => holds(this.#blocks[b]!.items.at(-1)!.key))
     const items = this.#blocks[block]?.items
     return { block, offset: items ? lowest(items.length, i => holds(items[i]!.key)) : 0 }
   }
 }
 
-function isBefore(a: Place, b: Place): boolean {
+function isBefore(a: Position, b: Position): boolean {
   return a.block < b.block || (a.block === b.block && a.offset < b.offset)
 }
 

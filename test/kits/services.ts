@@ -1,4 +1,4 @@
-/** A registry of services with stocks to take from, for tests. */
+/** A registry of services with allocators, for tests. */
 
 import type { Random } from '../../src/allocation/address-block.ts'
 import { Allocation } from '../../src/allocation/allocation.ts'

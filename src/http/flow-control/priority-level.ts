@@ -25,7 +25,7 @@ export type Waiter = {
   readonly start: () => void
   readonly reject: (reason: Rejection) => void
 }
-type Place = { readonly waiter: Waiter; readonly since: number }
+type Queued = { readonly waiter: Waiter; readonly since: number }
 
 export type LevelParts = {
   readonly dispatcher: Dispatcher
@@ -39,7 +39,7 @@ export class PriorityLevel implements Waiting {
   #limits: SeatLimits
   #perFlow = 0
   /** Flows with waiting requests, in the order in which they come next. */
-  readonly #queues = new Map<string, Queue<Place>>()
+  readonly #queues = new Map<string, Queue<Queued>>()
   readonly #taken = new Map<string, number>()
   #executing = 0
   /** Seats taken by flows within their share. */
@@ -134,9 +134,9 @@ export class PriorityLevel implements Waiting {
       const { queues, handSize, queueLengthLimit } = queuing
       if (this.#waiting >= queues * queueLengthLimit || length >= handSize * queueLengthLimit) return false
     }
-    const place = { waiter, since: this.#parts.dispatcher.now() }
-    if (queue) queue.push(place)
-    else this.#queues.set(waiter.flow, new Queue(place))
+    const queued = { waiter, since: this.#parts.dispatcher.now() }
+    if (queue) queue.push(queued)
+    else this.#queues.set(waiter.flow, new Queue(queued))
     this.#waiting++
     this.#parts.dispatcher.wake()
     return true
@@ -177,7 +177,7 @@ export class PriorityLevel implements Waiting {
   }
 
   /** The first of a flow whose client is still there; the flow then stands behind all others that wait. */
-  #nextOf(flow: string, queue: Queue<Place>): Waiter | undefined {
+  #nextOf(flow: string, queue: Queue<Queued>): Waiter | undefined {
     let waiter: Waiter | undefined
     while (waiter === undefined && queue.length > 0) {
       const first = queue.shift().waiter

@@ -8,7 +8,7 @@ import type { Result } from '../../registry/api.ts'
 import type { Response } from '../message.ts'
 import { createServe } from '../serve.ts'
 import { FlowControl } from './flow-control.ts'
-import { Room } from './room.ts'
+import { UnsentResponses } from './unsent-responses.ts'
 
 /** The level of everybody: one flow per user, so many seats for all of them. */
 const level = { uid: 'level-uid', isExempt: false, shares: 1, lendablePercent: 0, borrowingLimitPercent: 0 }
@@ -162,7 +162,7 @@ test('a connection whose client does not read gets no more answers made, and oth
   })
   using flowControl = flowControlOf(400)
   const serve = createServe({ ...api, flowControl })
-  const connection = { room: new Room(1_000_000, LIMITS.smallBytes) }
+  const connection = { unsentResponses: new UnsentResponses(1_000_000, LIMITS.smallBytes) }
   const answers: Response[] = []
   const asked = Array.from({ length: 200 }, async () => answers.push(await serve(Object.assign(testRequest(PATH), connection))))
   for (let i = 0; i < 200; i++) await turn()

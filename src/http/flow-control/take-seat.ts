@@ -6,9 +6,9 @@ import { type Response, type ResponseBody, textResponse } from '../message.ts'
 import { type Classified, type FlowControl, flowOf } from './flow-control.ts'
 import { OpenWatches } from './open-watches.ts'
 import type { Rejection } from './priority-level.ts'
-import type { Place } from './room.ts'
+import type { Reservation } from './unsent-responses.ts'
 
-/** Lets a request start when its priority level has a seat for it; answers 429 when there is no room to wait, or the wait is too long. */
+/** Lets a request start when its priority level has a seat for it; answers 429 when the queue is full, or the wait is too long. */
 export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?: FlowControl }): Handler => {
   if (flowControl === undefined) return next
   const { dispatcher } = flowControl
@@ -103,23 +103,23 @@ type Seat = {
 }
 
 /**
- * Makes an answer. A small one is out of the way once it is made; a large one keeps its seat, and its room on the connection,
- * until the client has taken it. A watch gives its seat back when it begins to flow.
+ * Makes a response. A small one gives its seat back once it is made; a large one keeps its seat, and its reservation on the
+ * connection, until the client has read it. A watch gives its seat back when it starts.
  */
 function run(next: Handler, exchange: Exchange, seat: Seat): MaybePromise<Response> {
   const { request } = exchange
   request.passed?.()
-  const entered = request.room?.enter(() => request.isGone)
-  if (!(entered instanceof Promise)) return runAt(entered, () => next(exchange), seat)
-  return entered.then(place => runAt(place, () => (request.isGone ? GONE : next(exchange)), seat))
+  const reserved = request.unsentResponses?.reserve(() => request.isGone)
+  if (!(reserved instanceof Promise)) return runAt(reserved, () => next(exchange), seat)
+  return reserved.then(reservation => runAt(reservation, () => (request.isGone ? GONE : next(exchange)), seat))
 }
 
 /** For a client that is no longer there. */
 const GONE = textResponse(499, '')
 
-function runAt(place: Place | undefined, start: () => MaybePromise<Response>, { leave, closed }: Seat): MaybePromise<Response> {
+function runAt(reservation: Reservation | undefined, start: () => MaybePromise<Response>, { leave, closed }: Seat): MaybePromise<Response> {
   const fail = (error: unknown) => {
-    place?.leave()
+    reservation?.release()
     leave()
     closed?.()
     throw error
@@ -127,12 +127,12 @@ function runAt(place: Place | undefined, start: () => MaybePromise<Response>, { 
   const finish = (response: Response) => {
     const { body } = response
     const held = bytesHeld(body)
-    place?.settle(held)
+    reservation?.settle(held)
     const isSmall = body instanceof Uint8Array && held <= LIMITS.smallBytes
     const leavesNow = isSmall || (!(body instanceof Uint8Array) && body.type === 'stream')
     if (leavesNow) leave()
     const taken = () => {
-      place?.leave()
+      reservation?.release()
       closed?.()
       if (!leavesNow) leave()
     }

@@ -2,13 +2,18 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
-import type { Room } from '../flow-control/room.ts'
+import type { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from '../message.ts'
 import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 /** Where a stream comes from, and its headers as they were sent. */
-type Connection = { readonly peer: Peer; readonly room: Room; readonly headerLines: readonly string[]; readonly passed: () => void }
+type Connection = {
+  readonly peer: Peer
+  readonly unsentResponses: UnsentResponses
+  readonly headerLines: readonly string[]
+  readonly passed: () => void
+}
 
 class Http2Request implements Request {
   readonly protocol = 'HTTP/2.0'
@@ -17,18 +22,18 @@ class Http2Request implements Request {
   readonly headers: RequestHeaders
   readonly headerLines: readonly string[]
   readonly peer: Peer
-  readonly room: Room
+  readonly unsentResponses: UnsentResponses
   readonly passed: () => void
   readonly lifeline = new Lifeline()
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, room, headerLines, passed }: Connection) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, unsentResponses, headerLines, passed }: Connection) {
     this.method = headers[':method'] ?? 'GET'
     this.target = headers[':path'] ?? ''
     this.headers = headers as RequestHeaders
     this.headerLines = headerLines
     this.peer = peer
-    this.room = room
+    this.unsentResponses = unsentResponses
     this.passed = passed
     this.#stream = stream
   }

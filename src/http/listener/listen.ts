@@ -6,8 +6,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
-import { Arrivals } from '../flow-control/arrivals.ts'
-import { Room } from '../flow-control/room.ts'
+import { PendingStreams } from '../flow-control/pending-streams.ts'
+import { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import type { Peer, Request, Response } from '../message.ts'
 import type { Log } from '../observability/log.ts'
 import { answerHttp1 } from './http1.ts'
@@ -194,9 +194,9 @@ export class Listener implements AsyncDisposable {
       this.#sessions.set(session, peer)
       session.setLocalWindowSize(LIMITS.connectionWindowBytes)
       session.on('error', () => session.destroy())
-      const room = new Room(LIMITS.unreadBytes, LIMITS.smallBytes)
+      const unsentResponses = new UnsentResponses(LIMITS.unreadBytes, LIMITS.smallBytes)
       session.on('close', () => this.#sessions.delete(session))
-      const arrivals = new Arrivals({ atOnce: LIMITS.waitingPerConnection, most: 2 * LIMITS.streamsPerConnection })
+      const pendingStreams = new PendingStreams({ atOnce: LIMITS.waitingPerConnection, most: 2 * LIMITS.streamsPerConnection })
       let open = 0
       session.setTimeout(LIMITS.idleMs)
       session.on('timeout', () => (open === 0 ? session.close() : probe(session)))
@@ -204,9 +204,9 @@ export class Listener implements AsyncDisposable {
         open++
         stream.once('close', () => open--)
         stream.on('error', ignore)
-        arrivals.come({
+        pendingStreams.add({
           isGone: () => stream.destroyed || stream.closed,
-          begin: passed => this.#attempt(stream, () => answerHttp2(stream, headers, { peer, room, headerLines, passed, serve })),
+          begin: passed => this.#attempt(stream, () => answerHttp2(stream, headers, { peer, unsentResponses, headerLines, passed, serve })),
         })
       })
     })

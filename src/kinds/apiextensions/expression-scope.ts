@@ -1,4 +1,4 @@
-/** What is known of the values that expressions at a place in a schema are about: their type, and how many of them there can be. */
+/** What is known of the values that expressions at one position of a schema are about: their type, and how many of them there can be. */
 import { saturate } from '../../cel/checker/cost-range.ts'
 import { escapeName, type RuleType, ruleTypeOf } from '../../structural/rule-types.ts'
 import { compileSchema, type Structural } from '../../structural/schema.ts'
@@ -29,7 +29,7 @@ export function rootScope(schema: Schema): ExpressionScope {
   return scopeOf({ schema, compiled, typed, cardinality: 1n, costs: new Costs() })
 }
 
-type Place = {
+type ScopeSource = {
   readonly schema: Schema
   readonly compiled: () => Structural | undefined
   readonly typed: () => Typed | undefined
@@ -37,38 +37,38 @@ type Place = {
   readonly costs: Costs
 }
 
-function scopeOf(place: Place): ExpressionScope {
-  const { typed, cardinality, costs } = place
+function scopeOf(source: ScopeSource): ExpressionScope {
+  const { typed, cardinality, costs } = source
   return {
     typed,
     cardinality,
     costs,
     member(name, schema) {
-      const compiled = once(() => place.compiled()?.properties.get(name))
+      const compiled = once(() => source.compiled()?.properties.get(name))
       const escaped = escapeName(name)
-      return scopeOf(inside(place, schema, compiled, type => (escaped === undefined ? undefined : type.fields?.get(escaped))))
+      return scopeOf(inside(source, schema, compiled, type => (escaped === undefined ? undefined : type.fields?.get(escaped))))
     },
     values(schema) {
       const compiled = once(() => {
-        const additional = place.compiled()?.additional
+        const additional = source.compiled()?.additional
         return typeof additional === 'object' ? additional : undefined
       })
-      return scopeOf(inside(place, schema, compiled, type => type.element))
+      return scopeOf(inside(source, schema, compiled, type => type.element))
     },
     items(schema) {
-      const compiled = once(() => place.compiled()?.items)
-      return scopeOf(inside(place, schema, compiled, type => type.element))
+      const compiled = once(() => source.compiled()?.items)
+      return scopeOf(inside(source, schema, compiled, type => type.element))
     },
   }
 }
 
-/** A place one step further in. A part that its parent's type does not show has a type of its own. */
+/** The source of a nested schema. A part that its parent's type does not show has a type of its own. */
 function inside(
-  outer: Place,
+  outer: ScopeSource,
   schema: Schema,
   compiled: () => Structural | undefined,
   partOf: (type: RuleType) => RuleType | undefined,
-): Place {
+): ScopeSource {
   const typed = once(() => {
     const parent = outer.typed()
     const type = parent && partOf(parent.type)

@@ -86,8 +86,8 @@ function* validateWithStatus(schema: Schema, at: Ref<Schema>): Iterable<FieldErr
   }
 }
 
-/** What is known of the place of a schema within the whole. */
-type Place = {
+/** Where a schema is within the whole schema. */
+type SchemaContext = {
   readonly strict: Strictness
   /** Where expressions are; undefined where none are looked at. */
   readonly scope: ExpressionScope | undefined
@@ -104,12 +104,12 @@ type Place = {
 type Found = { readonly schema: FieldError[]; readonly expressions: FieldError[] }
 
 /** Adds to what was found elsewhere. */
-function validateSchema(schema: Schema, at: Ref<Schema>, place: Place, found: Found): void {
-  const { strict, scope, uncorrelated } = place
+function validateSchema(schema: Schema, at: Ref<Schema>, context: SchemaContext, found: Found): void {
+  const { strict, scope, uncorrelated } = context
   const before = found.schema.length
-  append(found.schema, validateKeywords(schema, at, place))
+  append(found.schema, validateKeywords(schema, at, context))
   if (PARTS.some(name => schema[name] !== undefined))
-    for (const [part, there, inside] of partsOf(schema, at, place)) validateSchema(part, there, inside, found)
+    for (const [part, there, inside] of partsOf(schema, at, context)) validateSchema(part, there, inside, found)
   if (hasTopology(schema)) append(found.schema, validateTopology(schema, at, strict))
   if (strict.mapListKeys && schema['x-kubernetes-list-type']) append(found.schema, validateMapListKeys(schema, at))
   const rules = schema['x-kubernetes-validations'] ?? []
@@ -128,7 +128,7 @@ function append(errors: FieldError[], more: Iterable<FieldError>): void {
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
-function* validateKeywords(schema: Schema, at: Ref<Schema>, { strict, forbidsDefaults, inMetadata }: Place): Iterable<FieldError> {
+function* validateKeywords(schema: Schema, at: Ref<Schema>, { strict, forbidsDefaults, inMetadata }: SchemaContext): Iterable<FieldError> {
   const { type = '', items, additionalProperties, properties } = schema
   if (strict.types && type !== '' && !TYPES.includes(type)) yield unsupported(at.type, ...TYPES)
   if (schema.default !== undefined && forbidsDefaults !== undefined) yield forbidden(at.default, `must not be set ${forbidsDefaults}`)
@@ -147,25 +147,25 @@ function* validateKeywords(schema: Schema, at: Ref<Schema>, { strict, forbidsDef
 
 const PARTS = ['additionalProperties', 'properties', 'not', 'allOf', 'oneOf', 'anyOf', 'definitions', 'items', 'dependencies'] as const
 
-type Part = readonly [schema: Schema, at: Ref<Schema>, place: Place]
+type Part = readonly [schema: Schema, at: Ref<Schema>, context: SchemaContext]
 
-/** The schemas directly inside, each with its place. */
-function* partsOf(schema: Schema, at: Ref<Schema>, place: Place): Iterable<Part> {
-  const { scope, inMetadata } = place
-  const inside: Place = { ...place, isRoot: false }
+/** The schemas directly inside, each with its context. */
+function* partsOf(schema: Schema, at: Ref<Schema>, context: SchemaContext): Iterable<Part> {
+  const { scope, inMetadata } = context
+  const inside: SchemaContext = { ...context, isRoot: false }
   const { additionalProperties, properties = {}, items } = schema
   if (typeof additionalProperties === 'object') {
-    const reason = inMetadata ? 'inside additionalProperties applying to object metadata' : place.forbidsDefaults
+    const reason = inMetadata ? 'inside additionalProperties applying to object metadata' : context.forbidsDefaults
     const into = { ...inside, forbidsDefaults: reason, scope: scope?.values(additionalProperties) }
     yield [additionalProperties, at.additionalProperties as Ref<Schema>, into]
   }
-  const plain = { ...inside, uncorrelated: place.uncorrelated ?? (isCorrelated(schema) ? undefined : pathOf(at)) }
+  const plain = { ...inside, uncorrelated: context.uncorrelated ?? (isCorrelated(schema) ? undefined : pathOf(at)) }
   for (const [name, member] of Object.entries(properties))
-    yield [member, entry(at.properties, name), memberPlace(schema, name, member, { place, plain })]
+    yield [member, entry(at.properties, name), memberContext(schema, name, member, { context, plain })]
   yield* restrictingParts(schema, at, { ...inside, scope: undefined })
   if (items) {
     // Only items that have keys can be found again in what was stored.
-    const uncorrelated = schema['x-kubernetes-list-type'] === 'map' ? place.uncorrelated : (place.uncorrelated ?? pathOf(at))
+    const uncorrelated = schema['x-kubernetes-list-type'] === 'map' ? context.uncorrelated : (context.uncorrelated ?? pathOf(at))
     const each = Array.isArray(items) ? items : [items]
     for (const [i, item] of each.entries()) {
       const there = (Array.isArray(items) ? (at.items as Ref<Schema[]>)[i]! : at.items) as Ref<Schema>
@@ -181,28 +181,33 @@ const isCorrelated = ({ 'x-kubernetes-map-type': map = 'granular' }: Schema) => 
 
 const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersion'])
 
-/** The place of a member; all of them share one unless there is more to be said of it. */
-function memberPlace(schema: Schema, name: string, member: Schema, { place, plain }: { place: Place; plain: Place }): Place {
-  const isMeta = (place.isRoot || schema['x-kubernetes-embedded-resource'] === true) && META_FIELDS.has(name)
-  if (!isMeta && !place.scope) return plain
+/** The context of a property; most properties share one. */
+function memberContext(
+  schema: Schema,
+  name: string,
+  member: Schema,
+  { context, plain }: { context: SchemaContext; plain: SchemaContext },
+): SchemaContext {
+  const isMeta = (context.isRoot || schema['x-kubernetes-embedded-resource'] === true) && META_FIELDS.has(name)
+  if (!isMeta && !context.scope) return plain
   return {
     ...plain,
-    scope: place.scope?.member(name, member),
-    inMetadata: place.inMetadata || isMeta,
-    forbidsDefaults: isMeta && place.isRoot ? `in top-level ${name}` : place.forbidsDefaults,
+    scope: context.scope?.member(name, member),
+    inMetadata: context.inMetadata || isMeta,
+    forbidsDefaults: isMeta && context.isRoot ? `in top-level ${name}` : context.forbidsDefaults,
   }
 }
 
 function* restrictingParts(
   { not, allOf = [], oneOf = [], anyOf = [], definitions = {} }: Schema,
   at: Ref<Schema>,
-  place: Place,
+  context: SchemaContext,
 ): Iterable<Part> {
-  if (not) yield [not, at.not, place]
-  for (const [i, part] of allOf.entries()) yield [part, at.allOf[i]!, place]
-  for (const [i, part] of oneOf.entries()) yield [part, at.oneOf[i]!, place]
-  for (const [i, part] of anyOf.entries()) yield [part, at.anyOf[i]!, place]
-  for (const [name, part] of Object.entries(definitions)) yield [part, entry(at.definitions, name), place]
+  if (not) yield [not, at.not, context]
+  for (const [i, part] of allOf.entries()) yield [part, at.allOf[i]!, context]
+  for (const [i, part] of oneOf.entries()) yield [part, at.oneOf[i]!, context]
+  for (const [i, part] of anyOf.entries()) yield [part, at.anyOf[i]!, context]
+  for (const [name, part] of Object.entries(definitions)) yield [part, entry(at.definitions, name), context]
 }
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']

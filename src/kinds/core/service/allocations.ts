@@ -1,8 +1,8 @@
-/** What a Service takes from what all services share: addresses of each family, and ports of nodes. */
+/** What a Service allocates: cluster IPs of each family, and node ports. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { formatIP, parseIPSloppy } from '../../../lib/ip.ts'
 import { deepEqual } from '../../../lib/json-value.ts'
-import type { Claim, Claims, Stocks, Taken } from '../../../schema/claims.ts'
+import type { AllocationResult, Allocators, Claim, Claims } from '../../../schema/claims.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, withValue } from '../../../schema/refs.ts'
 import { internalError, invalidObject, type StatusError } from '../../../schema/status-error.ts'
@@ -14,23 +14,23 @@ type Service = { metadata: ObjectMeta; spec: ServiceSpec }
 const FAMILIES: readonly string[] = ['IPv4', 'IPv6']
 const NODE_PORTS = 'node ports'
 
-/** The stocks of services: one of addresses for each family, called by its name, and one of ports. */
-export const SERVICE_STOCKS = { IPv4: 'IPv4', IPv6: 'IPv6', nodePorts: NODE_PORTS } as const
+/** The allocators of services: one of cluster IPs for each family, named after it, and one of node ports. */
+export const SERVICE_ALLOCATORS = { IPv4: 'IPv4', IPv6: 'IPv6', nodePorts: NODE_PORTS } as const
 
 export const serviceClaims: Claims<Service> = {
   held: ({ spec }) => [
     ...addressesOf(spec),
-    ...nodePortsOf(spec).map(port => ({ stock: NODE_PORTS, item: String(port) })),
-    ...(needsHealthCheck(spec) && spec.healthCheckNodePort ? [{ stock: NODE_PORTS, item: String(spec.healthCheckNodePort) }] : []),
+    ...nodePortsOf(spec).map(port => ({ allocator: NODE_PORTS, item: String(port) })),
+    ...(needsHealthCheck(spec) && spec.healthCheckNodePort ? [{ allocator: NODE_PORTS, item: String(spec.healthCheckNodePort) }] : []),
   ],
-  async take({ metadata, spec }, old, stocks) {
-    // A service without a name is refused in any case; nothing could say whose an address is.
+  async take({ metadata, spec }, old, allocators) {
+    // A service without a name is rejected anyway; an allocation could not name its holder.
     if (!metadata.name) return
-    // What the client left out and has already is not taken anew.
+    // What the client left out and the service already has is kept.
     if (old) keepAllocated(spec, old.spec)
     else listClusterIP(spec)
-    const taking = { name: metadata.name, spec, old: old?.spec, at: refTo(spec, 'spec'), stocks }
-    const families = stocks.names.filter(name => FAMILIES.includes(name)) as Family[]
+    const taking = { name: metadata.name, spec, old: old?.spec, at: refTo(spec, 'spec'), allocators }
+    const families = allocators.names.filter(name => FAMILIES.includes(name)) as Family[]
     const errors = [...settleFamilies(spec, old?.spec, taking.at, families)]
     if (errors.length > 0) throw invalidObject(SUBJECT, metadata.name, errors)
     await takeAddresses(taking)
@@ -44,14 +44,14 @@ type Taking = {
   readonly spec: ServiceSpec
   readonly old: ServiceSpec | undefined
   readonly at: Ref<ServiceSpec>
-  readonly stocks: Stocks
+  readonly allocators: Allocators
 }
 
 function addressesOf(spec: ServiceSpec): Claim[] {
   if (spec.type === 'ExternalName' || isHeadless(spec)) return []
   return (spec.clusterIPs ?? []).flatMap(text => {
     const ip = parseIPSloppy(text)
-    return ip ? { stock: familyOf(text), item: formatIP(ip) } : []
+    return ip ? { allocator: familyOf(text), item: formatIP(ip) } : []
   })
 }
 
@@ -60,7 +60,7 @@ const nodePortsOf = (spec: ServiceSpec) =>
   needsNodePort(spec) ? [...new Set((spec.ports ?? []).flatMap(({ nodePort }) => nodePort || []))] : []
 
 /** A new service, or one that was only a name, takes an address of each family; others at most come to have a second one. */
-async function takeAddresses({ name, spec, old, at, stocks }: Taking): Promise<void> {
+async function takeAddresses({ name, spec, old, at, allocators }: Taking): Promise<void> {
   if (spec.type === 'ExternalName' || isHeadless(spec)) return
   const isNew = old === undefined || old.type === 'ExternalName'
   if (!isNew && (isSettled(spec, old) || isHeadless(old))) return
@@ -75,7 +75,7 @@ async function takeAddresses({ name, spec, old, at, stocks }: Taking): Promise<v
     if (family === undefined) continue
     const asked = spec.clusterIPs?.[i]
     const ip = asked ? parseIPSloppy(asked) : undefined
-    const taken = await stocks.take(family, ip && formatIP(ip))
+    const taken = await allocators.take(family, ip && formatIP(ip))
     if (!taken.ok) throw refusedAddress(taken, { name, asked, at: withValue(at.clusterIPs, shown) })
     ips[i] = asked || taken.item
   }
@@ -84,7 +84,7 @@ async function takeAddresses({ name, spec, old, at, stocks }: Taking): Promise<v
   spec.clusterIP = ips[0]!
 }
 
-type Refused = Extract<Taken, { ok: false }>
+type Refused = Extract<AllocationResult, { ok: false }>
 
 function refusedAddress(
   { why, isFull }: Refused,
@@ -126,16 +126,16 @@ async function takeMissingNodePorts(taking: Taking, had: Set<number>): Promise<v
   }
 }
 
-async function takeNodePort({ name, at, stocks }: Taking, i: number, asked: number | undefined): Promise<number> {
-  const taken = await stocks.take(NODE_PORTS, asked ? String(asked) : undefined)
+async function takeNodePort({ name, at, allocators }: Taking, i: number, asked: number | undefined): Promise<number> {
+  const taken = await allocators.take(NODE_PORTS, asked ? String(asked) : undefined)
   if (taken.ok) return Number(taken.item)
   if (asked) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, asked), taken.why)])
   throw internalError(`failed to allocate a nodePort: ${taken.why}`)
 }
 
-async function takeHealthCheckPort({ spec, stocks }: Taking): Promise<void> {
+async function takeHealthCheckPort({ spec, allocators }: Taking): Promise<void> {
   const asked = spec.healthCheckNodePort
-  const taken = await stocks.take(NODE_PORTS, asked ? String(asked) : undefined)
+  const taken = await allocators.take(NODE_PORTS, asked ? String(asked) : undefined)
   if (taken.ok) spec.healthCheckNodePort = Number(taken.item)
   else if (asked) throw internalError(`failed to allocate requested HealthCheck NodePort ${asked}: ${taken.why}`)
   else throw internalError(`failed to allocate a HealthCheck NodePort 0: ${taken.why}`)

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Arrivals } from './arrivals.ts'
+import { PendingStreams } from './pending-streams.ts'
 
 test('a few are begun at once, the others as these get their turn, in order, and those who have gone never', () => {
   const step = fc.constantFrom('come', 'pass', 'go')
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), fc.nat(), (steps, seed) => {
-      const arrivals = new Arrivals({ atOnce: 3, most: 20 })
+      const pendingStreams = new PendingStreams({ atOnce: 3, most: 20 })
       const begun: number[] = []
       const gone = new Set<number>()
       const open: (() => void)[] = []
       let count = 0
       const come = () => {
         const id = count++
-        arrivals.come({
+        pendingStreams.add({
           isGone: () => gone.has(id),
           begin: passed => {
             assert.ok(!gone.has(id))
@@ -41,24 +41,24 @@ test('a few are begun at once, the others as these get their turn, in order, and
         begun,
         [...Array(count).keys()].filter(id => !gone.has(id)),
       )
-      assert.equal(arrivals.waiting, 0)
+      assert.equal(pendingStreams.waiting, 0)
     }),
   )
 })
 
 test('who asks and takes back without end is not remembered', () => {
-  const arrivals = new Arrivals({ atOnce: 1, most: 10 })
-  arrivals.come({ isGone: () => false, begin() {} })
-  for (let i = 0; i < 1000; i++) arrivals.come({ isGone: () => true, begin: () => assert.fail() })
-  assert.ok(arrivals.waiting <= 10)
+  const pendingStreams = new PendingStreams({ atOnce: 1, most: 10 })
+  pendingStreams.add({ isGone: () => false, begin() {} })
+  for (let i = 0; i < 1000; i++) pendingStreams.add({ isGone: () => true, begin: () => assert.fail() })
+  assert.ok(pendingStreams.waiting <= 10)
 })
 
 test('those that pass as soon as they begin are begun one after the other, not inside each other', () => {
-  const arrivals = new Arrivals({ atOnce: 1, most: 100_000 })
+  const pendingStreams = new PendingStreams({ atOnce: 1, most: 100_000 })
   const begun: number[] = []
   let inside = 0
   let first = () => {}
-  arrivals.come({ isGone: () => false, begin: passed => (first = passed) })
+  pendingStreams.add({ isGone: () => false, begin: passed => (first = passed) })
   for (let i = 0; i < 50_000; i++) {
     const begin = (passed: () => void) => {
       assert.equal(inside++, 0)
@@ -66,9 +66,9 @@ test('those that pass as soon as they begin are begun one after the other, not i
       passed()
       inside--
     }
-    arrivals.come({ isGone: () => false, begin })
+    pendingStreams.add({ isGone: () => false, begin })
   }
   first()
   assert.deepEqual(begun, [...Array(50_000).keys()])
-  assert.equal(arrivals.waiting, 0)
+  assert.equal(pendingStreams.waiting, 0)
 })

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const FOLDERS = ['docs', 'docs/decisions']
+const DOCUMENTS = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'bench/README.md',
+  ...FOLDERS.flatMap(folder =>
+    readdirSync(join(ROOT, folder))
+      .filter(name => name.endsWith('.md'))
+      .map(name => `${folder}/${name}`),
+  ),
+]
+
+/** Placeholders, and files that examples tell the reader to create. */
+const EXAMPLES = /^src\/(?:controllers\/configcopier\/|kinds\/garden\/)|\/(?:GROUP|NAME)\b/
+
+for (const document of DOCUMENTS) {
+  const text = readFileSync(join(ROOT, document), 'utf8')
+
+  test(`${document}: relative links lead to files and headings that exist`, () => {
+    const broken = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, target]) => target!)
+      .filter(target => !/^[a-z]+:/.test(target) && !leads(document, target))
+    assert.deepEqual(broken, [])
+  })
+
+  test(`${document}: every path of a file in the repository exists`, () => {
+    const named = text.match(/(?<![\w./-])(?:src|test|bench|scripts|bin|docs)\/[\w./-]*[\w/]/g) ?? []
+    assert.deepEqual(
+      [...new Set(named)].filter(path => !EXAMPLES.test(path) && !existsSync(join(ROOT, path))),
+      [],
+    )
+  })
+
+  test(`${document}: every source file that is named exists`, () => {
+    const named = [...withoutCode(text).matchAll(/`([\w./-]+\.(?:ts|js|mjs))`/g)].map(([, path]) => path!)
+    assert.deepEqual(
+      [...new Set(named)].filter(path => !EXAMPLES.test(path) && !FILES.some(file => file.endsWith(`/${path}`))),
+      [],
+    )
+  })
+}
+
+const FILES = ['src', 'test', 'bench', 'scripts', 'bin', 'docs'].flatMap(folder =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `/${folder}/${path.replaceAll('\\', '/')}`),
+)
+
+const withoutCode = (text: string) => text.replace(/^```[\s\S]*?^```/gm, '')
+
+function leads(document: string, target: string): boolean {
+  const [path, heading] = target.split('#') as [string, string?]
+  const file = path === '' ? document : join(dirname(document), path)
+  if (!existsSync(join(ROOT, file))) return false
+  return heading === undefined || headingsOf(readFileSync(join(ROOT, file), 'utf8')).includes(heading)
+}
+
+/** The anchors that GitHub gives to headings. */
+const headingsOf = (text: string) =>
+  [...withoutCode(text).matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
