@@ -5,7 +5,7 @@ import { MatchIndex } from '../admission/matching.ts'
 import type { AdmissionObserver } from '../admission/observer.ts'
 import type { Plugin } from '../admission/plugin.ts'
 import { mutatingPolicyPlugin } from '../admission/policies/mutating.ts'
-import { mutatingPolicies, validatingPolicies } from '../admission/policies/policy.ts'
+import { compileMutating, compileValidating, mutatingPolicies, validatingPolicies } from '../admission/policies/policy.ts'
 import { validatingPolicyPlugin } from '../admission/policies/validating.ts'
 import { type CallParts, UnresolvedService } from '../admission/webhooks/call.ts'
 import { mutatingWebhooks, validatingWebhooks } from '../admission/webhooks/dispatch.ts'
@@ -62,12 +62,13 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
     get: (resource: Resource, inside: string, name: string) => client.of(resource).get({ namespace: inside, name }),
     list: (resource: Resource, inside: string) => client.of(resource).list({ namespace: inside }),
   }
+  const [compiledMutating, compiledValidating] = [perRevision(compileMutating), perRevision(compileValidating)]
   return [
     mutatingPolicyPlugin({
       ...policies,
       policies: following(
         [MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding],
-        (all, bindings) => new MatchIndex(mutatingPolicies(all!, bindings!)),
+        (all, bindings) => new MatchIndex(mutatingPolicies(all!, bindings!, compiledMutating)),
       ),
     }),
     mutatingWebhooks(webhooks),
@@ -75,7 +76,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
       ...policies,
       policies: following(
         [ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding],
-        (all, bindings) => new MatchIndex(validatingPolicies(all!, bindings!)),
+        (all, bindings) => new MatchIndex(validatingPolicies(all!, bindings!, compiledValidating)),
       ),
     }),
     validatingWebhooks(webhooks),
@@ -99,6 +100,22 @@ function follow<T>(
     return made.value
   }
 }
+
+/** Compiling is expensive: a policy is compiled again only when it was written again, whatever else changed. */
+function perRevision<T>(compile: (stored: AnyObject) => T): (stored: AnyObject) => T {
+  const known = new Map<string, { readonly revision: string; readonly value: T }>()
+  return stored => {
+    const { name = '', uid, resourceVersion } = stored.metadata
+    const revision = `${uid}/${resourceVersion}`
+    const found = known.get(name)
+    if (found?.revision === revision) return found.value
+    if (known.size >= MAX_COMPILED) known.clear()
+    const value = compile(stored)
+    known.set(name, { revision, value })
+    return value
+  }
+}
+const MAX_COMPILED = 10_000
 
 /** Where a service can be reached; throws when it cannot. */
 function serviceAddress(client: Client): CallParts['resolve'] {

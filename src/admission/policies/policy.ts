@@ -55,43 +55,56 @@ export type MutatingPolicy = Policy & { readonly mutations: readonly Mutation[];
 export type Mutation = CompiledExpression & { readonly patchType: 'ApplyConfiguration' | 'JSONPatch' }
 
 /** A policy without bindings does nothing, and a binding without its policy is ignored. */
-export const validatingPolicies = (policies: Iterable<AnyObject>, bindings: Iterable<AnyObject>): ValidatingPolicy[] =>
-  boundPolicies(policies, bindings).map(([stored, bound]) => {
-    const { spec } = stored
-    const compiler = new PolicyCompiler({ hasParams: spec.paramKind !== undefined })
-    const common = policyOf(stored, bound, compiler)
-    return {
-      ...common,
-      validations: list(spec.validations).map(({ expression = '', message = '', messageExpression = '', reason = 'Invalid' }) => ({
-        ...compiler.expression(expression, 'condition'),
-        message,
-        messageExpression:
-          messageExpression === '' ? undefined : compiler.expression(messageExpression, 'message', { hasAuthorizer: false }),
-        reason,
-      })),
-      auditAnnotations: list(spec.auditAnnotations).map(({ key = '', valueExpression = '' }) => ({
-        ...compiler.expression(valueExpression, 'audit annotation'),
-        key,
-      })),
-    }
-  })
+export const validatingPolicies = (
+  policies: Iterable<AnyObject>,
+  bindings: Iterable<AnyObject>,
+  compile: (stored: AnyObject) => Unbound<ValidatingPolicy> = compileValidating,
+): ValidatingPolicy[] =>
+  boundPolicies(policies, bindings).map(([stored, bound]) => ({ ...compile(stored), bindings: bound.map(bindingOf) }))
 
-export const mutatingPolicies = (policies: Iterable<AnyObject>, bindings: Iterable<AnyObject>): MutatingPolicy[] =>
-  boundPolicies(policies, bindings).map(([stored, bound]) => {
-    const { spec } = stored
-    const compiler = new PolicyCompiler({ hasParams: spec.paramKind !== undefined })
-    const common = policyOf(stored, bound, compiler)
-    return {
-      ...common,
-      isReinvoked: spec.reinvocationPolicy === 'IfNeeded',
-      mutations: list(spec.mutations).map(({ patchType, applyConfiguration, jsonPatch }) => ({
-        patchType,
-        ...(patchType === 'JSONPatch'
-          ? compiler.expression((jsonPatch?.expression ?? '').trim(), 'JSON patch', { hasPatchTypes: true })
-          : compiler.expression((applyConfiguration?.expression ?? '').trim(), 'apply configuration', { hasPatchTypes: true })),
-      })),
-    }
-  })
+/** A policy by itself, which changes only when it is written. */
+export type Unbound<P extends Policy> = Omit<P, 'bindings'>
+
+export function compileValidating(stored: AnyObject): Unbound<ValidatingPolicy> {
+  const { spec } = stored
+  const compiler = new PolicyCompiler({ hasParams: spec.paramKind !== undefined })
+  const common = policyOf(stored, compiler)
+  return {
+    ...common,
+    validations: list(spec.validations).map(({ expression = '', message = '', messageExpression = '', reason = 'Invalid' }) => ({
+      ...compiler.expression(expression, 'condition'),
+      message,
+      messageExpression: messageExpression === '' ? undefined : compiler.expression(messageExpression, 'message', { hasAuthorizer: false }),
+      reason,
+    })),
+    auditAnnotations: list(spec.auditAnnotations).map(({ key = '', valueExpression = '' }) => ({
+      ...compiler.expression(valueExpression, 'audit annotation'),
+      key,
+    })),
+  }
+}
+
+export const mutatingPolicies = (
+  policies: Iterable<AnyObject>,
+  bindings: Iterable<AnyObject>,
+  compile: (stored: AnyObject) => Unbound<MutatingPolicy> = compileMutating,
+): MutatingPolicy[] => boundPolicies(policies, bindings).map(([stored, bound]) => ({ ...compile(stored), bindings: bound.map(bindingOf) }))
+
+export function compileMutating(stored: AnyObject): Unbound<MutatingPolicy> {
+  const { spec } = stored
+  const compiler = new PolicyCompiler({ hasParams: spec.paramKind !== undefined })
+  const common = policyOf(stored, compiler)
+  return {
+    ...common,
+    isReinvoked: spec.reinvocationPolicy === 'IfNeeded',
+    mutations: list(spec.mutations).map(({ patchType, applyConfiguration, jsonPatch }) => ({
+      patchType,
+      ...(patchType === 'JSONPatch'
+        ? compiler.expression((jsonPatch?.expression ?? '').trim(), 'JSON patch', { hasPatchTypes: true })
+        : compiler.expression((applyConfiguration?.expression ?? '').trim(), 'apply configuration', { hasPatchTypes: true })),
+    })),
+  }
+}
 
 const list = (items: unknown): readonly any[] => (Array.isArray(items) ? items : [])
 
@@ -110,7 +123,7 @@ function boundPolicies(policies: Iterable<AnyObject>, bindings: Iterable<AnyObje
     .map(policy => [policy, bound.get(policy.metadata.name!)!] as const)
 }
 
-function policyOf({ metadata, spec }: AnyObject, bindings: readonly AnyObject[], compiler: PolicyCompiler): Policy {
+function policyOf({ metadata, spec }: AnyObject, compiler: PolicyCompiler): Unbound<Policy> {
   return {
     name: metadata.name!,
     failsOpen: spec.failurePolicy === 'Ignore',
@@ -122,7 +135,6 @@ function policyOf({ metadata, spec }: AnyObject, bindings: readonly AnyObject[],
       const { text, program } = compiler.expression(expression, 'condition')
       return { name, expression: text, program }
     }),
-    bindings: bindings.map(bindingOf),
   }
 }
 
