@@ -8,11 +8,11 @@ import type { JsonSchema } from '../structural/schema.ts'
 import { printerColumns } from './columns.ts'
 import { type CustomDefinition, storageVersion } from './definition.ts'
 import { deprecationOf } from './deprecation.ts'
-import { conformCustom, fillCustomDefaults, reviver, VersionSchema } from './form.ts'
 import { published } from './published.ts'
 import { finalizerWarnings, objectRules, statusRules } from './rules.ts'
 import { scaleView } from './scale.ts'
 import { selectableFields } from './selectable.ts'
+import { conformCustom, fillCustomDefaults, reviver, VersionSchema } from './version-schema.ts'
 
 /** Converts objects, by asking somebody, to the version that a resource is served in. */
 export type Converter = NonNullable<VersionConversion['convert']>

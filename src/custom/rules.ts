@@ -8,8 +8,8 @@ import { isStandardOrQualified } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Rule } from '../schema/rules.ts'
 import { validateObject } from '../structural/custom-object.ts'
-import type { VersionSchema } from './form.ts'
 import { checkObserved, checkWanted } from './scale.ts'
+import type { VersionSchema } from './version-schema.ts'
 
 type Parameters = { readonly schema: VersionSchema; readonly scale: DefinitionSubresources['scale'] | undefined }
 

@@ -1,4 +1,4 @@
-/** Create: the sent object is stored under a name that is free. */
+/** Create: stores the sent object if its name is free. */
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { badRequest } from '../schema/status-error.ts'
@@ -24,7 +24,7 @@ const CREATE: Change = {
   },
 }
 
-/** The namespace of an object is that of the path; a body may repeat it but not contradict it. Those of the cluster have none, whatever they say. */
+/** The namespace of an object is that of the path; the body may repeat it but not contradict it. Cluster-scoped objects have none, whatever the body says. */
 export function settleNamespace(
   { resource, namespace }: { readonly resource: Resource; readonly namespace: string },
   { metadata }: AnyObject,
