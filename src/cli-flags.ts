@@ -183,8 +183,38 @@ export const FLAGS: readonly Flag[] = [
   {
     name: 'authorization-mode',
     takes: 'LIST',
-    doc: 'who decides what users may do, asked in order: RBAC (default), Node, AlwaysAllow, AlwaysDeny',
+    doc: 'who decides what users may do, asked in order: RBAC (default), Node, Webhook, AlwaysAllow, AlwaysDeny',
     read: list((v, c) => (c.authorizationMode = v)),
+  },
+  {
+    name: 'authorization-config',
+    takes: 'FILE',
+    doc: 'AuthorizationConfiguration: who decides what users may do, instead of --authorization-mode; changes take effect at once',
+    read: name((v, c) => (c.authorizationConfig = v)),
+  },
+  {
+    name: 'authorization-webhook-config-file',
+    takes: 'FILE',
+    doc: 'kubeconfig that leads to the webhook of --authorization-mode Webhook',
+    read: name((v, c) => (c.authorizationWebhookConfigFile = v)),
+  },
+  {
+    name: 'authorization-webhook-version',
+    takes: 'VERSION',
+    doc: 'version of the SubjectAccessReviews that it is sent: v1 or v1beta1 (default)',
+    read: last((v, c) => (c.authorizationWebhookVersion = v as Config['authorizationWebhookVersion'])),
+  },
+  {
+    name: 'authorization-webhook-cache-authorized-ttl',
+    takes: 'DURATION',
+    doc: 'how long its answers that allow are remembered (default 5m)',
+    read: last((v, c) => (c.authorizationWebhookCacheAuthorizedMs = readDuration('authorization-webhook-cache-authorized-ttl', v))),
+  },
+  {
+    name: 'authorization-webhook-cache-unauthorized-ttl',
+    takes: 'DURATION',
+    doc: 'how long its other answers are remembered (default 30s)',
+    read: last((v, c) => (c.authorizationWebhookCacheUnauthorizedMs = readDuration('authorization-webhook-cache-unauthorized-ttl', v))),
   },
   {
     name: 'group-domain',

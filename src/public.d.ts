@@ -93,8 +93,18 @@ export interface StartOptions {
   readonly serviceNodePortRange?: { readonly from: number; readonly to: number }
   /** Accept requests without credentials as those of system:anonymous. Default: true. */
   readonly anonymousAuth?: boolean
-  /** Authorizers, in the order in which they are asked: RBAC, Node, AlwaysAllow, AlwaysDeny. Default: RBAC. */
+  /** Authorizers, in the order in which they are asked: RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny. Default: RBAC. */
   readonly authorizationMode?: readonly string[]
+  /** File with an AuthorizationConfiguration, instead of `authorizationMode`; changes of it take effect at once. */
+  readonly authorizationConfig?: string | undefined
+  /** Kubeconfig file that leads to the webhook of the mode Webhook. */
+  readonly authorizationWebhookConfigFile?: string | undefined
+  /** Version of the SubjectAccessReviews that the webhook is sent. Default: v1beta1. */
+  readonly authorizationWebhookVersion?: 'v1' | 'v1beta1'
+  /** How long answers of the webhook that allow are remembered, in milliseconds. Default: 300,000. */
+  readonly authorizationWebhookCacheAuthorizedMs?: number
+  /** How long its other answers are remembered, in milliseconds. Default: 30,000. */
+  readonly authorizationWebhookCacheUnauthorizedMs?: number
   /** What is logged to standard error. Default: warn. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */

@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, sign, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { AuthenticationV1Api, CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { issueAuthority, issueClient, issueServer } from '../src/lib/x509/issue.ts'
+import { issueAuthority, issueClient } from '../src/lib/x509/issue.ts'
 import {
   anonymous,
   ask,
@@ -21,6 +19,7 @@ import {
   type Target,
   temporaryDirectory,
 } from './kit.ts'
+import { openProvider } from './kits/access.ts'
 import { testWith } from './programs.ts'
 
 const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts'
@@ -307,30 +306,6 @@ test('the certificate of the generated kubeconfig is kubernetes-admin, without a
     extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${sha256}`] },
   })
 })
-
-/** An OpenID provider with one key. */
-async function openProvider(t: TestContext) {
-  const authority = issueAuthority('id', validity)
-  const { cert, key } = issueServer(authority, 'id', { names: ['127.0.0.1'], ...validity })
-  const signer = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const provider = createServer({ cert, key }, (request, response) => {
-    const keys = [{ ...signer.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig' }]
-    response.end(JSON.stringify(request.url === '/keys' ? { keys } : { issuer, jwks_uri: `${issuer}/keys` }))
-  })
-  await new Promise<void>(resolve => provider.listen(0, '127.0.0.1', resolve))
-  t.after(() => provider.close())
-  const issuer = `https://127.0.0.1:${(provider.address() as AddressInfo).port}`
-  const token = (claims: object) => {
-    const input = [
-      { alg: 'RS256', kid: 'k' },
-      { iss: issuer, aud: 'keelson', sub: 'jane', exp: Math.floor(Date.now() / 1000) + 600, ...claims },
-    ]
-      .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
-      .join('.')
-    return `${input}.${sign('sha256', Buffer.from(input), signer.privateKey).toString('base64url')}`
-  }
-  return { issuer, ca: authority.cert, token }
-}
 
 test('ID tokens of a provider come in', patient, async t => {
   const { issuer, ca, token } = await openProvider(t)

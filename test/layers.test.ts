@@ -30,6 +30,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['authz', 'lib', 'JSON values'],
   ['authz', 'schema', 'Attributes and Decision; readers are handed in'],
   ['authz', 'kinds', 'roles and bindings are kinds'],
+  ['authz', 'cel', 'match conditions of webhook authorizers'],
   ['admission', 'lib', 'names and quantities'],
   ['admission', 'schema', 'objects, resources and errors; readers are handed in'],
   ['admission', 'kinds', 'a plugin is about certain kinds'],

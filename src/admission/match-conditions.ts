@@ -2,6 +2,7 @@
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import type { Bindings, Program } from '../cel/runtime/program.ts'
 import { CelFault } from '../cel/runtime/values.ts'
+import { aggregate } from '../lib/go-text.ts'
 
 export type Condition = { readonly name: string; readonly expression: string; readonly program: Program | { readonly problem: string } }
 
@@ -36,6 +37,5 @@ export function evaluateConditions(conditions: readonly Condition[], bindings: B
   }
   if (excluding !== undefined) return { outcome: 'no-match', condition: excluding }
   if (problems.length === 0) return { outcome: 'match' }
-  const all = [...new Set(problems)]
-  return { outcome: 'error', message: all.length === 1 ? all[0]! : `[${all.join(', ')}]` }
+  return { outcome: 'error', message: aggregate(problems) }
 }

@@ -1,4 +1,5 @@
 /** The authorization modes, and how several are combined. */
+import { aggregate } from '../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Authorizer, RuleResolver } from './authorizer.ts'
@@ -33,7 +34,7 @@ const MASTERS = 'system:masters'
 export function inTurn(chain: readonly NamedAuthorizer[]): Authorizer & RuleResolver {
   return {
     authorize(user, attributes, request) {
-      return user.groups.includes(MASTERS) ? ALLOW : askFrom(0, { chain, user, attributes, request, reasons: [] })
+      return user.groups.includes(MASTERS) ? ALLOW : askFrom(0, { chain, user, attributes, request, reasons: [], errors: [] })
     },
     rulesFor(user, namespace) {
       const found = chain.map(each => each.rulesFor(user, namespace))
@@ -42,7 +43,7 @@ export function inTurn(chain: readonly NamedAuthorizer[]): Authorizer & RuleReso
         resourceRules: found.flatMap(({ resourceRules }) => resourceRules),
         nonResourceRules: found.flatMap(({ nonResourceRules }) => nonResourceRules),
         incomplete: found.some(({ incomplete }) => incomplete),
-        ...(problems.length > 0 && { problem: problems.length === 1 ? problems[0]! : `[${problems.join(', ')}]` }),
+        ...(problems.length > 0 && { problem: aggregate(problems) }),
       }
     },
   }
@@ -54,23 +55,30 @@ type Asking = {
   readonly attributes: Attributes
   readonly request: Cancellable
   readonly reasons: readonly string[]
+  readonly errors: readonly string[]
 }
 
 /** Awaits only those that return a promise. */
-function askFrom(start: number, { chain, user, attributes, request, reasons: earlier }: Asking): Decision | Promise<Decision> {
-  const reasons = [...earlier]
+function askFrom(start: number, asking: Asking): Decision | Promise<Decision> {
+  const { chain, user, attributes, request } = asking
+  const reasons = [...asking.reasons]
+  const errors = [...asking.errors]
   for (let i = start; i < chain.length; i++) {
     const { name } = chain[i]!
     const answer = chain[i]!.authorize(user, attributes, request)
     const take = (decision: Decision) => {
       if (decision.verdict !== 'no-opinion') return decision
       if (decision.reason) reasons.push(`${name}: ${decision.reason}`)
+      if (decision.error) errors.push(decision.error)
       return undefined
     }
-    if (answer instanceof Promise)
-      return answer.then(decision => take(decision) ?? askFrom(i + 1, { chain, user, attributes, request, reasons }))
+    if (answer instanceof Promise) return answer.then(decision => take(decision) ?? askFrom(i + 1, { ...asking, reasons, errors }))
     const decision = take(answer)
     if (decision) return decision
   }
-  return reasons.length === 0 ? { verdict: 'no-opinion' } : { verdict: 'no-opinion', reason: reasons.join('\n') }
+  return {
+    verdict: 'no-opinion',
+    ...(reasons.length > 0 && { reason: reasons.join('\n') }),
+    ...(errors.length > 0 && { error: aggregate(errors) }),
+  }
 }

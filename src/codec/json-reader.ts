@@ -40,6 +40,8 @@ export type ReadOptions = {
   readonly numbers?: Numbers
   /** How many values the document may hold; without it, any number. */
   readonly nodes?: number
+  /** The document was written by this server: no key is in it twice, so that none is looked for. */
+  readonly trusted?: boolean
 }
 
 /** Reads one JSON document exactly; throws JsonError, or a StatusError when it holds too many values. */

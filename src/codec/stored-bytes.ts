@@ -65,8 +65,8 @@ export function encodeObject(
   return Buffer.from(stringifyJson({ kind, apiVersion, metadata: ordered, ...rest } as never))
 }
 
-/** The object that bytes hold. Big integers are exact. */
-export const parseObject = (bytes: Uint8Array): AnyObject => parseJson(bytes).value as unknown as AnyObject
+/** The object that bytes hold, which this server has written. Big integers are exact. */
+export const parseObject = (bytes: Uint8Array): AnyObject => parseJson(bytes, { trusted: true }).value as unknown as AnyObject
 
 /** Where the digits of the revision belong; -1 when the bytes have no empty resourceVersion. */
 export function revisionOffset(stored: Buffer): number {

@@ -51,6 +51,7 @@ export function route(method: string, target: string, catalog: Catalog): Route {
       namespace,
       name: name === '' && (verb === 'list' || verb === 'watch') ? nameInSelector(query) : name,
       ...(name === '' && query.has('fieldSelector') && { fieldSelector: query.get('fieldSelector')! }),
+      ...(name === '' && query.has('labelSelector') && { labelSelector: query.get('labelSelector')! }),
     },
   }
   return { attributes, query, ...resolve(asked, parsed, catalog.find(group, version, plural)) }

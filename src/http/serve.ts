@@ -4,6 +4,7 @@
  */
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import { goQuote } from '../lib/go-text.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
@@ -22,7 +23,7 @@ import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
-import { header, type Request, type Response } from './message.ts'
+import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
@@ -92,8 +93,9 @@ function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { stopwatch, explanation } = exchange
   const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation }
   const decided = authorize(asker, request)
-  const answered = whenDone(decided, () => {
+  const answered = whenDone(decided, failure => {
     exchange.stopwatch.lap('authz')
+    if (failure) return failure
     return answerRoute(request, route, asker)
   })
   return whenDone(answered, response => compress(request, response))
@@ -113,10 +115,15 @@ function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise
 /** User and attributes of the request. */
 type Asker = Pick<Exchange, 'stopwatch' | 'explanation'> & { readonly user: User; readonly attributes: Attributes; readonly api: Api }
 
-/** Throws unless the user may. A promise only when the authorizer has to wait. */
-function authorize({ user, attributes, api }: Asker, request: Request): void | Promise<void> {
+/**
+ * Throws unless the user may. A promise only when the authorizer has to wait. The answer is that of kube-apiserver where nobody allowed
+ * the request and an authorizer failed: that is a fault of the server, not of the client.
+ */
+function authorize({ user, attributes, api }: Asker, request: Request): MaybePromise<Response | undefined> {
   const settle = (decision: Decision) => {
-    if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
+    if (decision.verdict === 'allow') return undefined
+    if (decision.error !== undefined) return textResponse(500, `Internal Server Error: ${goQuote(request.target)}: ${decision.error}\n`)
+    throw forbidden(user, attributes, decision.reason)
   }
   const decided = api.authorizer.authorize(user, attributes, request)
   return decided instanceof Promise ? decided.then(settle) : settle(decided)

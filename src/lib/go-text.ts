@@ -205,3 +205,9 @@ export function plainDecimal(value: number): string {
   if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${whole}${fraction}`
   return `${sign}${whole}${fraction.padEnd(power, '0')}`
 }
+
+/** Several errors as one text, each told once. */
+export function aggregate(messages: readonly string[]): string {
+  const all = [...new Set(messages)]
+  return all.length === 1 ? all[0]! : `[${all.join(', ')}]`
+}

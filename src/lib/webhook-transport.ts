@@ -2,6 +2,7 @@
  * Calls of webhooks: JSON posted to an https address and text read back, within limits of time and size. Connections are kept and
  * used again. What goes wrong is told in the words of Go's clients, which people search for.
  */
+import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent, request } from 'node:https'
 import { isIP } from 'node:net'
 import type { PeerCertificate } from 'node:tls'
@@ -11,12 +12,18 @@ export type WebhookCall = {
   readonly port: number
   /** With the query. */
   readonly path: string
-  /** How the address is called in messages, where that is not the host: the name of a service. */
+  /** How the address is called in messages and to the webhook, where it is not host and port: those of a service. */
   readonly shownHost?: string
   /** The name that the certificate has to be for, where it is not the host. */
   readonly servername?: string
   /** Certificates in PEM that are trusted, be it the serving certificate itself; those of the system unless said. */
   readonly ca?: string
+  /** As whom the call is made; PEM. */
+  readonly client?: { readonly cert: string; readonly key: string }
+  /** Whether the certificate of the webhook is not looked at. */
+  readonly skipsVerification?: boolean
+  /** Whether the address is one without TLS. */
+  readonly isPlain?: boolean
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string
   readonly maxResponseBytes: number
@@ -35,16 +42,27 @@ const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
 
 export class WebhookTransport implements Disposable {
-  readonly #agents = new Map<string, Agent>()
+  readonly #agents = new Map<string, Agent | PlainAgent>()
 
   /** The answer, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
-  call(call: WebhookCall): Promise<WebhookAnswer> {
+  async call(call: WebhookCall): Promise<WebhookAnswer> {
+    // Each kept connection that turns out to be closed is used up by it, so there is an end to this.
+    for (;;) {
+      const answer = await this.#send(call)
+      if (answer !== 'connection was closed') return answer
+    }
+  }
+
+  /** One attempt. A kept connection that the other side has closed meanwhile says nothing about the webhook. */
+  #send(call: WebhookCall): Promise<WebhookAnswer | 'connection was closed'> {
     const { host, port, path, shownHost, body, maxResponseBytes, signal } = call
-    const address = `https://${shownHost ?? (isIP(host) === 6 ? `[${host}]` : host)}:${port}${path}`
+    const address = `${call.isPlain ? 'http' : 'https'}://${shownHost ?? `${isIP(host) === 6 ? `[${host}]` : host}:${port}`}${path}`
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => reject(new WebhookCallError(`Post ${JSON.stringify(address)}: ${goMessage(error, call)}`))
       if (signal.aborted) return fail(signal.reason as Error)
-      const sent = request(
+      let isAnswered = false
+      const send = call.isPlain ? plainRequest : request
+      const sent = send(
         {
           host,
           port,
@@ -55,12 +73,13 @@ export class WebhookTransport implements Disposable {
             'content-type': 'application/json',
             accept: 'application/json, */*',
             'content-length': Buffer.byteLength(body),
-            ...(shownHost && { host: `${shownHost}:${port}` }),
+            ...(shownHost && { host: shownHost }),
             ...call.headers,
           },
           signal,
         },
         answer => {
+          isAnswered = true
           const parts: Buffer[] = []
           let size = 0
           answer.on('data', (part: Buffer) => {
@@ -78,7 +97,12 @@ export class WebhookTransport implements Disposable {
           )
         },
       )
-      sent.on('error', error => fail(signal.aborted ? (signal.reason as Error) : error))
+      sent.on('error', (error: NodeError) => {
+        if (signal.aborted) fail(signal.reason as Error)
+        else if (sent.reusedSocket && !isAnswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE'))
+          resolve('connection was closed')
+        else fail(error)
+      })
       sent.end(body)
     })
   }
@@ -89,8 +113,8 @@ export class WebhookTransport implements Disposable {
     this.#agents.clear()
   }
 
-  #agentFor({ host, port, ca = '', servername = '' }: WebhookCall): Agent {
-    const key = `${host}:${port} ${servername} ${ca}`
+  #agentFor({ host, port, ca = '', servername = '', client, skipsVerification = false, isPlain = false }: WebhookCall): Agent | PlainAgent {
+    const key = `${host}:${port} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
     let agent = this.#agents.get(key)
     if (!agent) {
       if (this.#agents.size >= MAX_AGENTS) {
@@ -98,10 +122,12 @@ export class WebhookTransport implements Disposable {
         this.#agents.get(oldest!)!.destroy()
         this.#agents.delete(oldest!)
       }
-      agent = new Agent({
-        keepAlive: true,
-        timeout: IDLE_MS,
-        maxSockets: MAX_SOCKETS,
+      const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: MAX_SOCKETS }
+      if (isPlain) agent = new PlainAgent(kept)
+      agent ??= new Agent({
+        ...kept,
+        ...client,
+        ...(skipsVerification && { rejectUnauthorized: false }),
         // Any certificate of the bundle is an anchor, also one that is no authority.
         ...(ca && { ca, allowPartialTrustChain: true }),
         ...(servername ? { servername } : isIP(host) !== 0 && { servername: '' }),

@@ -55,20 +55,29 @@ class Walk {
   both(structure: Structure, a: Json, b: Json): void {
     if (a === b) return
     // Where both are empty or null the difference between the two is all there is.
-    if (structure.atomic || (isNothing(a) && isNothing(b)) || !fits(structure, a) || !fits(structure, b)) {
-      if (!deepEqual(a, b)) this.modified.add(this.#path)
-    } else if (structure.kind === 'list') this.#items(structure, (a as Json[] | null) ?? [], (b as Json[] | null) ?? [])
-    else this.#members(structure, (a as JsonObject | null) ?? {}, (b as JsonObject | null) ?? {})
+    if (structure.atomic || (isNothing(a) && isNothing(b)) || !fits(structure, a) || !fits(structure, b)) this.#whole(a, b)
+    else if (structure.kind === 'list') this.#items(structure, (a as Json[] | null) ?? [], (b as Json[] | null) ?? [])
+    else this.#members(structure, a as JsonObject | null, b as JsonObject | null)
   }
 
-  #members(structure: MessageStructure | MapStructure, a: JsonObject, b: JsonObject): void {
-    for (const key of Object.keys(a)) {
+  #whole(a: Json, b: Json): void {
+    if (!deepEqual(a, b)) this.modified.add(this.#path)
+  }
+
+  #members(structure: MessageStructure | MapStructure, before: JsonObject | null, after: JsonObject | null): void {
+    const a = before ?? {}
+    const b = after ?? {}
+    // To list the keys of a large object takes long: it is done once for each.
+    const keysOfA = Object.keys(a)
+    const keysOfB = Object.keys(b)
+    if (keysOfA.length === 0 && keysOfB.length === 0) this.#whole(before, after)
+    for (const key of keysOfA) {
       const before = a[key]
       const after = Object.hasOwn(b, key) ? b[key] : undefined
       if (before === after) continue
       this.#part(partOf(structure, key), elementOf(structure, key), before, after)
     }
-    for (const key of Object.keys(b)) {
+    for (const key of keysOfB) {
       if (Object.hasOwn(a, key) && a[key] !== undefined) continue
       this.#part(partOf(structure, key), elementOf(structure, key), undefined, b[key])
     }
@@ -122,5 +131,4 @@ class Walk {
 
 const NONE: readonly Json[] = []
 const fits = (structure: Structure, value: Json) => value === null || (structure.kind === 'list' ? Array.isArray(value) : isObject(value))
-const isNothing = (value: Json) =>
-  value === null || (Array.isArray(value) ? value.length === 0 : typeof value === 'object' && Object.keys(value).length === 0)
+const isNothing = (value: Json) => value === null || (Array.isArray(value) && value.length === 0)

@@ -50,14 +50,21 @@ function merge(structure: Structure, live: Json | undefined, applied: Json | und
   }
   if (applied !== null && !isObject(applied)) return deepEqual(live, applied) ? live : applied
   const [mine, theirs] = [isObject(live) ? live : {}, isObject(applied) ? applied : {}]
-  return isEmpty(mine) && isEmpty(theirs) ? (deepEqual(live, applied) ? live : applied) : mergeMembers(structure, mine, theirs)
+  // To list the keys of a large object takes long: it is done once.
+  const keys = Object.keys(theirs)
+  if (keys.length === 0 && Object.keys(mine).length === 0) return deepEqual(live, applied) ? live : applied
+  return mergeMembers(structure, mine, theirs, keys)
 }
 
-const isEmpty = (value: JsonObject) => Object.keys(value).length === 0
-
-function mergeMembers(structure: MessageStructure | MapStructure, live: JsonObject, applied: JsonObject): JsonObject {
+/** `keys` are those of `applied`. */
+function mergeMembers(
+  structure: MessageStructure | MapStructure,
+  live: JsonObject,
+  applied: JsonObject,
+  keys: readonly string[],
+): JsonObject {
   let out: JsonObject | undefined
-  for (const key of Object.keys(applied)) {
+  for (const key of keys) {
     const before = Object.hasOwn(live, key) ? live[key] : undefined
     const after = merge(partOf(structure, key), before, applied[key])
     if (after === before) continue

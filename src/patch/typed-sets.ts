@@ -1,7 +1,7 @@
 // Field sets of values: what a configuration names, and what is there at all; and old sets fitted to a changed schema.
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType } from '../schema/types.ts'
-import { EMPTY_SET, type FieldSet, fieldSet, LEAF } from './field-set.ts'
+import { EMPTY_SET, equalSets, type FieldSet, fieldSet, LEAF } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
 import {
   elementOf,
@@ -21,15 +21,22 @@ export function fieldSetOf(type: AnyType, value: Json): FieldSet {
   return children === undefined ? EMPTY_SET : fieldSet(false, children)
 }
 
-/** The fields that are there, messages, lists and maps among them; the root counts as there. */
+/**
+ * The fields that are there, messages, lists and maps among them; the root counts as there. Items of a list that have the same
+ * fields as the one before share its set, here and in what is named: it is written only once.
+ */
 export function presenceOf(structure: Structure, value: Json): FieldSet {
   if (structure.atomic || value === null || typeof value !== 'object') return LEAF
   const children = new Map<PathElement, FieldSet>()
   if (Array.isArray(value)) {
     if (structure.kind !== 'list') return LEAF
+    let previous = LEAF
     for (const item of value) {
       const element = itemElement(structure, item)
-      if (element !== undefined) children.set(element, children.has(element) ? LEAF : presenceOf(structure.item, item))
+      if (element === undefined) continue
+      const there = children.has(element) ? LEAF : presenceOf(structure.item, item)
+      previous = equalSets(previous, there) ? previous : there
+      children.set(element, previous)
     }
   } else {
     if (structure.kind === 'list') return LEAF
@@ -64,10 +71,14 @@ function named(structure: Structure, value: Json): FieldSet {
 function namedItems(list: ListStructure, items: readonly Json[]): FieldSet {
   if (items.length === 0) return EMPTY_SET
   const children = new Map<PathElement, FieldSet>()
+  let previous = LEAF
   for (const item of items) {
     const element = itemElement(list, item)
+    if (element === undefined) continue
     // Items that repeat a key are owned together, as if they were one atomic item.
-    if (element !== undefined) children.set(element, children.has(element) ? LEAF : owning(named(list.item, item)))
+    const set = children.has(element) ? LEAF : owning(named(list.item, item))
+    previous = equalSets(previous, set) ? previous : set
+    children.set(element, previous)
   }
   return fieldSet(false, children)
 }
@@ -78,7 +89,8 @@ function namedMembers(structure: MessageStructure | MapStructure, value: JsonObj
     const part = value[key]
     if (part === undefined) continue
     const below = named(partOf(structure, key), part)
-    const isItself = part === null || isEmptyObject(part) || structure.kind === 'map' || !structure.members.has(key)
+    const isItself =
+      part === null || structure.kind === 'map' || !structure.members.has(key) || (below.children === undefined && isEmptyObject(part))
     const node = isItself ? owning(below) : below
     if (node.owned || node.children !== undefined) children.set(elementOf(structure, key), node)
   }

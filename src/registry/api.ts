@@ -2,6 +2,7 @@
 
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { Transcoded } from '../codec/transcode.ts'
+import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Verb } from '../schema/kind.ts'
@@ -24,8 +25,11 @@ export type Body = {
   readonly mediaType: string
   readonly bytes: Uint8Array
   /** The JSON that YAML and large protobuf bodies were converted to (`prepare-body.ts`). */
-  readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }>
+  readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }> | PlainJson
 }
+
+/** A YAML body that is JSON, and was parsed to find that out; each `take` returns a value of its own. */
+export type PlainJson = { readonly outcome: 'parsed'; readonly take: () => Json }
 
 /** The body of a call that must have one: none is an empty JSON document. */
 export const bodyOf = ({ body }: Pick<CallContext, 'body'>): Body => body ?? EMPTY_BODY

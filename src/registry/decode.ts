@@ -79,7 +79,8 @@ export function transcodedOf(
 ): { value: Json; strictError: string | undefined } {
   if (!transcoded) throw new Error('the body has not been prepared')
   if (transcoded.outcome === 'malformed') throw refuse(transcoded.message)
-  return { value: parseJson(transcoded.json).value, strictError: transcoded.strictError }
+  if (transcoded.outcome === 'parsed') return { value: transcoded.take(), strictError: undefined }
+  return { value: parseJson(transcoded.json, { trusted: true }).value, strictError: transcoded.strictError }
 }
 
 /** Types of fields decide what a number is; a schema does so only after parsing. */

@@ -59,7 +59,7 @@ export function patchValue(expected: Expected, { mediaType, bytes }: Body, store
   const problems = duplicates.map(d => `duplicate field ${goQuote(d.path)}`)
   const values = settled(changes, { prefix: mediaType === MERGE_PATCH ? 'error decoding patch: ' : '' })
   if (mediaType === MERGE_PATCH) return { value: applyMergePatch(stored, expected.def?.custom ? values : changes), problems }
-  return { value: mergeStrategically(expected, stored, values), problems, shown: goPrint(values) }
+  return { value: mergeStrategically(expected, stored, values), problems, shown: () => goPrint(values) }
 }
 
 function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObject): Json {

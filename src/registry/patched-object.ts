@@ -12,7 +12,7 @@ import { checkIdentity } from './replace.ts'
 import type { Write } from './write.ts'
 
 /** Problems of the patch itself, and how it is shown when the result is rejected. */
-export type PatchProblems = { readonly problems: readonly string[]; readonly shown?: string }
+export type PatchProblems = { readonly problems: readonly string[]; readonly shown?: () => string }
 
 /** Makes a patched document the object of a write. */
 export function takePatched(write: Write, value: Json, patch: PatchProblems): void {
@@ -32,7 +32,7 @@ function conformPatched(
   { problems, validation, shown }: PatchProblems & { readonly validation: FieldValidation },
 ): { object: AnyObject; warnings: readonly string[] } {
   const refuse = (why: string) =>
-    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ?? goJson(sorted(value), 'given') }).patch, why)])
+    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ? shown() : goJson(sorted(value), 'given') }).patch, why)])
   try {
     const { value: object, problems: unknown } = conformObject(expected, value)
     const all = [...problems, ...unknown]

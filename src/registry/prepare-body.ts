@@ -5,10 +5,11 @@ import { openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
 import type { Transcoded, TranscodeJob } from '../codec/transcode.ts'
 import type { Transcoder } from '../codec/worker-transcoder.ts'
+import type { Json } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { tooLarge } from '../schema/status-error.ts'
-import type { Body, Call, CallContext } from './api.ts'
+import type { Body, Call, CallContext, PlainJson } from './api.ts'
 
 /** The body with its JSON, where it was converted. Without a transcoder, protobuf is decoded later and YAML on the main thread. */
 export function prepareBody(body: Body, call: Call, ctx: CallContext, transcoder: Transcoder | undefined): MaybePromise<Body> {
@@ -21,19 +22,31 @@ export function prepareBody(body: Body, call: Call, ctx: CallContext, transcoder
 
 function prepareYaml(body: Body, ctx: CallContext, transcoder: Transcoder | undefined): MaybePromise<Body> {
   const { bytes } = body
-  if (isPlainJson(bytes)) return { ...body, transcoded: { outcome: 'json', json: bytes } }
+  const plain = plainJson(bytes)
+  if (plain) return { ...body, transcoded: plain }
   const job = { format: 'yaml', bytes } as const
   return withJson(body, transcoder && !isCheap(bytes) ? transcoder.transcode(job, from(ctx)) : transcodeInline(job))
 }
 
 /** Most YAML that clients send is JSON: kubectl applies with it. With duplicate keys it is read as YAML, which reports their lines. */
-function isPlainJson(bytes: Uint8Array): boolean {
-  if (!/^\s*\{/.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 64)).toString('latin1'))) return false
+function plainJson(bytes: Uint8Array): PlainJson | undefined {
+  if (!/^\s*\{/.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 64)).toString('latin1'))) return undefined
   try {
-    return parseJson(bytes, { nodes: LIMITS.decodedNodes }).duplicates.length === 0
+    const { value, duplicates } = parseJson(bytes, { nodes: LIMITS.decodedNodes })
+    return duplicates.length === 0 ? { outcome: 'parsed', take: parsedOnce(value, bytes) } : undefined
   } catch (error) {
-    if (error instanceof JsonError) return false
+    if (error instanceof JsonError) return undefined
     throw error
+  }
+}
+
+/** Gives what was parsed to whoever asks first. Objects are made of its parts, so others get a value of their own. */
+function parsedOnce(value: Json, bytes: Uint8Array): () => Json {
+  let first: Json | undefined = value
+  return () => {
+    const taken = first ?? parseJson(bytes, { trusted: true }).value
+    first = undefined
+    return taken
   }
 }
 

@@ -1,6 +1,6 @@
 /** What kinds may ask of the server about access: who bears a token, who may do what, and a token for one of its own. */
 
-import type { FieldTerms } from './selectors.ts'
+import type { FieldTerms, LabelTerms } from './selectors.ts'
 import type { User } from './user.ts'
 
 /** What somebody wants to do, known from method and path alone: unknown resources are asked for like known ones. */
@@ -17,13 +17,15 @@ export type Attributes = {
     readonly name: string
     /** What a list, watch or deletion of many is narrowed to, as written or taken apart. */
     readonly fieldSelector?: string | FieldTerms
+    readonly labelSelector?: string | LabelTerms
   }
 }
 
+/** What authorizers decided; `error` tells what went wrong on the way, if anything. */
 export type Decision =
-  | { readonly verdict: 'allow'; readonly reason?: string }
-  | { readonly verdict: 'deny'; readonly reason: string }
-  | { readonly verdict: 'no-opinion'; readonly reason?: string }
+  | { readonly verdict: 'allow'; readonly reason?: string; readonly error?: string }
+  | { readonly verdict: 'deny'; readonly reason: string; readonly error?: string }
+  | { readonly verdict: 'no-opinion'; readonly reason?: string; readonly error?: string }
 
 /** What somebody may do, as far as it can be told as rules. */
 export type RulesFound = {

@@ -1,7 +1,7 @@
 /** The rules that types declare: required, limits, enums, formats, immutability. Reports everything that is wrong, in field order. */
 import { deepEqual } from '../lib/json-value.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, tooFew, tooLong, tooMany, unsupported } from './refs.ts'
-import type { AnyType, Rules } from './types.ts'
+import type { AnyType, MessageShape, Rules } from './types.ts'
 
 /** What was stored, on updates: a field that was not there before has an undefined value. */
 export type Before = { readonly value: any }
@@ -17,8 +17,24 @@ export function* check(type: AnyType, value: any, at: Ref<any>, before?: Before)
   const into = at as Record<string | number, Ref<any>>
   if (shape.kind === 'list' && hasRules(shape.item)) for (let i = 0; i < value.length; i++) yield* check(shape.item, value[i], into[i]!)
   if (shape.kind === 'message')
-    for (const [name, [, field]] of Object.entries(shape.fields))
-      if (hasRules(field)) yield* check(field, value[name], into[name]!, before && { value: before.value?.[name] })
+    for (const [name, field] of ruledFields(shape)) {
+      // Refs are made for what may be wrong: most fields of most objects are absent and may be.
+      const part = value[name]
+      if ((part !== undefined && part !== null) || field.flags.required || (field.flags.immutable && before))
+        yield* check(field, part, into[name]!, before && { value: before.value?.[name] })
+    }
+}
+
+const ruled = new WeakMap<MessageShape, readonly (readonly [name: string, type: AnyType])[]>()
+
+/** The fields of a message at or below which there is a rule. */
+function ruledFields(shape: MessageShape): readonly (readonly [name: string, type: AnyType])[] {
+  let fields = ruled.get(shape)
+  if (!fields) {
+    fields = Object.entries(shape.fields).flatMap(([name, [, type]]) => (hasRules(type) ? [[name, type] as const] : []))
+    ruled.set(shape, fields)
+  }
+  return fields
 }
 
 function* checkRules({ min, max, enum: values, format }: Rules, value: any, at: Ref<any>): Iterable<FieldError> {

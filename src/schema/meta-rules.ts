@@ -86,7 +86,10 @@ export function* validateAnnotations(
 /** Finalizers are qualified names, and those of garbage collection exclude each other. */
 export function* validateFinalizers(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
   const names = finalizers ?? []
-  for (const name of names) yield* invalidEach(withValue(at, name), isQualifiedName(name))
+  for (const name of names) {
+    const faults = isQualifiedName(name)
+    if (faults.length > 0) yield* invalidEach(withValue(at, name), faults)
+  }
   if (names.includes(ORPHAN_FINALIZER) && names.includes(FOREGROUND_FINALIZER))
     yield invalid(at, `finalizer ${ORPHAN_FINALIZER} and ${FOREGROUND_FINALIZER} cannot be both set`)
 }
@@ -98,7 +101,7 @@ export const isStandardOrQualified = (finalizer: string): boolean => finalizer.i
 
 /** Finalizers are standard ones or have a domain. Holds for most kinds, beside what `validateObjectMeta` requires for all. */
 export function* validateFinalizerDomains(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
-  for (const [i, name] of (finalizers ?? []).entries()) yield* validateFinalizerDomain(name, at[i]!)
+  for (const [i, name] of (finalizers ?? []).entries()) if (!isStandardOrQualified(name)) yield* validateFinalizerDomain(name, at[i]!)
 }
 
 export function* validateFinalizerDomain(name: string, at: Ref<string>): Iterable<FieldError> {
@@ -151,6 +154,7 @@ export function* validateManagedFields(
 /** The name of a field manager is short and printable. */
 export function* validateFieldManager(manager: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.byteLength(manager) > MAX_MANAGER_BYTES) yield tooLong(at, MAX_MANAGER_BYTES)
+  if (PLAIN_TEXT.test(manager)) return
   let position = 0
   for (const character of manager) {
     if (!isPrintable(character)) {
@@ -163,7 +167,7 @@ export function* validateFieldManager(manager: string, at: Ref<string>): Iterabl
 
 const IMMUTABLE = 'field is immutable'
 const MAX_SUBRESOURCE_BYTES = 256
-/** What Go calls printable: letters, marks, numbers, punctuation, symbols and the plain space. */
+const PLAIN_TEXT = /^[ -~]*$/
 
 function* validateGeneration({ generation = 0 }: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
   if (generation < 0) yield invalid(at.generation, 'must be greater than or equal to 0')

@@ -137,9 +137,7 @@ export const tooFew = (ref: Ref<any>, actual: number, min: number): FieldError =
 export const internal = (ref: Ref<any>, detail: string): FieldError => about('InternalError', 'Internal error', ref, detail)
 
 /** One invalid error for each message of a text rule such as those in `lib/names.ts`. */
-export function* invalidEach(ref: Ref<any>, details: readonly string[]): Iterable<FieldError> {
-  for (const detail of details) yield invalid(ref, detail)
-}
+export const invalidEach = (ref: Ref<any>, details: readonly string[]): readonly FieldError[] => details.map(detail => invalid(ref, detail))
 
 /** Whether rules find anything. */
 export function hasErrors(errors: Iterable<FieldError>): boolean {

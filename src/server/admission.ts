@@ -1,6 +1,6 @@
 /** Everything that has a say in writes: plugins, policies and webhooks, in the order of Kubernetes. */
 
-import { celAuthorizer } from '../admission/cel-authorizer.ts'
+import { ExpressionAuthorizer } from '../admission/cel-authorizer.ts'
 import { MatchIndex } from '../admission/matching.ts'
 import type { AdmissionObserver } from '../admission/observer.ts'
 import type { Plugin } from '../admission/plugin.ts'
@@ -41,7 +41,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   const { client, catalog, namespace, observer, newUid, signal } = parts
   const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
     follow(client, { kinds, make, signal })
-  const authorize = celAuthorizer((user, attributes) => parts.authorizer.authorize(user, attributes, UNHURRIED))
+  const expressions = new ExpressionAuthorizer((user, attributes, request) => parts.authorizer.authorize(user, attributes, request))
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const webhooks = {
@@ -49,14 +49,14 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
     resolve: serviceAddress(client),
     newUid,
     namespace,
-    authorize,
+    expressions,
     observer,
     mutating: following([MutatingWebhookConfiguration], configurations => new MatchIndex(webhooksOf(configurations!))),
     validating: following([ValidatingWebhookConfiguration], configurations => new MatchIndex(webhooksOf(configurations!))),
   }
   const policies = {
     namespace,
-    authorize,
+    expressions,
     observer,
     resourceOf: (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind),
     get: (resource: Resource, inside: string, name: string) => client.of(resource).get({ namespace: inside, name }),
@@ -99,9 +99,6 @@ function follow<T>(
     return made.value
   }
 }
-
-/** Nobody gives up on what expressions ask. */
-const UNHURRIED = new AbortController()
 
 /** Where a service can be reached; throws when it cannot. */
 function serviceAddress(client: Client): CallParts['resolve'] {

@@ -8,6 +8,7 @@ import { RELATING, type RelatingResource } from '../authz/node/relations.ts'
 import { rbacAuthorizer, rulesOf, rulesOfUser } from '../authz/rbac.ts'
 import { serverIdentity } from '../client/identity.ts'
 import type { Change } from '../client/object-revision.ts'
+import type { AccessMetrics } from './access-metrics.ts'
 import type { AUTHORIZATION_MODES } from './config.ts'
 import type { ServerContext } from './context.ts'
 import { ensureClusterRoles, ensureNamespaceRoles, openRoleIndex } from './roles.ts'
@@ -46,12 +47,12 @@ function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): {
 /** Nobody gives up on what plugins ask. */
 const UNHURRIED = new AbortController()
 
-export function openAuthorization(context: ServerContext): Authorization {
-  const { config, caches, gate, clientFor } = context
+export async function openAuthorization(context: ServerContext, metrics: AccessMetrics): Promise<Authorization> {
+  const { config, caches, gate, clientFor, log, signal } = context
   const { groupDomain } = config
   const { index: roles, synced } = openRoleIndex(context)
   const syncing = [synced]
-  const byMode: Readonly<Record<(typeof AUTHORIZATION_MODES)[number], () => NamedAuthorizer>> = {
+  const byMode: Readonly<Record<Exclude<(typeof AUTHORIZATION_MODES)[number], 'Webhook'>, () => NamedAuthorizer>> = {
     RBAC: () => rbacAuthorizer(roles, groupDomain),
     AlwaysAllow: () => alwaysAllow,
     AlwaysDeny: () => alwaysDeny,
@@ -61,7 +62,11 @@ export function openAuthorization(context: ServerContext): Authorization {
       return nodeAuthorizer({ graph, groupDomain, gate })
     },
   }
-  const authorizer = inTurn(config.authorizationMode.map(mode => byMode[mode as keyof typeof byMode]()))
+  const plain = (mode: keyof typeof byMode) => byMode[mode]()
+  const authorizer =
+    config.authorizationConfig === undefined && !config.authorizationMode.includes('Webhook')
+      ? inTurn(config.authorizationMode.map(mode => plain(mode as keyof typeof byMode)))
+      : (await import('./configured-authorizers.ts')).configuredAuthorizers({ config, plain, metrics, log, signal })
   const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain }
   return {
     authorizer,

@@ -29,7 +29,7 @@ export const CONTROLLERS = [
 ] as const
 
 /** The ways there are to decide what users may do. */
-export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'AlwaysAllow', 'AlwaysDeny'] as const
+export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'AlwaysAllow', 'AlwaysDeny'] as const
 
 /** Whether a controller runs: named, or not taken out of all. */
 export function runsController({ controllers }: Config, name: (typeof CONTROLLERS)[number]): boolean {
@@ -66,6 +66,11 @@ export const DEFAULTS: Config = {
   serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,
   authorizationMode: ['RBAC'],
+  authorizationConfig: undefined,
+  authorizationWebhookConfigFile: undefined,
+  authorizationWebhookVersion: 'v1beta1',
+  authorizationWebhookCacheAuthorizedMs: 300_000,
+  authorizationWebhookCacheUnauthorizedMs: 30_000,
   logLevel: 'warn',
   drainMs: 10_000,
   historyMs: 600_000,
@@ -126,7 +131,7 @@ export function checkConfig(config: Config): Config {
   const { from, to } = config.serviceNodePortRange
   if (!(from >= 1 && from <= to && to <= 65535))
     throw new ConfigError(`--service-node-port-range takes ports such as 30000-32767, not ${from}-${to}`)
-  checkModes(config.authorizationMode)
+  checkAuthorization(config)
   for (const name of controllers)
     if (name !== '*' && name !== 'none' && !(CONTROLLERS as readonly string[]).includes(name.replace(/^-/, '')))
       throw new ConfigError(
@@ -144,6 +149,33 @@ function checkAddresses({ advertiseAddress, tlsSans }: Config): void {
 }
 /** A DNS name, of which the first label may be an asterisk. */
 const HOST_NAME = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i
+
+function checkAuthorization(config: Config): void {
+  const { authorizationConfig, authorizationMode: modes, authorizationWebhookConfigFile: webhook } = config
+  // The default list itself tells that no mode was named.
+  const isLegacy = modes !== DEFAULTS.authorizationMode || WEBHOOK_SETTINGS.some(name => config[name] !== DEFAULTS[name])
+  if (authorizationConfig !== undefined && isLegacy)
+    throw new ConfigError(
+      '--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined',
+    )
+  if (authorizationConfig !== undefined) return
+  checkModes(modes)
+  if (modes.includes('Webhook') && webhook === undefined)
+    throw new ConfigError('--authorization-mode Webhook needs --authorization-webhook-config-file, which says where the webhook is')
+  if (!modes.includes('Webhook') && webhook !== undefined)
+    throw new ConfigError('--authorization-webhook-config-file has no effect without Webhook in --authorization-mode')
+  checkReviewVersion('--authorization-webhook-version', config.authorizationWebhookVersion)
+}
+const WEBHOOK_SETTINGS = [
+  'authorizationWebhookConfigFile',
+  'authorizationWebhookVersion',
+  'authorizationWebhookCacheAuthorizedMs',
+  'authorizationWebhookCacheUnauthorizedMs',
+] as const
+
+function checkReviewVersion(flag: string, version: string): void {
+  if (version !== 'v1' && version !== 'v1beta1') throw new ConfigError(`${flag} takes v1 or v1beta1, not "${version}"`)
+}
 
 function checkModes(modes: readonly string[]): void {
   const takes = `it takes a list of ${AUTHORIZATION_MODES.join(', ')}`

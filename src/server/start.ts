@@ -36,6 +36,7 @@ import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { VERSION } from '../version.ts'
+import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
 import { admissionPlugins } from './admission-plugins.ts'
@@ -176,9 +177,10 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const client = clientFor(serverIdentity())
   const reader = objectReader(catalog, client)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
+  const accessMetrics = new AccessMetrics()
   const identity = openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(context) })
   const network = await openServiceNetwork(context)
-  const authorization = openAuthorization(context)
+  const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
   const warn = (message: string) => log.warn({}, message)
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
@@ -232,7 +234,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     clock,
     ending,
     open,
-    counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families()],
+    counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families(), ...accessMetrics.families()],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   await Promise.all([
@@ -307,7 +309,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly files: OwnFiles
   readonly now: () => Date
   readonly ending: AbortController
-  /** What controllers and admission count. */
+  /** What controllers, admission, and webhooks that decide about access count. */
   readonly counted: () => readonly Family[]
 }
 

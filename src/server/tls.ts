@@ -1,11 +1,11 @@
 /** The TLS certificates of the port, replaced while the server runs when they expire soon or files change. */
-import { readFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import type { Listener, TlsMaterial } from '../http/listener/listen.ts'
 import type { Log } from '../http/observability/log.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, parseCIDR, parseIP } from '../lib/ip.ts'
 import type { Clock } from '../storage/clock.ts'
 import type { Config } from './config.ts'
+import { followFile } from './follow-file.ts'
 import { writeKubeconfig } from './kubeconfig.ts'
 import { checkCertificates, type OwnFiles } from './own-files.ts'
 import { loadPki, type Pki, renewalTime } from './pki.ts'
@@ -20,7 +20,6 @@ export type TlsParts = {
 }
 
 const DAY_MS = 24 * 3600_000
-const LOOK_EVERY_MS = 1000
 
 export function tlsMaterial({ clientCa = '', server: own }: TlsParts['files'], { authority, server }: Pki): TlsMaterial {
   return { ...(own ?? server), clientCa: authority.cert + clientCa }
@@ -60,30 +59,17 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   }
 }
 
-/** Polls the file. One that is half written or missing changes nothing: the former authorities stay trusted. */
-function followClientCa(file: string | undefined, { log, ...known }: Following, take: (clientCa: string) => void): () => void {
+function followClientCa(file: string | undefined, { log, clientCa }: Following, take: (clientCa: string) => void): () => void {
   if (file === undefined) return () => {}
-  // Contents are compared, not times or events: mounted files are links that are replaced.
-  let last = known.clientCa
-  let problem: string | undefined
-  const look = async () => {
-    try {
-      const text = await readFile(file, 'utf8')
-      if (text === last) return
+  return followFile(file, {
+    text: clientCa,
+    take(text) {
       checkCertificates(text, file)
-      last = text
-      problem = undefined
       take(text)
       log.info({ file }, 'the authorities of clients were read again')
-    } catch (error) {
-      const why = (error as Error).message
-      if (why !== problem) log.warn({ error: why }, 'the authorities of clients could not be read again; those known before are kept')
-      problem = why
-    }
-  }
-  const timer = setInterval(look, LOOK_EVERY_MS)
-  timer.unref()
-  return () => clearInterval(timer)
+    },
+    failed: error => log.warn({ error }, 'the authorities of clients could not be read again; those known before are kept'),
+  })
 }
 type Following = { readonly log: Log; readonly clientCa: string | undefined }
 

@@ -5,6 +5,7 @@ import { labelTermsOf } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
+import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { celValueOf, requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
@@ -13,7 +14,7 @@ import type { Binding, ParamKind, ParamRef, Policy } from './policy.ts'
 
 export type PolicyParts = {
   readonly namespace: (name: string) => AnyObject | undefined
-  readonly authorize: CelAuthorizer
+  readonly expressions: ExpressionAuthorizer
   readonly observer: AdmissionObserver
   /** The resource of a kind, as parameters name it. */
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
@@ -134,7 +135,11 @@ function selected(params: Iterable<AnyObject>, selector: ParamRef['selector']): 
 }
 
 /** The variables of a policy's expressions for one parameter. */
-export function policyVariables(request: VersionedRequest, param: AnyObject | null, { authorize, namespace }: PolicyParts): Bindings {
+export function policyVariables(
+  request: VersionedRequest,
+  param: AnyObject | null,
+  { authorize, namespace }: Pick<PolicyParts, 'namespace'> & { readonly authorize: CelAuthorizer },
+): Bindings {
   const { attributes } = request
   const isNamespace = attributes.kind.group === '' && attributes.kind.kind === 'Namespace'
   const found = isNamespace || attributes.namespace === '' ? undefined : namespace(attributes.namespace)

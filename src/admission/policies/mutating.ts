@@ -104,8 +104,13 @@ async function mutate(
     count(type)
     faults.push(fault)
   }
-  const variables = async () => policyVariables(await inVersion(attributes, resource), param, parts)
-  const matched = evaluateConditions(policy.conditions, await variables())
+  const evaluate = async <T>(run: (bindings: Bindings) => T): Promise<T> => {
+    const request = await inVersion(attributes, resource)
+    return parts.expressions.evaluate(attributes, authorize =>
+      run(policyVariables(request, param, { authorize, namespace: parts.namespace })),
+    )
+  }
+  const matched = await evaluate(bindings => evaluateConditions(policy.conditions, bindings))
   const about = { name: policy.name, kind: 'policy', type: 'validate', operation: attributes.operation } as const
   if (matched.outcome === 'no-match') {
     observer.excludedByCondition(about)
@@ -121,7 +126,8 @@ async function mutate(
     if (!attributes.object) break
     try {
       const { object } = await inVersion(attributes, resource)
-      const document = patched(mutation, policy, { object: object!, resource: targetOf(attributes, resource), bindings: await variables() })
+      const target = { object: object!, resource: targetOf(attributes, resource) }
+      const document = await evaluate(bindings => patched(mutation, policy, { ...target, bindings }))
       if (document !== undefined) attributes.object = await attributes.decode(document, resource)
     } catch (error) {
       if (error instanceof MutationError) fail(error.message, error.type)

@@ -56,7 +56,9 @@ async function validateBy(policies: readonly ValidatingPolicy[], attributes: Att
     const request = await inVersion(attributes, found.resource)
     for (const param of found.params) {
       const begun = performance.now()
-      const { skippedBy, decisions, published, failedAnnotations } = evaluate(found, policyVariables(request, param, parts))
+      const { skippedBy, decisions, published, failedAnnotations } = await parts.expressions.evaluate(attributes, authorize =>
+        evaluate(found, policyVariables(request, param, { authorize, namespace: parts.namespace })),
+      )
       const seconds = (performance.now() - begun) / 1000
       countConditions(found, { skippedBy, decisions, attributes, observer: parts.observer })
       for (const decision of decisions) act(decision, found, { attributes, denials, audited, seconds, observer: parts.observer })

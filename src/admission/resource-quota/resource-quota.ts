@@ -35,7 +35,7 @@ export function resourceQuota(parts: ResourceQuotaParts): Plugin {
 
 const QUOTAS = { group: '', version: 'v1', plural: 'resourcequotas' }
 /** How often quotas are read again after somebody else has changed one. */
-const ATTEMPTS = 4
+const ATTEMPTS = 10
 const WAIT_MS = 10_000
 
 type Waiting = {
@@ -43,6 +43,8 @@ type Waiting = {
   readonly evaluator: Evaluator
   /** What has been written to the status of quotas for it so far. */
   readonly takes: Map<string, ResourceList>
+  /** Whether it has been let through or rejected. */
+  isDecided: boolean
   /** Nobody waits for it any more. */
   isLate: boolean
   readonly decide: (refusal?: unknown) => void
@@ -64,11 +66,12 @@ class QuotaAdmission {
         reject(internalError('resource quota evaluation timed out'))
       }, WAIT_MS)
       const decide = (refusal?: unknown) => {
+        waiting.isDecided = true
         clearTimeout(timer)
         if (refusal === undefined) resolve()
         else reject(refusal)
       }
-      const waiting: Waiting = { attributes, evaluator, takes: new Map(), isLate: false, decide }
+      const waiting: Waiting = { attributes, evaluator, takes: new Map(), isDecided: false, isLate: false, decide }
       this.#enqueue(waiting)
     })
   }
@@ -87,27 +90,28 @@ class QuotaAdmission {
       try {
         await this.#decideAll(namespace, all)
       } catch (error) {
-        for (const each of all) await this.#refuse(each, error)
+        for (const each of all) if (!each.isDecided) await this.#refuse(each, error)
       }
     })
   }
 
   async #decideAll(namespace: string, all: readonly Waiting[]): Promise<void> {
-    let undecided = all
-    let names: ReadonlyMap<string, StatusError> | undefined
+    let undecided = [...all]
+    let names: ReadonlyMap<string, unknown> | undefined
     for (let attempt = 1; ; attempt++) {
       const quotas = this.#quotas(namespace, names)
       const admitted = await this.#check(quotas, undecided)
-      const conflicts = await this.#write(quotas, admitted)
-      undecided = admitted.filter(({ takes }) => [...takes.keys()].some(name => conflicts.has(name))).map(({ waiting }) => waiting)
+      const unwritten = await this.#write(quotas, admitted)
+      undecided = []
       for (const { waiting, takes } of admitted) {
-        for (const [name, taken] of takes) if (!conflicts.has(name)) waiting.takes.set(name, taken)
-        if (!undecided.includes(waiting)) await this.#settle(waiting)
+        for (const [name, taken] of takes) if (!unwritten.has(name)) waiting.takes.set(name, taken)
+        if ([...takes.keys()].some(name => unwritten.has(name))) undecided.push(waiting)
+        else await this.#settle(waiting)
       }
       if (undecided.length === 0) return
-      if (attempt === ATTEMPTS) throw [...conflicts.values()].at(-1)
+      for (const { isConflict, error } of unwritten.values()) if (!isConflict || attempt === ATTEMPTS) throw error
       // The others have been written and need no second look.
-      names = conflicts
+      names = unwritten
     }
   }
 
@@ -139,15 +143,19 @@ class QuotaAdmission {
     return admitted
   }
 
-  /** The conflicts with those who have changed a quota meanwhile, by its name. */
+  /** The quotas that could not be written, by name: changed by somebody else meanwhile, or for another reason. */
   async #write(quotas: ReadonlyMap<string, RunningQuota>, admitted: readonly { takes: ReadonlyMap<string, ResourceList> }[]) {
-    const conflicts = new Map<string, StatusError>()
+    const unwritten = new Map<string, { readonly isConflict: boolean; readonly error: unknown }>()
     for (const name of new Set(admitted.flatMap(({ takes }) => [...takes.keys()]))) {
       const { quota, used } = quotas.get(name)!
-      const conflict = await this.#parts.writeStatus(withUsed(quota, used))
-      if (conflict) conflicts.set(name, conflict)
+      try {
+        const error = await this.#parts.writeStatus(withUsed(quota, used))
+        if (error) unwritten.set(name, { isConflict: true, error })
+      } catch (error) {
+        unwritten.set(name, { isConflict: false, error })
+      }
     }
-    return conflicts
+    return unwritten
   }
 
   async #refuse(waiting: Waiting, refusal: unknown): Promise<void> {

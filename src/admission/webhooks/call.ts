@@ -77,7 +77,7 @@ function addressOf(
   if (service) {
     const { namespace, name, path = '/', port = 443 } = service
     const servername = `${name}.${namespace}.svc`
-    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost: servername, ...ca }
+    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost: `${servername}:${port}`, ...ca }
   }
   const { hostname, port, pathname } = new URL(url ?? '')
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: pathname + query, ...ca }

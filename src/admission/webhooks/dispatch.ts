@@ -1,10 +1,10 @@
 /** Calls the webhooks that match a request: mutating ones one after the other, validating ones all at once. */
-import type { CelAuthorizer } from '../../cel/libraries/authorizer.ts'
 import { JsonError, parseJson } from '../../codec/json.ts'
 import { deepEqual, type Json, jsonTypeName } from '../../lib/json-value.ts'
 import { applyJsonPatch, PatchError, parseJsonPatch } from '../../patch/json-patch.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { internalError, timedOut } from '../../schema/status-error.ts'
+import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import { evaluateConditions } from '../match-conditions.ts'
 import { isExemptFromWebhooks, type MatchIndex } from '../matching.ts'
@@ -19,7 +19,7 @@ import type { Webhook } from './webhook.ts'
 
 export type WebhookParts = CallParts & {
   readonly namespace: (name: string) => AnyObject | undefined
-  readonly authorize: CelAuthorizer
+  readonly expressions: ExpressionAuthorizer
   readonly observer: AdmissionObserver
   /** The webhooks in force now, in the order in which they are called. */
   readonly mutating: () => MatchIndex<Webhook>
@@ -260,7 +260,9 @@ async function matchWebhook(
   }
   const request = await inVersion(attributes, match.resource)
   if (webhook.conditions.length === 0) return { webhook, request }
-  const decided = evaluateConditions(webhook.conditions, requestVariables(request, parts.authorize))
+  const decided = await parts.expressions.evaluate(attributes, authorize =>
+    evaluateConditions(webhook.conditions, requestVariables(request, authorize)),
+  )
   const about = { name: webhook.name, kind: 'webhook', type, operation: attributes.operation } as const
   if (decided.outcome === 'match') return { webhook, request }
   if (decided.outcome === 'no-match') {

@@ -3,7 +3,7 @@ import type { Attributes, Decision } from '../../schema/access.ts'
 import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
 import type { ReviewContext } from '../../schema/request-context.ts'
-import { type FieldTerms, parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
+import { type FieldTerms, type LabelOperator, type LabelTerms, parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
 import type { User } from '../../schema/user.ts'
 import { internalRepresentation } from '../shapes/internal-representation.ts'
@@ -104,11 +104,11 @@ export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): U
 export async function review(spec: Wanted, user: User, { access, signal }: ReviewContext): Promise<Status> {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec
   const decision = await access.authorize(user, attributesOf(spec), { signal })
-  const evaluationError = resource && path === undefined ? selectorProblems(resource) : ''
-  return statusOf(decision, evaluationError)
+  return statusOf(decision, resource && path === undefined ? selectorProblems(resource) : '')
 }
 
-function statusOf({ verdict, reason }: Decision, evaluationError: string): Status {
+function statusOf({ verdict, reason, error }: Decision, problem: string): Status {
+  const evaluationError = [error, problem].filter(Boolean).join('; ')
   return {
     allowed: verdict === 'allow',
     ...(verdict === 'deny' && { denied: true }),
@@ -121,8 +121,21 @@ function attributesOf({ resourceAttributes, nonResourceAttributes }: Wanted): At
   if (!resourceAttributes) return { verb: nonResourceAttributes?.verb ?? '', path: nonResourceAttributes?.path ?? '' }
   const { verb = '', group = '', version, resource: plural = '', subresource = '', namespace = '', name = '' } = resourceAttributes
   const fieldSelector = fieldTermsOf(resourceAttributes)
-  const resource = { group, version: version || '*', plural, subresource, namespace, name }
-  return { verb, path: '', resource: fieldSelector ? { ...resource, fieldSelector } : resource }
+  const labelSelector = labelSelectorOf(resourceAttributes)
+  return {
+    verb,
+    path: '',
+    resource: {
+      group,
+      version: version || '*',
+      plural,
+      subresource,
+      namespace,
+      name,
+      ...(fieldSelector && { fieldSelector }),
+      ...(labelSelector && { labelSelector }),
+    },
+  }
 }
 
 /** What can be read of the selector of fields. */
@@ -135,6 +148,17 @@ function fieldTermsOf({ fieldSelector }: ResourceAttributes): FieldTerms | strin
     value: values![0]!,
   }))
 }
+
+/** What can be read of the selector of labels. */
+function labelSelectorOf({ labelSelector }: ResourceAttributes): LabelTerms | string | undefined {
+  const { rawSelector, requirements = [] } = labelSelector ?? {}
+  if (requirements.length === 0) return rawSelector
+  return requirements.flatMap(({ key, operator, values = [] }) => {
+    const known = LABEL_OPERATORS[operator]
+    return known ? [{ key, operator: known, values }] : []
+  })
+}
+const LABEL_OPERATORS: Readonly<Record<string, LabelOperator>> = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' }
 
 function* validateOneOf(spec: Wanted, at: Ref<Wanted>): Iterable<FieldError> {
   if ((spec.resourceAttributes === undefined) === (spec.nonResourceAttributes === undefined))

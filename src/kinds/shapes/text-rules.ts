@@ -2,21 +2,22 @@
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidUserID, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 
+/** An error for each fault of a text; most have none, so that the ref is made last. */
+const faulty = (value: string, at: Ref<any>, faults: readonly string[]): Iterable<FieldError> =>
+  faults.length === 0 ? NONE : invalidEach(withValue(at, value), faults)
+const NONE: readonly FieldError[] = []
+
 /** A DNS label. */
-export const validateLabelText = (value: string, at: Ref<any>): Iterable<FieldError> =>
-  invalidEach(withValue(at, value), isDNS1123Label(value))
+export const validateLabelText = (value: string, at: Ref<any>): Iterable<FieldError> => faulty(value, at, isDNS1123Label(value))
 
 /** A DNS name. */
-export const validateSubdomain = (value: string, at: Ref<any>): Iterable<FieldError> =>
-  invalidEach(withValue(at, value), isDNS1123Subdomain(value))
+export const validateSubdomain = (value: string, at: Ref<any>): Iterable<FieldError> => faulty(value, at, isDNS1123Subdomain(value))
 
 /** A label key. */
-export const validateQualifiedName = (value: string, at: Ref<any>): Iterable<FieldError> =>
-  invalidEach(withValue(at, value), isQualifiedName(value))
+export const validateQualifiedName = (value: string, at: Ref<any>): Iterable<FieldError> => faulty(value, at, isQualifiedName(value))
 
 /** The name of an object of a kind whose names are DNS names. */
-export const validateObjectName = (name: string, at: Ref<any>): Iterable<FieldError> =>
-  invalidEach(withValue(at, name), nameIsDNSSubdomain(name))
+export const validateObjectName = (name: string, at: Ref<any>): Iterable<FieldError> => faulty(name, at, nameIsDNSSubdomain(name))
 
 /** A DNS label that must be there. */
 export function* validateRequiredLabelText(value: string | undefined, at: Ref<any>): Iterable<FieldError> {

@@ -131,11 +131,12 @@ function* warnAboutContainer(container: Container, at: Ref<Container>, owner: Te
   const annotation = getOwn(annotations, appArmor)
   if (annotation !== undefined && saysOtherwise(annotation, container, spec))
     yield `${pathOf(entry(ownerAt.metadata.annotations, appArmor))}: ${APP_ARMOR_ADVICE}`
+  const { limits, requests } = container.resources ?? {}
   for (const name of FRACTIONLESS) {
-    yield* warnAboutFraction(container.resources?.limits, at.resources.limits, name)
-    yield* warnAboutFraction(container.resources?.requests, at.resources.requests, name)
+    if (limits) yield* warnAboutFraction(limits, at.resources.limits, name)
+    if (requests) yield* warnAboutFraction(requests, at.resources.requests, name)
   }
-  yield* warnAboutHiddenVariables(container, at)
+  if (container.env) yield* warnAboutHiddenVariables(container, at)
 }
 
 /** By now a profile given by annotation is in the field, as if it had been written there. */

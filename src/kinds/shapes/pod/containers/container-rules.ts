@@ -128,22 +128,35 @@ function* validateLife(container: Container, at: Ref<Container>, spec: PodSpec):
 /** What is asked of every container. */
 function* validateContainer(container: Container, at: Ref<Container>, around: Surroundings): Iterable<FieldError> {
   const { spec, volumes, claims, options } = around
+  // Refs cost more than most of these checks: they are made only for what the container has.
   yield* validateRequiredLabelText(container.name, at.name)
   if (!container.image) yield required(at.image)
-  yield* validateChoice(container.terminationMessagePolicy, at.terminationMessagePolicy, 'File', 'FallbackToLogsOnError')
-  yield* validateContainerPorts(container.ports, at.ports)
-  yield* validateEnv(container.env, at.env, options)
-  yield* validateEnvFrom(container.envFrom, at.envFrom)
-  yield* validateVolumeMounts(container, at.volumeMounts, volumes)
-  yield* validateVolumeDevices(container, at.volumeDevices, volumes)
-  yield* validateChoice(container.imagePullPolicy, at.imagePullPolicy, 'Always', 'IfNotPresent', 'Never')
-  yield* validateContainerResources(container.resources ?? {}, at.resources, {
-    claims,
-    allowIndivisibleHugePages: options.allowIndivisibleHugePages,
-  })
-  yield* validateResizePolicies(container.resizePolicy, at.resizePolicy, spec.restartPolicy)
+  if (!isOneOf(MESSAGE_POLICIES, container.terminationMessagePolicy))
+    yield* validateChoice(container.terminationMessagePolicy, at.terminationMessagePolicy, ...MESSAGE_POLICIES)
+  if (container.ports) yield* validateContainerPorts(container.ports, at.ports)
+  if (container.env) yield* validateEnv(container.env, at.env, options)
+  if (container.envFrom) yield* validateEnvFrom(container.envFrom, at.envFrom)
+  if (container.volumeMounts) yield* validateVolumeMounts(container, at.volumeMounts, volumes)
+  if (container.volumeDevices) yield* validateVolumeDevices(container, at.volumeDevices, volumes)
+  if (!isOneOf(PULL_POLICIES, container.imagePullPolicy))
+    yield* validateChoice(container.imagePullPolicy, at.imagePullPolicy, ...PULL_POLICIES)
+  if (hasAny(container.resources))
+    yield* validateContainerResources(container.resources, at.resources, {
+      claims,
+      allowIndivisibleHugePages: options.allowIndivisibleHugePages,
+    })
+  if (container.resizePolicy) yield* validateResizePolicies(container.resizePolicy, at.resizePolicy, spec.restartPolicy)
   if (container.securityContext)
     yield* validateSecurityContext(container.securityContext, at.securityContext, { hostUsers: spec.hostUsers !== false, options })
+}
+
+const MESSAGE_POLICIES = ['File', 'FallbackToLogsOnError']
+const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never']
+const isOneOf = (words: readonly string[], word: string | undefined) => word !== undefined && words.includes(word)
+
+function hasAny<T extends object>(value: T | undefined): value is T {
+  for (const _ in value) return true
+  return false
 }
 
 const MAX_RULES = 20

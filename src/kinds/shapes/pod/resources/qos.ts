@@ -20,8 +20,11 @@ const namesPodLevelResources = (resources: ResourceRequirements | undefined): bo
 const classOf = (resources: ResourceRequirements): QosClass => agreed(['cpu', 'memory'].map(name => classOfResource(resources, name)))
 
 function classOfResource({ requests = {}, limits = {} }: ResourceRequirements, name: string): QosClass {
-  const request = parseQuantity(getOwn(requests, name) ?? '0')
-  const limit = parseQuantity(getOwn(limits, name) ?? '0')
+  const requested = getOwn(requests, name)
+  const limited = getOwn(limits, name)
+  if (requested === undefined && limited === undefined) return 'BestEffort'
+  const request = parseQuantity(requested ?? '0')
+  const limit = parseQuantity(limited ?? '0')
   if (compareQuantity(request, limit) !== 0) return 'Burstable'
   return quantitySign(request) === 0 ? 'BestEffort' : 'Guaranteed'
 }

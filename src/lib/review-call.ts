@@ -1,0 +1,79 @@
+/**
+ * Reviews by webhooks: an object is posted, the same object comes back with a status. Failures that may pass are tried again, as
+ * Kubernetes' clients do.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject, type JsonObject } from './json-value.ts'
+import { failureOf, type WebhookAnswer, type WebhookCall, WebhookCallError, type WebhookTransport } from './webhook-transport.ts'
+
+/** Where and as whom a webhook is called. */
+export type WebhookEndpoint = Omit<WebhookCall, 'body' | 'signal' | 'maxResponseBytes'>
+
+/** Why there is no status. */
+export class ReviewError extends Error {
+  readonly result: 'canceled' | 'timeout' | 'error'
+  constructor(message: string, result: ReviewError['result']) {
+    super(message)
+    this.result = result
+  }
+}
+
+export type ReviewOptions = {
+  readonly endpoint: WebhookEndpoint
+  readonly transport: WebhookTransport
+  /** The time that one attempt may take. */
+  readonly timeoutMs: number
+  /** Ends all attempts. */
+  readonly signal: AbortSignal
+}
+
+const MAX_RESPONSE_BYTES = 1024 * 1024
+const ATTEMPTS = 5
+const FIRST_PAUSE_MS = 500
+const PAUSE_FACTOR = 1.5
+const PAUSE_JITTER = 0.2
+
+/** The status of the review that comes back. Throws ReviewError. */
+export async function postReview(review: JsonObject, options: ReviewOptions): Promise<JsonObject> {
+  const body = JSON.stringify(review)
+  let pause = FIRST_PAUSE_MS
+  for (let attempt = 1; ; attempt++) {
+    const tried = await attemptReview(body, options)
+    if ('status' in tried) return tried.status
+    if (!tried.mayPass || attempt === ATTEMPTS || options.signal.aborted) throw tried.error
+    await sleep(pause * (1 + Math.random() * PAUSE_JITTER), undefined, { signal: options.signal }).catch(() => {
+      throw tried.error
+    })
+    pause *= PAUSE_FACTOR
+  }
+}
+
+type Attempt = { readonly status: JsonObject } | { readonly error: ReviewError; readonly mayPass: boolean }
+
+async function attemptReview(body: string, { endpoint, transport, timeoutMs, signal }: ReviewOptions): Promise<Attempt> {
+  const timeout = AbortSignal.timeout(timeoutMs)
+  let answer: WebhookAnswer
+  try {
+    const both = AbortSignal.any([signal, timeout])
+    answer = await transport.call({ ...endpoint, body, maxResponseBytes: MAX_RESPONSE_BYTES, signal: both })
+  } catch (error) {
+    if (!(error instanceof WebhookCallError)) throw error
+    const result = signal.aborted ? 'canceled' : timeout.aborted ? 'timeout' : 'error'
+    return { error: new ReviewError(error.message, result), mayPass: error.message.endsWith('connection reset by peer') }
+  }
+  const { status } = answer
+  const failure = failureOf(answer)
+  if (failure !== undefined)
+    return {
+      error: new ReviewError(failure, status === 504 ? 'timeout' : 'error'),
+      mayPass: status === 500 || status === 504 || status === 429,
+    }
+  try {
+    const document: unknown = JSON.parse(answer.body)
+    if (isObject(document) && (document['status'] === undefined || isObject(document['status'])))
+      return { status: (document['status'] ?? {}) as JsonObject }
+  } catch {
+    // Reported below, like any other answer that is no review.
+  }
+  return { error: new ReviewError('the webhook answered with something that is no review', 'error'), mayPass: false }
+}

@@ -1,0 +1,207 @@
+// Who may do what, decided by webhooks and configuration files: real HTTPS webhooks and real clients.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { start } from '../src/index.ts'
+import { anonymous, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { reviewWebhook } from './kits/access.ts'
+
+const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
+
+function fileWith(t: TestContext, text: string): string {
+  const file = join(temporaryDirectory(t), 'file')
+  writeFileSync(file, text)
+  return file
+}
+
+/** jane and joe come in with tokens of their names. */
+const tokens = (t: TestContext) => fileWith(t, 'jane,jane,u1,"team"\njoe,joe,u2\n')
+const as = (user: string) => ({ ...anonymous, headers: { authorization: `Bearer ${user}` } })
+const get = async (server: Target, path: string, user: string) => (await ask(server, path, as(user))).status
+
+const authorizers = (kubeconfig: string, more = '') => `apiVersion: apiserver.config.k8s.io/v1
+kind: AuthorizationConfiguration
+authorizers:
+- type: Webhook
+  name: team
+  webhook:
+    timeout: 3s
+    authorizedTTL: 5m
+    unauthorizedTTL: 30s
+    subjectAccessReviewVersion: v1
+    failurePolicy: NoOpinion
+    connectionInfo: { type: KubeConfigFile, kubeConfigFile: ${kubeconfig} }
+${more}- { type: RBAC, name: rbac }
+`
+
+test('a webhook of --authorization-mode is asked, and its answers are remembered', patient, async t => {
+  const webhook = await reviewWebhook(t, ({ user, resourceAttributes }) =>
+    user === 'jane' && resourceAttributes?.resource === 'configmaps' ? { allowed: true } : { allowed: false, reason: 'not on the list' },
+  )
+  const server = await startInProcess(t, {
+    tokenAuthFile: tokens(t),
+    authorizationMode: ['RBAC', 'Webhook'],
+    authorizationWebhookConfigFile: webhook.kubeconfig,
+  })
+  const path = `${CONFIG_MAPS}?labelSelector=a%3Db,c&fieldSelector=metadata.name%3Dx`
+  assert.equal(await get(server, path, 'jane'), 200)
+  assert.equal(await get(server, path, 'jane'), 200)
+  assert.equal(webhook.reviews.length, 1)
+  assert.deepEqual(webhook.reviews[0], {
+    kind: 'SubjectAccessReview',
+    apiVersion: 'authorization.k8s.io/v1beta1',
+    metadata: {},
+    spec: {
+      resourceAttributes: {
+        namespace: 'default',
+        verb: 'list',
+        version: 'v1',
+        resource: 'configmaps',
+        name: 'x',
+        fieldSelector: { requirements: [{ key: 'metadata.name', operator: 'In', values: ['x'] }] },
+        labelSelector: {
+          requirements: [
+            { key: 'a', operator: 'In', values: ['b'] },
+            { key: 'c', operator: 'Exists' },
+          ],
+        },
+      },
+      user: 'jane',
+      group: ['team', 'system:authenticated'],
+      uid: 'u1',
+    },
+    status: { allowed: false },
+  })
+  const refused = await ask(server, '/api/v1/namespaces/default/secrets', as('jane'))
+  assert.equal(refused.status, 403)
+  assert.match(refused.json.message, /cannot list resource "secrets" in API group "" in the namespace "default": default: not on the list$/)
+  assert.equal(await get(server, '/somewhere', 'joe'), 403)
+  assert.deepEqual(webhook.reviews.at(-1).spec.nonResourceAttributes, { path: '/somewhere', verb: 'get' })
+})
+
+test('authorizers of a configuration file are asked in order, and a webhook that denies decides', patient, async t => {
+  const webhook = await reviewWebhook(t, ({ user }) =>
+    user === 'joe' ? { allowed: false, denied: true, reason: 'joe is out' } : { allowed: false },
+  )
+  const condition =
+    "    matchConditionSubjectAccessReviewVersion: v1\n    matchConditions: [{ expression: \"request.user != 'system:anonymous' && has(request.resourceAttributes) && request.resourceAttributes.namespace == 'default'\" }]\n"
+  const server = await startInProcess(t, {
+    tokenAuthFile: tokens(t),
+    authorizationConfig: fileWith(t, authorizers(webhook.kubeconfig, condition)),
+  })
+  await ask(server, '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    method: 'POST',
+    body: {
+      metadata: { name: 'view' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+      subjects: ['jane', 'joe'].map(name => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name })),
+    },
+  })
+  assert.equal(await get(server, CONFIG_MAPS, 'jane'), 200, 'the webhook has no opinion, and RBAC allows')
+  const denied = await ask(server, CONFIG_MAPS, as('joe'))
+  assert.equal(denied.status, 403)
+  assert.match(denied.json.message, /: joe is out$/)
+  const asked = webhook.reviews.length
+  assert.equal(await get(server, '/api/v1/namespaces/kube-system/configmaps', 'joe'), 200, 'the condition excludes other namespaces')
+  assert.equal(await get(server, '/version', 'joe'), 200)
+  assert.equal(webhook.reviews.length, asked)
+})
+
+test('a webhook that fails leaves the decision to others or denies, as its failure policy says', patient, async t => {
+  const webhook = await reviewWebhook(t, () => 400)
+  const open = fileWith(t, authorizers(webhook.kubeconfig))
+  const server = await startInProcess(t, { tokenAuthFile: tokens(t), authorizationConfig: open })
+  const failed = await ask(server, CONFIG_MAPS, as('jane'))
+  assert.equal(failed.status, 500)
+  assert.equal(
+    failed.text,
+    'Internal Server Error: "/api/v1/namespaces/default/configmaps": the server rejected our request for an unknown reason\n',
+  )
+  assert.equal((await ask(server, CONFIG_MAPS)).status, 200, 'members of system:masters may do everything')
+  assert.equal(await get(server, '/version', 'jane'), 200, 'RBAC allows')
+  const review = { spec: { user: 'jane', nonResourceAttributes: { path: '/x', verb: 'get' } } }
+  const { json } = await ask(server, REVIEWS, { method: 'POST', body: review })
+  assert.deepEqual(json.status, { allowed: false, evaluationError: 'the server rejected our request for an unknown reason' })
+  writeFileSync(open, authorizers(webhook.kubeconfig).replace('NoOpinion', 'Deny'))
+  await eventually('the file is read again', async () => ((await get(server, '/version', 'jane')) === 500 ? true : undefined))
+  const metrics = (await ask(server, '/metrics')).text
+  assert.match(metrics, /apiserver_authorization_webhook_evaluations_total\{name="team",result="error"\} \d/)
+  assert.match(metrics, /apiserver_authorization_webhook_evaluations_fail_open_total\{name="team",result="error"\} \d/)
+  assert.match(metrics, /apiserver_authorization_config_controller_automatic_reloads_total\{status="success"\} 1/)
+})
+
+test('a configuration file that cannot be used stops a start, and changes nothing later', patient, async t => {
+  const webhook = await reviewWebhook(t, () => ({ allowed: true }))
+  const good = authorizers(webhook.kubeconfig)
+  const cases: [text: string, why: RegExp][] = [
+    [good.replace('timeout: 3s', 'timeout: 31s'), /authorizers\[0\]\.timeout: Invalid value: "31s": must be > 0s and <= 30s/],
+    [good.replace('    failurePolicy: NoOpinion\n', ''), /authorizers\[0\]\.failurePolicy: Required value/],
+    [good.replace('name: rbac', 'name: other'), /expected name rbac for authorizer RBAC instead of other/],
+    [good.replace('type: RBAC', 'type: ABAC2'), /authorizers\[1\]\.type: Unsupported value: "ABAC2"/],
+    [good.replace('    timeout: 3s', '    timeout: 3s\n    colour: red'), /unknown field "authorizers\[0\]\.webhook\.colour"/],
+    [good.replace('apiserver.config.k8s.io/v1', 'v7'), /no kind "AuthorizationConfiguration" is registered for version "v7"/],
+    [
+      authorizers(
+        webhook.kubeconfig,
+        '    matchConditionSubjectAccessReviewVersion: v1\n    matchConditions: [{ expression: "request.colour" }]\n',
+      ),
+      /matchConditions\[0\]\.expression: Invalid value: "request\.colour": compilation failed/,
+    ],
+    [good.replace(webhook.kubeconfig, 'relative'), /connectionInfo\.kubeConfigFile: Invalid value: "relative": must be an absolute path/],
+    ['a: [', /error converting YAML/],
+  ]
+  for (const [text, why] of cases) await assert.rejects(start({ authorizationConfig: fileWith(t, text) }), why)
+  await assert.rejects(start({ authorizationConfig: fileWith(t, good), authorizationMode: ['RBAC'] }), /can not be specified when/)
+  const file = fileWith(t, good)
+  const server = await startInProcess(t, { tokenAuthFile: tokens(t), authorizationConfig: file, logLevel: 'silent' })
+  writeFileSync(file, good.replace('- { type: RBAC, name: rbac }', '- { type: AlwaysDeny, name: alwaysdeny }'))
+  await eventually('the failure is counted', async () =>
+    /authorization_config_controller_automatic_reloads_total\{status="failure"\} 1/.test((await ask(server, '/metrics')).text)
+      ? true
+      : undefined,
+  )
+  assert.equal(await get(server, CONFIG_MAPS, 'jane'), 200)
+})
+
+test('expressions of policies ask a webhook authorizer', patient, async t => {
+  const webhook = await reviewWebhook(t, ({ user, resourceAttributes: { verb, resource } = {} as any }) => ({
+    allowed: resource === 'configmaps' || (user === 'jane' && verb === 'tag'),
+    reason: 'says the webhook',
+  }))
+  const server = await startInProcess(t, {
+    tokenAuthFile: tokens(t),
+    authorizationMode: ['RBAC', 'Webhook'],
+    authorizationWebhookConfigFile: webhook.kubeconfig,
+    authorizationWebhookCacheAuthorizedMs: 0,
+    authorizationWebhookCacheUnauthorizedMs: 0,
+  })
+  const post = async (path: string, body: object) => {
+    const { status, text } = await ask(server, `/apis/admissionregistration.k8s.io/v1/${path}`, { method: 'POST', body })
+    assert.equal(status, 201, text)
+  }
+  const resourceRules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }]
+  const check = "authorizer.group('shop').resource('tags').check('tag')"
+  await post('validatingadmissionpolicies', {
+    metadata: { name: 'taggers' },
+    spec: {
+      matchConstraints: { resourceRules },
+      variables: [
+        { name: 'decision', expression: `${check}.allowed() && authorizer.path('/x').check('get').allowed() == false` },
+        { name: 'reason', expression: `${check}.reason()` },
+      ],
+      validations: [{ expression: 'variables.decision', messageExpression: "'no: ' + variables.reason" }],
+    },
+  })
+  await post('validatingadmissionpolicybindings', {
+    metadata: { name: 'taggers' },
+    spec: { policyName: 'taggers', validationActions: ['Deny'] },
+  })
+  const create = (user: string, name: string) => ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(name), ...as(user) })
+  const created = await create('jane', 'a')
+  assert.equal(created.status, 201, created.text)
+  assert.equal(webhook.reviews.filter(({ spec }) => spec.resourceAttributes?.verb === 'tag').length, 1, 'one question for one request')
+  const refused = await create('joe', 'b')
+  assert.equal(refused.status, 422)
+  assert.match(refused.json.message, /denied request: no: default: says the webhook$/)
+})

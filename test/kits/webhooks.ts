@@ -1,0 +1,70 @@
+/** Webhooks that really listen, for tests of what calls them. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { issueAuthority, issueServer } from '../../src/lib/x509/issue.ts'
+import type { Scope } from '../kit.ts'
+
+const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
+export const authority = issueAuthority('test authority', validity)
+export const strangers = issueAuthority('strangers', validity)
+export const pem = (cert: string) => Buffer.from(cert).toString('base64')
+
+/** What a webhook answers about a request: parts of an AdmissionResponse. */
+export type Respond = (request: any, review: any) => object | Promise<object>
+
+export type Webhook = {
+  readonly server: Server
+  readonly port: number
+  /** The requests it was asked about, in their order. */
+  readonly seen: any[]
+  /** What was sent, headers and all. */
+  readonly calls: { readonly url: string; readonly headers: IncomingMessage['headers']; readonly review: any; readonly socket: object }[]
+  readonly clientConfig: { readonly url: string; readonly caBundle: string }
+  readonly cert: string
+}
+
+/** Answers reviews in the version in which they are asked. */
+export function reviewing(respond: Respond): Answer {
+  return async (review, response) => {
+    const { apiVersion, kind, request } = review
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ apiVersion, kind, response: { uid: request.uid, ...(await respond(request, review)) } }))
+  }
+}
+export type Answer = (review: any, response: ServerResponse, request: IncomingMessage) => void | Promise<void>
+
+export const allow = reviewing(() => ({ allowed: true }))
+export const deny = (message: string) => reviewing(() => ({ allowed: false, status: { message } }))
+export const patch = (...operations: object[]) =>
+  reviewing(() => ({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') }))
+
+/** A webhook on a free port, closed with the test. */
+export async function webhook(
+  t: Scope,
+  answer: Answer,
+  { names = ['127.0.0.1'], host = '127.0.0.1' }: { names?: readonly string[]; host?: string } = {},
+): Promise<Webhook> {
+  const pair = issueServer(authority, 'webhook', { names: [...names], ...validity })
+  const seen: any[] = []
+  const calls: Webhook['calls'] = []
+  const server = createServer(pair, (request, response) => {
+    let text = ''
+    request.setEncoding('utf8').on('data', chunk => (text += chunk))
+    request.on('end', () => {
+      const review = text === '' ? {} : JSON.parse(text)
+      seen.push(review.request)
+      calls.push({ url: request.url ?? '', headers: request.headers, review, socket: request.socket })
+      void answer(review, response, request)
+    })
+  })
+  server.keepAliveTimeout = 60_000
+  await new Promise<void>(resolve => server.listen(0, host, resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const clientConfig = { url: `https://127.0.0.1:${port}/review`, caBundle: pem(authority.cert) }
+  return { server, port, seen, calls, clientConfig, cert: pair.cert }
+}
