@@ -63,6 +63,24 @@ export interface StartOptions {
   readonly tokenAuthFile?: string | undefined
   /** PEM file of further authorities whose client certificates are accepted. */
   readonly clientCaFile?: string | undefined
+  /** PEM file of authorities of proxies, which may name users in headers. */
+  readonly requestheaderClientCaFile?: string | undefined
+  /** Common names in the certificates of such proxies. Default: any. */
+  readonly requestheaderAllowedNames?: readonly string[]
+  /** Headers in which they name the user, such as X-Remote-User. */
+  readonly requestheaderUsernameHeaders?: readonly string[]
+  /** Headers with the uid of the user, such as X-Remote-Uid. */
+  readonly requestheaderUidHeaders?: readonly string[]
+  /** Headers with groups of the user, such as X-Remote-Group. */
+  readonly requestheaderGroupHeaders?: readonly string[]
+  /** What headers with further attributes of the user begin with, such as X-Remote-Extra-. */
+  readonly requestheaderExtraHeadersPrefix?: readonly string[]
+  /** Kubeconfig file that leads to a webhook that knows who bears a token. */
+  readonly authenticationTokenWebhookConfigFile?: string | undefined
+  /** Version of the TokenReviews that it is sent. Default: v1beta1. */
+  readonly authenticationTokenWebhookVersion?: 'v1' | 'v1beta1'
+  /** How long its answers are remembered, in milliseconds. Default: 120,000. */
+  readonly authenticationTokenWebhookCacheMs?: number
   /** PEM file of the key that signs tokens of service accounts. Default: one is made at first start. */
   readonly serviceAccountSigningKeyFile?: string | undefined
   /** PEM files of further keys whose tokens are accepted. */

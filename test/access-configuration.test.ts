@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { start } from '../src/index.ts'
+import { issueAuthority, issueClient } from '../src/lib/x509/issue.ts'
 import { anonymous, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
-import { reviewWebhook } from './kits/access.ts'
+import { reviewWebhook, validity } from './kits/access.ts'
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
 
@@ -204,4 +205,76 @@ test('expressions of policies ask a webhook authorizer', patient, async t => {
   const refused = await create('joe', 'b')
   assert.equal(refused.status, 422)
   assert.match(refused.json.message, /denied request: no: default: says the webhook$/)
+})
+
+const WHO = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+
+async function whoami(server: Target, sent: object): Promise<any> {
+  const { status, json } = await ask(server, WHO, { method: 'POST', body: {}, ...sent })
+  return status === 201 ? json.status.userInfo : `${status} ${json.message}`
+}
+
+test('a webhook says who bears a token, for which audiences, and is asked once', patient, async t => {
+  const webhook = await reviewWebhook(t, ({ token }) => {
+    if (token === 'broken') return 400
+    if (token === 'other-audience') return { authenticated: true, user: { username: 'eve' }, audiences: ['elsewhere'] }
+    if (token !== 'good') return { authenticated: false, error: 'no such token' }
+    return { authenticated: true, user: { username: 'jane', uid: 'u', groups: ['team'], extra: { 'a.example/b': ['c'] } } }
+  })
+  const server = await startInProcess(t, {
+    logLevel: 'silent',
+    authenticationTokenWebhookConfigFile: webhook.kubeconfig,
+    authenticationTokenWebhookVersion: 'v1',
+  })
+  const jane = { username: 'jane', uid: 'u', groups: ['team', 'system:authenticated'], extra: { 'a.example/b': ['c'] } }
+  assert.deepEqual(await whoami(server, as('good')), jane)
+  assert.deepEqual(await whoami(server, as('good')), jane)
+  assert.deepEqual(webhook.reviews, [
+    {
+      kind: 'TokenReview',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: {},
+      spec: { token: 'good', audiences: ['https://kubernetes.default.svc.cluster.local'] },
+      status: { user: {} },
+    },
+  ])
+  for (const token of ['bad', 'broken', 'other-audience']) assert.equal(await whoami(server, as(token)), '401 Unauthorized')
+  const review = { spec: { token: 'bad' } }
+  const { json } = await ask(server, '/apis/authentication.k8s.io/v1/tokenreviews', { method: 'POST', body: review })
+  assert.equal(json.status.error, '[invalid bearer token, no such token]')
+})
+
+test('a proxy with a certificate of its own authority names users in headers, and nobody else does', patient, async t => {
+  const [proxies, users] = [issueAuthority('proxies', validity), issueAuthority('users', validity)]
+  const server = await startInProcess(t, {
+    clientCaFile: fileWith(t, users.cert),
+    requestheaderClientCaFile: fileWith(t, proxies.cert),
+    requestheaderAllowedNames: ['front'],
+    requestheaderUsernameHeaders: ['X-Remote-User'],
+    requestheaderUidHeaders: ['X-Remote-Uid'],
+    requestheaderGroupHeaders: ['X-Remote-Group'],
+    requestheaderExtraHeadersPrefix: ['X-Remote-Extra-'],
+  })
+  const headers = {
+    'X-Remote-User': 'jane',
+    'X-Remote-Uid': 'u1',
+    'X-Remote-Group': ['a,b', 'c'],
+    'X-Remote-Extra-Example.com%2FScope': 'all',
+  } as unknown as Record<string, string>
+  const by = (authority: typeof users, commonName: string, more: object = { headers }) => ({
+    ...issueClient(authority, { commonName }, validity),
+    ...more,
+  })
+  assert.deepEqual(await whoami(server, by(proxies, 'front')), {
+    username: 'jane',
+    uid: 'u1',
+    groups: ['a,b', 'c', 'system:authenticated'],
+    extra: { 'example.com/scope': ['all'] },
+  })
+  assert.equal(await whoami(server, by(proxies, 'other')), '401 Unauthorized', 'not one of the allowed names')
+  assert.equal(await whoami(server, by(proxies, 'front', {})), '401 Unauthorized', 'a proxy is no user')
+  assert.equal((await whoami(server, by(users, 'front'))).username, 'front', 'a user that is called like the proxy stays itself')
+  assert.equal((await whoami(server, { headers })).username, 'kubernetes-admin')
+  const shared = fileWith(t, users.cert)
+  await assert.rejects(start({ clientCaFile: shared, requestheaderClientCaFile: shared }), /overlapping certificates/)
 })

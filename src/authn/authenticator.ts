@@ -1,4 +1,5 @@
 /** Who sends a request: authenticators asked one after the other, then the anonymous user. */
+import type { SentHeaders } from '../lib/header-lines.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { User } from '../schema/user.ts'
 import type { ClientCertificate } from './client-certificate.ts'
@@ -7,6 +8,8 @@ import type { ClientCertificate } from './client-certificate.ts'
 export type Credentials = {
   readonly authorization: string | undefined
   readonly certificate: ClientCertificate | undefined
+  /** The request itself, for those who look at its path or other headers. */
+  readonly request?: SentHeaders & { readonly target: string }
 }
 
 /** A request that may be cancelled while it waits. Its signal is created on first use: most requests never need one. */
@@ -38,11 +41,14 @@ export const ANONYMOUS: User = Object.freeze({ name: 'system:anonymous', groups:
 export class Authenticators implements Authenticator {
   readonly #chain: readonly Authenticator[]
   readonly #anonymous: Authentication
+  readonly #anonymousPaths: ReadonlySet<string> | undefined
   // Authenticators return few, long-lived User objects; the copy with the group added is made once for each.
   readonly #known = new WeakMap<User, Authentication>()
 
-  constructor(chain: readonly Authenticator[], options: { anonymous: boolean }) {
+  /** Anonymous requests are allowed for some paths alone where `anonymousPaths` names any. */
+  constructor(chain: readonly Authenticator[], options: { anonymous: boolean; anonymousPaths?: ReadonlySet<string> | undefined }) {
     this.#chain = chain
+    this.#anonymousPaths = options.anonymousPaths
     this.#anonymous = options.anonymous ? { outcome: 'user', user: ANONYMOUS } : NONE
   }
 
@@ -63,7 +69,12 @@ export class Authenticators implements Authenticator {
       if (found.outcome === 'user') return this.#authenticated(found.user)
       if (found.outcome === 'invalid') invalid ??= found
     }
-    return invalid ?? this.#anonymous
+    return invalid ?? (this.#anonymousPaths ? this.#anonymousAt(asked.credentials, this.#anonymousPaths) : this.#anonymous)
+  }
+
+  #anonymousAt({ request }: Credentials, paths: ReadonlySet<string>): Authentication {
+    const [path = ''] = request?.target.split('?', 1) ?? []
+    return paths.has(path) ? this.#anonymous : NONE
   }
 
   #authenticated(user: User): Authentication {

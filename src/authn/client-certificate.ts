@@ -7,6 +7,8 @@ import { type Authentication, type Authenticator, CREDENTIAL_ID, type Credential
 export type ClientCertificate = {
   /** Whether it was verified against the client certificate authorities in the handshake. */
   readonly trusted: boolean
+  /** Whether it was verified against the authorities of proxies, which may name users in headers. */
+  readonly isProxy?: boolean
   readonly commonName: string
   readonly organizations: readonly string[]
   /** Every uid attribute of the subject; more than one is an error. */

@@ -1,6 +1,7 @@
 /** Impersonation: the user that the headers ask for, and whether the requestor may act as that user. */
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import { goQuote } from '../lib/go-text.ts'
+import { linesOf, unescapeKey } from '../lib/header-lines.ts'
 import { setOwn } from '../lib/json-value.ts'
 import { isDNS1123Subdomain, isDomainPrefixedPath } from '../lib/names.ts'
 import { accountGroups, readAccountUser } from '../lib/service-account-name.ts'
@@ -21,7 +22,8 @@ const PREFIX = 'impersonate-'
 const EXTRA = 'impersonate-extra-'
 
 /** Reads the headers; undefined when a request acts for itself. Throws a StatusError when they name no user. */
-export function wantedUser({ headers, headerLines }: Pick<Request, 'headers' | 'headerLines'>): Wanted | undefined {
+export function wantedUser(request: Pick<Request, 'headers' | 'headerLines'>): Wanted | undefined {
+  const { headers } = request
   let isAsked = false
   for (const name in headers) if (name.startsWith(PREFIX)) isAsked = true
   if (!isAsked) return undefined
@@ -29,9 +31,7 @@ export function wantedUser({ headers, headerLines }: Pick<Request, 'headers' | '
   let firstUid: string | undefined
   const groups: string[] = []
   const extra = new Map<string, string[]>()
-  for (const [field, line] of linesOf(headers, headerLines)) {
-    // Node reads header lines as Latin-1; what they hold is UTF-8.
-    const value = Buffer.from(line, 'latin1').toString('utf8')
+  for (const [field, value] of linesOf(request)) {
     if (field === 'impersonate-user') first ??= value
     else if (field === 'impersonate-uid') firstUid ??= value
     else if (field === 'impersonate-group') groups.push(value)
@@ -44,23 +44,6 @@ export function wantedUser({ headers, headerLines }: Pick<Request, 'headers' | '
   if (name !== '') return { name, uid, groups, extra }
   if (uid === '' && groups.length === 0 && extra.size === 0) return undefined
   throw badRequest(`requested ${goText({ name, uid, groups, extra })} without impersonating a user name`)
-}
-
-/** Every header line by its lower-case name. Node joins repeated headers with commas, which may be part of a group's name. */
-function* linesOf(headers: Request['headers'], lines: Request['headerLines']): Iterable<readonly [string, string]> {
-  if (lines === undefined) {
-    for (const [name, value] of Object.entries(headers)) for (const one of [value ?? []].flat()) yield [name.toLowerCase(), one]
-    return
-  }
-  for (let at = 0; at + 1 < lines.length; at += 2) yield [lines[at]!.toLowerCase(), lines[at + 1]!]
-}
-
-function unescapeKey(key: string): string {
-  try {
-    return decodeURIComponent(key)
-  } catch {
-    return key
-  }
 }
 
 function goText({ name, uid, groups, extra }: Wanted): string {

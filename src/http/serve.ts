@@ -63,7 +63,7 @@ const identify =
   (next: Handler, { authenticator }: Api): Handler =>
   exchange => {
     const { request } = exchange
-    const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate }
+    const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate, request }
     return whenDone(authenticator.authenticate(credentials, request), found => {
       if (found.outcome !== 'user') throw unauthorized()
       exchange.user = found.user

@@ -8,11 +8,11 @@ import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
 import { notFound, notImplemented, StatusError } from '../schema/status-error.ts'
 import type { Approval, CreateSubresource } from '../schema/subresources.ts'
 import { bodyOf, type Call, type CallContext, type Result, type SuccessStatus } from './api.ts'
-import { settleNamespace } from './create.ts'
 import { decodeObject, type Expected } from './decode.ts'
 import { checkPreconditions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions, writeOptions } from './options.ts'
+import { settleNamespace } from './strategy.ts'
 import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
 
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }

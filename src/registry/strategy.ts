@@ -9,7 +9,7 @@ import { type FieldError, gatherErrors, type Ref, refTo } from '../schema/refs.t
 import type { DefaultingContext, RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { UpdateRule } from '../schema/rules.ts'
-import { invalidObject } from '../schema/status-error.ts'
+import { badRequest, invalidObject } from '../schema/status-error.ts'
 import type { UpdateSubresource } from '../schema/subresources.ts'
 
 /** Which part of an object a write is about: the object itself, one of its views, or whatever a message to it changes. */
@@ -159,4 +159,16 @@ export const next = (value: number | bigint): number | bigint => (typeof value =
 function carry(to: ObjectMeta, from: ObjectMeta, field: 'generation' | 'creationTimestamp'): void {
   if (from[field] === undefined) delete to[field]
   else (to as Record<string, unknown>)[field] = from[field]
+}
+
+/** The namespace of an object is that of the path; a body may repeat it but not contradict it. Those of the cluster have none, whatever they say. */
+export function settleNamespace(
+  { resource, namespace }: { readonly resource: Resource; readonly namespace: string },
+  { metadata }: AnyObject,
+): void {
+  const expected = resource.namespaced ? namespace : ''
+  if (expected !== '' && metadata.namespace && metadata.namespace !== expected)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  if (expected !== '') metadata.namespace = expected
+  else delete metadata.namespace
 }

@@ -7,10 +7,10 @@ import { assertSelectable, matchesFieldTerms, matchesLabelTerms } from '../schem
 import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
 import { act, reviewContextOf } from './action.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
-import { settleNamespace } from './create.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { listOptions, writeOptions } from './options.ts'
+import { settleNamespace } from './strategy.ts'
 import { type Change, newWrite, wipeIdentity, write } from './write.ts'
 
 /** Creates of virtual kinds: reviews are answered, messages are forwarded. */

@@ -14,6 +14,7 @@ import { invalid, refTo } from '../schema/refs.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import {
   alreadyExists,
+  badRequest,
   conflict,
   generatedNameTaken,
   internalError,
@@ -29,7 +30,16 @@ import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
 import { ownersAfter, setManagers } from './ownership.ts'
-import { prepareCreate, prepareUpdate, setDefaults, targetOf, validateCreate, validateUpdate, warningsOf } from './strategy.ts'
+import {
+  prepareCreate,
+  prepareUpdate,
+  setDefaults,
+  settleNamespace,
+  targetOf,
+  validateCreate,
+  validateUpdate,
+  warningsOf,
+} from './strategy.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
 
 /** One write on its way through the steps. */
@@ -294,7 +304,17 @@ function takeMutated(request: Write): void {
   if (!object || !mutated) return
   const { managedFields } = object.metadata
   if (mutated !== object && !readManagers(mutated.metadata.managedFields).ok) setManagers(mutated, managedFields ?? [])
+  if (request.kind === request.call.resource) keepIdentity(request, mutated)
   request.object = mutated
+}
+
+/** Admission may not change the identity of an object: another namespace is rejected, as is another name than that of the path. */
+function keepIdentity({ call, old }: Write, mutated: AnyObject): void {
+  settleNamespace(call, mutated)
+  const { name } = mutated.metadata
+  // For an existing object the metadata rules reject another name.
+  if (call.name !== '' && !old && name !== call.name)
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${call.name})`)
 }
 
 /** Converts an object of a built-in kind to the stored version, to which its rules apply. */

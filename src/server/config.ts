@@ -50,6 +50,15 @@ export const DEFAULTS: Config = {
   kubeconfig: undefined,
   tokenAuthFile: undefined,
   clientCaFile: undefined,
+  requestheaderClientCaFile: undefined,
+  requestheaderAllowedNames: [],
+  requestheaderUsernameHeaders: [],
+  requestheaderUidHeaders: [],
+  requestheaderGroupHeaders: [],
+  requestheaderExtraHeadersPrefix: [],
+  authenticationTokenWebhookConfigFile: undefined,
+  authenticationTokenWebhookVersion: 'v1beta1',
+  authenticationTokenWebhookCacheMs: 120_000,
   serviceAccountSigningKeyFile: undefined,
   serviceAccountKeyFiles: [],
   serviceAccountIssuers: [],
@@ -118,6 +127,8 @@ export function checkConfig(config: Config): Config {
     if (issuer === '' || (issuer.includes(':') && !URL.canParse(issuer)))
       throw new ConfigError(`--service-account-issuer must be a URL such as ${DEFAULT_ISSUER}, or a name without colons, not "${issuer}"`)
   checkOidc(config)
+  checkRequestHeaders(config)
+  checkReviewVersion('--authentication-token-webhook-version', config.authenticationTokenWebhookVersion)
   if (config.apiAudiences.includes('')) throw new ConfigError('--api-audiences: an audience must not be empty')
   if (!(historyMs >= 1000)) throw new ConfigError('--history-window must be at least 1s: clients that reconnect need a moment')
   if (!(bookmarkMs >= 100 && bookmarkMs <= LONGEST_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
@@ -172,6 +183,21 @@ const WEBHOOK_SETTINGS = [
   'authorizationWebhookCacheAuthorizedMs',
   'authorizationWebhookCacheUnauthorizedMs',
 ] as const
+
+function checkRequestHeaders(config: Config): void {
+  const lists = {
+    'requestheader-username-headers': config.requestheaderUsernameHeaders,
+    'requestheader-uid-headers': config.requestheaderUidHeaders,
+    'requestheader-group-headers': config.requestheaderGroupHeaders,
+    'requestheader-extra-headers-prefix': config.requestheaderExtraHeadersPrefix,
+    'requestheader-allowed-names': config.requestheaderAllowedNames,
+  }
+  for (const [flag, values] of Object.entries(lists))
+    if (values.some(value => value.trim() === '')) throw new ConfigError(`--${flag}: a name must not be empty`)
+  const { requestheaderUidHeaders: uids } = config
+  if (uids.length > 0 && !uids.some(name => name.toLowerCase() === 'x-remote-uid'))
+    throw new ConfigError('--requestheader-uid-headers must have X-Remote-Uid among its headers')
+}
 
 function checkReviewVersion(flag: string, version: string): void {
   if (version !== 'v1' && version !== 'v1beta1') throw new ConfigError(`${flag} takes v1 or v1beta1, not "${version}"`)

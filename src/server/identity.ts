@@ -5,6 +5,7 @@ import { AccountTokens } from '../authn/account-tokens.ts'
 import { Authenticators, authenticatedUser } from '../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../authn/client-certificate.ts'
 import { OidcAuthenticator, type OidcSettings } from '../authn/oidc.ts'
+import { RequestHeaderAuthenticator, type RequestHeaderSettings } from '../authn/request-header.ts'
 import { BearerAuthenticator, TokenChain } from '../authn/token.ts'
 import { TokenFile } from '../authn/token-file.ts'
 import { signingKey, type VerificationKey } from '../authn/verification-keys.ts'
@@ -34,10 +35,12 @@ export type IdentityParts = {
   readonly log: Log
   /** Called with the secret whose token was used, at every use. */
   readonly onLegacyUse: (secret: AnyObject) => void
+  /** Ends connections to webhooks. */
+  readonly signal: AbortSignal
 }
 
 /** Creates the authenticators that the config asks for. */
-export function openIdentity(config: Config, { files, reader, log, onLegacyUse }: IdentityParts): Identity {
+export async function openIdentity(config: Config, { files, reader, log, onLegacyUse, signal }: IdentityParts): Promise<Identity> {
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
   const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir) : undefined
@@ -58,8 +61,15 @@ export function openIdentity(config: Config, { files, reader, log, onLegacyUse }
     ...(files.tokens ? [new TokenFile(files.tokens, audiences)] : []),
     accounts,
     ...(settings ? [new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(files.oidcCa), now: Date.now })] : []),
+    ...(config.authenticationTokenWebhookConfigFile === undefined
+      ? []
+      : [(await import('./configured-tokens.ts')).tokenWebhook({ config, audiences, log, signal })]),
   ])
-  const chain = [new CertificateAuthenticator(Date.now), new BearerAuthenticator(tokens, audiences)]
+  const chain = [
+    ...(files.proxyCa === undefined ? [] : [new RequestHeaderAuthenticator(requestHeaderSettings(config), Date.now)]),
+    new CertificateAuthenticator(Date.now),
+    new BearerAuthenticator(tokens, audiences),
+  ]
   return {
     authenticator: new Authenticators(chain, { anonymous: isAnonymousAllowed(config, log) }),
     accounts,
@@ -86,6 +96,17 @@ function isAnonymousAllowed({ anonymousAuth, authorizationMode }: Config, log: L
 }
 const ANONYMOUS_RESET =
   'AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer'
+
+function requestHeaderSettings(config: Config): RequestHeaderSettings {
+  const lowerCase = (names: readonly string[]) => names.map(name => name.trim().toLowerCase())
+  return {
+    allowedNames: config.requestheaderAllowedNames,
+    usernameHeaders: lowerCase(config.requestheaderUsernameHeaders),
+    uidHeaders: lowerCase(config.requestheaderUidHeaders),
+    groupHeaders: lowerCase(config.requestheaderGroupHeaders),
+    extraHeaderPrefixes: lowerCase(config.requestheaderExtraHeadersPrefix),
+  }
+}
 
 function oidcSettings({ oidc }: Config): OidcSettings | undefined {
   const { issuerUrl: issuer, clientId, usernameClaim, usernamePrefix = '', groupsClaim = '', groupsPrefix = '' } = oidc

@@ -10,6 +10,8 @@ export type OwnFiles = {
   readonly tokens: ReadonlyMap<string, User> | undefined
   /** Further authorities of client certificates; PEM. */
   readonly clientCa: string | undefined
+  /** Authorities of proxies that may name users in headers; PEM. */
+  readonly proxyCa: string | undefined
   /** The server's own certificate and its key; PEM. */
   readonly server: { readonly cert: string; readonly key: string } | undefined
   /** Authorities of the OpenID provider's certificate; PEM. */
@@ -29,6 +31,7 @@ export function readOwnFiles(config: Config): OwnFiles {
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),
     oidcCa: config.oidc.caFile === undefined ? undefined : readCertificates(config.oidc.caFile).text,
     clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
+    proxyCa: readProxyCa(config),
     server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
   }
 }
@@ -42,6 +45,22 @@ export function checkCertificates(text: string, file: string): X509Certificate {
     throw new ConfigError(`${file} holds a certificate that cannot be read`)
   }
   throw new ConfigError(`${file} holds no certificate in PEM`)
+}
+
+function readProxyCa({ requestheaderClientCaFile: file, requestheaderAllowedNames: names, clientCaFile }: Config): string | undefined {
+  if (file === undefined) return undefined
+  const { text } = readCertificates(file)
+  const shared =
+    clientCaFile === undefined
+      ? []
+      : read(clientCaFile)
+          .match(CERTIFICATE)
+          ?.filter(pem => text.includes(pem))
+  if (names.length === 0 && shared?.length)
+    throw new ConfigError(
+      '--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users',
+    )
+  return text
 }
 
 function readTokens(file: string): ReadonlyMap<string, User> {

@@ -12,7 +12,7 @@ import { loadPki, type Pki, renewalTime } from './pki.ts'
 
 export type TlsParts = {
   readonly pki: Pki
-  readonly files: Pick<OwnFiles, 'clientCa' | 'server'>
+  readonly files: Pick<OwnFiles, 'clientCa' | 'server'> & Partial<Pick<OwnFiles, 'proxyCa'>>
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
   readonly url: string
   readonly log: Log
@@ -21,8 +21,8 @@ export type TlsParts = {
 
 const DAY_MS = 24 * 3600_000
 
-export function tlsMaterial({ clientCa = '', server: own }: TlsParts['files'], { authority, server }: Pki): TlsMaterial {
-  return { ...(own ?? server), clientCa: authority.cert + clientCa }
+export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['files'], { authority, server }: Pki): TlsMaterial {
+  return { ...(own ?? server), clientCa: authority.cert + clientCa, ...(proxyCa !== undefined && { proxyCa }) }
 }
 
 /**

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { issueAuthority, issueClient, issueServer } from '../../src/lib/x509/issue.ts'
 import { type Scope, temporaryDirectory } from '../kit.ts'
 
-const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) }
+export const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) }
 
 /** A webhook over HTTPS that wants a client certificate. It notes the reviews that it gets; `decide` gives their status, or a code to fail with. */
 export async function reviewWebhook(t: Scope, decide: (spec: any) => object | number) {

@@ -124,10 +124,10 @@ class QuotaAdmission {
   async #check(quotas: Map<string, RunningQuota>, all: readonly Waiting[]) {
     const admitted: { readonly waiting: Waiting; readonly takes: ReadonlyMap<string, ResourceList> }[] = []
     for (const waiting of all) {
-      const { attributes, evaluator } = waiting
-      const verdict = checkWrite([...quotas.values()], attributes, evaluator)
+      const { attributes } = waiting
+      const verdict = verdictOn(waiting, [...quotas.values()])
       if (!verdict.ok) {
-        await this.#refuse(waiting, forbidden(attributes, verdict.why))
+        await this.#refuse(waiting, verdict.refusal)
         continue
       }
       if (attributes.dryRun || verdict.takes.size === 0) {
@@ -166,10 +166,8 @@ class QuotaAdmission {
   /** Lets the write go on; what it takes is reserved until its object is stored. */
   async #settle(waiting: Waiting): Promise<void> {
     const { attributes, takes, isLate, decide } = waiting
-    if (takes.size > 0) {
-      if (isLate) return this.#giveBack(attributes.namespace, takes)
-      this.#reserve(attributes, takes)
-    }
+    if (takes.size > 0 && isLate) await this.#giveBack(attributes.namespace, takes)
+    else if (takes.size > 0) this.#reserve(attributes, takes)
     decide()
   }
 
@@ -206,6 +204,16 @@ class QuotaAdmission {
         const left = only(subtractLists(used, taken), used.keys())
         if (!(await this.#parts.writeStatus(withUsed(quota, left)).catch(() => undefined))) break
       }
+  }
+}
+
+/** An object that cannot be measured is rejected alone, not with all others that wait. */
+function verdictOn({ attributes, evaluator }: Waiting, quotas: readonly RunningQuota[]) {
+  try {
+    const verdict = checkWrite(quotas, attributes, evaluator)
+    return verdict.ok ? verdict : { ok: false as const, refusal: forbidden(attributes, verdict.why) }
+  } catch (refusal) {
+    return { ok: false as const, refusal }
   }
 }
 

@@ -1,5 +1,5 @@
 /** One TLS port for HTTP/1.1 and HTTP/2: connections, their limits, and shutdown. */
-import { constants as crypto } from 'node:crypto'
+import { constants as crypto, X509Certificate } from 'node:crypto'
 import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
@@ -12,7 +12,7 @@ import type { Peer, Request, Response } from '../message.ts'
 import type { Log } from '../observability/log.ts'
 import { answerHttp1 } from './http1.ts'
 import { answerHttp2 } from './http2.ts'
-import { peerOf } from './peer.ts'
+import { type Anchors, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
 
 /** What a server shows and what it trusts; PEM. */
@@ -22,6 +22,8 @@ export type TlsMaterial = {
   readonly cert: string
   /** Authorities whose client certificates are believed. */
   readonly clientCa: string
+  /** Authorities of proxies that may name users in headers. */
+  readonly proxyCa?: string | undefined
 }
 
 export type ListenOptions = {
@@ -48,11 +50,13 @@ export class Listener implements AsyncDisposable {
   readonly #http1Connections = new Map<object, Http1Connection>()
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
+  #anchors: Anchors | undefined
   #draining = false
   #opening: Peer | undefined
 
   constructor({ tls, serve, log }: ListenOptions) {
     this.#log = log
+    this.#anchors = anchorsOf(tls)
     this.#http1 = this.#createHttp1(serve)
     this.#http2 = this.#createHttp2(serve)
     this.#tls = createTlsServer({
@@ -89,6 +93,7 @@ export class Listener implements AsyncDisposable {
 
   /** New handshakes see the new certificates; open connections stay. */
   reload(tls: TlsMaterial): void {
+    this.#anchors = anchorsOf(tls)
     this.#tls.setSecureContext(contextOf(tls))
   }
 
@@ -128,7 +133,7 @@ export class Listener implements AsyncDisposable {
     if (this.#draining) return void socket.destroy()
     this.#sockets.add(socket)
     socket.on('close', () => this.#sockets.delete(socket))
-    const peer = peerOf(socket)
+    const peer = peerOf(socket, this.#anchors)
     if (socket.alpnProtocol === 'h2') {
       // The session that comes of this connection is announced before emit returns.
       this.#opening = peer
@@ -239,14 +244,22 @@ const UNKNOWN: Peer = { address: '', certificate: undefined }
  * TLS 1.2 or newer. Sessions are not resumed: a resumed one would be trusted for what its first handshake proved, whatever
  * has happened to the client's authority since, and a handshake on these curves costs little.
  */
-function contextOf({ key, cert, clientCa }: TlsMaterial) {
+function contextOf({ key, cert, clientCa, proxyCa = '' }: TlsMaterial) {
   return {
     key,
     cert,
-    ca: clientCa,
+    ca: clientCa + proxyCa,
     minVersion: 'TLSv1.2' as const,
     secureOptions: crypto.SSL_OP_NO_TICKET | crypto.SSL_OP_NO_RENEGOTIATION,
   }
+}
+
+function anchorsOf({ clientCa, proxyCa }: TlsMaterial): Anchors | undefined {
+  const fingerprints = (pem: string) =>
+    new Set(
+      (pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []).map(each => new X509Certificate(each).fingerprint256),
+    )
+  return proxyCa === undefined ? undefined : { users: fingerprints(clientCa), proxies: fingerprints(proxyCa) }
 }
 
 /** Headers that are left out could be those that take rights away, such as a proxy adds: such a request is not answered at all. */

@@ -4,17 +4,20 @@ import type { ClientCertificate } from '../../authn/client-certificate.ts'
 import { USER_UID } from '../../lib/x509/issue.ts'
 import type { Peer } from '../message.ts'
 
-export function peerOf(socket: TLSSocket): Peer {
-  return { address: socket.remoteAddress ?? '', certificate: certificateOf(socket) }
+/** Fingerprints of the authorities of users and of proxies, where there are both. */
+export type Anchors = { readonly users: ReadonlySet<string>; readonly proxies: ReadonlySet<string> }
+
+export function peerOf(socket: TLSSocket, anchors?: Anchors): Peer {
+  return { address: socket.remoteAddress ?? '', certificate: certificateOf(socket, anchors) }
 }
 
 /** Without a certificate a connection may still call itself authorized, so the certificate itself is looked for. */
-function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
+function certificateOf(socket: TLSSocket, anchors: Anchors | undefined): ClientCertificate | undefined {
   const sent = socket.getPeerCertificate()
   if (!sent || sent.subject === undefined) return undefined
   const names = sent.subject as unknown as Readonly<Record<string, string | string[] | undefined>>
   return {
-    trusted: socket.authorized,
+    ...trustIn(socket, anchors),
     commonName: [names['CN'] ?? ''].flat().at(-1) ?? '',
     organizations: [names['O'] ?? []].flat(),
     uids: [names[USER_UID] ?? []].flat(),
@@ -22,4 +25,14 @@ function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
     notBefore: Date.parse(sent.valid_from),
     notAfter: Date.parse(sent.valid_to),
   }
+}
+
+/** The handshake verified the certificate against all authorities; which of them vouches for it is seen from the chain. */
+function trustIn(socket: TLSSocket, anchors: Anchors | undefined): { trusted: boolean; isProxy?: boolean } {
+  if (!anchors || !socket.authorized) return { trusted: socket.authorized }
+  const chain = new Set<string>()
+  for (let at = socket.getPeerCertificate(true); at?.fingerprint256 && !chain.has(at.fingerprint256); at = at.issuerCertificate)
+    chain.add(at.fingerprint256)
+  const isIn = (authorities: ReadonlySet<string>) => [...chain].some(fingerprint => authorities.has(fingerprint))
+  return { trusted: isIn(anchors.users), isProxy: isIn(anchors.proxies) }
 }
