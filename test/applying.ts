@@ -33,8 +33,12 @@ export const openKubectl = async (t: TestContext, program: string): Promise<Kube
 
 /** A fresh server with a kubectl for it. */
 export async function openServer(t: TestContext, program: string): Promise<{ server: Target; kubectl: Kubectl }> {
-  // The rules of a role that gathers them are the controller's, whatever a manifest says of them.
-  const server = await startInProcess(t, { controllers: ['*', '-clusterrole-aggregation-controller'] })
+  // The rules of a role that gathers them are the controller's, whatever a manifest says of them. The webhooks that manifests
+  // configure run nowhere here.
+  const server = await startInProcess(t, {
+    controllers: ['*', '-clusterrole-aggregation-controller'],
+    disableAdmissionPlugins: ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'],
+  })
   const home = temporaryDirectory(t)
   const kubeconfig = join(home, 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig)

@@ -20,8 +20,10 @@ for (const set of SETS)
 
     for (const flags of [[], ['--server-side']]) assert.equal(await kubectl('diff', ...flags, '-f', objectsOf(set)), '')
     for (const definition of objectsIn(definitionsOf(set)) as any[]) {
-      const { group, names } = definition.spec
-      assert.match(await kubectl('explain', `${names.plural}.${group}`, '--recursive'), /apiVersion\t<string>/)
+      const { group, names, versions } = definition.spec
+      // Not by `PLURAL.GROUP`: kubectl 1.20 takes the group for a path of fields.
+      const version = `--api-version=${group}/${versions[0].name}`
+      assert.match(await kubectl('explain', names.plural, version, '--recursive'), /apiVersion\t<string>/)
       const [header = ''] = (await kubectl('get', `${names.plural}.${group}`, '-o', 'wide')).split('\n')
       assert.deepEqual(header.split(/ {2,}/), headerOf(definition))
     }

@@ -4,9 +4,10 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { connect } from 'node:tls'
+import { isTrusted } from '../lib/tls-trust.ts'
+import { WebhookTransport } from '../lib/webhook-transport.ts'
 import { issueAuthority, issueServer } from '../lib/x509/issue.ts'
-import { post } from './https-post.ts'
-import { isTrusted } from './trust.ts'
+import { poster } from './https-post.ts'
 
 const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
 const authority = issueAuthority('test authority', validity)
@@ -15,7 +16,12 @@ const names = { names: ['127.0.0.1'], ...validity }
 async function webhook(t: TestContext, pair = issueServer(authority, 'webhook', names)) {
   const server = createServer(pair, (_: IncomingMessage, answer) => answer.end('{}'))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
+  const transport = new WebhookTransport()
+  const post = poster(transport)
+  t.after(() => {
+    transport[Symbol.dispose]()
+    server.close()
+  })
   const { port } = server.address() as AddressInfo
   return { pair, port, call: (ca?: string) => post({ host: '127.0.0.1', port, path: '/', body: '{}', ...(ca !== undefined && { ca }) }) }
 }
@@ -24,7 +30,7 @@ test('a webhook is trusted by its authority or by its own certificate, and by no
   const { pair, call } = await webhook(t)
   assert.equal(await call(authority.cert), '{}')
   assert.equal(await call(pair.cert), '{}')
-  await assert.rejects(call(issueServer(authority, 'other', names).cert), /^Error: Post "https:\/\/127.0.0.1:\d+\/": /)
+  await assert.rejects(call(issueServer(authority, 'other', names).cert), /Post "https:\/\/127.0.0.1:\d+\/": /)
   await assert.rejects(call(issueAuthority('test authority', validity).cert))
   await assert.rejects(call())
 })

@@ -5,7 +5,8 @@
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent, request } from 'node:https'
 import { isIP } from 'node:net'
-import type { PeerCertificate } from 'node:tls'
+import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket } from 'node:tls'
+import { isTrusted, type Trust } from './tls-trust.ts'
 
 export type WebhookCall = {
   readonly host: string
@@ -41,6 +42,12 @@ const MAX_AGENTS = 200
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
 
+/** The address as messages show it. */
+export const webhookUrl = (call: Pick<WebhookCall, 'host' | 'port' | 'path' | 'shownHost' | 'isPlain'>): string => {
+  const { host, port, path, shownHost, isPlain } = call
+  return `${isPlain ? 'http' : 'https'}://${shownHost ?? `${isIP(host) === 6 ? `[${host}]` : host}:${port}`}${path}`
+}
+
 export class WebhookTransport implements Disposable {
   readonly #agents = new Map<string, Agent | PlainAgent>()
 
@@ -56,7 +63,7 @@ export class WebhookTransport implements Disposable {
   /** One attempt. A kept connection that the other side has closed meanwhile says nothing about the webhook. */
   #send(call: WebhookCall): Promise<WebhookAnswer | 'connection was closed'> {
     const { host, port, path, shownHost, body, maxResponseBytes, signal } = call
-    const address = `${call.isPlain ? 'http' : 'https'}://${shownHost ?? `${isIP(host) === 6 ? `[${host}]` : host}:${port}`}${path}`
+    const address = webhookUrl(call)
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => reject(new WebhookCallError(`Post ${JSON.stringify(address)}: ${goMessage(error, call)}`))
       if (signal.aborted) return fail(signal.reason as Error)
@@ -132,9 +139,31 @@ export class WebhookTransport implements Disposable {
         ...(ca && { ca, allowPartialTrustChain: true }),
         ...(servername ? { servername } : isIP(host) !== 0 && { servername: '' }),
       })
+      if (ca && !isPlain && !skipsVerification && !HAS_PARTIAL_TRUST) checkTrustHere(agent as Agent)
       this.#agents.set(key, agent)
     }
     return agent
+  }
+}
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+/** Whether Node itself can take any certificate of a bundle for an anchor. */
+const HAS_PARTIAL_TRUST = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 18)
+
+/** Has an agent hand out only connections whose certificates lead to its bundle. */
+function checkTrustHere(agent: Agent): void {
+  const opening = agent as unknown as {
+    createConnection: (options: ConnectionOptions & Trust, done: (error: Error | null, socket?: TLSSocket) => void) => void
+  }
+  opening.createConnection = (options, done) => {
+    const socket = connect({ ...options, rejectUnauthorized: false })
+    socket.once('error', done)
+    socket.once('secureConnect', () => {
+      socket.off('error', done)
+      if (socket.authorized || isTrusted(socket, options)) return done(null, socket)
+      socket.destroy()
+      done(Object.assign(new Error('the certificate is not trusted'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }))
+    })
   }
 }
 

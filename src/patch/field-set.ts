@@ -194,7 +194,7 @@ export class FieldSetBuilder {
     for (let i = 0; i < last; i++) {
       node.children ??= new Map()
       let next = node.children.get(path[i]!)
-      if (next === undefined || Object.isFrozen(next)) {
+      if (next === undefined || next === LEAF) {
         next = growing(next?.owned ?? false, undefined)
         node.children.set(path[i]!, next)
       }

@@ -88,11 +88,17 @@ function valueText(value: Json): string {
   return String(value)
 }
 
+/** Sets that were read, and what is made of them, are mostly in order. */
+function isSorted(texts: readonly string[]): boolean {
+  for (let i = 1; i < texts.length; i++) if (texts[i - 1]! > texts[i]!) return false
+  return true
+}
+
 /** The steps in the order managedFields lists them: fields, then keyed items, then values, then indexes. */
 export function sortElements(elements: Iterable<PathElement>): PathElement[] {
   const sorted = [...elements]
   if (sorted.length < 2) return sorted
-  if (sorted.every(element => BY_TEXT.test(element))) return sorted.sort()
+  if (sorted.every(element => BY_TEXT.test(element))) return isSorted(sorted) ? sorted : sorted.sort()
   // The content of keys and values decides, so it is read once for each.
   return sorted
     .map(element => [element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2)).value] as const)

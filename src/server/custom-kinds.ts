@@ -3,17 +3,20 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from '../client/client.ts'
 import { serverIdentity } from '../client/identity.ts'
 import { customKindControllers } from '../custom/custom-kinds.ts'
-import { post } from '../custom/https-post.ts'
+import { poster } from '../custom/https-post.ts'
 import { type ServiceReference, webhookConverter } from '../custom/webhook-converter.ts'
 import { Service } from '../kinds/core/service/service.ts'
 import { EndpointSlice } from '../kinds/discovery/endpointslice.ts'
+import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 import type { ServerContext } from './context.ts'
 
 /** Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served. */
-export async function startCustomKinds({ config, catalog, caches, clientFor, run }: ServerContext): Promise<void> {
+export async function startCustomKinds({ config, catalog, caches, clientFor, run, signal }: ServerContext): Promise<void> {
   const { groupDomain } = config
-  const webhook = { post, newUid: randomUUID, groupDomain, resolve: serviceResolver(clientFor(serverIdentity())) }
+  const transport = new WebhookTransport()
+  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const webhook = { post: poster(transport), newUid: randomUUID, groupDomain, resolve: serviceResolver(clientFor(serverIdentity())) }
   const [serving, cleanup] = customKindControllers({ catalog, caches, converter: definition => webhookConverter(definition, webhook) })
   await run(serving).idle()
   run(cleanup)

@@ -39,14 +39,14 @@ export async function callWebhook(
   if (!version)
     return failed('could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)', 400)
   const uid = parts.newUid()
+  const bounded = boundedBy(signal, webhook.timeoutSeconds)
   try {
     const address = addressOf(webhook, parts)
-    const timeout = AbortSignal.timeout(webhook.timeoutSeconds * 1000)
     const answer = await parts.transport.call({
       ...address,
       body: stringifyJson(reviewFor(request, { uid, version })),
       maxResponseBytes: MAX_RESPONSE_BYTES,
-      signal: AbortSignal.any([signal, timeout]),
+      signal: bounded.signal,
     })
     const failure = failureOf(answer)
     if (failure !== undefined) return failed(`failed to call webhook: ${failure}`, answer.status)
@@ -60,7 +60,23 @@ export async function callWebhook(
       return failed(`${error.stage === 'reading' ? 'failed to call webhook' : 'received invalid webhook response'}: ${error.message}`)
     if (error instanceof WebhookCallError || error instanceof UnresolvedService) return failed(`failed to call webhook: ${error.message}`)
     throw error
+  } finally {
+    bounded.done()
   }
+}
+
+/** A signal that ends with another one, or after some time. AbortSignal.any is not in every Node 20. */
+function boundedBy(signal: AbortSignal, seconds: number): { readonly signal: AbortSignal; readonly done: () => void } {
+  const controller = new AbortController()
+  const end = () => controller.abort(signal.reason)
+  const timer = setTimeout(() => controller.abort(new DOMException('the webhook took too long', 'TimeoutError')), seconds * 1000)
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+  const done = () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
+  }
+  return { signal: controller.signal, done }
 }
 
 /** That a service cannot be reached. */
