@@ -120,6 +120,12 @@ export const FLAGS: readonly Flag[] = [
     read: list((v, c) => (c.requestheaderExtraHeadersPrefix = v)),
   },
   {
+    name: 'authentication-config',
+    takes: 'FILE',
+    doc: 'AuthenticationConfiguration: issuers of tokens, instead of --oidc-*, and who may be anonymous; changes take effect at once',
+    read: name((v, c) => (c.authenticationConfig = v)),
+  },
+  {
     name: 'authentication-token-webhook-config-file',
     takes: 'FILE',
     doc: 'kubeconfig that leads to a webhook that knows who bears a token',

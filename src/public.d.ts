@@ -75,6 +75,8 @@ export interface StartOptions {
   readonly requestheaderGroupHeaders?: readonly string[]
   /** What headers with further attributes of the user begin with, such as X-Remote-Extra-. */
   readonly requestheaderExtraHeadersPrefix?: readonly string[]
+  /** File with an AuthenticationConfiguration: issuers of tokens and who may be anonymous; changes of the issuers take effect at once. */
+  readonly authenticationConfig?: string | undefined
   /** Kubeconfig file that leads to a webhook that knows who bears a token. */
   readonly authenticationTokenWebhookConfigFile?: string | undefined
   /** Version of the TokenReviews that it is sent. Default: v1beta1. */

@@ -45,6 +45,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   requestheaderUidHeaders: { flag: 'requestheader-uid-headers', ...texts },
   requestheaderGroupHeaders: { flag: 'requestheader-group-headers', ...texts },
   requestheaderExtraHeadersPrefix: { flag: 'requestheader-extra-headers-prefix', ...texts },
+  authenticationConfig: { flag: 'authentication-config', ...text },
   authenticationTokenWebhookConfigFile: { flag: 'authentication-token-webhook-config-file', ...text },
   authenticationTokenWebhookVersion: { flag: 'authentication-token-webhook-version', ...oneOf('v1', 'v1beta1') },
   authenticationTokenWebhookCacheMs: { flag: 'authentication-token-webhook-cache-ttl', ...count },

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { start } from '../src/index.ts'
 import { issueAuthority, issueClient } from '../src/lib/x509/issue.ts'
 import { anonymous, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
-import { reviewWebhook, validity } from './kits/access.ts'
+import { openProvider, reviewWebhook, validity } from './kits/access.ts'
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
 
@@ -277,4 +277,68 @@ test('a proxy with a certificate of its own authority names users in headers, an
   assert.equal((await whoami(server, { headers })).username, 'kubernetes-admin')
   const shared = fileWith(t, users.cert)
   await assert.rejects(start({ clientCaFile: shared, requestheaderClientCaFile: shared }), /overlapping certificates/)
+})
+
+test('issuers of a configuration file make users by expressions, and change with the file', patient, async t => {
+  const one = await openProvider(t)
+  const two = await openProvider(t, { discovery: '/elsewhere' })
+  const indented = (pem: string) => pem.trim().replaceAll('\n', '\n      ')
+  const text = `apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+anonymous: { enabled: true, conditions: [{ path: /livez }] }
+jwt:
+- issuer:
+    url: ${one.issuer}
+    audiences: [keelson, other]
+    audienceMatchPolicy: MatchAny
+    certificateAuthority: |
+      ${indented(one.ca)}
+  claimValidationRules:
+  - { claim: team, requiredValue: red }
+  - { expression: "claims.age >= 18", message: too young }
+  claimMappings:
+    username: { expression: "'one:' + claims.sub" }
+    groups: { expression: "dyn(claims.roles).map(r, 'r:' + r)" }
+    uid: { claim: sub }
+    extra: [{ key: example.com/team, valueExpression: claims.team }]
+  userValidationRules: [{ expression: "!user.username.startsWith('one:system:')", message: reserved }]
+- issuer:
+    url: ${two.issuer}
+    discoveryURL: ${two.issuer}/elsewhere
+    audiences: [keelson]
+    certificateAuthority: |
+      ${indented(two.ca)}
+  claimMappings: { username: { claim: sub, prefix: "two:" } }
+`
+  const file = fileWith(t, text)
+  const server = await startInProcess(t, { authenticationConfig: file, logLevel: 'silent' })
+  const claims = { team: 'red', age: 20, roles: ['a'] }
+  assert.deepEqual(await whoami(server, as(one.token(claims))), {
+    username: 'one:jane',
+    uid: 'jane',
+    groups: ['r:a', 'system:authenticated'],
+    extra: { 'example.com/team': ['red'] },
+  })
+  assert.equal((await whoami(server, as(two.token({ aud: 'keelson' })))).username, 'two:jane')
+  const problemOf = async (token: string) =>
+    (await ask(server, '/apis/authentication.k8s.io/v1/tokenreviews', { method: 'POST', body: { spec: { token } } })).json.status.error
+  assert.match(await problemOf(one.token({ ...claims, team: 'blue' })), /required claim team value does not match/)
+  assert.match(await problemOf(one.token({ ...claims, age: 3 })), /validation expression 'claims.age >= 18' failed: too young/)
+  assert.match(await problemOf(one.token({ ...claims, sub: 'system:x' })), /failed: reserved/)
+  assert.equal((await ask(server, '/livez', anonymous)).status, 200)
+  assert.equal((await ask(server, '/version', anonymous)).status, 401)
+  writeFileSync(file, text.replace('prefix: "two:"', 'prefix: "new:"'))
+  await eventually('the file is read again', async () =>
+    (await whoami(server, as(two.token({ n: Math.random() })))).username === 'new:jane' ? true : undefined,
+  )
+  const cases: [string, RegExp][] = [
+    [
+      text.replace('audienceMatchPolicy: MatchAny', 'audienceMatchPolicy: ""'),
+      /audienceMatchPolicy must be MatchAny for multiple audiences/,
+    ],
+    [text.replace('"\'one:\' + claims.sub"', '"claims.email"'), /claims.email_verified must be used/],
+    [text.replace(', prefix: "two:"', ''), /prefix is required when claim is set/],
+    [text.replace('claims.age >= 18', 'claims.age +'), /claimValidationRules\[1\]\.expression: Invalid value/],
+  ]
+  for (const [bad, why] of cases) await assert.rejects(start({ authenticationConfig: fileWith(t, bad) }), why)
 })

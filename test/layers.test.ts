@@ -27,6 +27,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['cache', 'storage', 'the cache follows a store'],
   ['authn', 'lib', 'certificates, tokens, time'],
   ['authn', 'schema', 'User and token claims; readers are handed in'],
+  ['authn', 'cel', 'claim mappings and rules of authentication configurations'],
   ['authz', 'lib', 'JSON values'],
   ['authz', 'schema', 'Attributes and Decision; readers are handed in'],
   ['authz', 'kinds', 'roles and bindings are kinds'],

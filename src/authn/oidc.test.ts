@@ -31,7 +31,7 @@ function provider(more: Partial<OidcSettings> = {}) {
   }
   const settings: OidcSettings = {
     issuer: ISSUER,
-    clientId: 'app',
+    clientIds: ['app'],
     usernameClaim: 'sub',
     usernamePrefix: '',
     groupsClaim: 'groups',

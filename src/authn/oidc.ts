@@ -11,7 +11,10 @@ import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 
 export type OidcSettings = {
   readonly issuer: string
-  readonly clientId: string
+  /** Documents about the issuer are here, where that is not below its own URL. */
+  readonly discoveryUrl?: string
+  /** Clients of which a token must be meant for one. */
+  readonly clientIds: readonly string[]
   readonly usernameClaim: string
   /** Before every user's name; empty for none. */
   readonly usernamePrefix: string
@@ -21,6 +24,8 @@ export type OidcSettings = {
   /** Claims that must have just this value. */
   readonly requiredClaims: ReadonlyMap<string, string>
   readonly signingAlgorithms: readonly string[]
+  /** Makes a user of claims, where the settings above do not say all of it. Throws TokenError. */
+  readonly mapUser?: (claims: JsonObject) => User
 }
 
 export type OidcParts = {
@@ -34,7 +39,8 @@ export type OidcParts = {
 /** Algorithms that a provider may sign with: none that a public key could be taken for the secret of. */
 export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512'] as const
 
-class TokenError extends Error {}
+/** Why a token makes nobody a user. */
+export class TokenError extends Error {}
 
 const LEEWAY_MS = 60_000
 /** How long a verified token is believed without another look at the keys. */
@@ -50,7 +56,12 @@ export class OidcAuthenticator implements TokenAuthenticator {
 
   constructor(parts: OidcParts) {
     this.#parts = parts
-    this.#keys = new RemoteKeys({ issuer: parts.settings.issuer, fetch: parts.fetch, now: parts.now })
+    this.#keys = new RemoteKeys({
+      issuer: parts.settings.issuer,
+      discoveryUrl: parts.settings.discoveryUrl,
+      fetch: parts.fetch,
+      now: parts.now,
+    })
   }
 
   /** Not a promise for tokens that were verified a moment ago. */
@@ -68,7 +79,8 @@ export class OidcAuthenticator implements TokenAuthenticator {
     if (!unverified || issuerOf(unverified.claims) !== this.#parts.settings.issuer) return { outcome: 'none' }
     try {
       const claims = await this.#claimsOf(token, unverified)
-      const user = userOf(claims, this.#parts.settings)
+      const { settings } = this.#parts
+      const user = settings.mapUser?.(claims) ?? userOf(claims, settings)
       this.#remember(key, user, Number(claims['exp']) * 1000)
       return { outcome: 'user', user, audiences }
     } catch (error) {
@@ -85,7 +97,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
 
   /** The claims of a token that the provider has signed, for us, and that holds now. */
   async #claimsOf(token: string, { header }: UnverifiedToken): Promise<JsonObject> {
-    const { issuer, clientId, signingAlgorithms: allowed } = this.#parts.settings
+    const { issuer, clientIds, signingAlgorithms: allowed } = this.#parts.settings
     const { alg, kid } = header
     const fail = (why: string) => new TokenError(`verify token: ${why}`)
     if (typeof alg !== 'string' || !allowed.includes(alg))
@@ -96,7 +108,10 @@ export class OidcAuthenticator implements TokenAuthenticator {
     if (issuerOf(claims) !== issuer)
       throw fail(`oidc: id token issued by a different provider, expected ${goQuote(issuer)} got ${goQuote(String(claims['iss'] ?? ''))}`)
     const meant = [claims['aud'] ?? []].flat().filter(audience => typeof audience === 'string')
-    if (!meant.includes(clientId)) throw fail(`oidc: expected audience ${goQuote(clientId)} got [${meant.map(goQuote).join(' ')}]`)
+    if (!clientIds.some(client => meant.includes(client as never)))
+      throw fail(
+        `oidc: expected audience ${clientIds.length === 1 ? goQuote(clientIds[0]!) : `in [${clientIds.map(goQuote).join(' ')}]`} got [${meant.map(goQuote).join(' ')}]`,
+      )
     const now = this.#parts.now()
     const expires = seconds(claims['exp']) ?? 0
     if (expires * 1000 < now) throw fail(`oidc: token is expired (Token Expiry: ${goTime(expires)})`)
@@ -150,10 +165,9 @@ const goTime = (unix: number) => {
   return Number.isNaN(moment.getTime()) ? String(unix) : `${moment.toISOString().slice(0, 19).replace('T', ' ')} +0000 UTC`
 }
 
-/** Whom the claims of a verified token make its bearer. Throws TokenError. */
-function userOf(claims: JsonObject, settings: OidcSettings): User {
-  const groups = groupsOf(claims, settings)
-  const name = nameOf(claims, settings)
+/** Whom the claims of a verified token make its bearer; name and groups may be known already. Throws TokenError. */
+export function userOf(claims: JsonObject, settings: OidcSettings, known?: Pick<User, 'name' | 'groups'>): User {
+  const { groups, name } = known ?? { groups: groupsOf(claims, settings), name: nameOf(claims, settings) }
   for (const [claim, value] of settings.requiredClaims) {
     if (!Object.hasOwn(claims, claim)) throw new TokenError(`required claim ${claim} not present in ID token`)
     const found = stringOf(claims[claim]!, why => `parse claim ${claim}: ${why}`)
@@ -164,7 +178,8 @@ function userOf(claims: JsonObject, settings: OidcSettings): User {
   return { name, groups, ...(extra && { extra }) }
 }
 
-function nameOf(claims: JsonObject, { usernameClaim: claim, usernamePrefix }: OidcSettings): string {
+/** The user's name. Throws TokenError. */
+export function nameOf(claims: JsonObject, { usernameClaim: claim, usernamePrefix }: OidcSettings): string {
   const parse = (why: string) => `parse username claims ${goQuote(claim)}: ${why}`
   const name = Object.hasOwn(claims, claim) ? stringOf(claims[claim]!, parse) : ''
   // A user without a name could be anybody whose provider forgot it.
@@ -178,7 +193,7 @@ function nameOf(claims: JsonObject, { usernameClaim: claim, usernamePrefix }: Oi
 }
 
 /** One group or a list of them. */
-function groupsOf(claims: JsonObject, { groupsClaim: claim, groupsPrefix }: OidcSettings): string[] {
+export function groupsOf(claims: JsonObject, { groupsClaim: claim, groupsPrefix }: OidcSettings): string[] {
   if (claim === '') return []
   if (!Object.hasOwn(claims, claim)) {
     const names = claims['_claim_names']

@@ -17,7 +17,12 @@ const PAUSE_MS = 2000
 const LONGEST_AGE_MS = 24 * 3600_000
 const MOST_KEYS = 100
 
-export type RemoteKeysParts = { readonly issuer: string; readonly fetch: Fetch; readonly now: () => number }
+export type RemoteKeysParts = {
+  readonly issuer: string
+  readonly discoveryUrl?: string | undefined
+  readonly fetch: Fetch
+  readonly now: () => number
+}
 
 export class RemoteKeys {
   readonly #parts: RemoteKeysParts
@@ -70,8 +75,8 @@ export class RemoteKeys {
   }
 
   async #discover(): Promise<string> {
-    const { issuer } = this.#parts
-    const { document } = await this.#get(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, 'oidc: discovery failed')
+    const { issuer, discoveryUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration` } = this.#parts
+    const { document } = await this.#get(discoveryUrl, 'oidc: discovery failed')
     const { issuer: named, jwks_uri: address } = document
     if (named !== issuer)
       throw new ProviderError(

@@ -1,4 +1,4 @@
-/** Bookmarks: events that carry nothing but how far a watch has got. */
+/** Bookmarks: events that carry only the revision up to which a watch has sent everything. */
 import { conform } from '../schema/conform.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Revision } from '../storage/store.ts'

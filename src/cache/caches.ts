@@ -20,7 +20,7 @@ export type CachesOptions = {
   /** Called when following the store fails for good. */
   readonly onFailure: (error: unknown) => void
   readonly history?: HistoryLimits
-  /** How often watches that want bookmarks get one; 30 seconds unless told. */
+  /** How often watches that want bookmarks get one; default 30 seconds. */
   readonly bookmarkMs?: number
   readonly now?: () => number
 }
@@ -28,7 +28,7 @@ export type CachesOptions = {
 type Decoded = { readonly value: Uint8Array; readonly object: AnyObject }
 type Waiter = { readonly revision: Revision; readonly resolve: () => void }
 
-/** Somebody who is told of all that happens, in order and as soon as it can be read. What it does there must be quick and must not fail. */
+/** Receives every change, in order and as soon as it can be read. Handlers must be quick and must not throw. */
 export interface Observer {
   /** A revision has become the current one of its object; `previous` is what it replaced. */
   changed(resource: Resource, current: ObjectRevision, previous: ObjectRevision | undefined): void
@@ -39,13 +39,13 @@ export interface Observer {
 export class Caches implements AsyncDisposable {
   readonly #store: Store
   readonly #byPrefix = new Map<string, ResourceCache>()
-  /** What happens to resources that are being read in, kept until they are. */
+  /** Events of resources that are being loaded, kept until they are. */
   readonly #joining = new Map<string, Event[]>()
   readonly #watches = new Set<Watch>()
   readonly #observers = new Set<Observer>()
   /**
-   * Objects of writes under way, in the order in which their events come. No map: what has been in one outlives every
-   * collection but the full ones, see CONTRIBUTING.md.
+   * Objects of writes in progress, in the order of their events. Not a Map: its former entries survive until a full garbage
+   * collection, see CONTRIBUTING.md.
    */
   readonly #decoded: Decoded[] = []
   readonly #stop = new AbortController()
@@ -63,7 +63,7 @@ export class Caches implements AsyncDisposable {
     this.#made = made
   }
 
-  /** Reads what is there, then follows what is written. */
+  /** Loads all objects, then follows the store. */
   static async open({ store, resources, onFailure, history, bookmarkMs = BOOKMARK_MS, now }: CachesOptions): Promise<Caches> {
     const { oldest, newest } = await store.extent()
     const since = Math.max(oldest, newest - REPLAYED)
@@ -89,25 +89,25 @@ export class Caches implements AsyncDisposable {
 
   of(resource: Resource): ResourceCache {
     const cache = this.#byPrefix.get(resource.prefix)
-    // A custom kind may have gone while a request for it was under way.
+    // A custom kind may have been removed while a request for it was running.
     if (!cache) throw resource.def.custom ? noSuchResource() : unavailable(`${resource.qualified} is not being served yet`)
     return cache
   }
 
-  /** Whether objects of the resource are kept here. */
+  /** Whether objects of the resource are cached. */
   has(resource: Resource): boolean {
     return this.#byPrefix.has(resource.prefix)
   }
 
   /**
-   * Keeps objects of a resource from now on, or in another form than before. What is there and what has happened lately is read
-   * from the store while the rest goes on; when all of it is in, `ready` is called and then watches of the former form end.
+   * Starts to cache the objects of a resource, or replaces how they are cached. Objects and recent history are loaded from the
+   * store without blocking anything else; then `ready` is called, and watches of the former cache end.
    */
   async join(resource: Resource, ready: () => void = () => {}): Promise<void> {
     const { prefix } = resource
-    if (this.#joining.has(prefix)) throw new Error(`${resource.qualified} is being read in already`)
+    if (this.#joining.has(prefix)) throw new Error(`${resource.qualified} is being loaded already`)
     try {
-      const cache = await this.#readIn(resource)
+      const cache = await this.#load(resource)
       const former = this.#byPrefix.get(prefix)
       for (const event of this.#joining.get(prefix)!) cache.apply(event)
       this.#byPrefix.set(prefix, cache)
@@ -119,7 +119,7 @@ export class Caches implements AsyncDisposable {
     }
   }
 
-  /** Keeps objects of a resource no longer; watches of it end. */
+  /** Stops caching a resource; its watches end. */
   leave({ prefix }: Resource): void {
     const cache = this.#byPrefix.get(prefix)
     if (!cache) return
@@ -127,7 +127,7 @@ export class Caches implements AsyncDisposable {
     this.#endWatchesOf(cache)
   }
 
-  /** Resolves once everything up to a revision can be read, or nobody waits for it any more. */
+  /** Resolves once everything up to a revision can be read, or the signal is aborted. */
   reached(revision: Revision, signal?: AbortSignal): Promise<void> {
     if (this.#revision >= revision || this.#stop.signal.aborted) return Promise.resolve()
     return new Promise(resolve => {
@@ -137,8 +137,8 @@ export class Caches implements AsyncDisposable {
   }
 
   /**
-   * Writes to the store. Once it resolves with success the write can be read here. `object` is what the value says, so that it
-   * need not be decoded again when it comes back as an event.
+   * Writes to the store. Once it resolves with success the write can be read here. `object` is the decoded value, so that
+   * it need not be decoded again when it comes back as an event.
    */
   async write(key: string, change: Change, object?: AnyObject): Promise<Swap> {
     const { value } = change
@@ -159,12 +159,12 @@ export class Caches implements AsyncDisposable {
       onEnd: () => this.#watches.delete(watch),
     })
     this.#watches.add(watch)
-    // A request that was on its way when the server began to leave.
+    // The request arrived while the server was shutting down.
     if (this.#watchesEnded) watch.end()
     return watch
   }
 
-  /** Tells of every change of every resource until the signal ends it. */
+  /** Reports every change of every resource until the signal is aborted. */
   observe(observer: Observer, signal: AbortSignal): void {
     this.#observers.add(observer)
     signal.addEventListener('abort', () => this.#observers.delete(observer), { once: true })
@@ -181,12 +181,12 @@ export class Caches implements AsyncDisposable {
     this.endWatches()
     this.#stop.abort()
     await this.#following
-    // Nothing will be reached any more; whoever waits finds out from the store that it is closed.
+    // No further revision will be reached; waiters learn from the store that it is closed.
     for (const { resolve } of this.#waiters.splice(0)) resolve()
   }
 
-  /** A cache of what the store holds of a resource, as of the moment from which on events are kept for it. */
-  async #readIn(resource: Resource): Promise<ResourceCache> {
+  /** A cache loaded from the store, complete up to the revision from which on events are kept for it. */
+  async #load(resource: Resource): Promise<ResourceCache> {
     for (;;) {
       this.#joining.set(resource.prefix, [])
       const newest = this.#revision
@@ -197,7 +197,7 @@ export class Caches implements AsyncDisposable {
         await this.#replay(cache, since, newest)
         return cache
       } catch (error) {
-        // What was being read has been forgotten meanwhile; there is more to begin with now.
+        // The history that was being read has been compacted meanwhile: start again from a newer revision.
         if (!(error instanceof Compacted)) throw error
       }
     }
@@ -227,7 +227,7 @@ export class Caches implements AsyncDisposable {
   #take({ revision, events }: Batch): void {
     for (const event of events) {
       const prefix = prefixOf(event.key)
-      // Whoever is told of a change may begin to read in a resource then and there: what came before in the batch is history to it.
+      // An observer may start to load a resource here: earlier events of this batch are history to it.
       this.#revision = event.revision
       const joining = this.#joining.get(prefix)
       const cache = this.#byPrefix.get(prefix)
@@ -248,7 +248,7 @@ export class Caches implements AsyncDisposable {
     for (const waiter of all) if (waiter.revision <= revision) waiter.resolve()
   }
 
-  /** Waits no longer. */
+  /** Stops waiting. */
   #leave(resolve: () => void): void {
     this.#waiters = this.#waiters.filter(waiter => waiter.resolve !== resolve)
     resolve()

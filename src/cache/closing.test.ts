@@ -4,7 +4,7 @@ import { widgets } from '../../test/kits/cache/widgets.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { Caches } from './caches.ts'
 
-test('closing lets go of those who wait for a revision, and nobody waits after it', async () => {
+test('closing resolves everything that waits for a revision, and later waits resolve at once', async () => {
   const store = new MemoryStore()
   const caches = await Caches.open({ store, resources: [widgets], onFailure: assert.ifError })
   const waiting = caches.reached(1_000_000)

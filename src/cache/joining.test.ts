@@ -25,7 +25,7 @@ const fail = (error: unknown) => {
   throw error
 }
 
-test('a resource that joins late misses nothing and doubles nothing, whatever is written meanwhile', async () => {
+test('a resource that joins late misses no event and repeats none, whatever is written meanwhile', async () => {
   const writes = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.option(fc.constantFrom('red', 'blue'))), { maxLength: 20 })
   await fc.assert(
     fc.asyncProperty(writes, writes, writes, async (before, during, after) => {
@@ -40,7 +40,7 @@ test('a resource that joins late misses nothing and doubles nothing, whatever is
       for (const [name, color] of after) await write(store, name, color)
       const { newest } = await store.extent()
       await Promise.all([caches.reached(newest), reference.reached(newest)])
-      const told = [caches, reference].map(each => {
+      const events = [caches, reference].map(each => {
         const recorder = new Recorder()
         each.watch(widgets, { ...watching, from: start }).open(recorder)
         const listed = each
@@ -49,7 +49,7 @@ test('a resource that joins late misses nothing and doubles nothing, whatever is
           .objects.map(v => [v.key, v.revision])
         return { events: recorder.events, listed, count: each.of(widgets).count }
       })
-      assert.deepEqual(told[0], told[1])
+      assert.deepEqual(events[0], events[1])
       for (const each of [caches, reference]) await each[Symbol.asyncDispose]()
       await store.close()
     }),
@@ -57,7 +57,7 @@ test('a resource that joins late misses nothing and doubles nothing, whatever is
   )
 })
 
-test('history that is forgotten while it is read in is begun anew', async () => {
+test('loading starts again when history is compacted meanwhile', async () => {
   const store = new MemoryStore()
   const caches = await Caches.open({ store, resources: [], onFailure: fail })
   for (let i = 0; i < 50; i++) await write(store, `a${i}`, 'red')

@@ -32,9 +32,9 @@ export class ObjectRevision {
   readonly fields: Texts
   /** The uids in its owner references. */
   readonly owners: readonly string[]
-  /** Whether its deletion has been asked for. */
+  /** Whether it has a deletionTimestamp. */
   readonly terminating: boolean
-  /** Set when the stored record cannot be trusted; `json` is then empty. */
+  /** Why the stored record cannot be read; `json` is then empty. */
   readonly fault: string | undefined
   readonly deleted: boolean
   /** The stored record was written for an older schema and differs from this; the next write replaces it. */
@@ -66,14 +66,14 @@ export class ObjectRevision {
 
   /** The whole object as JSON, its resourceVersion inside. Of a deletion: the last state, with the revision of the deletion. */
   get json(): Buffer {
-    // Most deletions are never looked at, so their bytes are made when first asked for.
+    // Most deletions are never sent, so their bytes are made when first needed.
     this.#json ??= replaceRevision(this.previous!.json, this.revisionOffset, { from: this.previous!.revision, to: this.revision })
     return this.#json
   }
 
   /**
-   * The object decoded, once for all who ask; undefined when the record cannot be trusted. Nobody may change it. A field rather than
-   * an entry of a WeakMap: what is in one stays until a full garbage collection.
+   * The decoded object, shared and read-only; undefined when the record cannot be read. A field rather than an entry of a
+   * WeakMap, whose entries stay until a full garbage collection.
    */
   get object(): AnyObject | undefined {
     if (this.fault !== undefined) return undefined
@@ -81,7 +81,7 @@ export class ObjectRevision {
     return this.#object
   }
 
-  /** Called when another revision has become current: whoever still wants this object decodes it again. */
+  /** Called when another revision has become current: later readers decode this object again. */
   releaseObject(): void {
     this.#object = undefined
   }

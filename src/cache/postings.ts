@@ -1,6 +1,6 @@
 /**
- * Which current objects have which value of a label or field. An index exists once somebody asked for its key. Every write keeps
- * all indexes up to date, and clients choose the keys: only those asked for last are kept.
+ * Which current objects have which value of a label or field. An index is built when its key is first used. Every write
+ * updates all indexes, and clients choose the keys: only the most recently used ones are kept.
  */
 
 import type { ObjectRevision } from './object-revision.ts'
@@ -11,7 +11,7 @@ type Index = { readonly on: Term['on']; readonly key: string; readonly byValue: 
 const MOST_INDEXES = 32
 
 export class Postings {
-  /** Those asked for last come last. */
+  /** Most recently used last. */
   readonly #indexes = new Map<string, Index>()
 
   /** The keys of objects that have one of the term's values; `all` is read when the index is first needed. */

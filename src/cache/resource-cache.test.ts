@@ -28,7 +28,7 @@ test('a namespace lists its own objects and not those of one whose name begins a
   assert.deepEqual(paths(cache.list({ selection: { namespace: 'a', name: '' } }).objects), ['a/x'])
 })
 
-test('an index that was given up for others is built anew', () => {
+test('an index that was dropped for others is built again', () => {
   const cache = new ResourceCache(widgets, { since: 1 })
   const labels = (i: number) => ({ [`l${i}`]: 'v' })
   const listed = (i: number) => {

@@ -79,19 +79,19 @@ export class ResourceCache {
     return this.#count
   }
 
-  /** Takes in an object as it was at the start, without an event. */
+  /** Adds an object that existed at the start, without an event. */
   load(entry: Entry): void {
-    this.#place(objectRevisionOf(this.resource, entry, undefined))
+    this.#setNewest(objectRevisionOf(this.resource, entry, undefined))
   }
 
   /**
-   * Takes in one event of the store, tells the watchers and returns what is the newest of its key now; nothing for the deletion of
-   * something that does not exist. `object` is the decoded value when the writer has it.
+   * Applies one event of the store, notifies the watchers and returns the newest object revision of its key; undefined for the
+   * deletion of something that does not exist. `object` is the decoded value when the writer has it.
    */
   apply(event: Event, object?: AnyObject): ObjectRevision | undefined {
     const newest = event.after ? objectRevisionOf(this.resource, event.after, object) : this.#deletionOf(event)
     if (!newest) return undefined
-    const before = this.#place(newest)
+    const before = this.#setNewest(newest)
     this.#log.push({ object: newest, time: this.#now() })
     this.#logBytes += before?.json.length ?? 0
     this.watchers.tell(newest, before)
@@ -151,7 +151,7 @@ export class ResourceCache {
     const from = this.#order.after(last)
     const past = this.#order.pastPrefix(this.#prefixOf(selection))
     let remaining = this.#order.countLive(from, past)
-    // At a past revision: take back what has changed in the rest of the range since then.
+    // At a past revision: undo what has changed in the rest of the range since then.
     const seen = new Set<string>()
     for (let i = at === undefined ? this.#log.length : this.#firstAfter(at); i < this.#log.length; i++) {
       const { key } = this.#log[i]!.object
@@ -165,7 +165,7 @@ export class ResourceCache {
   }
 
   /** Makes it the newest of its key; returns what it replaces. */
-  #place(object: ObjectRevision): ObjectRevision | undefined {
+  #setNewest(object: ObjectRevision): ObjectRevision | undefined {
     const slot = this.#slots.get(object.key)
     if (!slot) {
       const added = new Slot(object)

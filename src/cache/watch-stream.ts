@@ -32,9 +32,9 @@ export interface WatchSink {
   event(event: WatchEvent): void
   /** The stream is over: cleanly, or with an error that the client should see as an ERROR event. */
   end(error?: StatusError): void
-  /** Bytes accepted but not yet taken by the client. Past a limit no more is sent until the client has caught up. */
+  /** Bytes accepted but not yet read by the client. Above a limit no more is sent until the client has caught up. */
   readonly backlog: number
-  /** Calls back once, when the client has taken what it was sent. */
+  /** Calls back once, when the client has read what it was sent. */
   onDrain(resume: () => void): void
 }
 

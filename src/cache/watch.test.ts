@@ -37,7 +37,7 @@ function writable(entries = 1000) {
     },
   }
 }
-const told = (sink: Recorder) => sink.events.map(e => `${e.type} ${e.path} ${e.color}@${e.revision}`)
+const eventsOf = (sink: Recorder) => sink.events.map(e => `${e.type} ${e.path} ${e.color}@${e.revision}`)
 
 test('objects that enter and leave a selection are added and deleted, shown as they were inside it', () => {
   const { put, drop, open } = writable()
@@ -48,7 +48,7 @@ test('objects that enter and leave a selection are added and deleted, shown as t
   put('a/x', 'green')
   put('a/x', 'red')
   drop('a/x')
-  assert.deepEqual(told(sink), ['ADDED a/x red@3', 'MODIFIED a/x red@4', 'DELETED a/x red@5', 'ADDED a/x red@6', 'DELETED a/x red@7'])
+  assert.deepEqual(eventsOf(sink), ['ADDED a/x red@3', 'MODIFIED a/x red@4', 'DELETED a/x red@5', 'ADDED a/x red@6', 'DELETED a/x red@7'])
   watch.close()
 })
 
@@ -62,7 +62,7 @@ test('a watch that was ended before it was opened ends when it is', () => {
   assert.deepEqual(sink.ended, { error: undefined })
 })
 
-test('a watch that wants bookmarks gets one before its time is over, if that is longer than a moment', async () => {
+test('a watch with bookmarks gets one before its timeout, unless that is very short', async () => {
   const { cache, newest, put } = writable()
   put('a/x')
   const openFor = (timeoutMs: number) => {
@@ -89,11 +89,11 @@ test('a watch from a past revision replays what followed, then goes on live', as
   const { sink, watch } = open(ANY, { from: 2 })
   put('a/z')
   await settled()
-  assert.deepEqual(told(sink), ['ADDED a/y red@3', 'ADDED a/z red@4'])
+  assert.deepEqual(eventsOf(sink), ['ADDED a/y red@3', 'ADDED a/z red@4'])
   watch.close()
 })
 
-test('a watch from a forgotten revision ends with 410', () => {
+test('a watch from a compacted revision ends with 410', () => {
   const { put, open } = writable(2)
   for (let i = 0; i < 5; i++) put('a/x')
   const { sink } = open(ANY, { from: 2 })
@@ -101,18 +101,18 @@ test('a watch from a forgotten revision ends with 410', () => {
   assert.equal(sink.ended?.error?.reason, 'Expired')
 })
 
-test('a watch from the future is silent until then', () => {
+test('a watch from a future revision sends nothing until then', () => {
   const { put, open } = writable()
   const { sink, watch } = open(ANY, { from: 4 })
   put('a/x')
   put('a/y')
   put('a/z')
   put('a/w')
-  assert.deepEqual(told(sink), ['ADDED a/w red@5'])
+  assert.deepEqual(eventsOf(sink), ['ADDED a/w red@5'])
   watch.close()
 })
 
-test('a slow client is not buffered for: it reads on from the log, and is dropped when the log has moved past it', async () => {
+test('nothing is buffered for a slow client: it resumes from the log, and is dropped when the log has moved past it', async () => {
   const { put, open, cache } = writable(3)
   const kept = open(ANY)
   const lost = open(ANY)
@@ -124,7 +124,7 @@ test('a slow client is not buffered for: it reads on from the log, and is droppe
   put('a/3')
   kept.sink.release()
   await settled()
-  assert.deepEqual(told(kept.sink), ['ADDED a/1 red@2', 'ADDED a/2 red@3', 'ADDED a/3 red@4'])
+  assert.deepEqual(eventsOf(kept.sink), ['ADDED a/1 red@2', 'ADDED a/2 red@3', 'ADDED a/3 red@4'])
   for (const path of ['a/4', 'a/5', 'a/6', 'a/7']) put(path)
   lost.sink.release()
   await settled()
@@ -150,7 +150,7 @@ const selections: readonly Selection[] = [
   { ...red, namespace: 'a' },
 ]
 
-test('whatever is watched from wherever, the events in order lead to the state of the end', async () => {
+test('from any revision and selection, the events in order lead to the final state', async () => {
   await fc.assert(
     fc.asyncProperty(
       acts,
@@ -199,7 +199,7 @@ test('whatever is watched from wherever, the events in order lead to the state o
 
 test('a watch that meets an object that cannot be read names it and ends, wherever it meets it', () => {
   const end = 'Internal error occurred: widgets.test.example "b" cannot be read from storage'
-  const seen = (sink: Recorder) => [...told(sink), sink.ended?.error?.message]
+  const seen = (sink: Recorder) => [...eventsOf(sink), sink.ended?.error?.message]
   const w = writable()
   w.put('n/a')
   w.damage('n/b')

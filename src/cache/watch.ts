@@ -17,10 +17,10 @@ import { EventsOf, type Watcher } from './watchers.ts'
 
 /** A client further behind than this is not sent more until it has caught up. */
 const BACKLOG_LIMIT = 1 << 20
-/** How long before its end a watch tells how far it has got, as in Kubernetes. */
+/** How long before its end a watch sends a last bookmark, as in Kubernetes. */
 const LAST_BOOKMARK_MS = 2000
-/** How many events go out before others get a turn. */
-const TURN = 512
+/** How many events are sent before the watch yields to other requests. */
+const EVENTS_AT_ONCE = 512
 
 export type WatchRequest = {
   readonly selection: Selection
@@ -58,12 +58,12 @@ export class Watch implements WatchStream, Watcher {
     this.selection = request.selection
     this.wantsBookmarks = request.bookmarks
     this.#position = request.from
-    // Taken now, so that what the client is sent first is the state of this moment.
+    // Read now, so that the initial events show the state at this moment.
     if (request.initial) this.#initial = cache.list({ selection: request.selection }).objects.values()
   }
 
   open(sink: WatchSink): void {
-    // Whoever ended it before it was opened is heard now.
+    // It may have been ended before it was opened.
     if (this.#state === 'ended') sink.end(this.#error)
     if (this.#state !== 'new') return
     this.#sink = sink
@@ -76,7 +76,7 @@ export class Watch implements WatchStream, Watcher {
     this.#leave()
   }
 
-  /** A watch that wants bookmarks gets one shortly before its time is over, to go on from. */
+  /** A watch with bookmarks gets one shortly before its timeout, to resume from. */
   #startTimer(): void {
     const { timeoutMs } = this.#request
     const early = this.wantsBookmarks && timeoutMs > LAST_BOOKMARK_MS
@@ -98,16 +98,16 @@ export class Watch implements WatchStream, Watcher {
   }
 
   receive(event: WatchEvent, version: ObjectRevision): void {
-    // A watch may begin in the future.
+    // A watch may start at a future revision.
     if (version.revision <= this.#position) return
     if (!this.#send(event, version)) return
     this.#position = version.revision
     if (this.#sink!.backlog > BACKLOG_LIMIT) this.#fallBehind()
   }
 
-  /** Tells the client how far it has got, if it is up to date and wants to know. */
+  /** Sends a bookmark, if the client asked for them and the watch is up to date. */
   bookmark(event: WatchEvent): void {
-    // A watch that begins in the future is not there yet.
+    // A watch from a future revision has not reached it yet.
     const isThere = this.#state === 'live' && this.#newest() >= this.#request.from
     if (isThere && this.#sink!.backlog <= BACKLOG_LIMIT) this.#sink!.event(event)
   }
@@ -115,7 +115,7 @@ export class Watch implements WatchStream, Watcher {
   #go(): void {
     for (let sent = 0; this.#state === 'snapshot' || this.#state === 'replay'; sent++) {
       if (this.#sink!.backlog > BACKLOG_LIMIT) this.#await(resume => this.#sink!.onDrain(resume))
-      else if (sent === TURN) this.#await(setImmediate)
+      else if (sent === EVENTS_AT_ONCE) this.#await(setImmediate)
       if (this.#waiting) return
       if (this.#state === 'snapshot') this.#sendInitial()
       else this.#replayNext()
@@ -161,7 +161,7 @@ export class Watch implements WatchStream, Watcher {
     this.cache.watchers.add(this)
   }
 
-  /** A watch that would leave out an object without saying so would be a lie: where one cannot be read, it ends and names it. */
+  /** A watch must not silently leave out an object: if one cannot be read, it ends with an error that names it. */
   #send(event: WatchEvent, { name }: ObjectRevision): boolean {
     if (event.json.length === 0) this.end(internalError(`${this.cache.resource.qualified} "${name}" cannot be read from storage`))
     else this.#sink!.event(event)

@@ -30,13 +30,13 @@ export class Watchers {
   }
 
   add(watcher: Watcher): void {
-    for (const home of this.#homesOf(watcher.selection)) home.add(watcher)
+    for (const group of this.#groupsOf(watcher.selection)) group.add(watcher)
     this.#size++
   }
 
   remove(watcher: Watcher): void {
     let found = false
-    for (const home of this.#homesOf(watcher.selection)) found = home.delete(watcher) || found
+    for (const group of this.#groupsOf(watcher.selection)) found = group.delete(watcher) || found
     if (found) this.#size--
     this.#tidy(watcher.selection)
   }
@@ -56,8 +56,8 @@ export class Watchers {
   *all(): Iterable<Watcher> {
     const seen = new Set<Watcher>()
     const terms = Object.values(this.#byTerm).flatMap(byKey => [...byKey.values()].flatMap(byValue => [...byValue.values()]))
-    for (const home of [this.#others, ...this.#byName.values(), ...this.#byNamespace.values(), ...terms])
-      for (const watcher of home)
+    for (const group of [this.#others, ...this.#byName.values(), ...this.#byNamespace.values(), ...terms])
+      for (const watcher of group)
         if (!seen.has(watcher)) {
           seen.add(watcher)
           yield watcher
@@ -65,7 +65,7 @@ export class Watchers {
   }
 
   /** A watcher lives under the most telling thing its selection says. */
-  *#homesOf({ namespace, name, term }: Selection): Iterable<Set<Watcher>> {
+  *#groupsOf({ namespace, name, term }: Selection): Iterable<Set<Watcher>> {
     if (name !== '') yield grow(this.#byName, `${namespace}/${name}`)
     else if (term) for (const value of term.values) yield grow(growMap(this.#byTerm[term.on], term.key), value)
     else if (namespace !== '') yield grow(this.#byNamespace, namespace)
@@ -75,14 +75,14 @@ export class Watchers {
   *#concerned(version: ObjectRevision, before: ObjectRevision | undefined): Iterable<Watcher> {
     const { namespace, name } = version
     yield* this.#others
-    yield* this.#byNamespace.get(namespace) ?? NOBODY
-    yield* this.#byName.get(`${namespace}/${name}`) ?? NOBODY
+    yield* this.#byNamespace.get(namespace) ?? NONE
+    yield* this.#byName.get(`${namespace}/${name}`) ?? NONE
     // A name may also be watched in all namespaces.
-    if (namespace !== '') yield* this.#byName.get(`/${name}`) ?? NOBODY
+    if (namespace !== '') yield* this.#byName.get(`/${name}`) ?? NONE
     for (const on of ['label', 'field'] as const)
       for (const [key, byValue] of this.#byTerm[on]) {
-        const now = byValue.get(termValue(on, key, version) ?? '') ?? NOBODY
-        const then = byValue.get((before && termValue(on, key, before)) ?? '') ?? NOBODY
+        const now = byValue.get(termValue(on, key, version) ?? '') ?? NONE
+        const then = byValue.get((before && termValue(on, key, before)) ?? '') ?? NONE
         yield* now
         // A watcher of several values may be found under both.
         if (then !== now) for (const watcher of then) if (!now.has(watcher)) yield watcher
@@ -132,7 +132,7 @@ export class EventsOf {
   }
 }
 
-const NOBODY: ReadonlySet<Watcher> = new Set()
+const NONE: ReadonlySet<Watcher> = new Set()
 
 function grow<V>(map: Map<string, Set<V>>, key: string): Set<V> {
   let set = map.get(key)

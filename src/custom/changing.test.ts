@@ -6,7 +6,7 @@ import type { WatchEvent, WatchStream } from '../cache/watch-stream.ts'
 
 const NAME = '/widgets.stable.example.com'
 
-/** An informer in few lines: what it is told is all it knows, and it comes back to where it was when its watch ends. */
+/** A minimal informer: it knows only what its watch sends, and resumes when the watch ends. */
 class Follower {
   readonly known = new Map<string, string>()
   readonly faults: string[] = []
@@ -75,11 +75,11 @@ async function take(send: CustomBench['send'], each: any): Promise<void> {
   const { versions } = body.spec
   if (each.what === 'swap versions') for (const version of versions) version.storage = !version.storage
   else versions[0].schema.openAPIV3Schema.properties.spec.properties.color.default = each.color
-  // Somebody may have come first: the server itself writes definitions.
+  // Another write may come first: the server itself writes definitions.
   await send(`PUT ${definitions(NAME)}`, body)
 }
 
-test('whatever becomes of a definition, those who watch its objects know what is there', async t => {
+test('watchers see a consistent state however the definition changes', async t => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
       const { send, define, until, errors, catalog } = await openCustomBench(t)

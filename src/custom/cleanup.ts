@@ -1,4 +1,4 @@
-/** The end of a definition: its objects are deleted, and when the last is gone, its finalizer is removed. */
+/** Deletion of a definition: its objects are deleted, and after the last one its finalizer is removed. */
 import type { Caches } from '../cache/caches.ts'
 import type { Client } from '../client/client.ts'
 import { serverIdentity } from '../client/identity.ts'

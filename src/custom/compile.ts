@@ -1,4 +1,4 @@
-/** From a CustomResourceDefinition to the resources it stands for, in the form in which built-in kinds are served. */
+/** Compiles a CustomResourceDefinition to resources, one for each version, which are served like those of built-in kinds. */
 import type { DefinitionNames, DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
 import type { CustomSchema } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -8,13 +8,13 @@ import type { JsonSchema } from '../structural/schema.ts'
 import { printerColumns } from './columns.ts'
 import { type CustomDefinition, storageVersion } from './definition.ts'
 import { deprecationOf } from './deprecation.ts'
-import { conformCustom, fillCustomDefaults, reviver, VersionSchema } from './form.ts'
 import { published } from './published.ts'
 import { finalizerWarnings, objectRules, statusRules } from './rules.ts'
 import { scaleView } from './scale.ts'
 import { selectableFields } from './selectable.ts'
+import { conformCustom, fillCustomDefaults, reviver, VersionSchema } from './version-schema.ts'
 
-/** Converts objects, by asking somebody, to the version that a resource is served in. */
+/** Converts objects to a served version with a webhook. */
 export type Converter = NonNullable<VersionConversion['convert']>
 
 export type Compiling = {
@@ -24,7 +24,7 @@ export type Compiling = {
   readonly state: State
 }
 
-/** What changes about a kind without its being another one. Requests under way see it, too, whatever becomes of their resource. */
+/** State of a kind that changes without new resources; running requests see it, too. */
 export type State = { terminating: boolean }
 
 /** The resources of one definition. */

@@ -66,7 +66,7 @@ test('objects and kinds are there again after a restart, those written between c
   await first.define(widgetDefinition())
   await first.send(`POST ${widgets()}`, widget('a', { color: 'red' }))
   for (const undo of scopes) await undo()
-  // A definition that nobody has looked at yet.
+  // A definition that has not been reconciled yet.
   const bare = widgetDefinition([{}], { names: { plural: 'gadgets', kind: 'Gadget' } })
   const key = '/apiextensions.k8s.io/customresourcedefinitions/gadgets.stable.example.com'
   const { kind, apiVersion, metadata, ...rest } = bare

@@ -1,7 +1,7 @@
-/** A version's schema as OpenAPI tells it, with the fields that can be selected by. */
+/** The OpenAPI schema of a version, with its selectable fields. */
 import type { JsonObject } from '../lib/json-value.ts'
 import { publishedSchema } from '../structural/published.ts'
-import type { VersionSchema } from './form.ts'
+import type { VersionSchema } from './version-schema.ts'
 
 export type Publishing = {
   readonly version: 2 | 3

@@ -1,4 +1,4 @@
-/** What is asked of custom objects beside the form of their schema: when they are written, and what their writers are warned of. */
+/** Rules and warnings of custom objects: their schema, CEL rules, scale and finalizers. */
 
 import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
 import { goQuote } from '../lib/go-text.ts'
@@ -8,8 +8,8 @@ import { isStandardOrQualified } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Rule } from '../schema/rules.ts'
 import { validateObject } from '../structural/custom-object.ts'
-import type { VersionSchema } from './form.ts'
 import { checkObserved, checkWanted } from './scale.ts'
+import type { VersionSchema } from './version-schema.ts'
 
 type Parameters = { readonly schema: VersionSchema; readonly scale: DefinitionSubresources['scale'] | undefined }
 
@@ -34,7 +34,7 @@ export function statusRules({ schema, scale }: Parameters): Rule<AnyObject> {
     })
 }
 
-/** Finalizers without a domain may be somebody else's, too. */
+/** Warns of finalizers without a domain, which may conflict with those of others. */
 export function* finalizerWarnings({ metadata: { finalizers = [] } }: AnyObject, old: AnyObject | undefined): Iterable<string> {
   const known = new Set(old?.metadata.finalizers)
   const added = new Set(finalizers.filter(name => !known.has(name)))

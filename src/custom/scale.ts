@@ -1,4 +1,4 @@
-/** The size of custom objects, at the places that their definition names. */
+/** The scale subresource of custom objects, at the field paths that their definition names. */
 import type { DefinitionSubresources } from '../kinds/apiextensions/definition-shapes.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'

@@ -1,4 +1,4 @@
-/** What the status of a definition says: accepted names and conditions, worked out from what it asks for and who else is there. */
+/** The status of a definition: accepted names and conditions, computed from its spec and the other definitions of the group. */
 import { approvalOf, isProtectedGroup } from '../kinds/apiextensions/approval-rules.ts'
 import { setCondition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { Status } from '../kinds/apiextensions/definition-shapes.ts'

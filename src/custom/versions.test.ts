@@ -52,7 +52,7 @@ test('owners of fields in one version own them in others', async t => {
   assert.deepEqual((await apply('v1', 'one', { size: 3 })).body.spec, { size: 3 })
 })
 
-test('a new default is seen at once and a field taken out is gone, though nothing was written', async t => {
+test('a new default applies at once and a removed field is pruned, without a write', async t => {
   const { send, define, until } = await openCustomBench(t)
   await define(widgetDefinition([{ spec: { color, shape: { type: 'string' } } }]))
   const { body } = await send(`POST ${widgets()}`, widget('a', { shape: 'round' }))
@@ -63,7 +63,7 @@ test('a new default is seen at once and a field taken out is gone, though nothin
   await until(async () => (await send(`GET ${widgets('/a')}`)).body.spec.color === 'white')
   const read = (await send(`GET ${widgets('/a')}`)).body
   assert.deepEqual([read.spec, read.metadata.resourceVersion], [{ color: 'white' }, body.metadata.resourceVersion])
-  // What is stored in an old form is renewed by a write that changes nothing else.
+  // A record of an older schema is rewritten by a write that changes nothing else.
   const renewed = await send(`PUT ${widgets('/a')}`, read)
   assert.notEqual(renewed.body.metadata.resourceVersion, read.metadata.resourceVersion)
   const again = await send(`PUT ${widgets('/a')}`, renewed.body)
@@ -107,7 +107,7 @@ test('a version that is not served is not there, stored in it or not', async t =
   )
 })
 
-test('a watch of a kind that changes ends, and goes on where it was without a gap', async t => {
+test('a watch of a kind that changes ends, and can be resumed without a gap', async t => {
   const { send, define, until } = await openCustomBench(t)
   await define(widgetDefinition([{ spec: { color } }]))
   const watch = async (from: string) => {
@@ -133,7 +133,7 @@ test('a watch of a kind that changes ends, and goes on where it was without a ga
   ])
 })
 
-test('a watch of a kind that goes ends', async t => {
+test('a watch of a kind that is removed ends', async t => {
   const { send, define, until } = await openCustomBench(t)
   await define(widgetDefinition())
   const recorder = new Recorder()

@@ -1,9 +1,9 @@
-/** The Accept header: what a client would take, best first. */
+/** The Accept header: the media types that a client accepts, preferred first. */
 
-/** What a client would take: a media type or a range of them, how gladly, and with which parameters. */
+/** One accepted media type or range, with its quality and parameters. */
 export type Clause = { readonly type: string; readonly subtype: string; readonly q: number; readonly params: ReadonlyMap<string, string> }
 
-/** The clauses of an Accept header, best first; equal ones stay in their order and wildcards come last. */
+/** The clauses of an Accept header, preferred first; equal ones keep their order and wildcards come last. */
 export function parseAccept(accept: string): Clause[] {
   const clauses: Clause[] = []
   for (const part of accept.split(',')) {

@@ -9,12 +9,12 @@ import { bodyType } from './negotiate.ts'
 /** Whether a call takes no body. */
 export const isRead = ({ verb }: Call) => verb === 'get' || verb === 'list' || verb === 'watch'
 
-/** What a write was sent; undefined for deletes that bring nothing. */
+/** The body of a write; undefined for deletes without one. */
 export async function decode(req: Request, call: Call): Promise<Body | undefined> {
   const optional = call.verb === 'delete' || call.verb === 'deletecollection'
-  // The type is looked at before the body is waited for, unless there may be none.
+  // The media type is checked before the body is read, unless the body is optional.
   const early = optional ? undefined : bodyType(req, call)
-  // What announces itself as too large is not waited for.
+  // A body with too large a content-length is not read.
   const isAnnounced = Number(header(req.headers, 'content-length')) > LIMITS.bodyBytes
   const bytes = isAnnounced ? undefined : await req.readBody(LIMITS.bodyBytes)
   if (bytes === undefined) throw tooLarge(`Request entity too large: limit is ${LIMITS.bodyBytes}`)

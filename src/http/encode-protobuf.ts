@@ -45,7 +45,7 @@ async function listResponse({ resource, items, meta }: Extract<Result, { type: '
     const head = fieldHead(2, item.length)
     parts.push(head, item)
     length += head.length + item.length
-    // A long list that was never asked for before takes a while to encode: others get their turns in between.
+    // A long list that is not in the cache of encodings takes a while to encode: it yields to other requests.
     busy += json.byteLength
     if (busy > LIMITS.listPieceBytes) {
       busy = 0

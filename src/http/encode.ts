@@ -15,7 +15,7 @@ import type { Format, Shape } from './negotiate.ts'
 import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
 
-/** The answer to a call in the form that was negotiated. */
+/** The response to a call, in the negotiated media type and representation. */
 export function encode(result: Result, format: Format, now: Date): MaybePromise<Response> {
   const response = unwarned(result, format, now)
   const warnings = warningsOf(result)
@@ -23,7 +23,7 @@ export function encode(result: Result, format: Format, now: Date): MaybePromise<
   return whenDone(response, plain => ({ ...plain, headers: { ...plain.headers, warning: warningHeaders(warnings) } }))
 }
 
-/** What the write was warned about, after what clients of the kind are always told. */
+/** The warnings of the write, after the deprecation warning of the kind. */
 function warningsOf(result: Result): readonly string[] {
   const own = result.type === 'object' || result.type === 'status' ? result.warnings : []
   const deprecated = result.type === 'status' ? undefined : result.resource.def.deprecated
@@ -56,7 +56,7 @@ function textResponse(result: Exclude<Result, { type: 'watch' }>, format: Format
   return whenDone(writeAs(jsonOf(result, format.shape, now), format), bytes => bytesResponse(result.code, format.mediaType, bytes))
 }
 
-/** A list in the representation that was asked for. */
+/** A list in the requested representation. */
 function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined, now: Date): ListDocument {
   const { resourceVersion, ...more } = meta
   const metadata = { ...(resourceVersion !== undefined && { resourceVersion }), ...more } as unknown as JsonObject
@@ -86,7 +86,7 @@ function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybeP
   return pretty ? prettyChunks(document) : compactChunks(document)
 }
 
-/** The whole answer as JSON, in the representation that was asked for. */
+/** The whole response as JSON, in the requested representation. */
 function jsonOf(result: Exclude<Result, { type: 'watch' | 'list' }>, shape: Shape | undefined, now: Date): Uint8Array {
   if (result.type === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
   if (shape === undefined) return result.json

@@ -45,7 +45,7 @@ export class Endpoints {
     return request.method === 'HEAD' ? withoutBody(found) : found
   }
 
-  /** kube-apiserver has two routers, and each has its own way to say that there is nothing. */
+  /** kube-apiserver has two routers, and each has its own 404 response. */
   #missing(path: string): Response {
     const [root = '', group = ''] = path.split('/').slice(1)
     if (root === 'api' || root === 'version' || (root === 'apis' && group !== '' && this.#catalog.groups().has(group)))

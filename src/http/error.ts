@@ -1,4 +1,4 @@
-/** Failures as answers: every one a Status object in the form the client accepts. */
+/** Failures as responses: every one is a Status object in a media type that the client accepts. */
 import { stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
@@ -13,7 +13,7 @@ import { type MediaType, negotiateError } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import { warningHeaders } from './warning.ts'
 
-/** The `Status` object of a failure, within the limits of what is told of one. */
+/** The `Status` object of a failure, within the size limits of error responses. */
 export function statusOf(error: StatusError): JsonObject {
   return {
     kind: 'Status',
@@ -27,7 +27,7 @@ export function statusOf(error: StatusError): JsonObject {
   }
 }
 
-/** Details with as much of them as may be told. */
+/** Details within the size limits of error responses. */
 function limited(details: StatusDetails): StatusDetails {
   const name = details.name === undefined ? {} : { name: truncate(details.name, LIMITS.errorValueLength) }
   if (!details.causes) return { ...details, ...name }
@@ -57,7 +57,7 @@ export async function errorResponse(thrown: unknown, { request, id }: Exchange, 
       ...(error.warnings.length > 0 && { warning: warningHeaders(error.warnings) }),
     },
     body: await write(status, mediaType, pretty),
-    // A body that was too large, and a client nobody knows, are not worth another request on the same connection.
+    // After a body that is too large, and for unauthenticated clients, the connection is closed.
     close: error.code === 413 || (error.code === 401 && request.protocol === 'HTTP/2.0'),
   }
 }

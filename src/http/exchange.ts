@@ -1,4 +1,4 @@
-/** One request on its way through the server, with what has been learned about it. */
+/** One request and what is known about it so far. */
 import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
@@ -15,9 +15,9 @@ export interface Exchange {
   readonly id: string
   /** Known once the request is authenticated. */
   user: User | undefined
-  /** Who really sent it, when that is somebody else who may act as the user. */
+  /** The user who sent it, when they impersonate another one. */
   impersonator?: User
-  /** Where its time goes. */
+  /** Measures its phases. */
   readonly stopwatch: Stopwatch
   /** Flow schema and priority level, once they are known. */
   flow: { readonly schemaUid: string; readonly levelUid: string } | undefined

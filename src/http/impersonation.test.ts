@@ -74,7 +74,7 @@ test('repeated headers and commas in names are kept apart, keys of extra are une
   )
 })
 
-test('nobody acts as a group alone', () => {
+test('impersonating a group requires a user', () => {
   const refusal = (...pairs: [string, string][]) => {
     try {
       wantedUser(lines(...pairs))
@@ -94,7 +94,7 @@ test('nobody acts as a group alone', () => {
   assert.match(refusal(['Impersonate-User', ''], ['Impersonate-User', 'admin'], ['Impersonate-Uid', 'u'])!, /^400 requested /)
 })
 
-test('whoever may be a user is that user, and known', async () => {
+test('an impersonated user is in the group system:authenticated', async () => {
   const { user, asked } = await become({ allowed: ['impersonate /users bob'], headers: [['Impersonate-User', 'bob']] })
   assert.deepEqual(user, { name: 'bob', groups: ['system:authenticated'] })
   assert.deepEqual(asked, ['jane: impersonate /users bob'])
@@ -205,7 +205,7 @@ test('a constrained right never makes masters, nodes only of the name, and accou
   assert.match((await asAgent('system:node:n2')).refused!, /cannot impersonate-on:arbitrary-node:list/)
 })
 
-test('many groups are asked for at once first, and odd keys of extra are told', async () => {
+test('many groups are asked for at once first, and invalid keys of extra are reported', async () => {
   const groups = ['a', 'b', 'c', 'd']
   const headers: [string, string][] = [['Impersonate-User', 'bob'], ...groups.map(g => ['Impersonate-Group', g] as [string, string])]
   const allowed = [

@@ -1,4 +1,4 @@
-/** Acting as somebody else: what the headers ask for, and whether the one who asks may. */
+/** Impersonation: the user that the headers ask for, and whether the requestor may act as that user. */
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { linesOf, unescapeKey } from '../lib/header-lines.ts'
@@ -57,11 +57,11 @@ function goText({ name, uid, groups, extra }: Wanted): string {
 export type ImpersonationParts = {
   readonly authorizer: Authorizer
   readonly groupDomain: string
-  /** Whether acting as somebody may be allowed for some requests alone. */
+  /** Whether impersonation may be allowed for certain requests only (constrained impersonation). */
   readonly isConstrained: boolean
 }
 
-/** One request by one who wants to act as another. */
+/** A request to be served as another user. */
 type Attempt = {
   readonly wanted: Wanted
   readonly requestor: User
@@ -69,7 +69,7 @@ type Attempt = {
   readonly request: { readonly signal: AbortSignal }
 }
 
-/** A way in which acting as somebody can be allowed. The last asks for the right to be that user in everything. */
+/** A mode in which impersonation can be allowed. The last one is the unconstrained verb `impersonate`. */
 type Mode = {
   readonly name: string
   readonly applies: (wanted: Wanted, requestor: User) => boolean
@@ -82,11 +82,11 @@ const MANY = 4
 const REMEMBERED_USERS = 10_000
 const LEGACY = 'impersonate'
 
-/** Decides who may act as whom. */
+/** Decides which users may impersonate which others. */
 export class Impersonation {
   readonly #parts: ImpersonationParts
   readonly #modes: readonly (Mode | typeof LEGACY)[]
-  /** Which mode last allowed a user to act as another: it is tried first, and its refusal is the one that is told. */
+  /** Which mode last allowed a user to act as another: it is tried first, and its refusal is the one that is reported. */
   readonly #last = new Map<string, number>()
 
   constructor(parts: ImpersonationParts) {
@@ -189,7 +189,7 @@ async function askExtra(extra: Wanted['extra'], { ask, refuse, isConstrained }: 
   for (const [subresource, values] of extra) for (const name of values) await ask({ plural, subresource, name })
 }
 
-/** What must not be there when acting as somebody is allowed for some requests alone. */
+/** What must be absent in constrained impersonation. */
 function faultOfExtra(extra: Wanted['extra']): string | undefined {
   for (const [key, values] of extra) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed'
@@ -214,7 +214,7 @@ async function isAllowed(asked: Promise<void>): Promise<boolean> {
   }
 }
 
-/** Whoever is not anonymous is in the group of those who are known, unless it says that it is not. */
+/** Every user but the anonymous one is in system:authenticated, unless the request names system:unauthenticated. */
 function userOf({ name, uid, extra }: Wanted, groups: string[]): User {
   const unknown = 'system:unauthenticated'
   const added = name === 'system:anonymous' ? unknown : 'system:authenticated'

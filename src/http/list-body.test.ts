@@ -53,7 +53,7 @@ test('lists that are sent at the same time do not mix', async () => {
     assert.ok(JSON.parse(texts[i]!).items.every((item: { data: { k: string } }) => item.data.k === letter.repeat(20_000)))
 })
 
-test('a list whose client goes away keeps its buffer to itself', async () => {
+test('a list whose client disconnects does not reuse its buffer', async () => {
   const items = Array.from({ length: 40 }, (_, i) => secretJson(`s${i}`, { k: 'x'.repeat(20_000) }))
   const left = listBody(secrets, items, meta)
   assert.ok(!(left instanceof Uint8Array) && left.type === 'pieces')

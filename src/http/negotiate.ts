@@ -1,4 +1,4 @@
-/** What form an answer takes and what form a body has: Accept, Content-Type, pretty, compression. */
+/** Content negotiation: Accept, Content-Type, pretty, compression. */
 
 import { PROTOBUF, PROTOBUF_STREAM } from '../codec/protobuf-envelope.ts'
 import { hasProtobuf } from '../codec/protobuf-fields.ts'
@@ -38,7 +38,7 @@ const PATCHES = [
 ]
 const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, shape: undefined }
 
-/** The form of the answer to a call; throws 406 when the client accepts none that is served. */
+/** Media type and representation of the response to a call; throws 406 when the client accepts none that is served. */
 export function negotiate(req: Request, call: Call, metaGroup: string): Format {
   const accept = header(req.headers, 'accept')
   const pretty = isPretty(req, call.query)
@@ -64,7 +64,7 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
   throw notAcceptable(SERVED)
 }
 
-/** Tables have no protobuf form; metadata always has, and objects if their kind is built in. */
+/** Tables have no protobuf encoding; metadata always has, and objects if their kind is built in. */
 const isProtobufFor = (call: Call, shape: Pick<Shape, 'as'> | undefined) =>
   shape === undefined ? speaksProtobuf(call) : shape.as !== 'Table'
 
@@ -72,12 +72,12 @@ const isProtobufFor = (call: Call, shape: Pick<Shape, 'as'> | undefined) =>
 const hasTable = ({ resource: { def }, subresource }: Call): boolean =>
   subresource === '' ? !def.virtual?.review && !def.virtual?.forwardsTo : !def.subresources?.creates?.[subresource]
 
-/** Objects of kinds that clients defined have no protobuf form; what is said of them in the words of another kind has. */
+/** Custom objects have no protobuf encoding; their subresources of built-in kinds, such as Scale, have. */
 const speaksProtobuf = ({ resource, subresource }: Call) =>
   (!resource.def.custom && hasProtobuf(resource.type)) ||
   (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.speaks !== undefined))
 
-/** The form of a failure: what the client accepts if it is plain, JSON otherwise. A refusal never hides behind another. */
+/** The media type of a failure: what the client accepts if it is a plain object, JSON otherwise. A failure is never replaced by 406. */
 export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {
   const mark = req.target.indexOf('?')
   const pretty = isPretty(req, new URLSearchParams(mark === -1 ? '' : req.target.slice(mark + 1)))
@@ -111,7 +111,7 @@ export function bodyType(req: Request, call: Call): string {
   return type
 }
 
-/** What is sent to delete an object has a protobuf form whatever the object is. */
+/** DeleteOptions have a protobuf encoding, whatever the kind of the object. */
 const readable = (call: Call) =>
   call.verb === 'delete' || call.verb === 'deletecollection' || speaksProtobuf(call) ? SERVED : SERVED.filter(type => type !== PROTOBUF)
 
@@ -121,7 +121,7 @@ export function acceptsGzip(req: Request): boolean {
   return accepted?.split(',').some(token => /^\s*gzip\s*(;\s*q\s*=\s*(?!0(\.0*)?\s*$).*)?$/i.test(token)) ?? false
 }
 
-/** Asked for in the query, or a tool that people read. */
+/** Requested in the query, or by a client whose output people read. */
 function isPretty(req: Request, query: URLSearchParams): boolean {
   const asked = query.get('pretty')
   if (asked !== null && asked !== '') return /^(1|t|T|true|TRUE|True)$/.test(asked)

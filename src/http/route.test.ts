@@ -105,7 +105,7 @@ test('a namespace is authorized inside itself, a list of one name as that name',
     assert.equal(named(selector), '', selector)
 })
 
-test('a selector names nothing to those who write', () => {
+test('a field selector names no object in writes', () => {
   for (const method of ['POST', 'DELETE'])
     assert.equal(route(method, '/api/v1/namespaces/ns/secrets?fieldSelector=metadata.name%3Dx', catalog).attributes.resource?.name, '')
 })

@@ -1,4 +1,4 @@
-/** Paths and methods → what is asked for: a call on a resource, a path of the server's own, or a refusal. */
+/** Resolves method and path to a call on a resource, another path of the server, or a rejection. */
 import type { Call } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes } from '../schema/access.ts'
@@ -176,7 +176,7 @@ function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: ParsedPath
   return found === undefined || (depth > 3 && !open) ? NONE : found.verbs
 }
 
-/** What can be listed but not watched says so; anything else is a method that there is none of. */
+/** 405, with a reason of its own for a resource that can be listed but not watched. */
 function refusalOf(verb: Verb | undefined, verbs: readonly Verb[], { group, plural, qualified }: Resource): StatusError {
   if (verb !== 'watch' || !verbs.includes('list')) return methodNotAllowed()
   return methodNotAllowed(`watch is not supported on resources of kind "${qualified}"`, { ...(group !== '' && { group }), kind: plural })

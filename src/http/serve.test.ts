@@ -36,7 +36,7 @@ test('an object is sent as it is stored', async () => {
   assert.match(String(response.headers['audit-id']), /^[0-9a-f-]{36}$/)
 })
 
-test('the registry is told who asks for what', async () => {
+test('the registry gets user and call', async () => {
   let seen: unknown
   await answerTo(testRequest(SECRET, { method: 'PUT', body: '{}', headers: { 'user-agent': 'tool/1' } }), (call, ctx) => {
     seen = [call.verb, call.name, ctx.user, ctx.userAgent, ctx.body?.mediaType, ctx.body?.bytes.toString()]
@@ -108,7 +108,7 @@ test('YAML and pretty JSON are the same object in other letters', async () => {
   assert.match((await bytesOf(pretty)).toString(), /^\{\n {2}"kind": "Secret",\n/)
 })
 
-test('tables and metadata alone come on request, for objects and lists', async () => {
+test('objects and lists can be requested as Table or metadata only', async () => {
   const as = (kind: string) => ({ headers: { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` } })
   const table = await jsonOf(await answerTo(testRequest('/api/v1/secrets', as('Table')), () => listOf([secretJson('a')])))
   assert.deepEqual([table.kind, table.metadata, table.rows[0].cells], ['Table', { resourceVersion: '9' }, ['a', 'Opaque', 0, '5s']])
@@ -167,7 +167,7 @@ test('a continue token travels in the metadata of the failure', async () => {
   assert.deepEqual((await jsonOf(response)).metadata, { continue: 'fresh' })
 })
 
-test('what takes too long is answered 504 and cancelled', async () => {
+test('a request beyond its deadline is answered 504 and cancelled', async () => {
   const signal = await new Promise<AbortSignal>((resolve, reject) => {
     answerTo(testRequest(`${SECRET}?timeout=20ms`), (_, ctx) => {
       ctx.signal.addEventListener('abort', () => resolve(ctx.signal))
@@ -223,7 +223,7 @@ test('a bad token is 401, no token is anonymous', async () => {
   assert.deepEqual(none.details, { kind: 'secrets' })
 })
 
-test('the anonymous see health and version, and cannot tell what else there is', async () => {
+test('anonymous users see health and version, and cannot learn what else exists', async () => {
   const status = async (target: string) => (await answerTo(testRequest(target, { headers: { authorization: undefined } }))).status
   for (const open of ['/healthz', '/livez', '/livez/ping', '/readyz?verbose', '/version']) assert.equal(await status(open), 200, open)
   for (const shut of ['/', '/metrics', '/api', '/apis/nope', '/nope', '/openapi/v2', '/api/v1/nopes', '/healthzz'])
@@ -233,7 +233,7 @@ test('the anonymous see health and version, and cannot tell what else there is',
   assert.deepEqual(path.details, {})
 })
 
-test('what is missing is said in the words of the router that missed it', async () => {
+test('404 responses are those of the router that handles the path', async () => {
   for (const target of ['/version/nope', '/apis/apps/v9', '/api/v2', '/apis/apps/v1/nopes']) {
     const response = await answerTo(testRequest(target))
     assert.deepEqual([response.status, (await jsonOf(response)).message], [404, 'the server could not find the requested resource'], target)

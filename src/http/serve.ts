@@ -38,7 +38,7 @@ export interface Api {
   readonly authorizer: Authorizer
   readonly endpoints: Endpoints
   readonly metrics: Metrics
-  /** Without it, nobody waits. */
+  /** Without it, no request waits. */
   readonly flowControl?: FlowControl
   readonly log: Log
   readonly groupDomain: string
@@ -48,7 +48,7 @@ export interface Api {
   readonly now: () => Date
 }
 
-/** The server as a function. Audit will stand inside `trace`; time runs from when a request is let in, not while it waits for its seat. */
+/** The server as a function. The deadline starts when a request has its seat. */
 export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
   const around = [trace, recover, identify, impersonate, explain, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
@@ -58,7 +58,7 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
   return request => handle(openExchange(request, api.catalog))
 }
 
-/** Finds out who asks; everything after it depends on that. */
+/** Authenticates the request. */
 const identify =
   (next: Handler, { authenticator }: Api): Handler =>
   exchange => {
@@ -72,7 +72,7 @@ const identify =
     })
   }
 
-/** Lets those who may go on as somebody else; from here on the request is that user's. */
+/** Impersonation: if the requestor may, the request continues as the other user. */
 const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Handler => {
   const impersonation = new Impersonation({ authorizer, groupDomain, isConstrained: gate('ConstrainedImpersonation') })
   return exchange => {
@@ -112,7 +112,7 @@ function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise
   }
 }
 
-/** Who wants what. */
+/** User and attributes of the request. */
 type Asker = Pick<Exchange, 'stopwatch' | 'explanation'> & { readonly user: User; readonly attributes: Attributes; readonly api: Api }
 
 /**
@@ -136,7 +136,7 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
   return whenDone(isRead(call) ? undefined : decode(request, call), body => {
     asker.stopwatch.lap('decode')
-    // Who has gone while the body came, or while the request waited, is not worked for.
+    // The client may have disconnected while the body was read, or while the request waited.
     if (request.isGone) throw unavailable('the client has gone')
     return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => {
       asker.stopwatch.lap('handle')
@@ -145,7 +145,7 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   })
 }
 
-/** What comes with a call. The signal is made when it is asked for, which a copy of the rest does not do: most calls never wait. */
+/** The context of a call. The signal is created on first use: most calls never wait. */
 class Context implements CallContext {
   readonly body: Body | undefined
   readonly user: User

@@ -1,4 +1,4 @@
-/** What surrounds the answering of a request: tracing, recovery, deadlines. */
+/** Wrappers around the handling of a request: tracing, recovery, deadlines. */
 import { DurationError, parseDuration } from '../lib/duration.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
@@ -25,7 +25,7 @@ export const trace: Wrap =
         log.info({ ...fieldsOf(exchange, response, ms), phases: exchange.stopwatch.phases }, 'slow request')
       }
       const { body } = response
-      // The spread stands last: V8 makes a new hidden class for every object that begins with one and goes on with other names.
+      // The spread comes last: V8 makes a new hidden class for every object that begins with a spread and then adds other names.
       const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...moreHeaders(exchange), ...response.headers }
       if (body instanceof Uint8Array || body.type === 'pieces') return { ...response, headers }
       const start = (outlet: Outlet) => {
@@ -46,7 +46,7 @@ const flowHeaders = ({ flow }: Exchange): ResponseHeaders =>
 const moreHeaders = (exchange: Exchange): ResponseHeaders =>
   exchange.explain === undefined ? flowHeaders(exchange) : { 'keelson-explain': exchange.explain(), ...flowHeaders(exchange) }
 
-/** Turns whatever goes wrong into an answer. */
+/** Turns every failure into a response. */
 export const recover: Wrap =
   (next, { log }) =>
   exchange => {
@@ -84,7 +84,7 @@ const within = (ms: number, response: Promise<Response>, { request }: Exchange) 
     response.then(settle(resolve), settle(reject))
   })
 
-/** Milliseconds that a client is ready to wait; undefined when it does not say, or says zero, which means no wish. */
+/** Milliseconds that a client is ready to wait; undefined when it does not say, or says zero. */
 function askedTime(text: string | null): number | undefined {
   if (text === null || text === '') return undefined
   try {
@@ -98,7 +98,7 @@ function askedTime(text: string | null): number | undefined {
 
 const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? 0) : 0)
 
-/** The path without its query: selectors and tokens in it are the client's business. */
+/** The path is logged without its query, which may contain tokens. */
 function fieldsOf({ request, route, id, user, impersonator, explanation }: Exchange, { status }: Response, ms: number): Fields {
   const { verb, path } = route.attributes
   return {

@@ -96,7 +96,7 @@ test('metadata alone', async () => {
   assert.deepEqual(Object.keys(linesOf(body)[0].object), ['kind', 'apiVersion', 'metadata'])
 })
 
-test('an event is encoded once for all who watch in the same form', async () => {
+test('an event is encoded once for all watchers of one encoding', async () => {
   const event = eventOf('ADDED', 'a')
   await using server = await serverOf(finite([event]))
   await ask(server.port, WATCH)
@@ -104,7 +104,7 @@ test('an event is encoded once for all who watch in the same form', async () => 
   assert.deepEqual((await ask(server.port, WATCH)).body, Buffer.from(kept))
 })
 
-test('the head of the answer comes before any event, and events as they happen', async () => {
+test('response headers are sent before any event, and events as they happen', async () => {
   const watch = new HandWatch()
   await using server = await serverOf(watch)
   const req = request({
@@ -125,7 +125,7 @@ test('the head of the answer comes before any event, and events as they happen',
   await watch.closed
 })
 
-test('a client that takes nothing is seen in the backlog, and its drain is told', async () => {
+test('the backlog of a client that does not read is visible, and its drain is reported', async () => {
   const watch = new HandWatch()
   await using server = await serverOf(watch)
   const session = openHttp2(server.port)

@@ -1,4 +1,4 @@
-/** Watch streams: events encoded once for all watchers of a form, written as lines or frames, ended cleanly. */
+/** Watch streams: events encoded once for all watchers of an encoding, written as lines or frames, ended cleanly. */
 import type { EventType, WatchEvent, WatchSink, WatchStream } from '../cache/watch-stream.ts'
 import { stringifyJson } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
@@ -35,12 +35,12 @@ type WatchForm = {
   readonly messages?: true
 }
 
-/** Events as lines of JSON or frames of protobuf. Those of one turn of the event loop leave in one write. */
+/** Events as lines of JSON or frames of protobuf. Those of one iteration of the event loop are sent in one write. */
 class WatchWriter implements WatchSink {
   readonly #stream: WatchStream
   readonly #form: WatchForm
   #outlet!: Outlet
-  /** What leaves at the end of the turn: mostly one line. Nothing is kept between turns, see CONTRIBUTING.md on garbage. */
+  /** What is sent at the end of the iteration: mostly one line. Nothing is kept after that, see CONTRIBUTING.md on garbage. */
   #line: Uint8Array | undefined
   #more: Uint8Array[] | undefined
   #pendingBytes = 0
@@ -109,7 +109,7 @@ class WatchWriter implements WatchSink {
     this.#open = false
     this.#flush()
     this.#outlet.end()
-    // A client that does not even take the end is not waited for.
+    // The server does not wait for a client that does not even read the end.
     const timer = setTimeout(() => this.#outlet.destroy(), LIMITS.stallMs)
     timer.unref()
     this.#outlet.once('close', () => clearTimeout(timer))
@@ -158,7 +158,7 @@ function lineEncoder(shape: Shape | undefined): Encoder {
 }
 
 function tableLine({ type, resource, json }: WatchEvent, { apiVersion, includeObject }: Shape, columns: boolean): Buffer {
-  // The end of the initial objects is told by an annotation, also to those who want no objects.
+  // An annotation marks the end of the initial objects, also for tables without objects.
   const shown = includeObject === 'None' && type === 'BOOKMARK' && Buffer.from(json).includes(INITIAL_END) ? 'Metadata' : includeObject
   const options = { apiVersion, includeObject: shown, columns, now: new Date() }
   return lineOf(type, Buffer.from(tableOf(resource, [json], singleTableMetadata(json), options)))

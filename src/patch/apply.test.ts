@@ -109,7 +109,7 @@ test('an apply creates, owns, conflicts, forces and releases', () => {
   assert.deepEqual(store.spec, { containers: [{ name: 'main', image: 'a:1' }] })
 })
 
-test('conflicts with several managers are told manager by manager', () => {
+test('conflicts with several managers are reported by manager', () => {
   const store = new Store()
   store.update('creator', config({ replicas: 1, containers: [{ name: 'main', image: 'a:1', ports: [{ port: 80 }] }], config: { k: 'v' } }))
   store.apply('two', config({ paused: 'no' }))
@@ -179,7 +179,7 @@ test('defaults that no one applied go with the item they are part of', () => {
   assert.deepEqual(store.spec, { containers: null })
 })
 
-test('who set fields before anyone applied is remembered', () => {
+test('managers that set fields before the first apply are kept', () => {
   const store = new Store()
   store.object = stored(Thing, config({ replicas: 1, config: { a: '1' } }), [])
   const conflict = message409(store.apply('one', config({ replicas: 2 })))
@@ -336,7 +336,7 @@ test('an apply changes nothing it does not name, and owns all it names', () => {
   )
 })
 
-test('without force either nothing another owns changes, or every such field is told', () => {
+test('without force either no field of another manager changes, or every such field is a conflict', () => {
   fc.assert(
     fc.property(generated(2), ([type, [theirs, ours]]) => {
       const store = new Store(type)

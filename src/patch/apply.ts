@@ -1,4 +1,4 @@
-// Server-side apply: a configuration merged into the object, with every field's owner kept and conflicts told.
+// Server-side apply: a configuration merged into the object, with the owners of fields tracked and conflicts reported.
 
 import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
@@ -180,7 +180,7 @@ function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pr
   const all = namedFields(type, whole!)
   const gone = removeItems(type, whole!, withMessages(type, last.fields)) as JsonObject
   const kept = yield* addBackOwned(apply, { whole: whole!, all, left: gone, version: last.apiVersion }, managers)
-  // What went only because it was part of something removed, though the applier never owned it, comes back as well.
+  // What was removed only as part of a removed parent, though the applier never owned it, is restored as well.
   const given = difference(all, namedFields(type, kept))
   const left = removeItems(type, whole!, intersection(given, withMessages(type, last.fields))) as JsonObject
   const [result] = yield* inVersion(apply, [left], writer.apiVersion)

@@ -1,4 +1,4 @@
-// Sets of fields: who owns what, which fields changed.
+// Sets of fields, such as those that a manager owns or that a write changed.
 //
 // A set is a trie of path elements. `{ spec: { replicas }, labels, labels.app }` is
 //
@@ -11,7 +11,7 @@ import type { JsonObject } from '../lib/json-value.ts'
 import { elementText, fieldElement, type PathElement, sortElements } from './path-element.ts'
 
 export interface FieldSet {
-  /** Whether the field at this place is itself in the set; never at the root, for no one owns a whole object. */
+  /** Whether the field at this path is itself in the set; never at the root, as no manager owns a whole object. */
   readonly owned: boolean
   readonly children: ReadonlyMap<PathElement, FieldSet> | undefined
   /** The document of this part, once it was read or written; only `fields-v1.ts` looks at it. */
@@ -133,7 +133,7 @@ export function hasPath(set: FieldSet, path: Path): boolean {
   return node?.owned === true && path.length > 0
 }
 
-/** Every field in the set, in the order conflicts are told: those of a level first, then what is below them. */
+/** Every field in the set, in the order in which conflicts are reported: those of a level first, then what is below them. */
 export function pathsOf(set: FieldSet): Path[] {
   const found: Path[] = []
   collect(set, [], found)

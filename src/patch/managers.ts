@@ -9,13 +9,13 @@ import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
 
 export type Operation = 'Apply' | 'Update'
 
-/** One who owns fields. Appliers are told apart by name and subresource, updaters by the version they wrote in as well. */
+/** A field manager. Appliers are identified by name and subresource, updaters also by the version they wrote in. */
 export type Manager = {
   readonly name: string
   readonly operation: Operation
   readonly apiVersion: string
   readonly subresource: string
-  /** When ownership last changed, RFC 3339 in seconds; absent when it never was told. */
+  /** When ownership last changed, RFC 3339 in seconds; absent when unknown. */
   readonly time?: string
   readonly fields: FieldSet
 }
@@ -42,7 +42,7 @@ export function managerOf(fieldManager: string | null | undefined, userAgent: st
 
 const PRINTABLE_ASCII = /^[ -~]*$/
 
-/** What tells managers apart: the entry without its time and fields, and for appliers without its version. */
+/** The identity of a manager: the entry without its time and fields, and for appliers without its version. */
 export function identifierOf({ name, operation, apiVersion, subresource }: Omit<Manager, 'time' | 'fields'>): string {
   const version = operation === 'Apply' || apiVersion === '' ? '' : `,"apiVersion":${goJson(apiVersion)}`
   const below = subresource === '' ? '' : `,"subresource":${goJson(subresource)}`

@@ -64,7 +64,7 @@ test('what a writer changes is taken from its owners', () => {
   )
 })
 
-test('what goes has no owner, and who owns nothing is gone', () => {
+test('removed fields have no owner, and a manager that owns nothing is removed', () => {
   const live = write(undefined, base({ a: '1' }), by('creator', 1))
   const added = write(live, base({ a: '1', b: '2' }), by('patcher', 2))
   const { data: _, ...bare } = base({})
@@ -217,7 +217,7 @@ test('a creator owns the defaults of a workload too, but not the messages that a
 
 const generated = types.map(kindOf).chain(type => fc.tuple(fc.constant(type), objectsOf(type), objectsOf(type)))
 
-test('after a write the writer owns all that changed, no one else any of it, and no one what is gone', () => {
+test('after a write the writer alone owns all that changed, and removed fields have no owner', () => {
   fc.assert(
     fc.property(generated, ([type, first, second]) => {
       const writer = (name: string, minute: number) => ({ name, apiVersion: 'example.com/v1', subresource: '', time: at(minute) })

@@ -1,4 +1,4 @@
-// Who owns which field after a plain write: what changed belongs to the writer and to no one else.
+// Field ownership after a plain write: the writer alone owns what changed.
 
 import { compareText } from '../lib/go-text.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
@@ -26,11 +26,11 @@ export type Conversion = { readonly object: JsonObject; readonly apiVersion: str
 
 /**
  * Work that needs objects in other versions of their kind. It yields what is to be converted, several at once where they are
- * known beforehand, and continues with the converted objects: whether somebody has to be asked for them is not its business.
+ * known beforehand, and continues with the converted objects: how they are converted is up to the caller.
  */
 export type Converting<R> = Generator<readonly Conversion[], R, readonly JsonObject[]>
 
-/** Who writes, through which path, and when. */
+/** Manager, subresource and time of a write. */
 export type Writer = {
   readonly name: string
   /** The version of the write, `apps/v1`. */
@@ -94,7 +94,7 @@ export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[
   return writeManagers(yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers))
 }
 
-/** The managedFields of an object that is created and says nothing of managers itself: whoever creates it owns all that it sets. */
+/** The managedFields of an object that is created and says nothing of managers itself: the creator owns all that it sets. */
 export function creatorsFields(write: Write & { readonly next: JsonObject }): ManagedFieldsEntry[] {
   const { type, next, resetFields = EMPTY_SET, writer } = write
   const set = difference(recursiveDifference(changedFields(type, blankOf(write), next), resetFields), UNOWNED_FIELDS)

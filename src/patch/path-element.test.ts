@@ -15,7 +15,7 @@ test('steps are written as managedFields has them', () => {
   assert.equal(valueElement(2n ** 60n), 'v:1152921504606846976')
 })
 
-test('steps are told to people as paths', () => {
+test('path elements are printed as paths', () => {
   assert.equal(elementText('f:spec'), '.spec')
   assert.equal(elementText('k:{"containerPort":80,"protocol":"TCP"}'), '[containerPort=80,protocol="TCP"]')
   assert.equal(elementText('v:"a\\"b"'), '[="a\\"b"]')

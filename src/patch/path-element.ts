@@ -1,9 +1,9 @@
 // One step of a field path, held as the text that managedFields writes for it.
 //
 //   f:replicas                                  a field of a message, or an entry of a map
-//   k:{"containerPort":80,"protocol":"TCP"}     an item of a list told apart by keys
+//   k:{"containerPort":80,"protocol":"TCP"}     an item of a keyed list
 //   v:"example.com/a"                           an item of a set
-//   i:0                                         an item by its place
+//   i:0                                         an item by its index
 //
 // The text is canonical (keys sorted, numbers and strings written one way), so equal steps are equal strings.
 import { parseJson } from '../codec/json.ts'
@@ -94,7 +94,7 @@ function isSorted(texts: readonly string[]): boolean {
   return true
 }
 
-/** The steps in the order managedFields lists them: fields, then keyed items, then values, then places. */
+/** The steps in the order managedFields lists them: fields, then keyed items, then values, then indexes. */
 export function sortElements(elements: Iterable<PathElement>): PathElement[] {
   const sorted = [...elements]
   if (sorted.length < 2) return sorted
@@ -107,7 +107,7 @@ export function sortElements(elements: Iterable<PathElement>): PathElement[] {
 }
 
 // Names and text keys in which no character comes before the closing quote: their order is that of their text. The
-// prefixes happen to sort as they should, for places are never among them.
+// prefixes happen to sort correctly, as indexes are never among them.
 const BY_TEXT = /^(?:f:[ -~]*|k:\{"[A-Za-z]+":"[#-~]*"\}|v:"[#-~]*")$/
 
 const F = 0x66

@@ -26,7 +26,7 @@ test('a scale has the owners of the size alone', () => {
   assert.deepEqual(scaleManagedFields([entry('a', 'Apply', { apiVersion: 'apps/v2' })], paths), [])
 })
 
-test('who takes the size through the scale takes it from its owners', () => {
+test('setting the replicas through the scale takes them from their owners', () => {
   const parent = [entry('a', 'Apply'), entry('b', 'Update')]
   const scale = [inScale('hpa', 'Update', '2026-02-01T00:00:00Z', 'scale')]
   const left = { fieldsV1: { 'f:spec': { 'f:selector': {} } } }
@@ -46,7 +46,7 @@ test('an owner that still owns the size keeps its entry, and its time moves with
   ])
 })
 
-test('an owner of nothing but the size is gone when it is taken', () => {
+test('a manager that owned only the replicas is removed when they are taken', () => {
   const parent = [entry('a', 'Apply', { fieldsV1: REPLICAS })]
   const scale = [inScale('b', 'Update', '2026-01-01T00:00:00Z', 'scale')]
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// Who owns the size of a scalable object, told in terms of its scale subresource and back.
+// Maps ownership of the replicas field of an object to its scale subresource and back.
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { difference, type FieldSet, fieldSetOfNames, hasPath, isEmptySet, pathsOf } from './field-set.ts'
 import { type Manager, readManagers, writeManagers } from './managers.ts'

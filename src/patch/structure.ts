@@ -1,4 +1,4 @@
-// What apply and strategic merge need to know of a type: its parts by name, how lists tell items apart, what is atomic.
+// What apply and strategic merge need to know of a type: its parts by name, how list items are identified, what is atomic.
 
 import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
@@ -29,7 +29,7 @@ export type ListStructure = {
   readonly kind: 'list'
   readonly atomic: boolean
   readonly item: Structure
-  /** The fields that tell items apart, by name; none for a set of plain values. */
+  /** The key fields of items; none for a set of scalar values. */
   readonly keys: readonly ListKey[]
 }
 type ListKey = { readonly name: string; readonly default: Json | undefined }
@@ -128,7 +128,7 @@ export function elementOf(structure: MessageStructure | MapStructure, name: stri
   return structure.kind === 'map' ? fieldElement(name) : (structure.members.get(name)?.element ?? fieldElement(name))
 }
 
-/** The structure of what a path element leads to, where the type tells. */
+/** The structure of what a path element leads to, where the type says. */
 export function structureAt(structure: Structure, element: PathElement): Structure | undefined {
   switch (structure.kind) {
     case 'message':
@@ -142,7 +142,7 @@ export function structureAt(structure: Structure, element: PathElement): Structu
   }
 }
 
-/** The path element that tells an item of a set or keyed list from the others; undefined for one that has none. */
+/** The path element that identifies an item of a set or keyed list; undefined for one that has none. */
 export function itemElement(list: ListStructure, item: Json | undefined): PathElement | undefined {
   if (typeof item !== 'object') return list.keys.length === 0 && item !== undefined ? valueElement(item) : undefined
   if (item === null || Array.isArray(item) || list.keys.length === 0) return undefined

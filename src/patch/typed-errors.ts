@@ -18,7 +18,7 @@ import {
 
 export type TypedError = { readonly path: string; readonly message: string }
 
-/** Every place at which the value does not fit the type. */
+/** Every field path at which the value does not fit the type. */
 export function typedErrors(type: AnyType, value: Json): TypedError[] {
   const errors: TypedError[] = []
   check(structureOf(type), value, new At(errors))

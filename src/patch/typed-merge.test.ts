@@ -12,7 +12,7 @@ import { fieldSetOf, presenceOf } from './typed-sets.ts'
 
 const texts = (found: FieldSet) => pathsOf(found).map(pathText)
 
-test('merged items keep their place and take the order in which they are applied', () => {
+test('merged items keep their position and take the order in which they are applied', () => {
   const merge = (live: string[], applied: string[]) =>
     (
       mergeApplied(Thing, { spec: { finalizers: live } }, { spec: { finalizers: applied } }) as JsonObject as never as {

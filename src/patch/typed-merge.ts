@@ -75,7 +75,7 @@ function mergeMembers(
 }
 
 /**
- * Items that only one side has keep their place among their neighbours, shared items take the order in which they are
+ * Items that only one side has keep their position among their neighbours, shared items take the order in which they are
  * applied: live [a, b, c] and applied [c, x, a] give [b, c, x, a].
  */
 function mergeItems(list: ListStructure, live: readonly Json[], applied: readonly Json[]): Json[] {

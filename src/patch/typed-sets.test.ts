@@ -56,7 +56,7 @@ test('raw data that merges is owned field by field, with lists as a whole', () =
   assert.deepEqual(texts(fieldSetOf(Loose, { data: 7 })), ['.data'])
 })
 
-test('who owned parts of what became atomic owns the whole', () => {
+test('a manager that owned parts of a field that became atomic owns the whole field', () => {
   const old = fieldSetOfNames('spec.selector.matchLabels.a', 'spec.labels.a')
   assert.deepEqual(texts(fitToSchema(Thing, old)), ['.spec.selector', '.spec.labels.a'])
   const fine = fieldSetOfNames('spec.selector', 'spec.labels.a')

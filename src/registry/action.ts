@@ -34,7 +34,7 @@ function decodeMessage(action: CreateSubresource<AnyObject>, write: Write): void
   write.warnings.push(...warnings)
 }
 
-/** A message that is answered, and changes nothing. */
+/** A message that is answered and changes nothing, such as a TokenRequest. */
 const question = (action: CreateSubresource<AnyObject>, context: ReviewContext): Change => ({
   does: 'message',
   decode: write => decodeMessage(action, write),
@@ -51,7 +51,7 @@ const question = (action: CreateSubresource<AnyObject>, context: ReviewContext):
   },
 })
 
-/** A message that changes or deletes the object it is sent to. What it does there has been admitted with it. */
+/** A message that changes or deletes the object it is sent to. The change is admitted together with the message. */
 const order = (action: CreateSubresource<AnyObject>): Change => ({
   does: 'message',
   decode: write => decodeMessage(action, write),
@@ -62,7 +62,7 @@ const order = (action: CreateSubresource<AnyObject>): Change => ({
   },
 })
 
-/** How often an action is tried anew because the object changed while somebody was asked about it. */
+/** How often an action is retried because the object changed while approval was being obtained. */
 const ATTEMPTS = 20
 
 /** Obtains the approval that the action needs, then does to the object what the message says. */
@@ -118,7 +118,7 @@ async function changeObject(
   })
 }
 
-/** Who the server is when it writes for itself. */
+/** The user of writes that the server makes itself. */
 const SERVER = { name: 'system:apiserver', groups: ['system:masters'] }
 const SERVER_AGENT = 'kube-apiserver'
 

@@ -13,7 +13,7 @@ import { setDefaults } from './strategy.ts'
 import { convertVersion } from './version-conversion.ts'
 import type { Write } from './write.ts'
 
-/** Made once for each attempt of a write. What few ask for is worked out when somebody does. */
+/** Made once for each attempt of a write. Rarely needed values are computed on demand. */
 export class WriteAttributes implements Attributes {
   object: AnyObject | undefined
   readonly #write: Write
@@ -42,7 +42,7 @@ export class WriteAttributes implements Attributes {
   }
   get name(): string {
     const { call } = this.#write
-    // One of a collection that is deleted is nowhere named.
+    // A deletecollection names no object.
     return call.verb === 'deletecollection' ? '' : call.name || this.object?.metadata.name || ''
   }
   get verb(): string {
@@ -72,7 +72,7 @@ export class WriteAttributes implements Attributes {
 
   decode(document: Json, version: Resource = this.kind): MaybePromise<AnyObject> {
     const { call, kind, ctx } = this.#write
-    // What a subresource takes has no other version.
+    // The body of a subresource has one version only.
     if (kind !== call.resource || version === kind) return decodeAs(kind, document, ctx)
     return convertVersion(decodeAs(version, document, ctx), version, kind)
   }
@@ -93,7 +93,7 @@ export class WriteAttributes implements Attributes {
     this.#listeners.push(listener)
   }
 
-  /** The attempt is over; only the registry says so. Undefined when nobody has to be waited for. */
+  /** The attempt is over; only the registry says so. Undefined when there is nothing to wait for. */
   end(isStored: boolean): Promise<unknown> | undefined {
     if (this.#listeners.length === 0) return undefined
     const listeners = this.#listeners

@@ -100,7 +100,7 @@ test('a write that is rejected, loses a race or is a dry run keeps nothing', asy
   await close()
 })
 
-test('when nobody knows whether the object was stored, what it may hold stays allocated', async () => {
+test('when it is unknown whether the object was stored, its allocations are kept', async () => {
   const { send, seats, store, close } = await open()
   store.loses = true
   await assert.rejects(send('POST guests', guest('x')), /connection lost/)

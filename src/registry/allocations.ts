@@ -15,7 +15,7 @@ export interface Allocator {
   preview(item: string | undefined, promised: readonly string[]): AllocationResult
   /** Releases an item, if the holder has it. */
   release(holder: Holder, item: string): Promise<void>
-  /** Drops records of what nobody holds, unless younger than `before` or spared, and writes those that are missing. */
+  /** Removes records without a holder, unless younger than `before` or spared, and writes missing ones. */
   repair(
     held: () => ReadonlyMap<string, Holder>,
     limits: { readonly before: Date; readonly spared: (item: string) => boolean },
@@ -35,7 +35,7 @@ export type ClaimingWrite = {
 export interface Reservation {
   /** Keeps what the stored object holds and releases the rest; without an outcome another write came first, and all is released. */
   settle(outcome: { readonly object: AnyObject | undefined } | undefined): Promise<void>
-  /** The write failed: releases everything, unless nobody knows whether the object was stored. */
+  /** The write failed: releases everything, unless it is unknown whether the object was stored. */
   abandon(error: unknown): Promise<void>
 }
 
@@ -79,8 +79,8 @@ export class Allocations {
   }
 
   /**
-   * Makes records and objects agree. `before` spares records of writes that other servers may have under way; alone with its
-   * store, a server that has just started needs none.
+   * Makes records and objects agree. `before` spares records of writes that may be running on other servers; a server that has
+   * just started and is alone with its store need spare none.
    */
   async repair(objects: () => Iterable<readonly [Resource, AnyObject]>, before: Date): Promise<void> {
     for (const [name, allocator] of this.#allocators) {

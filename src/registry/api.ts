@@ -24,11 +24,11 @@ export type Call = {
 export type Body = {
   readonly mediaType: string
   readonly bytes: Uint8Array
-  /** What YAML and large protobuf were turned into, before the verb began (`prepare-body.ts`). */
+  /** The JSON that YAML and large protobuf bodies were converted to (`prepare-body.ts`). */
   readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }> | PlainJson
 }
 
-/** YAML that was JSON all along, parsed to find that out: what it holds, a value of its own for whoever takes it. */
+/** A YAML body that is JSON, and was parsed to find that out; each `take` returns a value of its own. */
 export type PlainJson = { readonly outcome: 'parsed'; readonly take: () => Json }
 
 /** The body of a call that must have one: none is an empty JSON document. */
@@ -40,16 +40,16 @@ export type CallContext = RequestContext & {
   readonly body: Body | undefined
   readonly userAgent: string
   readonly signal: AbortSignal
-  /** Notes an annotation for the audit event of the request, where somebody keeps one. */
+  /** Adds an annotation to the audit event of the request, if there is one. */
   readonly annotate?: (key: string, value: string) => void
   /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
   readonly authorizeCreate?: () => Promise<void>
-  /** Told where the time of the call goes. */
+  /** Measures the phases of the call. */
   readonly stopwatch?: Stopwatch
 }
 
 export type ListMeta = {
-  /** Absent of lists that are no snapshot of the store. */
+  /** Absent for lists that do not come from the store. */
   readonly resourceVersion?: string
   readonly continue?: string
   readonly remainingItemCount?: number

@@ -47,7 +47,7 @@ export function readConfiguration(body: Body): Configuration {
 
 const undecodable = (why: string) => badRequest(`error decoding patch: ${why}`)
 
-/** What is odd about a configuration that can be applied: fields that it says twice. Strict requests are refused for them. */
+/** Duplicate fields of a configuration. Strict requests are rejected for them. */
 function strictProblems(strictError: string | undefined, { fieldValidation }: WriteOptions): string[] {
   if (strictError === undefined) return []
   const problem = `error converting YAML to JSON: ${strictError}`

@@ -1,4 +1,4 @@
-/** Where the next page of a list begins, in a form that clients pass back but cannot make up or take elsewhere. */
+/** Continue tokens: where the next page of a list begins, signed, and valid for one list only. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Resource } from '../schema/resource.ts'
 import { badRequest } from '../schema/status-error.ts'

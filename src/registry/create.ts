@@ -1,3 +1,4 @@
+/** Create: stores the sent object if its name is free. */
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'

@@ -40,7 +40,7 @@ test('broken protobuf is a bad request that says what is broken', () => {
   assert.throws(() => decode(Buffer.alloc(0)), { code: 400 })
 })
 
-test('a body may say that it is of one of several versions, in any form', () => {
+test('a body may name any of several versions, in every media type', () => {
   const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType, alsoVersions: ['apps/v1'] }
   const options = toProtobuf(DeleteOptionsType, { gracePeriodSeconds: 0, propagationPolicy: 'Orphan', preconditions: { uid: 'u' } })
   const bytes = envelope({ kind: 'DeleteOptions', apiVersion: 'apps/v1' }, options)
@@ -61,7 +61,7 @@ test('a body may say that it is of one of several versions, in any form', () => 
   })
 })
 
-test('fields that YAML says twice are told by their line, before those that are unknown', () => {
+test('duplicate fields in YAML are reported with their line, before unknown ones', () => {
   const bytes = Buffer.from('metadata:\n  name: a\n  name: b\ndata:\n  k: dg==\n  k: dg==\nextra: 1\n')
   const transcoded = transcode({ format: 'yaml', bytes }) as Extract<Transcoded, { outcome: 'json' }>
   const read = (validation: 'Ignore' | 'Warn' | 'Strict') =>

@@ -1,4 +1,4 @@
-/** From the bytes of a body to a typed object: parse, recognise, conform, and say what was not understood. */
+/** From the bytes of a body to a typed object: parse, identify, conform, and report unknown and duplicate fields. */
 
 import { JsonError, JsonRangeError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
@@ -46,17 +46,17 @@ export function decodeObject(expected: Expected, source: Body, validation: Field
 
 const STRICT_YAML = /^(error converting YAML to JSON: )?yaml: unmarshal errors:\n/
 
-/** A warning for each problem. What is wrong with YAML is one problem that tells of each duplicate on a line of its own. */
+/** A warning for each problem. Duplicate fields of YAML are one problem, with a line for each. */
 export const warningsOf = (problems: readonly string[]): string[] =>
   problems.flatMap(problem => {
     const told = problem.replace(STRICT_YAML, '')
     return told === problem ? [problem] : told.split('\n').map(line => line.trim())
   })
 
-/** A parsed body. In YAML its duplicates are told by line, in one error for all of them. */
+/** A parsed body. Duplicates in YAML are reported with their lines, in one error for all of them. */
 type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicate[]; readonly strictError?: string | undefined }
 
-/** Reads any JSON or YAML document; what is wrong with it is told as for an object of the expected kind. */
+/** Reads any JSON or YAML document; errors are those of an object of the expected kind. */
 export function parseBody(expected: Expected, body: Body): ParsedBody {
   const { mediaType, bytes } = body
   try {
@@ -83,10 +83,10 @@ export function transcodedOf(
   return { value: parseJson(transcoded.json, { trusted: true }).value, strictError: transcoded.strictError }
 }
 
-/** Fields say what numbers are; a schema is asked when they have been read. */
+/** Types of fields decide what a number is; a schema does so only after parsing. */
 const readingOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written', nodes: LIMITS.decodedNodes }) as const
 
-/** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to tell of. */
+/** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to report. */
 function readProtobuf(expected: Expected, body: Body): ParsedBody {
   const { kind, apiVersion, raw } = openBody(expected, body.bytes)
   const claimed = recognise(expected, { kind, apiVersion })
@@ -148,7 +148,7 @@ function recogniseCustom(expected: Expected, value: JsonObject, bytes: Uint8Arra
   throw invalidObject({ group, kind }, name, [invalid(refTo({ kind }).kind, `must be ${expected.kind}`)])
 }
 
-/** How a server answers that cannot even tell what it was sent: with the error and a part of the body. */
+/** The error for a body that cannot be identified: it shows a part of the body. */
 function unrecognised(expected: Expected, problem: string, bytes: Uint8Array): StatusError {
   return badRequest(
     `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${problem} (${excerpt(bytes)})`,

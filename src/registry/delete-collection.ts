@@ -10,7 +10,7 @@ import { type DeleteOptions, type ListOptions, listOptions, refuse } from './opt
 import { selectionOf } from './selection.ts'
 import { servedList } from './version-conversion.ts'
 
-/** Deletions under way at once: enough to share commits, few enough not to crowd out others. */
+/** Concurrent deletions: enough to share commits, few enough not to delay other requests. */
 const WORKERS = 32
 
 export async function removeCollection(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
@@ -20,7 +20,7 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
   refuseUnsafe(options, ctx)
   const { objects, meta } = await listObjects(deps, call, { options: exactly(asked), selected, ctx })
   const queue = objects.values()
-  // An object that cannot be deleted keeps its worker from going on, not the others; the answer comes when all are done.
+  // An object that cannot be deleted stops its worker, not the others; the response is sent when all are done.
   const work = await Promise.allSettled(Array.from({ length: Math.min(WORKERS, objects.length) }, () => workOn(queue)))
   for (const outcome of work) if (outcome.status === 'rejected') throw outcome.reason
   const items = await servedList(
@@ -36,7 +36,7 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
       try {
         await removeObject(deps, { call: { ...call, namespace, name }, ctx, options })
       } catch (error) {
-        // Somebody else deleted it first: that is what was asked for.
+        // Already deleted by another request.
         if (!(error instanceof StatusError && error.code === 404)) throw error
       }
     }
@@ -49,7 +49,7 @@ function exactly(options: ListOptions): ListOptions {
   return match === '' && token === '' && resourceVersion !== '' && resourceVersion !== '0' ? { ...options, match: 'Exact' } : options
 }
 
-/** Objects that cannot be read are deleted one by one, by somebody who names them. */
+/** Objects that cannot be read must be deleted by name. */
 function refuseUnsafe({ ignoreReadErrors }: DeleteOptions, { groupDomain }: CallContext): void {
   if (!ignoreReadErrors) return
   const at = refTo({ ignoreStoreReadErrorWithClusterBreakingPotential: true }).ignoreStoreReadErrorWithClusterBreakingPotential

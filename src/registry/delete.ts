@@ -1,4 +1,4 @@
-/** Delete: at once, or by marking the object while grace or finalizers hold it back. */
+/** Delete: at once, or by marking the object while a grace period or finalizers prevent its removal. */
 import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
@@ -38,7 +38,7 @@ function decodeDeleteOptions(
   return decodeObject({ ...expected, alsoVersions }, body, 'Ignore').object as DeleteBody
 }
 
-/** A delete of one object; `isAdmitted` when admission has had its say about what it is part of. */
+/** A delete of one object; `isAdmitted` when admission has accepted the request it is part of. */
 export type Removal = { readonly call: Call; readonly ctx: CallContext; readonly options: DeleteOptions; readonly isAdmitted?: true }
 
 export function removeObject(deps: Deps, { call, ctx, options, isAdmitted }: Removal): Promise<Result> {
@@ -55,7 +55,7 @@ export function removeObject(deps: Deps, { call, ctx, options, isAdmitted }: Rem
   )
 }
 
-/** What a delete brings to the steps of a write: it plans what has to happen, and marks or erases what is stored. */
+/** The steps of a delete: it plans what has to happen, and marks or removes the stored object. */
 function deletion(options: DeleteOptions): Change {
   let plan: Plan = { step: 'erase' }
   return {
@@ -127,7 +127,7 @@ function checkDeletable({ def, group, kind }: Resource, stored: AnyObject, ctx: 
   if (errors.length > 0) throw invalidObject({ group, kind }, stored.metadata.name!, errors)
 }
 
-/** Erase the object, mark it as being deleted, keep it as it is, or wait for a deletion that is under way. */
+/** Remove the object, mark it as being deleted, keep it as it is, or wait for a deletion in progress. */
 type Plan = { readonly step: 'erase' | 'wait' | 'keep' } | { readonly step: 'mark'; readonly object: AnyObject }
 
 /** What has to happen next. */
@@ -169,13 +169,13 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
 function shortenGrace({ metadata }: AnyObject, seconds: number, now: Date): void {
   const began = millisecondsOf(parseTime(metadata.deletionTimestamp!)) - Number(metadata.deletionGracePeriodSeconds) * 1000
   const ends = began + seconds * 1000
-  // A grace that is over already still leaves the last word to whoever ends the object.
+  // Even when the grace period is over, the final delete is left to the node agent.
   const over = ends < now.getTime()
   metadata.deletionTimestamp = formatTime(instantOf(over ? now.getTime() : ends))
   metadata.deletionGracePeriodSeconds = over && seconds !== 0 ? 1 : seconds
 }
 
-/** Adds or removes the finalizers by which the garbage collector is told what to do with dependents. */
+/** Adds or removes the finalizers that tell the garbage collector what to do with dependents. */
 function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDependents, propagationPolicy }: DeleteOptions): boolean {
   const before = metadata.finalizers ?? []
   const others = before.filter(f => f !== ORPHAN_FINALIZER && f !== FOREGROUND_FINALIZER)
@@ -211,7 +211,7 @@ async function mark(write: Write, marked: AnyObject): Promise<void> {
   if (swapped.ok) write.done = { json: withRevision(value, swapped.revision), object: marked }
 }
 
-/** An object that cannot be read has no finalizers or preconditions to respect: it can only be thrown away. */
+/** An object that cannot be read has no finalizers or preconditions to respect: it can only be removed. */
 async function erase(write: Write): Promise<void> {
   const { deps, call, found, options, stored } = write
   const { key, revision, json } = found!

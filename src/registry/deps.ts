@@ -13,16 +13,16 @@ export type Deps = {
   readonly store: Store
   readonly caches: Caches
   readonly contention: Contention
-  /** Without it, everything is admitted. */
+  /** Without it, every write is admitted. */
   readonly admission?: Admission | undefined
   readonly allocations: Allocations
   /** A resource that is served, for kinds whose objects are messages to others. */
   readonly find?: ((group: string, version: string, plural: string) => Resource | undefined) | undefined
-  /** The parts of the server and how they are. */
+  /** The components of the server and their health. */
   readonly parts?: (() => readonly ComponentHealth[]) | undefined
   /** Answers kinds that ask about access; without it they are refused. */
   readonly access?: Access | undefined
-  /** Reads bodies that are expensive to read; without it they are read at once. */
+  /** Decodes expensive bodies in workers; without it they are decoded on the main thread. */
   readonly transcoder?: Transcoder | undefined
   readonly newUid: () => string
   /** A few random characters that end a generated name. */

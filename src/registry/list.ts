@@ -30,12 +30,12 @@ export async function listObjects(
 ): Promise<{ objects: readonly ObjectRevision[]; meta: ListMeta }> {
   const { resource } = call
   const { exactly, after } = await snapshotOf(deps, call, { options, ctx })
-  // From here on nothing is waited for: what is newest and what is forgotten stays so until the list is made.
+  // No awaits from here on: the newest and the oldest revision stay the same until the list is made.
   const cache = deps.caches.of(resource)
   const newest = deps.caches.revision
   if (exactly && exactly.revision < cache.oldest) throw exactly.forgotten()
   const past = exactly && exactly.revision < newest ? exactly.revision : undefined
-  // Version 0 asks for whatever is at hand, and that is the whole of it.
+  // resourceVersion 0 ignores the limit, as in kube-apiserver: the cache answers with everything.
   const limit = options.resourceVersion === '0' ? undefined : options.limit
   const listing: Listing = cache.list({
     selection: selected.selection,
@@ -48,7 +48,7 @@ export async function listObjects(
   return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision, selected }) }
 }
 
-/** Which snapshot to read (the latest unless one is named, with what to answer when that is forgotten) and where in it to begin. */
+/** Which snapshot to read (the latest unless one is named, with the error for when it is compacted) and where in it to begin. */
 type Snapshot = { readonly exactly?: { readonly revision: Revision; forgotten(): StatusError }; readonly after?: string }
 
 async function snapshotOf(deps: Deps, call: Call, { options, ctx }: { options: ListOptions; ctx: CallContext }): Promise<Snapshot> {
@@ -78,7 +78,7 @@ async function nextPage(
   return { after, exactly: { revision, forgotten } }
 }
 
-/** Most lists need not wait: the signal, which is made when first asked for, is left alone then. */
+/** Most lists need not wait, and then the signal, which is created on first use, is not touched. */
 async function reach(
   { caches }: Deps,
   revision: Revision,
@@ -105,7 +105,7 @@ function metaOf(
   return { ...base, continue: token, ...(counted && { remainingItemCount: listing.remaining! }), ...part }
 }
 
-/** A list that would leave out objects without saying so would be a lie; it names them instead. */
+/** A list must not silently leave out objects that cannot be read: it fails and names them. */
 function refuseUnreadable(resource: Resource, objects: readonly ObjectRevision[]): void {
   const broken = objects.filter(v => v.fault !== undefined)
   if (broken.length === 0) return

@@ -1,4 +1,4 @@
-/** What becomes of a number that is not written as an integer, in each way to send one. */
+/** How numbers that are not written as integers are decoded, for each media type and patch type. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { openBench } from '../../test/kits/registry.ts'
@@ -43,7 +43,7 @@ test('a body in JSON has to write integers as such, and quantities stay as they 
   assert.deepEqual(await says('PUT crates/b', body('2.0')), [400, `Crate in version "v1" cannot be handled as a Crate: ${refused('2.0')}`])
 })
 
-test('YAML is values before it is JSON', async t => {
+test('YAML numbers are values, however they are written', async t => {
   const { says } = await open(t)
   const sent = 'metadata: {name: c}\nspec:\n  count: 1e3\n'
   assert.deepEqual(await says('POST crates', sent, { type: 'application/yaml' }), { count: 1000 })
@@ -73,7 +73,7 @@ test('patches that are merged as values take whole numbers however they are writ
   ])
 })
 
-test('a patch with a number that no double can hold is no patch', async t => {
+test('a patch with a number outside the range of a double is rejected', async t => {
   const { says } = await open(t)
   const sent = '{"spec":{"count":1e400}}'
   const what = 'json: cannot unmarshal number 1e400 into Go'

@@ -14,7 +14,7 @@ export type WriteOptions = {
   readonly force: boolean | undefined
 }
 
-/** What options are read under: errors about them name the group of their kinds, which is of the server's domain. */
+/** Errors about options name the API group of their kinds, which depends on the domain of the server. */
 type Reading = { readonly groupDomain: string }
 
 /** Options of create, replace and patch; `kind` names them in errors. */
@@ -121,7 +121,7 @@ export type ListOptions = {
   readonly continue: string
   readonly resourceVersion: string
   readonly match: '' | 'Exact' | 'NotOlderThan'
-  /** How long a watch may last, in milliseconds; below zero it is over before it begins. Undefined leaves it to the server. */
+  /** How long a watch may last, in milliseconds; below zero it ends at once. Undefined leaves it to the server. */
   readonly timeoutMs: number | undefined
   readonly bookmarks: boolean
   readonly sendInitialEvents: boolean | undefined
@@ -139,7 +139,7 @@ export function listOptions(
   const isWatch = flag(query, 'watch') === true
   const resourceVersion = query.get('resourceVersion') ?? ''
   const token = query.get('continue') ?? ''
-  // What cannot be read is told first, in this order; then what does not go together.
+  // Parameters that cannot be parsed are reported first, in this order; then invalid combinations.
   const timeoutSeconds = int64(query, 'timeoutSeconds')
   const limit = integer(query, 'limit') ?? 0
   const labels = parseLabelSelector(query.get('labelSelector') ?? '')
@@ -234,13 +234,13 @@ function int64(query: URLSearchParams, name: string): bigint | undefined {
 const LEAST = BigInt(Number.MIN_SAFE_INTEGER)
 const MOST = BigInt(Number.MAX_SAFE_INTEGER)
 
-/** A number that nothing here counts to the end of: what is beyond exact numbers is the farthest of them. */
+/** Numbers beyond the exact integers are clamped to the largest of them. */
 function integer(query: URLSearchParams, name: string): number | undefined {
   const value = int64(query, name)
   return value === undefined ? undefined : Number(value < LEAST ? LEAST : value > MOST ? MOST : value)
 }
 
-/** Zero seconds are none. Kubernetes counts nanoseconds in 64 bits, so some hundreds of years are less than nothing. */
+/** Zero seconds are none. Kubernetes counts nanoseconds in 64 bits, so some hundreds of years overflow to a negative time. */
 function durationMs(seconds: bigint): number | undefined {
   const nanoseconds = BigInt.asIntN(64, seconds * 1_000_000_000n)
   return nanoseconds === 0n ? undefined : Number(nanoseconds) / 1e6

@@ -39,13 +39,13 @@ const resetFields = (kind: Kind<any>, subresource: string) => {
   return pathsOf(owned.resetFields!).map(pathText).sort()
 }
 
-test('nobody owns the status through a plain write, nor anything else through that of the status', () => {
+test('a plain write does not own the status, and a status write owns nothing else', () => {
   assert.deepEqual(resetFields(Plain, ''), ['.status'])
   assert.deepEqual(resetFields(Plain, 'status'), ['.spec'])
   assert.deepEqual(resetFields(Plain, 'own'), ['.metadata', '.spec', '.status'])
 })
 
-test('a kind may say itself what nobody comes to own', () => {
+test('a kind may declare the fields that writes do not own', () => {
   assert.deepEqual(resetFields(Special, ''), ['.spec', '.status'])
   assert.deepEqual(resetFields(Special, 'status'), ['.spec', '.status.a'])
 })

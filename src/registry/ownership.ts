@@ -1,4 +1,4 @@
-/** Who owns which fields after a write: the bookkeeping of the patch layer, told what a kind's paths may set. */
+/** Which manager owns which fields after a write: field ownership of `patch/`, with the fields that a kind's paths may set. */
 import type { JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type FieldSet, fieldSetOfNames } from '../patch/field-set.ts'
@@ -9,7 +9,7 @@ import type { Resource } from '../schema/resource.ts'
 import { typesOfVersions, withConversions } from './version-conversion.ts'
 import type { Write } from './write.ts'
 
-/** Who owns what after a create or a change other than an apply: a create owns all it sets, a change what it changed. */
+/** Ownership after a create or an update other than an apply: a create owns all it sets, an update what it changed. */
 export function ownersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
   const live = write.old as unknown as JsonObject | undefined
   if (!live && !write.object!.metadata.managedFields)

@@ -21,7 +21,7 @@ export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
 export const APPLY_PATCH = 'application/apply-patch+yaml'
 export const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
 
-/** Custom kinds cannot be merged strategically: their schemas say nothing of it. */
+/** Custom kinds have no strategic merge patch: their schemas declare no merge strategies. */
 export const CUSTOM_PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
 
 export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
@@ -30,7 +30,7 @@ export async function patch(deps: Deps, call: Call, ctx: CallContext): Promise<R
   return write(newWrite({ deps, call, ctx }, { options, change: isApply ? applyChange(call, body) : patchChange(body) }))
 }
 
-/** The body of a patch, which says by its media type what sort of patch it is. Throws for sorts that there are not. */
+/** The body of a patch, whose media type names the type of patch. Throws for unknown patch types. */
 export function patchBody({ resource }: Call, { body = NO_PATCH }: CallContext): { readonly body: Body; readonly isApply: boolean } {
   if (resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
   if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})

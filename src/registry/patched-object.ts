@@ -11,7 +11,7 @@ import type { FieldValidation } from './options.ts'
 import { checkIdentity } from './replace.ts'
 import type { Write } from './write.ts'
 
-/** What is odd about the patch itself, and how it is shown when the result is rejected. */
+/** Problems of the patch itself, and how it is shown when the result is rejected. */
 export type PatchProblems = { readonly problems: readonly string[]; readonly shown?: () => string }
 
 /** Makes a patched document the object of a write. */
@@ -23,8 +23,8 @@ export function takePatched(write: Write, value: Json, patch: PatchProblems): vo
 }
 
 /**
- * `problems` are those of the patch itself. What the document cannot be is told with the whole of it, as Kubernetes does, or
- * with `shown` in its place, where it was merged as values.
+ * `problems` are those of the patch itself. Errors about the document show all of it, as in Kubernetes, or `shown`
+ * instead where it was merged as values.
  */
 function conformPatched(
   expected: Expected,

@@ -1,4 +1,4 @@
-/** Bodies in YAML, and large ones in protobuf, are turned into JSON before a verb begins. */
+/** Converts YAML bodies and large protobuf bodies to JSON before the verb runs. */
 import { JsonError, parseJson } from '../codec/json.ts'
 import { portableType } from '../codec/portable-type.ts'
 import { openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
@@ -11,7 +11,7 @@ import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import type { Body, Call, CallContext, PlainJson } from './api.ts'
 
-/** The body with what it is as JSON, where that was not read at once. Without a transcoder everything is read at once. */
+/** The body with its JSON, where it was converted. Without a transcoder, protobuf is decoded later and YAML on the main thread. */
 export function prepareBody(body: Body, call: Call, ctx: CallContext, transcoder: Transcoder | undefined): MaybePromise<Body> {
   if (body.mediaType.endsWith('yaml')) return prepareYaml(body, ctx, transcoder)
   if (body.mediaType !== PROTOBUF || body.bytes.byteLength <= LIMITS.inlineProtobufBytes || !transcoder) return body
@@ -28,7 +28,7 @@ function prepareYaml(body: Body, ctx: CallContext, transcoder: Transcoder | unde
   return withJson(body, transcoder && !isCheap(bytes) ? transcoder.transcode(job, from(ctx)) : transcodeInline(job))
 }
 
-/** Most YAML that clients send is JSON: kubectl applies with it. With duplicate keys it is read as YAML, which tells their lines. */
+/** Most YAML that clients send is JSON: kubectl applies with it. With duplicate keys it is read as YAML, which reports their lines. */
 function plainJson(bytes: Uint8Array): PlainJson | undefined {
   if (!/^\s*\{/.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 64)).toString('latin1'))) return undefined
   try {

@@ -8,7 +8,7 @@ import { parseRevision, waitForRevision } from './revision.ts'
 import { servedJson } from './version-conversion.ts'
 import { decodeStored } from './write.ts'
 
-/** Waits only for a revision that is still to come, and for whoever converts the object. */
+/** Waits only for a future revision, and for a conversion webhook. */
 export function read({ caches }: Deps, call: Call, ctx: CallContext): MaybePromise<Result> {
   const asked = parseRevision(call.query.get('resourceVersion') ?? '')
   if (asked <= caches.revision) return readNow(caches, call)

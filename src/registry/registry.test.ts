@@ -73,7 +73,7 @@ test('a status is held to its type as well as to rules of its own, and to nothin
     body.details.causes.map(({ field, message }: any) => `${field}: ${message}`),
     [
       'status.shown: Invalid value: -1: must be greater than or equal to 0',
-      // An absent number is zero, and is told as that.
+      // An absent number is zero, and is reported as that.
       'status.least: Invalid value: 0: is more than is shown',
     ],
   )
@@ -102,7 +102,7 @@ test('a create fills what the server owns and the defaults, and clears what it d
   assert.deepEqual([body.kind, body.apiVersion, body.spec, body.status], ['Widget', 'test.example/v1', { color: 'grey', size: 3 }, {}])
 })
 
-test('who names a version and loses a race to a deletion is told that the object is gone', async t => {
+test('an update with a resourceVersion that loses a race to a deletion gets 404', async t => {
   const { send } = await bench(t)
   const race = async (...requests: [request: string, body: (resourceVersion: string) => object][]) => {
     const { resourceVersion } = (await send('POST widgets', named('a'))).body.metadata
@@ -118,7 +118,7 @@ test('who names a version and loses a race to a deletion is told that the object
   assert.deepEqual(await race(['PUT widgets/a', replace], ['DELETE widgets/a', remove]), [200, 409])
 })
 
-test('a name is taken once, also by creates that race', async t => {
+test('of concurrent creates of one name, one succeeds', async t => {
   const { send } = await bench(t)
   const answers = await Promise.all(Array.from({ length: 20 }, () => send('POST widgets', named('a'))))
   assert.deepEqual(answers.map(a => a.code).sort(), [201, ...Array(19).fill(409)])
@@ -133,7 +133,7 @@ test('a generated name that is taken is made again', async t => {
   assert.deepEqual([first.body.metadata.name, second.body.metadata.name], ['w-aaaaa', 'w-bbbbb'])
 })
 
-test('everything wrong is told at once, and nothing is stored', async t => {
+test('all errors are reported at once, and nothing is stored', async t => {
   const { send, caches } = await bench(t)
   const before = caches.revision
   const { code, body } = await send('POST widgets', { metadata: { name: 'Bad_Name' }, spec: { size: -1 } })
@@ -212,7 +212,7 @@ test('rules on changes and warnings of a kind are heard', async t => {
   ])
 })
 
-test('what a strict strategic merge or apply is refused for is told as each of them tells it', async t => {
+test('a strict strategic merge patch or apply is rejected with its own error text', async t => {
   const { send } = await bench(t)
   await send('POST widgets', named('a'))
   const merged = await send('PATCH widgets/a?fieldValidation=Strict', '{"spec":{"hue":[1,"x"]}}', {

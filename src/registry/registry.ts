@@ -16,14 +16,14 @@ import { prepareBody } from './prepare-body.ts'
 import { read } from './read.ts'
 import { replace } from './replace.ts'
 import { patchScale, readScale, replaceScale } from './scale.ts'
-import { accept, tellAll, tellOne } from './unstored.ts'
+import { createVirtual, listVirtual, readVirtual } from './virtual.ts'
 import { watch } from './watch.ts'
 
 type Handler = (deps: Deps, call: Call, ctx: CallContext) => MaybePromise<Result>
 type Handlers = Partial<Record<Call['verb'], Handler>>
 
 const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, patch, delete: remove, deletecollection: removeCollection }
-const UNSTORED: Handlers = { create: accept, get: tellOne, list: tellAll }
+const VIRTUAL: Handlers = { create: createVirtual, get: readVirtual, list: listVirtual }
 const VIEWS: Handlers = { get: read, update: replace, patch }
 const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScale }
 const ACTIONS: Handlers = { create: act }
@@ -56,7 +56,7 @@ const withBody = (ctx: CallContext, body: Body): CallContext => ({
 })
 
 function handlersFor({ resource, subresource }: Call): Handlers {
-  if (subresource === '') return resource.def.virtual ? UNSTORED : OBJECTS
+  if (subresource === '') return resource.def.virtual ? VIRTUAL : OBJECTS
   const { status, scale, updates, creates, connect } = resource.def.subresources ?? {}
   if (subresource === 'scale' && scale) return SCALE
   if ((subresource === 'status' && status) || updates?.[subresource]) return VIEWS

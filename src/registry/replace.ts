@@ -1,4 +1,4 @@
-/** Replace: the sent object takes the place of the stored one, whole or through one of its views. */
+/** Replace: the sent object replaces the stored one, or the part of it that a subresource shows. */
 import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, conflict } from '../schema/status-error.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
@@ -33,7 +33,7 @@ export function checkIdentity({ resource, namespace, name }: Call, { metadata }:
   if (resource.namespaced) metadata.namespace = namespace
 }
 
-/** An object that names a uid must replace the very object that has it, not a namesake, and not nothing. */
+/** An object with a uid must replace the object with that uid, not another one of the same name. */
 export function checkUid({ call: { resource, namespace, name }, object, stored }: Write): void {
   const { uid } = object!.metadata
   const there = stored?.metadata.uid ?? ''

@@ -21,7 +21,7 @@ export function parseRevision(text: string): Revision {
   throw badRequest(`invalid resource version: ${field}: ${message}`)
 }
 
-/** How long to wait: until somebody aborts, and no longer than the request gives itself. */
+/** How long to wait: until the signal is aborted, and no longer than the timeout of the request. */
 export type Patience = { readonly signal: AbortSignal; readonly timeoutMs?: number | undefined }
 
 /** Waits a little for a revision that may come yet; returns the 504 to answer when it does not. */

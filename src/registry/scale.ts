@@ -124,7 +124,7 @@ function scaleOf(call: Call, object: AnyObject, unset = 0): Scale {
   return withManagedFields(value, scaleManagedFields(managedFields, pathsOf(call))) as unknown as Scale
 }
 
-/** The answer about an object, told as its Scale; owners are told with the object alone. */
+/** The response as a Scale of the object; managedFields are shown with the object only. */
 function answer(call: Call, result: Result): Result {
   if (result.type !== 'object') return result
   const scale = scaleOf(call, parseObject(result.json))

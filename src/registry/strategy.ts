@@ -95,7 +95,7 @@ export function validateUpdate(
   refuse(resource, object, errors)
 }
 
-/** More warnings than any answer has room for. */
+/** More warnings than any response can carry. */
 const MOST_WARNINGS = 5000
 
 /** What the writer of an object is warned of, each once. */

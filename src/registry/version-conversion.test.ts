@@ -76,7 +76,7 @@ test('an object written in one version can be read in every version', async () =
   )
 })
 
-test('what a form has no field for survives a change through it', async () => {
+test('values that a version has no field for survive an update through it', async () => {
   await v2('POST boats', { metadata: { name: 'b' }, spec: { crew: ['bob', 'eve'], flag: 'red' } })
   const { body } = await v1('GET boats/b')
   assert.deepEqual(body.metadata.annotations, { crew: 'eve' })
@@ -93,7 +93,7 @@ test('an update without a change writes nothing, in any version', async () => {
   assert.equal(again.body.metadata.resourceVersion, body.metadata.resourceVersion)
 })
 
-test('patches are made in the form they are sent in', async () => {
+test('patches apply to the version they are sent in', async () => {
   const { code, body } = await v1('PATCH boats/b', { spec: { sailor: null } })
   assert.deepEqual([code, body.spec, body.metadata.annotations], [200, { sailor: 'eve', colours: 'red' }, undefined])
 })
@@ -145,7 +145,7 @@ test('field selectors use the field names of the served version', async () => {
   assert.equal((await v2('GET boats?fieldSelector=spec.flag%3Dgreen')).body.items.length, 2)
 })
 
-test('a deletion answers for the form it was sent in', async () => {
+test('a delete is answered in the version of the request', async () => {
   await v2('POST boats', { metadata: { name: 'f', finalizers: ['a.b/c'] }, spec: { crew: ['flo'] } })
   const { body } = await v1('DELETE boats/f')
   assert.deepEqual([body.apiVersion, body.spec.sailor], ['harbour/v1', 'flo'])
@@ -153,7 +153,7 @@ test('a deletion answers for the form it was sent in', async () => {
   assert.equal((await v2('GET boats/a')).code, 404)
 })
 
-test('watches tell of every change in the form they ask for', async () => {
+test('watches send every change in the version of the request', async () => {
   const { body: list } = await v1('GET boats')
   const { body: stream } = await v1(`GET boats?watch=true&resourceVersion=${list.metadata.resourceVersion}`)
   const seen: string[] = []
@@ -170,7 +170,7 @@ test('watches tell of every change in the form they ask for', async () => {
   assert.deepEqual(seen, ['ADDED v1 wim', 'MODIFIED v1 kim', 'DELETED v1 kim'])
 })
 
-test('a dry run answers in the form it was sent in and stores nothing', async () => {
+test('a dry run is answered in the version of the request and stores nothing', async () => {
   const { body } = await v1('POST boats?dryRun=All', { metadata: { name: 'g' }, spec: { sailor: 'gus' } })
   assert.deepEqual([body.spec, body.metadata.resourceVersion], [{ sailor: 'gus', colours: 'white' }, undefined])
   assert.equal((await v2('GET boats/g')).code, 404)

@@ -192,10 +192,10 @@ function convertingInOrder(resource: Resource, sink: WatchSink, close: () => voi
 
 const asked = new WeakMap<WatchEvent, Map<Resource, Promise<Uint8Array>>>()
 
-/** The bytes of an event in the form of a resource, asked for once for all its watchers. */
+/** The bytes of an event in the served version, converted once for all its watchers. */
 function eventBytes(resource: Resource, event: WatchEvent): Promise<Uint8Array> {
   if (event.resource === resource) return Promise.resolve(event.json)
-  // A bookmark has nothing in it that anybody could convert.
+  // A bookmark has nothing to convert.
   if (event.type === 'BOOKMARK') return Promise.resolve(encodeObject({ ...parseObject(event.json), ...named(resource) }))
   let byResource = asked.get(event)
   if (!byResource) asked.set(event, (byResource = new Map()))

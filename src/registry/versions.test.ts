@@ -25,7 +25,7 @@ async function history(more: { gates?: readonly string[] } = {}): Promise<Bench 
 }
 
 /** What an answer says: its objects with their colors and the version of the list, or the code and reason of the failure. */
-function told({ code, body }: Answer): string {
+function summaryOf({ code, body }: Answer): string {
   if (code !== 200) return `${code} ${body.reason}`
   const { resourceVersion, continue: next, remainingItemCount } = body.metadata
   const names = body.items.map((o: any) => o.metadata.name + o.spec.color[0])
@@ -112,7 +112,7 @@ test('lists answer every combination of versions, matches, limits and tokens', a
   await Promise.all(
     LISTS.map(async ([query, answer]) => {
       const written = query.replace('FUTURE', '1000000').replace('PAGE', encodeURIComponent(token))
-      assert.equal(told(await send(`GET widgets?${written}`)), answer, query)
+      assert.equal(summaryOf(await send(`GET widgets?${written}`)), answer, query)
     }),
   )
 })
@@ -130,12 +130,12 @@ test('a list of exactly one version is of that version, at whatever moment the n
   const { send, close, caches } = await openBench([Widget])
   t.after(close)
   await send('POST widgets', { metadata: { name: 'a' }, spec: { color: 'red' } })
-  for (let turns = 0; turns < 40; turns++) {
+  for (let ticks = 0; ticks < 40; ticks++) {
     const newest = caches.revision
-    const writing = send('PATCH widgets/a', { spec: { color: `color ${turns}` } })
-    for (let i = 0; i < turns; i++) await undefined
+    const writing = send('PATCH widgets/a', { spec: { color: `color ${ticks}` } })
+    for (let i = 0; i < ticks; i++) await undefined
     const listed = await send(`GET widgets?resourceVersion=${newest}&resourceVersionMatch=Exact`)
-    assert.equal(listed.body.metadata.resourceVersion, String(newest), `${turns} turns after the write began`)
+    assert.equal(listed.body.metadata.resourceVersion, String(newest), `${ticks} ticks after the write began`)
     await writing
   }
 })
@@ -267,8 +267,8 @@ test('a version that comes while it is waited for is answered', async t => {
   const read = send('GET widgets/a?resourceVersion=8')
   const watch = send('GET widgets?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=8')
   await send('PATCH widgets/c', { spec: { color: 'blue' } })
-  assert.equal(told(await list), 'ab bb cb dr @8')
-  assert.equal(told(await exact), 'ab bb cb dr @8')
+  assert.equal(summaryOf(await list), 'ab bb cb dr @8')
+  assert.equal(summaryOf(await exact), 'ab bb cb dr @8')
   assert.equal((await read).code, 200)
   const sink = new Recorder()
   const { body } = await watch
@@ -310,7 +310,7 @@ const DELETIONS: readonly (readonly [query: string, answer: string, left: string
 test('delete collection takes the parameters of a list and of a delete', async () => {
   for (const [query, answer, left] of DELETIONS) {
     const { send, token, close } = await history()
-    assert.equal(told(await send(`DELETE widgets?${query.replace('PAGE', encodeURIComponent(token))}`)), answer, query)
+    assert.equal(summaryOf(await send(`DELETE widgets?${query.replace('PAGE', encodeURIComponent(token))}`)), answer, query)
     const { body } = await send('GET widgets')
     assert.equal(body.items.map((o: any) => o.metadata.name).join(' '), left, query)
     await close()
@@ -321,8 +321,8 @@ test('a deletion as of a version spares what came later', async t => {
   const { send, close } = await history()
   t.after(close)
   await send('POST widgets', { metadata: { name: 'e' }, spec: { color: 'red' } })
-  assert.equal(told(await send('DELETE widgets?resourceVersion=7')), 'ab bb cr dr @7')
-  assert.equal(told(await send('GET widgets')), 'er @12')
+  assert.equal(summaryOf(await send('DELETE widgets?resourceVersion=7')), 'ab bb cr dr @7')
+  assert.equal(summaryOf(await send('GET widgets')), 'er @12')
 })
 
 /** What is refused first, when there is more than one reason: what cannot be read, in this order, then what does not go together. */

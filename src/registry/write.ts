@@ -1,6 +1,6 @@
 /**
  * Every write, step by step. Create, replace, patch, apply, scale, status, bindings, evictions, reviews and deletes are one list
- * of steps over one value; what differs between them is what their `Change` brings. Start at STEPS and `write`.
+ * of steps over one value; verbs differ in what their `Change` defines. Start at STEPS and `write`.
  */
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import { encodeObject, encodeWrite, parseObject, withRevision } from '../codec/stored-bytes.ts'
@@ -70,12 +70,12 @@ export type Write = {
   reservation: Reservation | undefined
   /** The object as it was before it got a generated name. */
   unnamed: { readonly object: AnyObject; readonly resource: Resource } | undefined
-  /** What came of storing it: the bytes to answer with and the object as stored, undefined when that removed it. */
+  /** The result of storing it: the bytes to answer with and the object as stored, undefined when that removed it. */
   done: { readonly json: Uint8Array; readonly object: AnyObject | undefined } | undefined
   result: Result | undefined
 }
 
-/** What a verb brings to a write. Where it brings nothing, the step does what is usual for an object. */
+/** What a verb does differently in a step. Where it defines nothing, the step does what is usual for an object. */
 export interface Change {
   /** Whether the write creates an object, changes one, or either; deletes one; or stores nothing itself, as messages and connections. */
   readonly does: 'create' | 'change' | 'either' | 'delete' | 'message' | 'connect'
@@ -122,7 +122,7 @@ const STEPS: readonly Step[] = [
   store,
   toServedVersion,
 ]
-/** What a slow write is told to have spent its time on. */
+/** The phases of a slow write, as they are logged. */
 const PHASES: ReadonlyMap<Step, string> = new Map<Step, string>([
   [decode, 'decode'],
   [mutate, 'admission'],
@@ -178,11 +178,11 @@ export async function write(request: Write): Promise<Result> {
       for (let name = 1; request.unnamed && !request.result && name < NAME_ATTEMPTS; name++) await runWithAnotherName(request)
       if (request.result) return request.result
       if (request.change.does === 'create') throw nameTaken(request)
-      // Whoever named a resourceVersion tries again, too: to be told that the object is gone if it is, and not merely changed.
+      // A write that names a resourceVersion is tried again, too: it must get 404 rather than 409 if the object has been deleted.
       const key = keyOf(call.resource, call.namespace, call.name)
       leave ??= await deps.contention.enter(key)
       request.ctx.explanation?.add({ outcome: 'begun again', because: 'another write of the object came first' })
-      // The store is ahead of the cache while others' writes are on their way.
+      // The store is ahead of the cache while other writes are being delivered.
       await deps.caches.reached((await deps.store.get(key)).revision)
     }
     throw conflict(call.resource, call.name, MODIFIED)
@@ -191,7 +191,7 @@ export async function write(request: Write): Promise<Result> {
   }
 }
 
-/** Runs the steps. Ends without a result when another write came first. Here, and only here, a large write lets others run. */
+/** Runs the steps. Ends without a result when another write came first. Between the steps a large write yields to other requests. */
 async function run(request: Write, from: number): Promise<void> {
   request.reservation = undefined
   if (from === 0) request.warnings.length = 0
@@ -226,19 +226,19 @@ function runWithAnotherName(request: Write): Promise<void> {
   return run(request, FIRST_NAMED)
 }
 
-/** Bytes from which on the steps of a write take long enough for others to notice. */
+/** From this size on, the steps of a write noticeably delay other requests. */
 const LARGE_BYTES = 128 * 1024
 
 /** Whether a write is large enough to yield between steps. */
 const isLarge = ({ ctx: { body }, found }: Write): boolean =>
   (body !== undefined && body.bytes.byteLength >= LARGE_BYTES) || (found !== undefined && found.json.byteLength >= LARGE_BYTES)
 
-/** Nobody waits for the answer any more. */
+/** Throws if the client has gone or the deadline has passed. */
 function stopIfCancelled({ signal }: CallContext): void {
   if (signal.aborted) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
 }
 
-/** Reads the body, where it says all there is to know without looking at what is stored. */
+/** Decodes the body, unless that depends on the stored object. */
 function decode(request: Write): MaybePromise<void> {
   return request.change.decode?.(request)
 }
@@ -269,7 +269,7 @@ export function decodeStored(resource: Resource, { fault, name, json }: ObjectRe
   return parseObject(json)
 }
 
-/** Makes the wanted object out of the body and what is stored, where it takes both, and checks what the request says of the latter. */
+/** Makes the object from the body and the stored object, where it depends on both, and checks preconditions. */
 function merge(request: Write): MaybePromise<void> {
   return request.change.merge?.(request)
 }
@@ -279,7 +279,7 @@ function applyDefaults({ object, kind, ctx, change }: Write): void {
   if (object && !change.isAdmitted) setDefaults(kind, object, ctx)
 }
 
-/** Notes in the object who owns which of its fields. What admission adds afterwards is owned by nobody. */
+/** Records in managedFields which manager owns which fields. What admission adds afterwards has no owner. */
 function own(request: Write): MaybePromise<void> {
   const { object, managers, change } = request
   if (!object || change.isAdmitted || change.does === 'connect') return
@@ -297,7 +297,7 @@ function mutate(request: Write): MaybePromise<void> {
   return waiting ? waiting.then(() => takeMutated(request)) : takeMutated(request)
 }
 
-/** Admission may not break who owns what: entries that cannot be read are put back. */
+/** Admission may not break managedFields: entries that cannot be read are restored. */
 function takeMutated(request: Write): void {
   const { object, attributes } = request
   const mutated = attributes!.object
@@ -308,16 +308,16 @@ function takeMutated(request: Write): void {
   request.object = mutated
 }
 
-/** Admission may not move an object elsewhere: another namespace is refused, as is another name than that of the path. */
+/** Admission may not change the identity of an object: another namespace is rejected, as is another name than that of the path. */
 function keepIdentity({ call, old }: Write, mutated: AnyObject): void {
   settleNamespace(call, mutated)
   const { name } = mutated.metadata
-  // Of an object that is there, the rules say that its name cannot be changed.
+  // For an existing object the metadata rules reject another name.
   if (call.name !== '' && !old && name !== call.name)
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${call.name})`)
 }
 
-/** Brings the object into the version that the rules of a built-in kind are about, which is the stored one. */
+/** Converts an object of a built-in kind to the stored version, to which its rules apply. */
 function toRulesVersion(request: Write): MaybePromise<void> {
   request.change.convert?.(request)
   if (!request.resource.def.custom && !storesNothing(request.change)) return convert(request)
@@ -334,7 +334,7 @@ function convert(request: Write): MaybePromise<void> {
   })
 }
 
-/** Refuses a change that names another resourceVersion than the stored one; one that names none is about the stored one. */
+/** Rejects an update with another resourceVersion than the stored one; an update without one gets the stored one. */
 function compare({ call: { resource, name }, object, before, stored }: Write): void {
   if (!object || !before) return
   const { metadata } = object
@@ -372,7 +372,7 @@ function identify(request: Write): void {
   request.resource.def.custom?.beforeCreate?.(metadata.name ?? '')
 }
 
-/** What the server alone sets is not taken from clients. */
+/** Removes what only the server sets. */
 export function wipeIdentity({ metadata }: AnyObject): void {
   delete metadata.deletionTimestamp
   delete metadata.deletionGracePeriodSeconds
@@ -381,7 +381,7 @@ export function wipeIdentity({ metadata }: AnyObject): void {
   delete metadata.creationTimestamp
 }
 
-/** Allocates what the object needs of what all objects share, such as a cluster IP, and writes it into the object. */
+/** Allocates what the object needs from shared ranges, such as a cluster IP, and writes it into the object. */
 function claim(request: Write): MaybePromise<void> {
   const { resource, object, before, call, options, change, deps } = request
   if (!object || !resource.def.claims || storesNothing(change)) return
@@ -391,7 +391,7 @@ function claim(request: Write): MaybePromise<void> {
   })
 }
 
-/** Makes the object ready to be stored: sets what the server alone sets, and takes over what the write may not change. */
+/** Makes the object ready to be stored: sets what the server alone sets, and restores what the write may not change. */
 function prepare(request: Write): void {
   const { resource, object, before, call, ctx, change } = request
   if (!object || storesNothing(change)) return
@@ -403,7 +403,7 @@ function prepare(request: Write): void {
   request.object = keepTimesIfUnchanged(before as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
 }
 
-/** Compiles the expressions of the rules. As there can be thousands, this is the one step in which others may run. */
+/** Compiles the expressions of the rules. As there can be thousands, this step itself yields to other requests. */
 function compile({ resource, object, before, call, ctx, change }: Write): MaybePromise<void> {
   if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
   const parts = (targetOf(resource, call.subresource).view ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
@@ -424,7 +424,7 @@ function compileSome(parts: Iterator<void>): boolean {
 }
 const COMPILED_AT_ONCE = 4
 
-/** Rejects an object that breaks the rules of its kind, and collects what its writer is warned of. */
+/** Rejects an object that breaks the rules of its kind, and collects warnings. */
 function validate(request: Write): MaybePromise<void> {
   const { resource, object, before, call, ctx, change, warnings } = request
   if (change.validate) return change.validate(request)
@@ -434,7 +434,7 @@ function validate(request: Write): MaybePromise<void> {
   if (resource.def.warn) warnings.push(...warningsOf(resource, object, before, ctx))
 }
 
-/** Lets admission reject what would be stored. Who creates by a replace or an apply has to be allowed to create. */
+/** Lets admission reject what would be stored. Creating by a replace or an apply requires the permission to create. */
 function admit(request: Write): MaybePromise<void> {
   const { ctx, change, before } = request
   if (change.isAdmitted) return
@@ -456,7 +456,7 @@ function shownObject({ call, resource, object, change }: Write): MaybePromise<An
   return object && resource !== call.resource && !storesNothing(change) ? toServed(call.resource, object) : object
 }
 
-/** Brings an object of a custom kind into the stored version. */
+/** Converts an object of a custom kind to the stored version. */
 function toStoredVersion(request: Write): MaybePromise<void> {
   if (request.resource.def.custom && !storesNothing(request.change)) return convert(request)
 }
@@ -498,7 +498,7 @@ async function swap(request: Write): Promise<void> {
   const { resource, options, deps, found, stored } = request
   const { key, revision, stale } = found!
   const object = request.object!
-  // What is stored in an outdated version is written again though it means the same.
+  // A record of an outdated schema or version is written again even without a change.
   if (!stale && deepEqual(object, stored)) {
     request.done = { json: found!.json, object }
     return
@@ -519,7 +519,7 @@ async function swap(request: Write): Promise<void> {
   request.done = { json, object: isRemoved ? undefined : object }
 }
 
-/** Whether an update takes away the last thing that prevented a deletion. */
+/** Whether an update removes the last thing that prevented a deletion. */
 function isReleased(
   { def }: Resource,
   object: AnyObject,

@@ -1,9 +1,9 @@
-/** What kinds may ask of the server about access: who bears a token, who may do what, and a token for one of its own. */
+/** Authentication and authorization as kinds may use them: token reviews, access reviews, and tokens of service accounts. */
 
 import type { FieldTerms, LabelTerms } from './selectors.ts'
 import type { User } from './user.ts'
 
-/** What somebody wants to do, known from method and path alone: unknown resources are asked for like known ones. */
+/** The attributes of a request for authorization, known from method and path alone, whether or not the resource exists. */
 export type Attributes = {
   /** `get`, `list`, `watch`, `create` …; for other paths the method in lower case. */
   readonly verb: string
@@ -27,7 +27,7 @@ export type Decision =
   | { readonly verdict: 'deny'; readonly reason: string; readonly error?: string }
   | { readonly verdict: 'no-opinion'; readonly reason?: string; readonly error?: string }
 
-/** What somebody may do, as far as it can be told as rules. */
+/** What a user may do, as far as it can be expressed as rules. */
 export type RulesFound = {
   readonly resourceRules: readonly {
     readonly verbs: readonly string[]
@@ -42,7 +42,7 @@ export type RulesFound = {
   readonly problem?: string
 }
 
-/** What a look at a bearer token came to; `audiences` are those of the asked ones that it is meant for. */
+/** The result of checking a bearer token; `audiences` are those of the asked ones that it is meant for. */
 export type TokenFinding =
   | { readonly outcome: 'user'; readonly user: User; readonly audiences: readonly string[] }
   | { readonly outcome: 'none' }

@@ -15,7 +15,7 @@ test('ages are for people', () => {
   assert.equal(createdAt[1](object('2026-06-28T10:00:00Z'), ctx), '2026-06-28T10:00:00Z')
 })
 
-test('times lie behind or ahead', () => {
+test('times are in the past or in the future', () => {
   assert.equal(since('2026-07-01T11:59:00.250000Z', ctx), '59s')
   assert.equal(until('2026-07-01T12:10:00Z', ctx), '10m')
   assert.equal(until(undefined, ctx), '<unknown>')

@@ -1,5 +1,5 @@
 /**
- * Gives decoded JSON the form of its type: unknown fields are dropped and named, wrong types refused, zero values left out
+ * Conforms decoded JSON to its type: unknown fields are dropped and named, wrong types refused, zero values left out
  * where the type says so, times and quantities made canonical, fields put in declared order. The input is never changed.
  */
 import { canonicalBase64 } from '../lib/base64.ts'
@@ -147,8 +147,8 @@ function messageReader(shape: MessageShape): Reader {
 }
 
 /**
- * What is inside is read for itself, as if it were a document: unknown fields in there are not told, and where it is wrong is
- * told from there.
+ * What is inside is read for itself, as if it were a document: unknown fields inside are not reported, and
+ * paths of errors begin there.
  */
 function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
   return (value, { duplicates }) => {
@@ -162,7 +162,7 @@ function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
 /** What stands for a field that was not sent. */
 function absent(type: AnyType, walk: Walk): any {
   if (type.flags.orEmpty) return readerOf(type)({}, walk)
-  // A field that tells absent from zero and is always written is written as null.
+  // A field that distinguishes absent from zero and is always written is written as null.
   return type.flags.always ? (type.flags.optional ? null : zeroOf(type)) : undefined
 }
 
@@ -279,7 +279,7 @@ function reportDuplicates(owner: JsonObject, key: string, walk: Walk): void {
   for (const d of walk.duplicates) if (d.owner === owner && d.key === key) report(walk, () => `duplicate field ${goQuote(d.path)}`)
 }
 
-/** How many problems are told: as many as Kubernetes tells. */
+/** How many problems are reported: as many as Kubernetes reports. */
 const MAX_PROBLEMS = 100
 
 function report({ problems }: Walk, problem: () => string): void {
@@ -294,7 +294,7 @@ function pathText(path: readonly (string | number)[]): string {
 
 const mismatch = (value: Json, type: AnyType, walk: Walk) => mismatchAs(value, goType(type), walk)
 
-/** Go's words for a value of the wrong type. */
+/** Go's error text for a value of the wrong type. */
 function mismatchAs(value: Json, expected: string, walk: Walk): ConformError {
   return new ConformError(
     `json: cannot unmarshal ${sentAs(value, expected)} into ${placeOf(walk)} of type ${expected}`,

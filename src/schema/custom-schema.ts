@@ -1,23 +1,23 @@
-/** What stands in place of declared fields where a kind is defined while the server runs: its schema is data. */
+/** The schema of a custom kind, which replaces declared fields: it is data. */
 import type { Duplicate, Json, JsonObject } from '../lib/json-value.ts'
 import type { Column } from './columns.ts'
 import { type Conformed, conform } from './conform.ts'
 import type { AnyObject } from './object-meta.ts'
 import type { AnyType } from './types.ts'
 
-/** A stored record as it is to be read today, and its bytes in that form. */
+/** A stored record as the current schema reads it, and the bytes of that. */
 export type Revived = { readonly object: AnyObject; readonly value: Uint8Array }
 
 export interface CustomSchema {
   /** As much of the schema as the owners of fields have to know, with the envelope around it. */
   readonly type: AnyType
-  /** Gives a sent value its form; what was left out is told as a problem. Throws a ConformError. The input is never changed. */
+  /** Conforms a sent value to the schema; pruned fields are reported as problems. Throws a ConformError. Never changes the input. */
   conform(value: JsonObject, duplicates?: readonly Duplicate[]): Conformed
   /** Fills the defaults of the schema, in place. */
   fillDefaults(object: AnyObject): void
   /** Schema and version may have changed since a record was written: this is how it reads now, the same bytes where nothing has. */
   revive(value: Uint8Array, object: AnyObject | undefined): Revived
-  /** The schema as OpenAPI of a version tells it; `metadata` is how that document refers to the metadata of objects. */
+  /** The schema for an OpenAPI version; `metadata` is how that document refers to the metadata of objects. */
   published(version: 2 | 3, metadata: JsonObject): JsonObject
   /** Table columns after Name, in order; names may repeat. */
   readonly columns: readonly (readonly [name: string, column: Column<AnyObject>])[]
@@ -27,10 +27,10 @@ export interface CustomSchema {
   readonly beforeCreate?: (name: string) => void
 }
 
-/** What a body is read as: declared fields, or a form of its own. */
+/** What a body is conformed to: declared fields, or a custom schema. */
 export type Conforming = { readonly type: AnyType; readonly def?: { readonly custom?: CustomSchema } }
 
-/** Gives a whole object the form of its kind. */
+/** Conforms a whole object to its kind. */
 export function conformObject({ type, def }: Conforming, value: Json, duplicates: readonly Duplicate[] = []): Conformed {
   return def?.custom ? def.custom.conform(value as JsonObject, duplicates) : conform(type, value, duplicates)
 }

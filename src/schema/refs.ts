@@ -92,7 +92,7 @@ export function entry<T>(ref: Ref<Record<string, T>>, key: string): Ref<T> {
   })
 }
 
-/** The same place with another value to report, for errors about something derived from what is there. */
+/** The same field path with another value to report, for errors about a derived value. */
 export const withValue = <T>(ref: Ref<any>, value: T): Ref<T> => refAt(value, { above: targetOf(ref), step: '', join: unmoved })
 
 export const pathOf = (ref: Ref<any>): string => targetOf(ref).path
@@ -167,7 +167,7 @@ function valueToShow({ value, type }: Target): Json | undefined {
   return ZEROS[type.shape.name]
 }
 
-/** Rules, run only if those before them have left room for more errors. */
+/** Rules, run only if those before them have not reached the limit of errors. */
 export type ErrorSource = () => Iterable<FieldError> | undefined
 
 /** The errors of all sources, in order, up to a limit: a hostile object can be wrong in more ways than anyone reads. */

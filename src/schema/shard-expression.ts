@@ -1,4 +1,4 @@
-/** The expressions that shard selectors are written in: enough of CEL to tell what was meant, and to say what was not understood. */
+/** The expressions that shard selectors are written in: enough of CEL to parse them, and to report what is not supported. */
 
 export type Expression =
   | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expression[] }

@@ -9,7 +9,7 @@ const HALF = '0x8000000000000000'
 const TOP = '0x10000000000000000'
 const range = (start: string, end: string, field = 'object.metadata.uid') => `shardRange(${field}, '${start}', '${end}')`
 
-test('a selector is written back in one form', () => {
+test('a selector is printed in canonical form', () => {
   const { text, field } = parseShardSelector(`  shardRange( object.metadata.uid,"${LOW}",'${HALF}')||(${range(HALF, TOP)})`)
   assert.equal(text, `${range(LOW, HALF)} || ${range(HALF, TOP)}`)
   assert.equal(field, 'object.metadata.uid')

@@ -1,5 +1,5 @@
 /**
- * Shard selectors: lists and watches of a part of the objects, told by ranges of a hash.
+ * Shard selectors: lists and watches of a part of the objects, selected by ranges of a hash.
  *
  *     shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || shardRange(object.metadata.uid, …)
  *
@@ -19,7 +19,7 @@ export class ShardSelectorError extends Error {}
 /** Which part of the objects is meant. */
 export class ShardSelector {
   readonly field: ShardField
-  /** As it was asked for, in one form of writing. */
+  /** The selector in canonical form. */
   readonly text: string
   /** In order and apart from each other, so that a hash is found by halving. */
   readonly #ranges: readonly (readonly [start: bigint, end: bigint])[]

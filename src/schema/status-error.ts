@@ -11,7 +11,7 @@ export type StatusDetails = {
   readonly retryAfterSeconds?: number
 }
 
-/** What is thrown across layers; only `http/` turns it into an answer. */
+/** Thrown across layers; only `http/` turns it into a response. */
 export class StatusError extends Error {
   readonly code: number
   readonly reason: string

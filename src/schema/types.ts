@@ -6,7 +6,7 @@
  *
  *   string                 zero and absent are the same; neither is written
  *   string.optional()      an explicit zero differs from absent and is kept
- *   string.always()        written even when zero; clients are told to send it, unless it is also omittable()
+ *   string.always()        written even when zero; OpenAPI requires it, unless it is also omittable()
  *   string.required()      the same, and it is an error to leave it empty
  *   string.default('x')    absent becomes 'x'
  *   Message                absent, or present even when empty
@@ -26,14 +26,14 @@ export type Flags = {
   readonly required?: true
   /** Always written, yet clients need not send it. */
   readonly omittable?: true
-  /** Clients are told to send it, though it may be absent. */
+  /** Required in OpenAPI, though it may be absent. */
   readonly expected?: true
   /** Explicit zero differs from absent. */
   readonly optional?: true
   readonly orEmpty?: true
   readonly immutable?: true
   readonly default?: unknown
-  /** What descriptions of the API tell as the default, undefined for none; without this, the zero that is always written. */
+  /** The default in OpenAPI, undefined for none; without this, the zero that is always written. */
   readonly told?: { readonly value: unknown }
   /** Apply treats the whole value as one field. */
   readonly atomic?: true
@@ -92,11 +92,11 @@ export class Type<T, Present extends boolean = false> {
   default(value: T): Type<T, true> {
     return this.#flag({ default: value })
   }
-  /** A default that descriptions of the API tell, too. */
+  /** A default that OpenAPI shows, too. */
   toldDefault(value: T): Type<T, true> {
     return this.#flag({ default: value, told: { value } })
   }
-  /** What descriptions of the API tell as the default, whatever becomes of what is not sent; without a value, none. */
+  /** The default that OpenAPI shows, whatever an absent value becomes; without a value, none. */
   telling(value?: T): Type<T, Present> {
     return this.#flag({ told: { value } })
   }
@@ -119,7 +119,7 @@ export class Type<T, Present extends boolean = false> {
   retainingKeys(): Type<T, Present> {
     return this.#flag({ merge: { ...this.flags.merge, retainKeys: true } })
   }
-  /** Strategic merge patches put what they name in place of the whole message. */
+  /** Strategic merge patches replace the whole message. */
   replacedByPatches(): Type<T, Present> {
     return this.#flag({ merge: { ...this.flags.merge, replace: true } })
   }
@@ -164,7 +164,7 @@ export type MessageShape = {
   readonly others?: AnyType
 }
 export type ListShape = { readonly kind: 'list'; readonly item: AnyType; readonly list: 'atomic' | 'set' | readonly string[] }
-/** A value that JSON tells apart by what it is, and protobuf by the field of a message that it is in. */
+/** A value of one of several types: JSON shows which by the value, protobuf by the field of a message. */
 export type EitherShape = {
   readonly kind: 'either'
   readonly name: string
@@ -235,7 +235,7 @@ export const either = <T>(name: string, forms: Omit<EitherShape, 'kind' | 'name'
 export const atomic = <T>(item: Type<T, boolean>) => new Type<T[]>({ kind: 'list', item, list: 'atomic' })
 /** A list of unique plain values that apply merges. */
 export const set = <T>(item: Type<T, boolean>) => new Type<T[]>({ kind: 'list', item, list: 'set' })
-/** A list of messages told apart by some of their fields, that apply merges. */
+/** A list of messages identified by key fields, which apply merges. */
 export const keyed = <T>(item: Type<T, boolean>, ...keys: (keyof T & string)[]) => new Type<T[]>({ kind: 'list', item, list: keys })
 export const mapOf = <T>(value: Type<T, boolean>) => new Type<Record<string, T>>({ kind: 'map', value })
 

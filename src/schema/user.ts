@@ -1,4 +1,4 @@
-/** Who sends a request, as authentication found out. */
+/** The authenticated user of a request. */
 export type User = {
   readonly name: string
   readonly uid?: string

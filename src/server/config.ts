@@ -56,6 +56,7 @@ export const DEFAULTS: Config = {
   requestheaderUidHeaders: [],
   requestheaderGroupHeaders: [],
   requestheaderExtraHeadersPrefix: [],
+  authenticationConfig: undefined,
   authenticationTokenWebhookConfigFile: undefined,
   authenticationTokenWebhookVersion: 'v1beta1',
   authenticationTokenWebhookCacheMs: 120_000,
@@ -213,10 +214,11 @@ function checkModes(modes: readonly string[]): void {
   }
 }
 
-function checkOidc({ oidc, serviceAccountIssuers }: Config): void {
+function checkOidc({ oidc, serviceAccountIssuers, authenticationConfig }: Config): void {
   const { issuerUrl, clientId, signingAlgorithms, usernamePrefix, groupsClaim, groupsPrefix, caFile } = oidc
   const isAsked = [issuerUrl, clientId, usernamePrefix, groupsClaim, groupsPrefix, caFile].some(value => value !== undefined)
   if (!isAsked) return
+  if (authenticationConfig !== undefined) throw new ConfigError('--authentication-config and --oidc-* flags are mutually exclusive')
   if (!issuerUrl || !clientId)
     throw new ConfigError('--oidc-issuer-url and --oidc-client-id go together with every other --oidc flag: give both')
   const url = URL.canParse(issuerUrl) ? new URL(issuerUrl) : undefined

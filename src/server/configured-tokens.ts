@@ -1,9 +1,20 @@
-/** Tokens that others know about: a webhook. Loaded only where it is asked for. */
+/** Tokens that others know about: issuers of a configuration file, and a webhook. Loaded only where one of them is asked for. */
+import { readFileSync } from 'node:fs'
+import { AUTHENTICATION_CONFIGURATION, authenticationOf, type ConfiguredAuthentication } from '../authn/configuration.ts'
+import { OidcAuthenticator } from '../authn/oidc.ts'
+import type { TokenAuthenticator } from '../authn/token.ts'
 import { TokenWebhook } from '../authn/token-webhook.ts'
+import { ConfigurationError, readConfiguration } from '../codec/configuration-document.ts'
 import type { Log } from '../http/observability/log.ts'
+import { aggregate } from '../lib/go-text.ts'
 import { postReview } from '../lib/review-call.ts'
 import { WebhookTransport } from '../lib/webhook-transport.ts'
-import type { Config } from './config.ts'
+import type { TokenFinding } from '../schema/access.ts'
+import type { AccessMetrics } from './access-metrics.ts'
+import { type Config, ConfigError } from './config.ts'
+import { followFile } from './follow-file.ts'
+import { httpsFetch } from './https-fetch.ts'
+import { checkCertificates } from './own-files.ts'
 import { endpointOfKubeconfig } from './webhook-kubeconfig.ts'
 
 export type ConfiguredTokenParts = {
@@ -30,4 +41,74 @@ export function tokenWebhook({ config, audiences, log, signal }: ConfiguredToken
     now: Date.now,
     warn: message => log.warn({}, message),
   })
+}
+
+/** The issuers of a configuration file, which change with it; a file that cannot be used leaves them as they are. Throws ConfigError. */
+export function configuredIssuers(
+  parts: ConfiguredTokenParts & { readonly ownIssuers: readonly string[]; readonly metrics: AccessMetrics },
+): { readonly tokens: TokenAuthenticator; readonly anonymous: ConfiguredAuthentication['anonymous'] } {
+  const { config, audiences, log, signal, metrics } = parts
+  const file = config.authenticationConfig!
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`--authentication-config: cannot read ${file}: ${(error as Error).message}`)
+  }
+  const make = ({ issuers }: ConfiguredAuthentication) =>
+    issuers.map(({ settings, ca }) => new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(ca), now: Date.now }))
+  const initial = authenticationIn(text, parts)
+  let current = make(initial)
+  const stop = followFile(file, {
+    text,
+    take(text) {
+      current = make(authenticationIn(text, parts))
+      metrics.reloaded('authentication', 'success', Date.now() / 1000)
+      log.info({ file }, 'the authentication configuration was read again')
+    },
+    failed(error) {
+      metrics.reloaded('authentication', 'failure', Date.now() / 1000)
+      log.error({ file, error }, 'the authentication configuration could not be read again; the one known before is kept')
+    },
+  })
+  signal.addEventListener('abort', stop, { once: true })
+  const tokens: TokenAuthenticator = {
+    async authenticate(token, wanted): Promise<TokenFinding> {
+      for (const issuer of current) {
+        const found = await issuer.authenticate(token, wanted)
+        if (found.outcome !== 'none') return found
+      }
+      return { outcome: 'none' }
+    },
+  }
+  return { tokens, anonymous: initial.anonymous }
+}
+
+function authenticationIn(
+  text: string,
+  { config, ownIssuers }: { readonly config: Config; readonly ownIssuers: readonly string[] },
+): ConfiguredAuthentication {
+  const fail = (why: string) => new ConfigError(`--authentication-config: ${config.authenticationConfig}: ${why}`)
+  const certificateProblem = (pem: string) => {
+    try {
+      checkCertificates(pem, 'it')
+      return undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  try {
+    const { signingAlgorithms } = config.oidc
+    const found = authenticationOf(readConfiguration(text, AUTHENTICATION_CONFIGURATION), {
+      ownIssuers,
+      certificateProblem,
+      signingAlgorithms,
+    })
+    if ('errors' in found) throw fail(aggregate(found.errors))
+    if (found.anonymous && !config.anonymousAuth) throw fail('anonymous must not be set in the file when --anonymous-auth is given')
+    return found
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw fail(error.message)
+    throw error
+  }
 }

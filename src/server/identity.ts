@@ -12,6 +12,7 @@ import { signingKey, type VerificationKey } from '../authn/verification-keys.ts'
 import type { Log } from '../http/observability/log.ts'
 import type { Access, TokenFinding } from '../schema/access.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { AccessMetrics } from './access-metrics.ts'
 import { type Config, DEFAULT_ISSUER } from './config.ts'
 import { httpsFetch } from './https-fetch.ts'
 import type { OwnFiles } from './own-files.ts'
@@ -35,12 +36,13 @@ export type IdentityParts = {
   readonly log: Log
   /** Called with the secret whose token was used, at every use. */
   readonly onLegacyUse: (secret: AnyObject) => void
+  readonly metrics: AccessMetrics
   /** Ends connections to webhooks. */
   readonly signal: AbortSignal
 }
 
 /** Creates the authenticators that the config asks for. */
-export async function openIdentity(config: Config, { files, reader, log, onLegacyUse, signal }: IdentityParts): Promise<Identity> {
+export async function openIdentity(config: Config, { files, reader, log, onLegacyUse, metrics, signal }: IdentityParts): Promise<Identity> {
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
   const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir) : undefined
@@ -57,10 +59,15 @@ export async function openIdentity(config: Config, { files, reader, log, onLegac
     onLegacyUse,
   })
   const settings = oidcSettings(config)
+  const configured =
+    config.authenticationConfig === undefined
+      ? undefined
+      : (await import('./configured-tokens.ts')).configuredIssuers({ config, audiences, ownIssuers: issuers, metrics, log, signal })
   const tokens = new TokenChain([
     ...(files.tokens ? [new TokenFile(files.tokens, audiences)] : []),
     accounts,
     ...(settings ? [new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(files.oidcCa), now: Date.now })] : []),
+    ...(configured ? [configured.tokens] : []),
     ...(config.authenticationTokenWebhookConfigFile === undefined
       ? []
       : [(await import('./configured-tokens.ts')).tokenWebhook({ config, audiences, log, signal })]),
@@ -71,7 +78,10 @@ export async function openIdentity(config: Config, { files, reader, log, onLegac
     new BearerAuthenticator(tokens, audiences),
   ]
   return {
-    authenticator: new Authenticators(chain, { anonymous: isAnonymousAllowed(config, log) }),
+    authenticator: new Authenticators(chain, {
+      anonymous: (configured?.anonymous?.enabled ?? true) && isAnonymousAllowed(config, log),
+      anonymousPaths: configured?.anonymous?.paths,
+    }),
     accounts,
     issuer: issuers[0]!,
     keys,
@@ -115,7 +125,7 @@ function oidcSettings({ oidc }: Config): OidcSettings | undefined {
   const given = usernamePrefix === '' && usernameClaim !== 'email' ? `${issuer}#` : usernamePrefix
   return {
     issuer,
-    clientId,
+    clientIds: [clientId],
     usernameClaim,
     usernamePrefix: given === '-' ? '' : given,
     groupsClaim,

@@ -178,7 +178,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const reader = objectReader(catalog, client)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
   const accessMetrics = new AccessMetrics()
-  const identity = await openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(context), signal })
+  const identity = await openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(context), metrics: accessMetrics, signal })
   const network = await openServiceNetwork(context)
   const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization

@@ -6,9 +6,9 @@ import { startCompaction } from './compaction.ts'
 import { MemoryStore } from './memory.ts'
 import { StoreUnavailable } from './store.ts'
 
-/** Gives a look, and the compaction it starts, the turns of the event loop they need. */
+/** Lets a check, and the compaction it starts, run to the end. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+  for (let i = 0; i < 10; i++) await new Promise(setImmediate)
 }
 
 /** Moves the clock in small steps and lets what it set off finish after each. */

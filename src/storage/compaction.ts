@@ -1,19 +1,19 @@
-/** When history is forgotten: past an age, or past a number of revisions, whichever comes first. */
+/** Compacts history by age or by number of revisions, whichever comes first. */
 import { type Clock, systemClock } from './clock.ts'
 import type { Revision, Store } from './store.ts'
 
 export type CompactionPolicy = {
-  /** How long a revision can be read and watched from; 10 minutes unless told. */
+  /** How long a revision can be read and watched from; default 10 minutes. */
   readonly maxAgeMs?: number
   /**
-   * How many revisions are kept at most; 100,000 unless told. That is what 10 minutes of 160 writes a second come to, and costs an
+   * How many revisions are kept at most; default 100,000. That is 10 minutes of 160 writes a second, and costs an
    * embedded store some 10 MB of memory; a server that writes faster keeps a shorter time rather than growing with its load.
    */
   readonly maxRevisions?: number
-  /** How often to look; a twentieth of the age unless told, at most 5 seconds. */
+  /** How often to check; default a twentieth of the age, at most 5 seconds. */
   readonly everyMs?: number
   readonly clock?: Clock
-  /** Told of a compaction that failed; it is tried again at the next look. */
+  /** Called when a compaction fails; it is retried at the next check. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -21,7 +21,7 @@ type Sample = { readonly time: number; readonly newest: Revision }
 
 const TEN_MINUTES = 600_000
 
-/** Compacts a store from time to time until disposed of. Disposing waits for a compaction under way. */
+/** Compacts a store from time to time until disposed of. Disposing waits for a running compaction. */
 export function startCompaction(store: Store, policy: CompactionPolicy = {}): AsyncDisposable {
   return new Compaction(store, policy)
 }
@@ -33,7 +33,7 @@ class Compaction implements AsyncDisposable {
   readonly #maxRevisions: number
   readonly #everyMs: number
   readonly #onError: (error: unknown) => void
-  /** What the newest revision was at past looks, oldest first: the store knows no times. */
+  /** The newest revision at past checks, oldest first: the store records no times. */
   readonly #samples: Sample[] = []
   #looking: Promise<void>
   #cancelTimer = () => {}
@@ -70,7 +70,7 @@ class Compaction implements AsyncDisposable {
     })
   }
 
-  /** The newest revision that is older than the age, as far as looks can tell; 0 if none. */
+  /** The newest revision that is older than the age, as far as the checks show; 0 if none. */
   #reached(newest: Revision): Revision {
     const now = this.#clock.now()
     this.#samples.push({ time: now, newest })

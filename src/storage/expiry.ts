@@ -27,7 +27,7 @@ export class Expiry {
     this.#expire = expire
   }
 
-  /** Takes note of every write: from now on the key expires at its deadline, or not at all. */
+  /** Records a write: from now on the key expires at its deadline, or not at all. */
   written(key: string, modified: Revision, deadline: number | undefined): void {
     if (deadline === undefined) {
       this.#dues.delete(key)

@@ -12,7 +12,7 @@ export type Source = {
 const QUEUED_EVENTS = 2_048
 const QUEUED_BYTES = 8 << 20
 
-/** Everyone who watches one store. */
+/** The watches of one store. */
 export class Feed {
   readonly #source: Source
   readonly #watches = new Set<Watch>()
@@ -22,7 +22,7 @@ export class Feed {
     this.#source = source
   }
 
-  /** A watch that begins when it is first asked for a batch. */
+  /** A watch; it starts when the first batch is requested. */
   watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch> {
     if (this.#closed) throw new StoreUnavailable('the store is closed')
     return new Watch(this.#source, { prefix, after, signal, watches: this.#watches })
@@ -47,7 +47,7 @@ type Waiter = { resolve(result: Result): void; reject(error: unknown): void }
 const DONE: Result = { done: true, value: undefined }
 
 /**
- * Written by hand rather than as an async generator, whose extra promise turns would let a write be answered
+ * Written by hand rather than as an async generator, whose extra microtasks would let a write be answered
  * before a watch that was waiting for it has seen it.
  */
 class Watch implements AsyncIterableIterator<Batch> {
@@ -149,7 +149,7 @@ class Watch implements AsyncIterableIterator<Batch> {
     return batch
   }
 
-  /** Reads one chunk for the first waiter; more waiters and later chunks get a turn of the event loop each. */
+  /** Reads one chunk for the first waiter; more waiters and later chunks wait for the next iteration of the event loop. */
   #catchUp(): void {
     this.#reading = false
     if (this.#state !== 'behind' || this.#waiters.length === 0) return

@@ -24,7 +24,7 @@ test('what remains behind a page is counted alike by undoing changes and key by 
   )
 })
 
-test('sweeping in steps drops exactly the versions nobody can read, each once', () => {
+test('sweeping in steps drops exactly the unreadable revisions, each once', () => {
   const steps = fc.array(fc.tuple(fc.nat(5), fc.boolean()), { maxLength: 80 })
   fc.assert(
     fc.property(steps, fc.nat(), fc.integer({ min: 1, max: 20 }), (steps, forget, step) => {

@@ -24,8 +24,8 @@ type Timeline<V> = { readonly key: string; live: boolean; latest: V; older: V[] 
  *     /b   3 ── 6              changed   /a /b /c /a /b /a
  *     /c   4
  *
- * Forgetting what is before 6 drops 2 and 3, which nobody can read any more, but keeps 5, /a's state at 6, and 4, /c's.
- * A tombstone (✝) goes as soon as the oldest revision has reached it.
+ * Compacting at 6 drops 2 and 3, which can no longer be read, but keeps 5, /a's state at 6, and 4, /c's.
+ * A tombstone (✝) is dropped as soon as the oldest revision has reached it.
  */
 export class History<V extends Version> {
   readonly #timelines = new Map<string, Timeline<V>>()
@@ -111,7 +111,7 @@ export class History<V extends Version> {
     return { found, remaining: this.#count(last ? this.#ordered.after(last.key) : start, end, at) }
   }
 
-  /** What happened to a prefix after a revision, up to `matches` changes and a bounded look through the log; `revision` is how far it got. */
+  /** What happened to a prefix after a revision, up to `matches` changes and a bounded scan of the log; `revision` is how far the scan got. */
   changes(prefix: string, after: Revision, matches: number): { revision: Revision; found: Change<V>[] } {
     this.check(after)
     const end = Math.min(this.#newest, after + LONGEST_LOOK)
@@ -127,7 +127,7 @@ export class History<V extends Version> {
     return { revision, found }
   }
 
-  /** Refuses reads before a revision from now on; `sweep` then drops what nobody can read any more. */
+  /** Rejects reads before a revision from now on; `sweep` then drops what can no longer be read. */
   forget(before: Revision): void {
     if (!(before <= this.#newest)) throw new FutureRevision(before, this.#newest)
     this.#oldest = Math.max(this.#oldest, before)
@@ -205,7 +205,7 @@ export class History<V extends Version> {
   }
 }
 
-// Looking at a log entry takes some 20 ns, so this keeps one call under a millisecond.
+// Scanning a log entry takes some 20 ns, so this keeps one call under a millisecond.
 const LONGEST_LOOK = 20_000
 const FEW_KEYS = 1_000
 

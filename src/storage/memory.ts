@@ -24,7 +24,7 @@ type Kept = Version & { readonly entry: Entry | undefined }
 const EVENTS_PER_CHUNK = 512
 const SWEEP_REVISIONS = 1_024
 
-/** Keeps what it is given as it is: a value must not be changed after it was handed in. */
+/** Keeps values without copying them: a value must not be changed after it was stored. */
 export class MemoryStore implements Store, AsyncDisposable {
   readonly #clock: Clock
   readonly #history = new History<Kept>()

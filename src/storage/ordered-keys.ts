@@ -37,7 +37,7 @@ export class OrderedKeys<T extends Item> {
     if (block.items.length > BLOCK_LIMIT) this.#split(at)
   }
 
-  /** Takes out an item that is there. */
+  /** Removes an existing item. */
   remove(item: T): void {
     const { block: at, offset } = this.atOrAfter(item.key)
     const block = this.#blocks[at]
@@ -47,7 +47,7 @@ export class OrderedKeys<T extends Item> {
     if (block.items.length === 0) this.#blocks.splice(at, 1)
   }
 
-  /** Tells that an item which is there has just become live or stopped being so. */
+  /** Must be called when an existing item has become live or stopped being live. */
   liveChanged(item: T): void {
     const block = this.#blocks[this.atOrAfter(item.key).block]
     if (block) block.live += item.live ? 1 : -1
@@ -77,7 +77,7 @@ export class OrderedKeys<T extends Item> {
     }
   }
 
-  /** How many live items lie between two places. */
+  /** How many live items lie between two positions. */
   countLive(from: Position, to: Position): number {
     let count = 0
     for (let b = from.block; b <= to.block && b < this.#blocks.length; b++) {

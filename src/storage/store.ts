@@ -13,9 +13,9 @@ export interface Store {
   extent(): Promise<Extent>
   /** Forgets history before a revision; reads there and watches from before it then throw `Compacted`. */
   compact(before: Revision): Promise<void>
-  /** Writes, syncs and reads something that nobody else sees; rejects when that does not work. */
+  /** Writes, syncs and reads a private record; rejects when that fails. */
   probe(): Promise<void>
-  /** Ends watches, waits for writes under way, releases the files. */
+  /** Ends watches, waits for pending writes, releases the files. */
   close(): Promise<void>
 }
 

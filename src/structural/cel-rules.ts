@@ -65,7 +65,7 @@ export class RuleEvaluator {
 }
 
 /**
- * Compiles the rules of a whole object one by one and stops after each, so that whoever goes through this can let other requests
+ * Compiles the rules of a whole object one by one and stops after each, so that the caller can let other requests
  * run in between. Rules that were not compiled like that are compiled when they are first evaluated.
  */
 export function* compilingRules(structural: Structural): Generator<void> {

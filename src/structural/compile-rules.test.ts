@@ -131,7 +131,7 @@ test('what a schema says too little about is not there for rules', () => {
   assert.deepEqual([...(type?.fields?.keys() ?? [])], ['ok'])
 })
 
-test('rules that are written alike are compiled once, and told apart by what they may use', () => {
+test('equal rules are compiled once for each scope', () => {
   const [a, b, c] = compiled(
     { type: 'integer' },
     { rule: 'self > 1' },
@@ -142,7 +142,7 @@ test('rules that are written alike are compiled once, and told apart by what the
   assert.notEqual(a?.condition, c?.condition)
 })
 
-test('each rule is compiled when it is asked for', () => {
+test('each rule is compiled on demand', () => {
   const asked: string[] = []
   const schema: JsonSchema = { type: 'integer', 'x-kubernetes-validations': [{ rule: 'self > 1' }, { rule: 'self > 2' }] }
   const type = ruleTypeOf(compileSchema(schema), 'selfType')!

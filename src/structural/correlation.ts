@@ -68,7 +68,7 @@ export class Correlation {
   }
 }
 
-/** The text that tells an item of a keyed list from the others; undefined where a key is missing or no plain value. */
+/** The text that identifies an item of a keyed list; undefined where a key is missing or no plain value. */
 export function keyOf({ listKeys }: Structural, item: Json): string | undefined {
   if (!isObject(item) || listKeys.length === 0) return undefined
   let text = ''

@@ -25,7 +25,7 @@ export function conformObject(
 }
 
 /**
- * Compiles the patterns and rules of a schema one by one and stops after each, so that whoever goes through this can let other
+ * Compiles the patterns and rules of a schema one by one and stops after each, so that the caller can let other
  * requests run in between. What was not compiled like that is compiled when validation first needs it.
  */
 export function* compilingSchema(structural: Structural): Generator<void> {
@@ -97,7 +97,7 @@ const BLOCKING = new Set([
   'FieldValueTypeInvalid',
 ])
 
-/** Reported in place of the rules where other errors keep them from running. */
+/** Reported instead of the rules where other errors keep them from running. */
 const RULES_BLOCKED: FieldError = {
   reason: 'FieldValueInvalid',
   field: NIL_PATH,

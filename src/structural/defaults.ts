@@ -5,7 +5,7 @@ import { tooLarge } from '../schema/status-error.ts'
 import type { Structural } from './schema.ts'
 
 /** The bytes that defaults may still add to the object, about as JSON has them: each item of a list can get large defaults. */
-type Room = { left: number }
+type Budget = { left: number }
 
 /**
  * The value with its defaults; the same value where nothing is missing. The input is never changed. Throws a StatusError when they
@@ -15,13 +15,13 @@ export function applyDefaults<T extends Json>(structural: Structural, value: T):
   return withDefaults(structural, value, { left: LIMITS.defaultBytes }) as T
 }
 
-function withDefaults(schema: Structural | undefined, value: Json, room: Room): Json {
+function withDefaults(schema: Structural | undefined, value: Json, budget: Budget): Json {
   if (schema === undefined || typeof value !== 'object' || value === null) return value
   if (!schema.has.defaults) return value
-  return Array.isArray(value) ? listWithDefaults(schema, value, room) : objectWithDefaults(schema, value, room)
+  return Array.isArray(value) ? listWithDefaults(schema, value, budget) : objectWithDefaults(schema, value, budget)
 }
 
-function objectWithDefaults(schema: Structural, value: JsonObject, room: Room): JsonObject {
+function objectWithDefaults(schema: Structural, value: JsonObject, budget: Budget): JsonObject {
   let out: JsonObject | undefined
   const put = (key: string, member: Json) => {
     out ??= { ...value }
@@ -30,29 +30,29 @@ function objectWithDefaults(schema: Structural, value: JsonObject, room: Room): 
   for (const [key, member] of schema.defaulted) {
     const missing = !Object.hasOwn(value, key) || (value[key] === null && !member.nullable)
     if (!missing) continue
-    room.left -= key.length + 4
-    put(key, withDefaults(member, copy(member.default!, room), room))
+    budget.left -= key.length + 4
+    put(key, withDefaults(member, copy(member.default!, budget), budget))
   }
   for (const key of Object.keys(value)) {
     const member = value[key]!
     if (typeof member !== 'object') continue
     const known = schema.properties.get(key)
     if (known) {
-      const filled = withDefaults(known, member, room)
+      const filled = withDefaults(known, member, budget)
       if (filled !== member) put(key, filled)
     } else if (typeof schema.additional === 'object') {
-      const filled = elementWithDefaults(schema.additional, member, room)
+      const filled = elementWithDefaults(schema.additional, member, budget)
       if (filled !== member) put(key, filled)
     }
   }
   return out ?? value
 }
 
-function listWithDefaults({ items }: Structural, value: Json[], room: Room): Json[] {
+function listWithDefaults({ items }: Structural, value: Json[], budget: Budget): Json[] {
   if (items === undefined) return value
   let out: Json[] | undefined
   for (let i = 0; i < value.length; i++) {
-    const filled = elementWithDefaults(items, value[i]!, room)
+    const filled = elementWithDefaults(items, value[i]!, budget)
     if (filled === value[i]) continue
     out ??= value.slice()
     out[i] = filled
@@ -61,21 +61,21 @@ function listWithDefaults({ items }: Structural, value: Json[], room: Room): Jso
 }
 
 /** An element that is null where its schema allows none becomes the default, or stays null where there is none. */
-function elementWithDefaults(schema: Structural, value: Json, room: Room): Json {
-  if (value !== null || schema.nullable) return withDefaults(schema, value, room)
-  return schema.default === undefined ? null : withDefaults(schema, copy(schema.default, room), room)
+function elementWithDefaults(schema: Structural, value: Json, budget: Budget): Json {
+  if (value !== null || schema.nullable) return withDefaults(schema, value, budget)
+  return schema.default === undefined ? null : withDefaults(schema, copy(schema.default, budget), budget)
 }
 
-/** Each object gets a default of its own: whoever changes one must not change the schema. */
-function copy(value: Json, room: Room): Json {
-  room.left -= typeof value === 'string' ? value.length + 2 : 4
-  if (room.left < 0) throw tooLarge(`Request entity too large: its defaults add more than ${LIMITS.defaultBytes} bytes`)
-  if (Array.isArray(value)) return value.map(item => copy(item, room))
+/** Copies a default: changing an object must not change the schema. */
+function copy(value: Json, budget: Budget): Json {
+  budget.left -= typeof value === 'string' ? value.length + 2 : 4
+  if (budget.left < 0) throw tooLarge(`Request entity too large: its defaults add more than ${LIMITS.defaultBytes} bytes`)
+  if (Array.isArray(value)) return value.map(item => copy(item, budget))
   if (!isObject(value)) return value
   const out: JsonObject = {}
   for (const key of Object.keys(value)) {
-    room.left -= key.length + 4
-    setOwn(out, key, copy(value[key]!, room))
+    budget.left -= key.length + 4
+    setOwn(out, key, copy(value[key]!, budget))
   }
   return out
 }

@@ -1,4 +1,4 @@
-/** The values that an `enum` allows: found in time that does not grow with their number, and named once for all who ask. */
+/** The values that an `enum` allows: found in time that does not grow with their number, and printed once. */
 import { goJson, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
@@ -32,5 +32,5 @@ export class EnumValues {
   }
 }
 
-/** Texts are told from all else by a mark, and need no quotes. */
+/** Strings have a prefix that distinguishes them from other values, and need no quotes. */
 const keyOf = (value: Json) => (typeof value === 'string' ? `"${value}` : goJson(value))

@@ -14,10 +14,10 @@ export type Failure = {
   readonly message: string
 }
 
-/** How much is said about one value, in characters. A hostile object can be wrong in more ways than there is room to tell. */
+/** How much is said about one value, in characters. A hostile object can have more errors than a response may show. */
 export const MAX_LENGTH = 1 << 20
 
-/** As many errors as there is room for: what was said is enough to refuse the object. */
+/** As many errors as fit: they are enough to reject the object. */
 export function bounded(errors: Iterable<FieldError>): FieldError[] {
   const some: FieldError[] = []
   let length = 0
@@ -29,7 +29,7 @@ export function bounded(errors: Iterable<FieldError>): FieldError[] {
   return some
 }
 
-/** What a schema found: failures, and how many of its checks passed, which tells the alternative that was meant. */
+/** What a schema found: failures, and how many of its checks passed, which shows the alternative that was meant. */
 export class ValidationResult {
   readonly failures: Failure[] = []
   fits = 0

@@ -6,7 +6,7 @@ import { memberSchema, type Structural } from './schema.ts'
 export type PruneOptions = {
   /** Takes `unknown field "spec.foo"` for each field left out, in the order of their paths. */
   readonly problems?: string[]
-  /** Whether the value is a whole object, whose `apiVersion`, `kind` and `metadata` need no schema. True unless said otherwise. */
+  /** Whether the value is a whole object, whose `apiVersion`, `kind` and `metadata` need no schema. Default true. */
   readonly root?: boolean
 }
 
@@ -27,7 +27,7 @@ export function dropNulls<T extends Json>(structural: Structural, value: T): T {
 }
 
 type Walk = {
-  /** Paths of what was left out; undefined where nobody asks. */
+  /** Paths of what was left out; undefined where they are not needed. */
   readonly unknown: string[] | undefined
   path: string
 }

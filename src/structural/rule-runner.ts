@@ -42,7 +42,7 @@ export class RuleRunner {
     this.#budget = budget
   }
 
-  /** Reports an error. Once there is no room for more, no more rules are run either. */
+  /** Reports an error. Once the limit of errors is reached, no more rules are run. */
   #report(error: FieldError): void {
     if (this.#reported > MAX_LENGTH) throw new RulesEnded()
     this.#reported += error.field.length + error.message.length
@@ -156,9 +156,9 @@ function bindingsOf(self: CelValue, old: CelValue | undefined, optional: boolean
 const isTolerated = ({ correlation, above }: RuleContext): boolean => (correlation ?? above)?.unchanged === true
 
 const invalid = (path: string, shown: string | undefined, detail: string): FieldError =>
-  told('FieldValueInvalid', path, ['Invalid value', shown, detail])
+  fieldError('FieldValueInvalid', path, ['Invalid value', shown, detail])
 
-function told(reason: FieldReason, path: string, parts: readonly (string | undefined)[]): FieldError {
+function fieldError(reason: FieldReason, path: string, parts: readonly (string | undefined)[]): FieldError {
   return { reason, field: path === '' ? NIL_PATH : path, message: parts.filter(part => part !== undefined && part !== '').join(': ') }
 }
 
@@ -166,11 +166,11 @@ function told(reason: FieldReason, path: string, parts: readonly (string | undef
 function errorFor(reason: string | undefined, path: string, { shown, detail }: { shown: string | undefined; detail: string }): FieldError {
   switch (reason) {
     case 'FieldValueForbidden':
-      return told(reason, path, ['Forbidden', detail])
+      return fieldError(reason, path, ['Forbidden', detail])
     case 'FieldValueRequired':
-      return told(reason, path, ['Required value', detail])
+      return fieldError(reason, path, ['Required value', detail])
     case 'FieldValueDuplicate':
-      return told(reason, path, ['Duplicate value', shown])
+      return fieldError(reason, path, ['Duplicate value', shown])
     default:
       return invalid(path, shown, detail)
   }

@@ -82,7 +82,7 @@ export type Structural = {
   readonly atomicMap: boolean
   readonly limits: Limits
   readonly rules: readonly ValidationRule[]
-  /** What lies at or below, so that a walk can leave out what it has no business in. */
+  /** What lies at or below, so that a walk can skip what does not concern it. */
   readonly has: Contents
 }
 

@@ -242,7 +242,7 @@ test('the names of every object are plain data', () => {
   ])
 })
 
-test('an object that is wrong in more ways than there is room for is refused in bounded words', () => {
+test('an object with very many errors is rejected with bounded errors', () => {
   const values = Array.from({ length: 20_000 }, (_, i) => `value-${i}`)
   const list = Array.from({ length: 20_000 }, (_, i) => `other-${i}`)
   const errors = faults({ type: 'array', items: { type: 'string', enum: values } }, list)

@@ -1,4 +1,4 @@
-/** Whether a value is what its schema asks for, in the words and the order in which Kubernetes tells what is not. */
+/** Validates a value against its schema, with the errors of Kubernetes in its order. */
 import { goJson, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'

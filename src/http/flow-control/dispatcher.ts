@@ -1,15 +1,15 @@
 /**
- * When waiting requests start. Priority levels have seats, but all share one processor: a turn of the event loop starts a handful
- * of requests and then looks at the sockets again, so that nobody waits for a thousand requests of somebody else that happened to
- * arrive in one packet.
+ * Decides when waiting requests start. Priority levels have seats, but all share one CPU: an iteration of the event loop starts a
+ * handful of requests and then reads the sockets again, so that a request does not wait for a thousand requests of another user
+ * that arrived in one packet.
  */
 
-/** Requests started in one turn of the event loop, and how long they may take together before the sockets are looked at. */
+/** Requests started in one iteration of the event loop, and how long they may take together before the sockets are read. */
 const BURST = 8
 const SLICE_MS = 0.5
 /**
- * While more than one user sends requests, a turn starts one request of the flow that comes next, and after it only those of flows
- * with few waiting. Flows with many waiting, the backlog, get an eighth of the time: after a turn that served them they rest for
+ * While more than one user sends requests, an iteration starts one request of the flow that comes next, and after it only those of flows
+ * with few waiting. Flows with many waiting, the backlog, get an eighth of the time: after an iteration that served them they rest for
  * seven times as long. A server that is busy to the last moment with a backlog would let everybody else wait for what it has
  * just begun.
  */
@@ -33,7 +33,7 @@ export class Dispatcher implements Disposable {
   readonly now: () => number
   readonly #waitMs: number
   #levels: readonly Waiting[] = []
-  /** Started without waiting, in this turn of the event loop. */
+  /** Started without waiting, in this iteration of the event loop. */
   #started = 0
   #scheduled = 0
   #turnBegan = 0
@@ -76,7 +76,7 @@ export class Dispatcher implements Disposable {
     return true
   }
 
-  /** Something waits, or a seat has become free. */
+  /** Called when a request waits, or a seat has become free. */
   wake(): void {
     if (!this.#levels.some(({ waiting }) => waiting > 0)) return
     this.#schedule()
@@ -114,7 +114,7 @@ export class Dispatcher implements Disposable {
     else if (rests) this.#resting ??= setTimeout(this.#endRest, Math.min(this.#restsUntil, this.#sharedUntil) - now)
   }
 
-  /** A turn is over when the callbacks of the next come; what others did in it counts as well, it is they who are to be spared. */
+  /** An iteration ends when the callbacks of the next one run; the time of all its work counts, not only that of requests started here. */
   #restAfter(began: number): void {
     setImmediate(() => {
       const now = this.now()

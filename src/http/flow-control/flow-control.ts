@@ -4,7 +4,7 @@
  *
  *     request → flow schema (flow-schema.ts) → priority level (priority-level.ts) → a seat (seats.ts), or a queue of its flow
  *                                                                   ▲
- *     dispatcher.ts starts what waits, a few in each turn of the event loop
+ *     dispatcher.ts starts waiting requests, a few in each iteration of the event loop
  *
  * Every request takes one seat. What differs from kube-apiserver: a level has its nominal seats at once, instead of getting lent
  * ones back within ten seconds, and borrows seats that are idle at this moment.
@@ -78,7 +78,7 @@ export class FlowControl implements Disposable {
 
   classify(user: User, attributes: Attributes): Classified {
     for (const each of this.#classes) if (matchesSchema(each.schema, user, attributes)) return each
-    // Whoever is in none of the groups that everybody is in.
+    // A user that is neither authenticated nor anonymous.
     return this.#classes.find(({ schema }) => schema.name === CATCH_ALL)!
   }
 

@@ -1,4 +1,4 @@
-/** What is counted of the requests of a flow schema, and how it and the priority levels are told to Prometheus. */
+/** Metrics of flow schemas and priority levels. */
 import { type Family, Histogram, type Labels } from '../observability/exposition.ts'
 import type { PriorityLevel, Rejection } from './priority-level.ts'
 

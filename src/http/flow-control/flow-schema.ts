@@ -47,7 +47,7 @@ export function matchesSchema({ rules }: FlowSchema, user: User, attributes: Att
   return false
 }
 
-/** What tells the flows of a schema apart. */
+/** The flow distinguisher of a schema. */
 export function distinguisherOf({ distinguisher }: FlowSchema, user: User, { resource }: Attributes): string {
   if (distinguisher === 'ByUser') return user.name
   return distinguisher === 'ByNamespace' ? (resource?.namespace ?? '') : ''

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { PendingStreams } from './pending-streams.ts'
 
-test('a few are begun at once, the others as these get their turn, in order, and those who have gone never', () => {
+test('a few streams begin at once, the others in order as those get a seat, and closed ones never', () => {
   const step = fc.constantFrom('come', 'pass', 'go')
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), fc.nat(), (steps, seed) => {
@@ -46,7 +46,7 @@ test('a few are begun at once, the others as these get their turn, in order, and
   )
 })
 
-test('who asks and takes back without end is not remembered', () => {
+test('streams that are opened and closed again do not accumulate', () => {
   const pendingStreams = new PendingStreams({ atOnce: 1, most: 10 })
   pendingStreams.add({ isGone: () => false, begin() {} })
   for (let i = 0; i < 1000; i++) pendingStreams.add({ isGone: () => true, begin: () => assert.fail() })

@@ -47,7 +47,7 @@ test('flows are served round robin: one request of a late flow does not wait for
   assert.deepEqual(order, ['flood', 'quiet'])
 })
 
-test('no request is lost, seated twice or beyond the limits, whatever comes and goes', async () => {
+test('no request is lost, seated twice or seated beyond the limits, for random arrivals and departures', async () => {
   const step = fc.record({ act: fc.constantFrom('enter', 'leave', 'go', 'configure'), flow: fc.constantFrom('a', 'b', 'c') })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 200 }), async steps => {
@@ -85,7 +85,7 @@ test('no request is lost, seated twice or beyond the limits, whatever comes and 
   )
 })
 
-test('what waits too long is rejected, and what was given up is not started', async () => {
+test('a request that waits too long is rejected, and a rejected one is not started', async () => {
   using bench = openLevel()
   const { level, pass } = bench
   const told: string[] = []
@@ -102,7 +102,7 @@ test('what waits too long is rejected, and what was given up is not started', as
   assert.deepEqual(told, ['late time-out', 'gone cancelled', 'patient starts'])
 })
 
-test('queues are as long as configured, and what only waits for the processor takes no place in them', async () => {
+test('queues are as long as configured, and requests that only wait for the CPU do not count', async () => {
   using bench = openLevel({ seats: 20, queuing: { queues: 2, handSize: 1, queueLengthLimit: 3 } })
   const { level } = bench
   let started = 0
@@ -141,7 +141,7 @@ test('a level without queues rejects what finds no seat, and starts the rest a l
   assert.equal(started, 20)
 })
 
-test('beyond its own seats a level takes what others lend, as long as they lend it', async () => {
+test('a level borrows seats that others lend, as long as they lend them', async () => {
   let lent = 2
   using bench = openLevel({ seats: 4, borrowable: () => lent - bench.level.borrowed })
   const { level } = bench
@@ -159,7 +159,7 @@ test('beyond its own seats a level takes what others lend, as long as they lend 
   assert.equal(level.enter('b'), 'seated')
 })
 
-test('what arrives in one turn of the event loop is started a little at a time', async () => {
+test('requests that arrive in one iteration of the event loop are started a few at a time', async () => {
   using bench = openLevel({ seats: 400 })
   const { level } = bench
   let started = 0
@@ -171,7 +171,7 @@ test('what arrives in one turn of the event loop is started a little at a time',
   assert.equal(started, 200)
 })
 
-test('while others send requests, the backlog of one flow rests between two of them, and nobody else waits for that', {
+test('while others send requests, the backlog of one flow rests between two requests, and other flows do not wait for it', {
   timeout: 30_000,
 }, async () => {
   using bench = openLevel({ seats: 400 })
@@ -195,12 +195,12 @@ test('while others send requests, the backlog of one flow rests between two of t
   pass(7)
   while (order.length < 3) await sleep(1)
   assert.deepEqual(order, ['flood', 'quiet', 'flood'])
-  // Nobody else sends requests any more, so there is nobody to rest for.
+  // No other user sends requests any more, so the backlog need not rest.
   pass(1000)
   while (order.length < 9) await sleep(1)
 })
 
-test('while several send requests, a turn starts one of a backlog, and all of a flow with few waiting', async () => {
+test('while several send requests, an iteration starts one request of a backlog, and all of a flow with few waiting', async () => {
   using bench = openLevel({ seats: 100 })
   const { level, dispatcher, pass } = bench
   const order: string[] = []

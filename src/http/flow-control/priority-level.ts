@@ -4,7 +4,7 @@
  *
  * kube-apiserver deals each flow a hand of the level's queues. A queue per flow isolates flows at least as well; what follows from
  * the hand is kept: a flow has at most `handSize * queueLengthLimit` requests waiting, the level `queues * queueLengthLimit`, and
- * a level with one queue does not tell flows apart.
+ * a level with one queue does not distinguish flows.
  */
 import type { Dispatcher, Waiting } from './dispatcher.ts'
 import { Queue } from './queue.ts'
@@ -29,7 +29,7 @@ type Queued = { readonly waiter: Waiter; readonly since: number }
 
 export type LevelParts = {
   readonly dispatcher: Dispatcher
-  /** Seats that levels lend and nobody has borrowed. */
+  /** Seats that levels lend and that are not borrowed. */
   readonly borrowable: () => number
 }
 
@@ -103,7 +103,7 @@ export class PriorityLevel implements Waiting {
     return (this.#configuration.queuing?.queues ?? 0) > 1
   }
 
-  /** What tells flows apart here. */
+  /** The key of a flow in this level. */
   flowOf(schema: string, distinguisher: string): string {
     return this.#hasFlows ? `${schema}/${distinguisher}` : ''
   }
@@ -124,12 +124,12 @@ export class PriorityLevel implements Waiting {
     return 'seated'
   }
 
-  /** Takes a place in the queue of its flow; false when that is full. */
+  /** Adds a request to the queue of its flow; false when that is full. */
   wait(waiter: Waiter): boolean {
     const queue = this.#queues.get(waiter.flow)
     const length = queue?.length ?? 0
     const { queuing } = this.#configuration
-    // What has a seat in sight waits for the processor alone, and takes nobody's place.
+    // A request that could have a seat waits for the CPU only, and does not count against the queue length.
     if (queuing !== undefined && !(length < this.#free && this.#hasSeat(waiter.flow))) {
       const { queues, handSize, queueLengthLimit } = queuing
       if (this.#waiting >= queues * queueLengthLimit || length >= handSize * queueLengthLimit) return false

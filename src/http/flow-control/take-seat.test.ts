@@ -77,7 +77,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await turn()
 }
 
-test('past the room to wait the answer is 429 with a time to come back; others wait, probes and admins get in', async () => {
+test('when queues are full the response is 429 with Retry-After; other users wait, probes and admins are served', async () => {
   using server = held(1)
   const { serve, flowControl, calls, finish } = server
   const open = Array.from({ length: WAITING_PER_USER + 1 }, () => serve(testRequest(`${PATH}/a`, as('flood'))))
@@ -97,7 +97,7 @@ test('past the room to wait the answer is 429 with a time to come back; others w
 
   const quiet = serve(testRequest(`${PATH}/a`, as('quiet')))
   await until(() => flowControl.waiting.readOnly === WAITING_PER_USER + 1)
-  // One of each user by turns: the second to be let in is the quiet one.
+  // Round robin among users: the second request to start is the quiet user's.
   for (let i = 0; i < 3; i++) {
     finish()
     await until(() => calls.length === 1)
@@ -110,7 +110,7 @@ test('past the room to wait the answer is 429 with a time to come back; others w
   assert.ok((await Promise.all(open)).every(a => a.status === 200))
 })
 
-test('a long answer keeps its seat until it is sent or its client is gone, a failed one does not', async () => {
+test('a large response keeps its seat until it is sent or its client has gone, a failed one does not', async () => {
   const items = Array.from({ length: 600 }, () => secretJson('a', { x: 'y'.repeat(1000) }))
   let fails = true
   using server = held(1, () => {
@@ -134,7 +134,7 @@ test('a long answer keeps its seat until it is sent or its client is gone, a fai
   assert.equal((await second).status, 200)
 })
 
-test('what waits for nothing is answered at once, and what fails at once is answered too, also after a wait for its turn', async () => {
+test('synchronous results and failures are answered at once, also after waiting for a seat', async () => {
   const { api } = testApi()
   let fails = false
   const handle = (): Result => {

@@ -17,7 +17,7 @@ test('answers count as large as the last one until their size is known', async (
   assert.ok(third)
 })
 
-test('everyone gets in, in order', async () => {
+test('every waiting request gets its reservation, in order', async () => {
   const sizes = fc.array(fc.nat(300), { minLength: 1, maxLength: 60 })
   await fc.assert(
     fc.asyncProperty(sizes, fc.nat(5), async (answers, seed) => {
@@ -44,7 +44,7 @@ test('everyone gets in, in order', async () => {
   )
 })
 
-test('those who go while they wait are let go of, though nobody leaves', async () => {
+test('requests whose client has gone stop waiting, though nothing is released', async () => {
   const unsentResponses = new UnsentResponses(100, 10)
   const first = unsentResponses.reserve(() => false) as Reservation
   first.settle(100)

@@ -68,7 +68,7 @@ export function answerHttp1(
     if (!response.writableFinished) request.lifeline.cut(new Error('the client went away'))
     closed?.()
   })
-  // A client that vanishes in the middle of its body is seen by whoever reads the body.
+  // A client that disconnects within its body makes reading the body fail.
   if (hasBody(message.headers)) message.on('error', ignore)
   response.on('error', ignore)
   return whenDone(serve(request), answer => {
@@ -111,8 +111,8 @@ export function sendHttp1(answer: Response, response: ServerResponse, message: I
 }
 
 /**
- * A connection closed on a client that is still sending takes the answer with it. The whole answer goes out, and what still
- * comes is thrown away for a moment before the end.
+ * Closing a connection while the client is still sending would lose the response. The whole response is sent, and further input
+ * is discarded for a moment before the connection is closed.
  */
 async function linger(response: ServerResponse, body: Uint8Array, message: IncomingMessage): Promise<void> {
   response.write(body)

@@ -57,7 +57,7 @@ class Http2Request implements Request {
 
 const EMPTY = new Uint8Array(0)
 
-/** Answers one stream, whose errors are somebody else's. */
+/** Answers one stream; errors of the stream are handled by the caller. */
 export function answerHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -73,7 +73,7 @@ export function answerHttp2(
   return whenDone(connection.serve(request), answer => {
     request.passed()
     if (stream.destroyed || stream.closed) return abandon(answer)
-    // What the client still sends is not wanted, and it is told so rather than left to fill the window.
+    // Further input is not wanted: the stream is reset rather than left to fill its window.
     return whenDone(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
   })
 }

@@ -96,7 +96,7 @@ test('a certificate of another authority, or for servers, proves nothing', async
   }
 })
 
-test('a resumed TLS session cannot take another place of trust', async () => {
+test('a resumed TLS session is not trusted as another client', async () => {
   await using server = await testServer({ handle: whoami })
   const agent = new Agent({ ca: authority.cert, maxCachedSessions: 10, keepAlive: false })
   for (let i = 0; i < 3; i++) assert.equal((await ask(server.port, SECRET, { token: null, agent })).status, 403)
@@ -143,7 +143,7 @@ test('a body that stops in the middle does not keep the handler waiting', async 
   assert.equal(called, false)
 })
 
-test('the registry learns that a client went away', async () => {
+test('the registry is notified when a client disconnects', async () => {
   const started = withResolvers()
   const aborted = withResolvers()
   await using server = await testServer({

@@ -1,4 +1,4 @@
-/** One TLS port for HTTP/1.1 and HTTP/2: who connects, within which limits, and how it closes. */
+/** One TLS port for HTTP/1.1 and HTTP/2: connections, their limits, and shutdown. */
 import { constants as crypto, X509Certificate } from 'node:crypto'
 import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
@@ -97,7 +97,7 @@ export class Listener implements AsyncDisposable {
     this.#tls.setSecureContext(contextOf(tls))
   }
 
-  /** Asks clients that came with a certificate to come again, so that nobody stays in by an authority that is gone. Requests under way finish. */
+  /** Makes clients with a certificate reconnect, so that no connection outlives a removed authority. Running requests finish. */
   renewCertified(): void {
     for (const connection of this.#http1Connections.values()) {
       if (connection.peer.certificate === undefined) continue
@@ -218,7 +218,7 @@ export class Listener implements AsyncDisposable {
     return server
   }
 
-  /** Serving never throws; what goes wrong here does so between the answer and the socket, which is cut off then. */
+  /** Serving never throws; a failure here is between response and socket, which is destroyed then. */
   #attempt(outlet: { destroy(): unknown }, answer: () => MaybePromise<void>): void {
     const failed = (error: unknown) => {
       this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')

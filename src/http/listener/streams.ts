@@ -34,7 +34,7 @@ export function collect(stream: Readable, limit: number): Promise<Uint8Array | u
   })
 }
 
-/** Writes pieces as fast as the client takes them; stops quietly when it goes away. */
+/** Writes pieces as fast as the client reads them; stops when it disconnects. */
 export async function pump(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   outlet: Outlet | NodeJS.WritableStream,
@@ -49,7 +49,7 @@ export async function pump(
   try {
     for await (const piece of pieces) {
       if (!open) return
-      // Until it is taken, not merely until there is room: the next piece may use the same memory.
+      // Waits until it is written, not merely until the buffer has drained: the next piece may use the same memory.
       await new Promise<void>(resolve => {
         resume = resolve
         out.write(piece, resolve)
@@ -62,7 +62,7 @@ export async function pump(
   }
 }
 
-/** An answer that nobody will read still has to let go of what it holds. */
+/** A response that will not be read still has to release what it holds. */
 export function abandon({ body, taken }: Response): void {
   taken?.()
   if (!(body instanceof Uint8Array) && body.type === 'stream') body.start(GONE)

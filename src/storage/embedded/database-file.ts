@@ -1,4 +1,4 @@
-/** A look at files before lmdb opens them: what it cannot write, or is no database, or is cut short, takes the whole process down in it. */
+/** Checks files before lmdb opens them: a file that is not writable, not a database or truncated would crash the process in lmdb. */
 import { accessSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreUnavailable } from '../store.ts'
@@ -14,7 +14,7 @@ const LARGEST_PAGE = 0x10000
 // Enough for lmdb to lay out an empty database and its table of readers.
 const ROOM = 64 << 10
 
-/** Throws unless files can be made in a directory and there is room for a little more. */
+/** Throws unless files can be made in a directory and there is some free space. */
 export function checkRoom(dir: string): void {
   const probe = join(dir, `keelson.probe-${process.pid}`)
   try {

@@ -27,7 +27,7 @@ import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
 export type EmbeddedOptions = {
   readonly dir: string
   readonly clock?: Clock
-  /** Told of every commit that was synced to disk, with the time that it took. */
+  /** Called for every commit that was synced to disk, with the time that it took. */
   readonly onCommit?: (ms: number) => void
 }
 
@@ -70,10 +70,10 @@ export class EmbeddedStore implements Store, AsyncDisposable {
   readonly #commits: GroupCommit<Pending>
   readonly #feed: Feed
   readonly #expiry: Expiry
-  /** The last write under way of each key; emptied when it is committed, for a map goes on keeping what has been in it. */
+  /** The last pending write of each key; entries are emptied when committed, as a Map keeps former entries in memory. */
   readonly #pending = new Map<string, { write: Pending | undefined }>()
   readonly #reads = new Set<Promise<unknown>>()
-  /** Headers of records that nobody can read any more. */
+  /** Headers of records that can no longer be read. */
   #garbage: Uint8Array[]
   #assigned: Revision
   #compaction: Promise<void> = Promise.resolve()
@@ -168,7 +168,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     }
   }
 
-  /** What the database file takes, and how much of that is free for reuse. */
+  /** The size of the database file, and how much of it is free for reuse. */
   size(): DatabaseSize {
     this.#assertOpen()
     return this.#engine.size()
@@ -191,7 +191,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     const committed = pending ? undefined : this.#history.latest(key)
     const current = pending ? pending.after : committed && this.#entry(key, committed)
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
-      // What is not durable yet may still come to nothing, and so may this answer then.
+      // A write that is not durable yet may still fail, and then so does this result.
       return pending ? pending.result.then(() => ({ ok: false, current })) : Promise.resolve({ ok: false, current })
     }
     const modified = this.#assigned + 1
@@ -202,22 +202,22 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     const after = value ? { key, value, created, modified } : undefined
     const write: Pending = { key, version, before: current, after, header, body, ...deferred<Swap>() }
     this.#assigned = modified
-    const place = this.#pending.get(key)
-    if (place) place.write = write
+    const slot = this.#pending.get(key)
+    if (slot) slot.write = write
     else this.#pending.set(key, { write })
     this.#commits.add(write)
     return write.result
   }
 
-  /** Watches hear of a write before whoever made it does. */
+  /** Watches are notified of a write before it is acknowledged. */
   #committed(writes: readonly Pending[]): void {
     for (const write of writes) {
       const { key, version } = write
       this.#history.append(key, version)
       this.#expiry.written(key, version.modified, version.deadline)
-      const place = this.#pending.get(key)
-      if (place?.write !== write) continue
-      place.write = undefined
+      const slot = this.#pending.get(key)
+      if (slot?.write !== write) continue
+      slot.write = undefined
       this.#pending.delete(key)
     }
     const events = writes.map(({ key, before, after, version }) => ({ key, before, after, revision: version.modified }))
@@ -225,7 +225,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     for (const { resolve, version, before } of writes) resolve({ ok: true, revision: version.modified, before })
   }
 
-  /** The next swap may try again if nothing of this one was stored; otherwise only a restart tells what was. */
+  /** The next swap may try again if nothing of this one was stored; otherwise only a restart shows what was. */
   #commitFailed(writes: readonly Pending[], cause: unknown): void {
     let error = explain(cause, `cannot write to the store in ${this.#engine.dir}`)
     if (cause instanceof StoreUnavailable) this.#failed = error
@@ -302,7 +302,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     return found.map(({ key, version }) => this.#entry(key, version, snapshot))
   }
 
-  /** Gives others a turn now and then; the snapshot keeps the records even if a compaction removes them meanwhile. */
+  /** Yields now and then; the snapshot keeps the records even if a compaction removes them meanwhile. */
   async #entriesInTurns(found: readonly Versioned<Stored>[]): Promise<Entry[]> {
     const snapshot = this.#engine.snapshot()
     try {

@@ -49,7 +49,7 @@ export async function openEngine(dir: string): Promise<Engine> {
       permissionsMode: 0o600,
       // The plain order of LMDB: pages are synced before the commit that needs them becomes visible.
       overlappingSync: false,
-      // With it lmdb opens a batch of its own around ours, whose failure nobody could handle.
+      // With it lmdb opens a batch of its own around ours, whose failure could not be handled.
       eventTurnBatching: false,
       keyEncoding: 'binary',
       encoding: 'binary',
@@ -90,7 +90,7 @@ type Opened = { readonly root: RootDatabase; readonly dir: string; readonly lock
 
 /**
  * The write transaction excludes every other process, so checking and taking the lock in it is free of races. It also raises
- * the fence: should a process ever be taken for dead wrongly, its later commits fail instead of mixing with ours.
+ * the fence: should a process be considered dead by mistake, its later commits fail instead of mixing with ours.
  */
 function claim({ root, dir, lockFile }: Opened): Engine {
   const meta = root.openDB('meta', { keyEncoding: 'binary', encoding: 'binary', useVersions: true }) as Bytes
@@ -141,7 +141,7 @@ export class Engine {
     return this.#parts.log.getKeys()
   }
 
-  /** Tells that a damaged header may sort after the next one, which then cannot simply be appended. */
+  /** Called when a damaged header may sort after the next one, which then cannot simply be appended. */
   expectDisorder(): void {
     this.#ordered = false
   }
@@ -159,7 +159,7 @@ export class Engine {
     return { transaction, [Symbol.dispose]: () => transaction.done() }
   }
 
-  /** Resolves once all of the work is on disk. After it rejects, `isIntact` tells whether to go on. */
+  /** Resolves once all of the work is on disk. After it rejects, `isIntact` tells whether the store can continue. */
   async commit({ puts, removes, compacted, probe }: Work): Promise<void> {
     const { meta, log, fence } = this.#parts
     const appended: Promise<boolean>[] = []
@@ -170,7 +170,7 @@ export class Engine {
       for (const { header, body } of puts) appended.push(append(log, { header, body, last: this.#ordered }))
     })
     const [outcome, ...stored] = await Promise.allSettled([whole, ...appended])
-    // Reads in this turn must not be answered from a view of before the commit.
+    // Reads in this iteration of the event loop must not use a snapshot from before the commit.
     log.resetReadTxn()
     if (outcome.status === 'rejected') throw await causeOf(outcome.reason)
     if (!outcome.value) throw new StoreUnavailable(`another process has taken over the store in ${this.dir}; restart this one`)
@@ -201,7 +201,7 @@ export class Engine {
 
   /** Writes a copy of what is committed, without unused pages, to a file that must not exist yet; writes go on meanwhile. */
   async copyTo(file: string): Promise<void> {
-    // The copy is made where nobody else can read it, and appears under its name only when it is whole.
+    // The copy is written to a private file, and renamed only when it is complete.
     const folder = mkdtempSync(`${file}.`)
     try {
       const draft = join(folder, 'copy')
@@ -217,7 +217,7 @@ export class Engine {
     }
   }
 
-  /** Closes the database and lets other processes in. Nothing may be under way. */
+  /** Closes the database and lets other processes in. No operation may be running. */
   async close(): Promise<void> {
     const { root, lockFile, owner } = this.#parts
     await root.close()

@@ -1,4 +1,4 @@
-/** What goes wrong with files, in words that say what to do. */
+/** Failures of files and the database, with messages that say what to do. */
 import { constants } from 'node:os'
 import { StoreUnavailable } from '../store.ts'
 
@@ -22,7 +22,7 @@ function adviceFor(error: unknown): string | undefined {
     case EFBIG:
       return 'no space is left on the disk; free some, and writes will work again'
     case EIO:
-      // LMDB's word also for a write that the disk took only a part of.
+      // LMDB also reports this for a partial write.
       return 'the disk is full or failing; free some space or replace it'
     case EACCES:
     case EPERM:

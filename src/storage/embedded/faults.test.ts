@@ -155,7 +155,7 @@ test('a lock left by a process that has ended, or that cannot be read, is taken 
   }
 })
 
-test('a process that was taken for dead can no longer write', async t => {
+test('a process that was considered dead can no longer write', async t => {
   const dir = directory(t)
   const fenced = await openEmbeddedStore({ dir })
   await put(fenced, '/a', 'x')

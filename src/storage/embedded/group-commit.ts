@@ -1,4 +1,4 @@
-/** Collects writes while a commit is under way and makes the next one of all of them: one sync serves many writers. */
+/** Group commit: collects writes while a commit is running and makes the next commit of all of them, so that they share one sync. */
 import type { Revision } from '../store.ts'
 import type { Work } from './engine.ts'
 
@@ -8,7 +8,7 @@ export type Write = { readonly header: Uint8Array; readonly body: Uint8Array }
 /** Housekeeping that rides along with writes. */
 export type Chore = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision; readonly probe?: true }
 
-/** What becomes of writes. */
+/** How writes are committed. */
 export type Outcomes<W> = {
   /** Called with the writes of each commit, in the order they were added, as soon as it is durable. */
   committed(writes: readonly W[]): void
@@ -56,7 +56,7 @@ export class GroupCommit<W extends Write> {
 
   async #run(): Promise<void> {
     while (this.#writes.length > 0 || this.#chores.length > 0) {
-      // Whoever writes within this turn of the event loop shares the commit.
+      // Writes of the same iteration of the event loop share the commit.
       await new Promise(setImmediate)
       await this.#commitOnce()
     }

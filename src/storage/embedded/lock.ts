@@ -1,10 +1,10 @@
-/** Who has a data directory open: a small file naming the process, so that a second one can be refused by name. */
+/** The lock of a data directory: a small file that names the process, so that a second process gets a clear error. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { StoreUnavailable } from '../store.ts'
 
-/** A process that has the directory open; `started` tells it from a later process with the same number. */
+/** A process that has the directory open; `started` distinguishes it from a later process with the same id. */
 export type Owner = { readonly pid: number; readonly started: string; readonly id: string }
 
 const UNKNOWN = 'unknown'
@@ -17,7 +17,7 @@ export function refuseIfOwned(lockFile: string, dir: string): void {
   throw new StoreUnavailable(`cannot open the store in ${dir}: ${who}; stop that one first or choose another data directory`)
 }
 
-/** Writes this process down as the owner. Whoever calls must exclude others from doing so between the check and this. */
+/** Records this process as the owner. The caller must hold a lock between the check and this. */
 export function takeOwnership(lockFile: string): Owner {
   const owner = { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN, id: randomUUID() }
   const draft = `${lockFile}.${owner.id}`
@@ -75,7 +75,7 @@ function startOnLinux(pid: number): string | undefined {
 }
 
 function startByPs(pid: number): string | undefined {
-  // The date must read the same whoever asks.
+  // The date must not depend on the locale of the process.
   const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' }
   const answer = execFileSync('ps', ['-o', 'state=,lstart=', '-p', String(pid)], { encoding: 'utf8', env })
   const [state, ...started] = answer.trim().split(/\s+/)

@@ -48,7 +48,7 @@ export class VersionSchema {
 
 const UNKNOWN = /^unknown field "/
 
-/** Gives a sent object the form of its kind: its envelope as that of all objects, the rest by the schema. */
+/** Conforms a sent object to its kind: apiVersion, kind and metadata as for all objects, the rest by the schema. */
 export function conformCustom(
   { structural, preserve }: VersionSchema,
   value: JsonObject,
@@ -71,7 +71,7 @@ export function fillCustomDefaults({ structural }: VersionSchema, object: AnyObj
 export type Revival = {
   /** By apiVersion. */
   readonly schemas: ReadonlyMap<string, VersionSchema>
-  /** The version to read objects in; undefined where only somebody else can convert them. */
+  /** The version to read objects in; undefined where a webhook converts them. */
   readonly into: string | undefined
 }
 

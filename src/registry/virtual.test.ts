@@ -29,7 +29,7 @@ test('a binding names a pod that is there, in the namespace of the request', asy
   assert.equal((await bench.send('POST bindings', binding({ name: 'a', namespace: 'other' }))).code, 400)
 })
 
-test('the parts of the server are told of as they are, and selected by name and labels', async t => {
+test('component statuses show the health of the server, and can be selected by name and labels', async t => {
   let problem: string | undefined
   const bench = await openBench([ComponentStatus], { parts: () => [{ name: 'store', problem }, { name: 'other' }] })
   t.after(() => bench.close())

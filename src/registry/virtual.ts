@@ -1,4 +1,4 @@
-/** Kinds of which nothing is stored: their creates are questions or messages to other objects, their reads tell of the server itself. */
+/** Virtual kinds, whose objects are never stored: creates are reviews or messages to other objects, reads describe the server itself. */
 import { encodeObject } from '../codec/stored-bytes.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { gatherErrors, refTo } from '../schema/refs.ts'
@@ -13,15 +13,15 @@ import { listOptions, writeOptions } from './options.ts'
 import { settleNamespace } from './strategy.ts'
 import { type Change, newWrite, wipeIdentity, write } from './write.ts'
 
-/** Creates of kinds that are not stored: questions are answered, messages are handed on. */
-export async function accept(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+/** Creates of virtual kinds: reviews are answered, messages are forwarded. */
+export async function createVirtual(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { review, forwardsTo } = call.resource.def.virtual ?? {}
   if (review) return answer(deps, call, ctx)
   if (forwardsTo) return forward(deps, call, ctx)
   throw methodNotAllowed()
 }
 
-/** Answers a question. */
+/** Answers a review. */
 function answer(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const change = question(reviewContextOf(deps, call, ctx))
   return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'CreateOptions', ctx), change }))
@@ -39,7 +39,7 @@ const question = (context: ReviewContext): Change => ({
   },
   validate({ kind, object, ctx }) {
     const errors = gatherErrors(() => kind.def.validate?.(object!, refTo(object!), ctx))
-    // Of questions, clients are told the group alone.
+    // Errors about reviews name the group only.
     if (errors.length > 0) throw invalidObject({ group: kind.group, kind: '' }, '', errors)
   },
   async store(write) {
@@ -48,7 +48,7 @@ const question = (context: ReviewContext): Change => ({
   },
 })
 
-/** Hands a created object as a message to the object that it names. */
+/** Forwards a created object as a message to the object that it names. */
 async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const to = call.resource.def.virtual!.forwardsTo!
   const resource = deps.find?.(to.group, to.version, to.plural)
@@ -62,21 +62,21 @@ async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result
   return act(deps, { ...call, resource, name, subresource: to.subresource }, ctx)
 }
 
-/** One object that tells of the server. */
-export async function tellOne(deps: Deps, call: Call): Promise<Result> {
+/** One object that describes the server. */
+export async function readVirtual(deps: Deps, call: Call): Promise<Result> {
   const { resource, name } = call
-  const found = told(deps, call).find(({ metadata }) => metadata.name === name)
+  const found = virtualObjects(deps, call).find(({ metadata }) => metadata.name === name)
   // Clients know these under the name of one.
   if (!found) throw notFound({ ...resource, plural: resource.singular }, name)
   return { type: 'object', code: 200, resource, json: encodeObject(found), warnings: [] }
 }
 
-/** All objects that tell of the server. */
-export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+/** All objects that describe the server. */
+export async function listVirtual(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const { resource } = call
   const { labels, fields } = listOptions(call.query, ctx)
   assertSelectable(fields, { namespaced: resource.namespaced })
-  const items = told(deps, call).filter(
+  const items = virtualObjects(deps, call).filter(
     ({ metadata }) =>
       matchesLabelTerms(labels, metadata.labels) &&
       matchesFieldTerms(fields, field => (field === 'metadata.name' ? (metadata.name ?? '') : '')),
@@ -84,7 +84,7 @@ export async function tellAll(deps: Deps, call: Call, ctx: CallContext): Promise
   return { type: 'list', resource, items: items.map(item => encodeObject(item)), meta: {} }
 }
 
-function told({ parts }: Deps, { resource }: Call): readonly AnyObject[] {
+function virtualObjects({ parts }: Deps, { resource }: Call): readonly AnyObject[] {
   const { kind, apiVersion, def } = resource
   return (def.virtual?.list?.(parts?.() ?? []) ?? []).map(object => ({ ...object, kind, apiVersion }))
 }
