@@ -16,7 +16,11 @@ const schema: Schema = {
 }
 const definition = (): any => {
   const { metadata, ...rest } = widgetsWith(schema) as any
-  return { ...rest, metadata: { name: 'widgets.stable.example.com', ...metadata }, status: { acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] } }
+  return {
+    ...rest,
+    metadata: { name: 'widgets.stable.example.com', ...metadata },
+    status: { acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] },
+  }
 }
 const { validate, compiling } = CustomResourceDefinition.def
 const errorsOf = (object: any) => [...validate!(object, refTo(object) as any, contextWith())]
