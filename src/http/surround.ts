@@ -101,6 +101,7 @@ const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLe
 /** The path is logged without its query, which may contain tokens. */
 function fieldsOf({ request, route, id, user, impersonator, explanation }: Exchange, { status }: Response, ms: number): Fields {
   const { verb, path } = route.attributes
+  const steps = explanation?.steps ?? []
   return {
     auditID: id,
     verb,
@@ -111,6 +112,6 @@ function fieldsOf({ request, route, id, user, impersonator, explanation }: Excha
     source: request.peer.address,
     status,
     ms: Math.round(ms * 1000) / 1000,
-    ...(explanation && { admission: explanation.steps }),
+    ...(steps.length > 0 && { admission: steps }),
   }
 }
