@@ -258,7 +258,7 @@ test(
     assert.equal(unknown.code, 1)
     assert.match(
       unknown.stderr,
-      /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, Node, AlwaysAllow, AlwaysDeny/,
+      /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny/,
     )
   },
 )

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, type Scope, startProcess, temporaryDirectory } from './kit.ts'
-import { programsNamed } from './programs.ts'
+import { noteNotRun, programsNamed } from './programs.ts'
 
 const SOURCES = ['bin', 'scripts', 'src', 'package.json', 'package-lock.json']
 const MAY_BE_THERE = ['README.md', 'CHANGELOG.md', 'LICENSE']
@@ -69,6 +69,16 @@ test('the packed package installs into an empty folder and works there', { timeo
     t.diagnostic('tried on every Node that there is')
   })
 
+  await t.test('Jest finds it with its default settings', async t => {
+    const [jest] = programsNamed('jest')
+    if (jest === undefined) return t.skip(noteNotRun('jest', t.name))
+    const project = join(folder, 'jest')
+    mkdirSync(project)
+    writeFileSync(join(project, 'package.json'), '{ "name": "tested", "private": true }')
+    writeFileSync(join(project, 'keelson.test.js'), JEST)
+    await succeed(process.execPath, [jest, '--rootDir', project], project)
+  })
+
   await t.test('its types are found by every way of resolution, without those of Node, and they are strict', async () => {
     const check = (name: string, text: string, ...flags: string[]) => {
       writeFileSync(join(folder, name), text)
@@ -91,6 +101,19 @@ test('the packed package installs into an empty folder and works there', { timeo
     assert.match(stdout, /'prot' does not exist in type 'StartOptions'/)
   })
 })
+
+/** A test as people write it for Jest. */
+const JEST = `
+  const { start, ConfigError } = require('keelson')
+  test('a server in a test', async () => {
+    const server = await start()
+    const body = JSON.stringify({ metadata: { name: 'a' }, data: { k: 'v' } })
+    const answer = await server.fetch('/api/v1/namespaces/default/configmaps', { method: 'POST', body })
+    expect(answer.status).toBe(201)
+    await expect(start({ prot: 1 })).rejects.toBeInstanceOf(ConfigError)
+    await server.close()
+  })
+`
 
 /** Import and require give the same library. */
 const BOTH = `

@@ -30,6 +30,7 @@ const PROGRAMS = {
     installed: 'node_modules/node-20.0/bin/node',
     hint: 'node scripts/install-programs.mjs',
   },
+  jest: { variable: 'JEST', commands: [], installed: '../jest/node_modules/jest/bin/jest.js', hint: 'node scripts/install-programs.mjs' },
   'node-26': { variable: 'NODE_26', commands: [], installed: 'node_modules/node-26/bin/node', hint: 'node scripts/install-programs.mjs' },
 } as const satisfies Record<string, Program>
 
@@ -74,10 +75,15 @@ export function testWithEach(
 
 /** Says that a test was not run, also in the file where `npm test` (scripts/test.mjs) collects it. */
 function skip(name: ProgramName, title: string): void {
+  test(title, { skip: noteNotRun(name, title) })
+}
+
+/** Notes that a test was not run for want of a program, and gives the reason. */
+export function noteNotRun(name: ProgramName, title: string): string {
   const { hint } = PROGRAMS[name]
   const collected = process.env['KEELSON_TESTS_NOT_RUN']
   if (collected !== undefined) appendFileSync(collected, `${JSON.stringify({ program: name, hint, title })}\n`)
-  test(title, { skip: `${name} is not on this machine (${hint})` })
+  return `${name} is not on this machine (${hint})`
 }
 
 const pathsIn = (list = '') => list.split(delimiter).filter(path => path !== '')
