@@ -43,12 +43,14 @@ export const resourceQuotaController = ({ evaluatorOf, reservations }: QuotaCont
       }
 
       const onChange = (resource: Resource, { type, current, previous }: Change) => {
-        const { namespace, uid, object } = current
+        const { namespace, uid } = current
         const evaluator = namespace === '' ? undefined : evaluatorOf(resource)
         if (!evaluator) return
         for (const quota of quotasOn(evaluator, namespace)) {
           // A create that admission has counted is counted.
           if (type === 'added' && reservations.isCounted(uid, quota.metadata.name!)) continue
+          // Only here is the object decoded: most changes are in namespaces without a quota.
+          const { object } = current
           if (type === 'deleted' || !object || changesUsage(quota, evaluator, { from: previous?.object, to: object })) countAgain(quota)
         }
       }
