@@ -22,10 +22,10 @@ export const alwaysPullImages: Plugin = {
   validate(attributes) {
     const spec = specWithNewImages(attributes)
     if (!spec) return
-    const messages = [...wrongPolicies(spec)].map(({ field, message }) => forbidden(attributes, `${field}: ${message}`).message)
-    if (messages.length === 1) throw forbidden(attributes, [...wrongPolicies(spec)].map(({ field, message }) => `${field}: ${message}`)[0]!)
+    const [first, ...more] = [...wrongPolicies(spec)].map(({ field, message }) => forbidden(attributes, `${field}: ${message}`))
     // Several are an aggregate, which is no status of its own in Kubernetes.
-    if (messages.length > 1) throw new StatusError(500, '', `[${messages.join(', ')}]`)
+    if (first && more.length > 0) throw new StatusError(500, '', `[${[first, ...more].map(({ message }) => message).join(', ')}]`)
+    if (first) throw first
   },
 }
 
