@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
 import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
 import type { OidcOptions, StartOptions } from '../public.d.ts'
+import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
 
 /** Every setting. The public options of the library say what each means. */
 export type Config = Required<Omit<StartOptions, 'oidc'>> & { readonly oidc: OidcConfig }
@@ -12,29 +13,14 @@ export type Config = Required<Omit<StartOptions, 'oidc'>> & { readonly oidc: Oid
 /** An OpenID provider whose tokens are believed, if an issuer and a client are named. */
 export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim' | 'requiredClaims' | 'signingAlgorithms'>>
 
-/** The controllers there are. */
-export const CONTROLLERS = [
-  'clusterrole-aggregation-controller',
-  'garbage-collector-controller',
-  'namespace-controller',
-  'persistentvolume-protection-controller',
-  'persistentvolumeclaim-protection-controller',
-  'pod-garbage-collector-controller',
-  'resourcequota-controller',
-  'root-ca-certificate-publisher-controller',
-  'service-cidr-controller',
-  'serviceaccount-controller',
-  'serviceaccount-token-controller',
-  'volumeattributesclass-protection-controller',
-] as const
-
 /** The ways there are to decide what users may do. */
 export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'AlwaysAllow', 'AlwaysDeny'] as const
 
 /** Whether a controller runs: named, or not taken out of all. */
-export function runsController({ controllers }: Config, name: (typeof CONTROLLERS)[number]): boolean {
-  if (controllers.includes('none') || controllers.includes(`-${name}`)) return false
-  return controllers.includes(name) || controllers.includes('*')
+export function runsController({ controllers }: Config, name: ControllerName): boolean {
+  const named = (prefix: string) => controllers.some(each => each.startsWith(prefix) && controllerNamed(each.slice(prefix.length)) === name)
+  if (controllers.includes('none') || named('-')) return false
+  return controllers.includes('*') || named('')
 }
 
 /** A setting that makes no sense; the message says which and what to write instead. */
@@ -145,9 +131,9 @@ export function checkConfig(config: Config): Config {
     throw new ConfigError(`--service-node-port-range takes ports such as 30000-32767, not ${from}-${to}`)
   checkAuthorization(config)
   for (const name of controllers)
-    if (name !== '*' && name !== 'none' && !(CONTROLLERS as readonly string[]).includes(name.replace(/^-/, '')))
+    if (name !== '*' && name !== 'none' && !controllerNamed(name.replace(/^-/, '')))
       throw new ConfigError(
-        `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${CONTROLLERS.join(', ')}`,
+        `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${[...CONTROLLERS.keys()].join(', ')}`,
       )
   return { ...config, dataDir: resolve(config.dataDir) }
 }
