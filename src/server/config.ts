@@ -72,6 +72,7 @@ export const DEFAULTS: Config = {
   controllers: ['*'],
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
+  admissionControlConfigFile: undefined,
   serviceClusterIpRange: ['10.0.0.0/24'],
   serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,
