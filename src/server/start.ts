@@ -258,21 +258,22 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families(), ...accessMetrics.families()],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
+  const starting = startControllers(
+    config,
+    { ...quota, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
+    { run: controllers.run, signal },
+  )
   await Promise.all([
+    starting,
     hooks.track(['bootstrap-controller'], network.start(listener.address)),
     hooks.track(['rbac/bootstrap-roles'], authorization.start()),
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
-    startControllers(config, {
-      run: controllers.run,
-      ...quota,
-      authority: credentials.ca,
-      sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
-    }),
     controllers.run(legacyTokenTracking).idle(),
   ])
-  for (const controller of [apiServiceController(catalog), ...added]) controllers.run(controller)
-  controllers.run(flowSchemaConditions)
+  for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
+  const others = (await starting).startOthers().catch(fail)
+  open.push(() => others)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
