@@ -12,8 +12,7 @@ const LONGEST_MS = 600_000
 /** The record after further pods have ended. */
 export function recordEnds(record: FailureRecord, succeeded: readonly PodObject[], failed: readonly PodObject[]): FailureRecord {
   const failedAt = failed.map(endOf)
-  if (succeeded.length === 0)
-    return failed.length === 0 ? record : { failures: record.failures + failed.length, lastAt: latest(failedAt) }
+  if (succeeded.length === 0) return failed.length === 0 ? record : { failures: record.failures + failed.length, lastAt: latest(failedAt) }
   const lastSuccess = latest(succeeded.map(endOf))
   const since = failedAt.filter(at => at > lastSuccess)
   return since.length === 0 ? NO_FAILURES : { failures: since.length, lastAt: latest(since) }

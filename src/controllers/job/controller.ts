@@ -102,7 +102,8 @@ export const jobController = defineController({
 
       const released = await forEach(progress.release, release)
       const uids = new Set(released.done.map(({ metadata }) => metadata.uid!))
-      const conclusion = countReleased(job, progress, { released: uids, now: client.now.getTime() })
+      const concluded = released.error ? { ...progress, ending: undefined } : progress
+      const conclusion = countReleased(job, concluded, { released: uids, now: client.now.getTime() })
       await write(conclusion.status)
       for (const { type, reason, message } of conclusion.events) recorder.event(written, type, reason, message)
 

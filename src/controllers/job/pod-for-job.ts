@@ -5,14 +5,7 @@ import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 import { podFromTemplate } from '../pods/pod-template.ts'
 import { judgeFailure } from './failure-policy.ts'
-import {
-  COMPLETION_INDEX,
-  earlierFailures,
-  FAILURE_COUNT,
-  IGNORED_FAILURE_COUNT,
-  type JobObject,
-  TRACKING_FINALIZER,
-} from './job-pod.ts'
+import { COMPLETION_INDEX, earlierFailures, FAILURE_COUNT, IGNORED_FAILURE_COUNT, type JobObject, TRACKING_FINALIZER } from './job-pod.ts'
 import type { NewPod } from './reconcile.ts'
 
 const INDEX_VARIABLE = 'JOB_COMPLETION_INDEX'
@@ -64,4 +57,3 @@ function withIndexVariable({ containers, initContainers }: Containers): Partial<
     ...(initContainers && { initContainers: extended(initContainers) }),
   }
 }
-

@@ -14,7 +14,17 @@ import { earliestFirst } from '../pods/deletion-order.ts'
 import { isActive, isReady, isTerminating, type PodObject } from '../pods/pod-state.ts'
 import { type FailureRecord, NO_FAILURES, recordEnds, waitAfter } from './back-off.ts'
 import { judgeFailure } from './failure-policy.ts'
-import { firstMissing, formatIndexSet, hasIndex, type IndexSet, parseIndexSet, sharedSize, sizeOf, union, withIndexes } from './index-set.ts'
+import {
+  firstMissing,
+  formatIndexSet,
+  hasIndex,
+  type IndexSet,
+  parseIndexSet,
+  sharedSize,
+  sizeOf,
+  union,
+  withIndexes,
+} from './index-set.ts'
 import {
   completionIndex,
   earlierFailures,
@@ -307,7 +317,7 @@ export type Progress = {
 export function trackPods(assessment: Assessment, plan: PodPlan, { removed, created }: PodOutcome): Progress {
   const { job, pods, now, indexes } = assessment
   const active = assessment.active.length - removed.length + created
-  const settled = settle(assessment, plan, active, removed.length === plan.remove.length)
+  const settled = settle(assessment, { active, isDone: removed.length === plan.remove.length })
   const tracked = new Set(pods.filter(isTracked).map(({ metadata }) => metadata.uid!))
   const named = nameEnded({ ...assessment, ending: settled.ending }, tracked)
   const { startTime: _, ...stored } = counted(job.status, tracked)
@@ -360,7 +370,7 @@ type Settled = Pick<Assessment, 'startTime' | 'ending'> & {
 }
 
 /** Whether the job is complete, suspended or resumed, now that its pods are as planned. */
-function settle(assessment: Assessment, plan: PodPlan, active: number, isDone: boolean): Settled {
+function settle(assessment: Assessment, { active, isDone }: { active: number; isDone: boolean }): Settled {
   const { job, now, succeeded, startTime, ending } = assessment
   const { spec, status, metadata } = job
   const conditions = status.conditions ?? []
@@ -442,7 +452,11 @@ function counted(status: JobStatus, tracked: ReadonlySet<string>): JobStatus {
 export type Conclusion = { readonly status: JobStatus; readonly events: readonly JobEvent[] }
 
 /** The status that counts the pods that have lost their finalizer, and says that the job is over when nothing is left of it. */
-export function countReleased(job: JobObject, progress: Progress, { released, now }: { released: ReadonlySet<string>; now: number }): Conclusion {
+export function countReleased(
+  job: JobObject,
+  progress: Progress,
+  { released, now }: { released: ReadonlySet<string>; now: number },
+): Conclusion {
   const { tracked, ending } = progress
   const status = counted(progress.status, new Set([...tracked].filter(uid => !released.has(uid))))
   const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {}
@@ -463,7 +477,13 @@ const TOO_MANY: JobEvent = {
   message: 'Too many succeeded pods running after completion count reached',
 }
 
-type NewCondition = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string; readonly now: number }
+type NewCondition = {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+  readonly now: number
+}
 
 /** The conditions with one set; the same list when it is set already. */
 function withCondition(conditions: readonly JobCondition[], { type, status, reason, message, now }: NewCondition): readonly JobCondition[] {
