@@ -13,9 +13,10 @@ import { podControl } from '../pods/pod-control.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 import { slowStart } from '../pods/slow-start.ts'
 import type { FailureRecord } from './back-off.ts'
-import { isTracked, type JobObject, TRACKING_FINALIZER } from './job-pod.ts'
+import { isTracked, TRACKING_FINALIZER } from './job-pod.ts'
+import { isFinished, isManagedHere, type JobObject } from './job-state.ts'
 import { podForJob } from './pod-for-job.ts'
-import { assess, countReleased, isFinished, isManagedHere, type PodPlan, planPods, trackPods } from './reconcile.ts'
+import { assess, countReleased, type PodPlan, planPods, trackPods } from './reconcile.ts'
 
 /** Keys of pods that may have a finalizer that no job removes any more, and of all pods of a job that is over or gone. */
 const LEFT_POD = 'pod:'

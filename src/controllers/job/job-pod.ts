@@ -1,11 +1,7 @@
 /** What a job's pod says about its part in the job. */
-import type { Job } from '../../kinds/batch/job.ts'
 import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { type PodObject, podCondition } from '../pods/pod-state.ts'
-
-export type JobObject = ObjectOf<typeof Job>
 
 /** Keeps a pod until it is counted. */
 export const TRACKING_FINALIZER = 'batch.kubernetes.io/job-tracking'

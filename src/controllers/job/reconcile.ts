@@ -33,12 +33,10 @@ import {
   isIndexed,
   isSucceeded,
   isTracked,
-  type JobObject,
   millisecondsAt,
   replacesOnlyFailed,
 } from './job-pod.ts'
-
-type JobCondition = NonNullable<JobStatus['conditions']>[number]
+import type { JobCondition, JobObject } from './job-state.ts'
 
 /** How a job is to end. It is said at first by a condition that announces the end, and by the last one when all pods are gone. */
 type Ending = { readonly outcome: 'Complete' | 'Failed'; readonly reason: string; readonly message: string }
@@ -78,15 +76,6 @@ export type Assessment = Omit<Situation, 'record'> & {
   /** In how many milliseconds the deadline of the job is over. */
   readonly deadlineMs: number | undefined
 }
-
-export const isFinished = ({ status }: Pick<JobObject, 'status'>): boolean => finishedCondition(status) !== undefined
-
-/** The condition that says that a job is over. */
-export const finishedCondition = (status: JobStatus): JobCondition | undefined =>
-  status.conditions?.find(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True')
-
-/** Whether this server looks after a job, and nobody else. */
-export const isManagedHere = ({ managedBy }: JobSpec): boolean => managedBy === undefined || managedBy === 'kubernetes.io/job-controller'
 
 /** Counts what the pods of a job say, and whether the job is to end. */
 export function assess({ job, pods, now, record }: Situation): Assessment {
