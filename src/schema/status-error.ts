@@ -30,10 +30,6 @@ export class StatusError extends Error {
   }
 }
 
-/** Whether something cannot be created because its namespace is being deleted. */
-export const isNamespaceTerminating = (error: unknown): boolean =>
-  error instanceof StatusError && error.details?.causes?.[0]?.reason === 'NamespaceTerminating'
-
 /** Names a resource in messages: `secrets`, `daemonsets.apps`. */
 export type Named = { readonly group: string; readonly plural: string; readonly kind: string }
 const qualified = (r: Named) => (r.group === '' ? r.plural : `${r.plural}.${r.group}`)
@@ -106,3 +102,7 @@ export function invalidObject(
     causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
   })
 }
+
+/** Whether something could not be created because its namespace is being deleted. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof StatusError && (error.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating')

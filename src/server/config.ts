@@ -4,6 +4,9 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
 import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { isQualifiedName } from '../lib/names.ts'
+import { isQuantity } from '../lib/quantity.ts'
 import type { OidcOptions, StartOptions } from '../public.d.ts'
 import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
 
@@ -22,6 +25,9 @@ export function runsController({ controllers }: Config, name: ControllerName): b
   if (controllers.includes('none') || named('-')) return false
   return controllers.includes('*') || named('')
 }
+
+/** How many simulated nodes there are. */
+export const simulatedNodes = ({ nodes, controllers }: Config): number => (controllers.includes('none') ? 0 : nodes)
 
 /** A setting that makes no sense; the message says which and what to write instead. */
 export class ConfigError extends Error {}
@@ -56,8 +62,11 @@ export const DEFAULTS: Config = {
   groupDomain: 'k8s.io',
   featureGates: '',
   controllers: ['*'],
+  nodes: 1,
+  nodeCapacity: {},
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
+  admissionControlConfigFile: undefined,
   serviceClusterIpRange: ['10.0.0.0/24'],
   serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,
@@ -135,7 +144,20 @@ export function checkConfig(config: Config): Config {
       throw new ConfigError(
         `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${[...CONTROLLERS.keys()].join(', ')}`,
       )
+  checkNodes(config)
   return { ...config, dataDir: resolve(config.dataDir) }
+}
+
+function checkNodes({ nodes, nodeCapacity }: Config): void {
+  if (nodes > LIMITS.simulatedNodes) throw new ConfigError(`--nodes: ${LIMITS.simulatedNodes} simulated nodes at most, not ${nodes}`)
+  for (const [resource, quantity] of Object.entries(nodeCapacity)) {
+    if (isQualifiedName(resource).length > 0) throw new ConfigError(`--node-capacity: "${resource}" is not the name of a resource`)
+    if (!isQuantity(quantity) || quantity.startsWith('-'))
+      throw new ConfigError(`--node-capacity: ${resource} must be a quantity such as 4, 500m or 16Gi, not "${quantity}"`)
+  }
+  const { pods } = nodeCapacity
+  if (pods !== undefined && !(Number(pods) <= LIMITS.podsOfSimulatedNode))
+    throw new ConfigError(`--node-capacity: pods must be a number, ${LIMITS.podsOfSimulatedNode} at most, not "${pods}"`)
 }
 
 function checkAddresses({ advertiseAddress, tlsSans }: Config): void {

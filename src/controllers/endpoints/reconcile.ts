@@ -3,7 +3,8 @@ import type { Endpoints as EndpointsKind } from '../../kinds/core/endpoints.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
-import { canServe, HEADLESS, hostnameOf, isHeadless, isReady, type Pod, portNumber, type Service, TRIGGER_TIME } from './service-pods.ts'
+import { isReady } from '../pods/pod-state.ts'
+import { canServe, HEADLESS, hostnameOf, isHeadless, type Pod, portNumber, type Service, TRIGGER_TIME } from './service-pods.ts'
 
 export type Endpoints = ObjectOf<typeof EndpointsKind>
 export type Subset = NonNullable<Endpoints['subsets']>[number]

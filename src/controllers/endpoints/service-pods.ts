@@ -7,9 +7,10 @@ import type { Service as ServiceKind } from '../../kinds/core/service/service.ts
 import { deepEqual } from '../../lib/json-value.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { type Watch, watch } from '../controller.ts'
+import { isReady, isTerminal, type PodObject, podCondition } from '../pods/pod-state.ts'
 
 export type Service = ObjectOf<typeof ServiceKind>
-export type Pod = ObjectOf<typeof PodKind>
+export type Pod = PodObject
 type ServicePort = NonNullable<Service['spec']['ports']>[number]
 
 /** Marks what belongs to a Service without an address of its own. */
@@ -56,26 +57,20 @@ function* servicesSelecting(services: ResourceClient<Service>, { namespace, labe
 
 /** Whether endpoints say the same about both states of a pod. */
 function servesAlike(a: Pod, b: Pod): boolean {
-  const shown = ({ metadata, spec, status }: Pod) => [
-    metadata.deletionTimestamp,
-    spec.hostname,
-    spec.subdomain,
-    spec.nodeName,
-    isReady({ status } as Pod),
-    isOver({ status } as Pod),
-    status?.podIPs,
+  const shown = (pod: Pod) => [
+    pod.metadata.deletionTimestamp,
+    pod.spec.hostname,
+    pod.spec.subdomain,
+    pod.spec.nodeName,
+    isReady(pod),
+    isTerminal(pod),
+    pod.status.podIPs,
   ]
   return deepEqual(shown(a), shown(b))
 }
 
 /** Whether a pod can serve at all: it has an address and has not ended. */
-export const canServe = (pod: Pod): boolean => !isOver(pod) && Boolean(pod.status?.podIP || pod.status?.podIPs?.length)
-
-const isOver = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed'
-
-export const isReady = (pod: Pod): boolean => readyCondition(pod)?.status === 'True'
-
-const readyCondition = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === 'Ready')
+export const canServe = (pod: Pod): boolean => !isTerminal(pod) && Boolean(pod.status?.podIP || pod.status?.podIPs?.length)
 
 /** The number that a port of a Service has in a pod; undefined when the pod has none of that name. */
 export function portNumber({ spec }: Pod, { targetPort, protocol }: ServicePort): number | undefined {
@@ -104,7 +99,7 @@ export class TriggerTimes {
     const times = new Map<string, number>()
     let earliest = known && created > known.service ? created : Number.POSITIVE_INFINITY
     for (const pod of pods) {
-      const time = timeOf(readyCondition(pod)?.lastTransitionTime)
+      const time = timeOf(podCondition(pod, 'Ready')?.lastTransitionTime)
       if (time === 0) continue
       times.set(pod.metadata.name!, time)
       if (time > (known?.pods.get(pod.metadata.name!) ?? 0)) earliest = Math.min(earliest, time)

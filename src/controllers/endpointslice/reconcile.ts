@@ -1,7 +1,8 @@
 /** The EndpointSlices of a Service, from its pods and their nodes. */
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { canServe, HEADLESS, hostnameOf, isHeadless, isReady, type Pod, portNumber, type Service } from '../endpoints/service-pods.ts'
+import { canServe, HEADLESS, hostnameOf, isHeadless, type Pod, portNumber, type Service } from '../endpoints/service-pods.ts'
+import { isReady } from '../pods/pod-state.ts'
 import { type HintEvent, hintsEnabled, trafficHints, withoutHints, type ZoneRatios, zoneHints } from './hints.ts'
 import {
   type AddressType,

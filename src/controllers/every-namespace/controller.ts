@@ -48,4 +48,4 @@ export const everyNamespaceController = <K extends Kind<any>>({ name, identity, 
   })
 
 /** The namespace is being deleted, or gone: nothing can be created there any more. */
-const isNamespaceGoing = (error: unknown): boolean => isNamespaceTerminating(error) || (error instanceof StatusError && error.code === 404)
+const isNamespaceGoing = (error: unknown): boolean => (error instanceof StatusError && error.code === 404) || isNamespaceTerminating(error)
