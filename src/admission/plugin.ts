@@ -31,8 +31,8 @@ export interface Attributes {
   object: AnyObject | undefined
   /** What is stored, in the served version; not to be changed. Undefined for creates. */
   readonly oldObject: AnyObject | undefined
-  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions or DeleteOptions. */
-  readonly options: JsonObject
+  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions or DeleteOptions. A connect has none. */
+  readonly options: JsonObject | undefined
   readonly dryRun: boolean
   readonly ctx: RequestContext
   /** Ends with the request: whoever waits for somebody else on its behalf need not wait longer. */

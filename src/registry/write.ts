@@ -51,6 +51,8 @@ export type Write = {
   readonly change: Change
   /** What the client sends and is answered with: the kind in the served version, or the Scale or message of a subresource. */
   readonly kind: Resource
+  /** What admission is told that the request is about, where that is not what the call names. */
+  readonly admittedAs: Pick<Call, 'resource' | 'subresource'> | undefined
   readonly warnings: string[]
   /** When the request was made, as objects have it. */
   readonly time: string
@@ -138,7 +140,12 @@ const NAME_ATTEMPTS = 8
 
 export function newWrite(
   { deps, call, ctx }: { readonly deps: Deps; readonly call: Call; readonly ctx: CallContext },
-  { options, change, kind = call.resource }: { readonly options: WriteOptions; readonly change: Change; readonly kind?: Resource },
+  {
+    options,
+    change,
+    kind = call.resource,
+    admittedAs,
+  }: { readonly options: WriteOptions; readonly change: Change; readonly kind?: Resource; readonly admittedAs?: Write['admittedAs'] },
 ): Write {
   return {
     deps,
@@ -147,6 +154,7 @@ export function newWrite(
     options,
     change,
     kind,
+    admittedAs,
     warnings: [],
     time: formatTime(instantOf(ctx.now.getTime())),
     found: undefined,
@@ -302,6 +310,10 @@ function takeMutated(request: Write): void {
   const { object, attributes } = request
   const mutated = attributes!.object
   if (!object || !mutated) return
+  if (request.change.does === 'connect') {
+    request.object = mutated
+    return
+  }
   const { managedFields } = object.metadata
   if (mutated !== object && !readManagers(mutated.metadata.managedFields).ok) setManagers(mutated, managedFields ?? [])
   if (request.kind === request.call.resource) keepIdentity(request, mutated)
