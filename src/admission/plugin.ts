@@ -37,6 +37,8 @@ export interface Attributes {
   readonly ctx: RequestContext
   /** Ends with the request: whoever waits for somebody else on its behalf need not wait longer. */
   readonly signal: AbortSignal
+  /** How long the request may still take; undefined where nothing bounds it. */
+  readonly remainingMs: number | undefined
   /**
    * Reads a document, such as a patched object, as an object of `kind`: unknown fields are dropped, defaults are set. A document in
    * another served version of the resource is converted. Throws a StatusError.

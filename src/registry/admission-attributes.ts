@@ -71,6 +71,10 @@ export class WriteAttributes implements Attributes {
     return this.#write.ctx.signal
   }
 
+  get remainingMs(): number | undefined {
+    return this.#write.ctx.remainingMs
+  }
+
   decode(document: Json, version: Resource = this.kind): MaybePromise<AnyObject> {
     const { call, kind, ctx, change } = this.#write
     if (change.does === 'connect') return withoutMetadata(decodeAs(kind, document, ctx))

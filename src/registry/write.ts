@@ -29,6 +29,7 @@ import type { Reservation } from './allocations.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
+import { removeDuplicateOwners } from './owner-references.ts'
 import { ownersAfter, setManagers } from './ownership.ts'
 import {
   prepareCreate,
@@ -289,8 +290,10 @@ function applyDefaults({ object, kind, ctx, change }: Write): void {
 
 /** Records in managedFields which manager owns which fields. What admission adds afterwards has no owner. */
 function own(request: Write): MaybePromise<void> {
-  const { object, managers, change } = request
+  const { object, managers, change, call } = request
   if (!object || change.isAdmitted || change.does === 'connect') return
+  // What a patch makes of the stored object is looked at when admission has seen it.
+  if (call.verb !== 'patch') request.warnings.push(...removeDuplicateOwners(object))
   if (managers) return setManagers(object, managers)
   return whenDone(ownersAfter(request), entries => setManagers(object, entries))
 }
@@ -315,7 +318,14 @@ function takeMutated(request: Write): void {
     return
   }
   const { managedFields } = object.metadata
-  if (mutated !== object && !readManagers(mutated.metadata.managedFields).ok) setManagers(mutated, managedFields ?? [])
+  const read = mutated === object ? undefined : readManagers(mutated.metadata.managedFields)
+  if (read && !read.ok) {
+    setManagers(mutated, managedFields ?? [])
+    request.warnings.push(
+      `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${read.message}`,
+    )
+  }
+  request.warnings.push(...removeDuplicateOwners(mutated, 'after mutating admission happens'))
   if (request.kind === request.call.resource) keepIdentity(request, mutated)
   request.object = mutated
 }
