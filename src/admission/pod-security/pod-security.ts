@@ -41,7 +41,7 @@ const MAX_PODS_CHECKED = 3000
 export type PodSecurityParts = {
   readonly reader: Reader
   readonly namespace: (name: string) => AnyObject | undefined
-  readonly configuration?: PodSecurityConfiguration
+  readonly configuration?: PodSecurityConfiguration | undefined
 }
 
 export function podSecurity({ reader, namespace: find, configuration = DEFAULT_POD_SECURITY }: PodSecurityParts): Plugin {

@@ -11,6 +11,8 @@ export type CallParts = {
   /** Where a service can be reached; throws an Error for people when it cannot. */
   readonly resolve: (service: NonNullable<ClientConfig['service']>) => { readonly host: string; readonly port: number }
   readonly newUid: () => string
+  /** As whom the webhook at `HOST:PORT` is called; as nobody unless the operator says so. */
+  readonly credentials?: ((address: string) => Pick<WebhookCall, 'client' | 'headers'>) | undefined
 }
 
 /** Allowed, rejected by the webhook, or not called successfully, which is for the failure policy to judge. */
@@ -85,16 +87,18 @@ export class UnresolvedService extends Error {}
 /** Where a webhook is called. */
 function addressOf(
   { client, timeoutSeconds }: Webhook,
-  { resolve }: CallParts,
-): Pick<WebhookCall, 'host' | 'port' | 'path' | 'servername' | 'shownHost' | 'ca'> {
+  { resolve, credentials }: CallParts,
+): Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'signal'> {
   const { url, service, caBundle } = client
   const ca = caBundle ? { ca: Buffer.from(caBundle, 'base64').toString('utf8') } : {}
   const query = `?timeout=${timeoutSeconds}s`
   if (service) {
     const { namespace, name, path = '/', port = 443 } = service
     const servername = `${name}.${namespace}.svc`
-    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost: `${servername}:${port}`, ...ca }
+    const shownHost = `${servername}:${port}`
+    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost, ...ca, ...credentials?.(shownHost) }
   }
-  const { hostname, port, pathname } = new URL(url ?? '')
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: pathname + query, ...ca }
+  const { hostname, port: given, pathname } = new URL(url ?? '')
+  const port = given === '' ? 443 : Number(given)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname + query, ...ca, ...credentials?.(`${hostname}:${port}`) }
 }
