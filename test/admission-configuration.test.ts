@@ -284,7 +284,7 @@ test('ImagePolicyWebhook asks about the images of pods and remembers the answers
     headers: { 'content-type': 'application/strategic-merge-patch+json' },
   })
   assert.equal(status, 403)
-  assert.deepEqual(review.reviews.at(-1).spec.containers, [{ image: 'bad' }])
+  assert.deepEqual(review.reviews.at(-1)!.spec.containers, [{ image: 'bad' }])
 })
 
 test('while the image policy cannot be asked, pods are rejected, or marked where they are allowed by default', patient, async t => {
