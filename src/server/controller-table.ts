@@ -55,6 +55,14 @@ const TABLE = {
     alias: 'podgc',
     load: async () => (await import('../controllers/podgc/controller.ts')).podGarbageCollector,
   },
+  'replicaset-controller': {
+    alias: 'replicaset',
+    load: async () => (await import('../controllers/replicaset/controller.ts')).replicaSetController,
+  },
+  'replicationcontroller-controller': {
+    alias: 'replicationcontroller',
+    load: async () => (await import('../controllers/replicaset/controller.ts')).replicationController,
+  },
   'resourcequota-controller': {
     alias: 'resourcequota',
     load: async parts => (await import('../controllers/resourcequota/controller.ts')).resourceQuotaController(parts),
