@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FLAGS, readFlags } from './cli-flags.ts'
-import { checkConfig, DEFAULTS } from './server/config.ts'
+import { checkConfig, DEFAULTS, simulatedNodes } from './server/config.ts'
 
 const refusal = (...args: string[]): string => {
   try {
@@ -71,6 +71,23 @@ test('values that make no sense are refused with what to write instead', () => {
   assert.equal(refusal('--group-domain', 'Not A Name'), '--group-domain must be a DNS name such as k8s.io, not "Not A Name"')
   assert.equal(refusal('--data-dri', 'x'), 'unknown argument --data-dri; see keelson serve --help')
   assert.equal(refusal('--port', '1'), 'unknown argument --port; did you mean --secure-port?; see keelson serve --help')
+})
+
+test('simulated nodes and what they have are counted and checked', () => {
+  assert.equal(readFlags(['--nodes', '3']).nodes, 3)
+  assert.deepEqual(readFlags(['--node-capacity=cpu=4,memory=8Gi', '--node-capacity', 'example.com/gpu=2']).nodeCapacity, {
+    cpu: '4',
+    memory: '8Gi',
+    'example.com/gpu': '2',
+  })
+  assert.equal(simulatedNodes(readFlags([])), 1)
+  assert.equal(simulatedNodes(readFlags(['--nodes=3', '--controllers=none'])), 0)
+  assert.equal(refusal('--nodes', '-1'), '--nodes takes a number, not "-1"')
+  assert.equal(refusal('--nodes', '1001'), '--nodes: 1000 simulated nodes at most, not 1001')
+  assert.equal(refusal('--node-capacity', 'cpu'), '--node-capacity takes RESOURCE=QUANTITY such as cpu=4, not "cpu"')
+  assert.equal(refusal('--node-capacity', 'cpu=many'), '--node-capacity: cpu must be a quantity such as 4, 500m or 16Gi, not "many"')
+  assert.equal(refusal('--node-capacity', 'a b=1'), '--node-capacity: "a b" is not the name of a resource')
+  assert.equal(refusal('--node-capacity', 'pods=5k'), '--node-capacity: pods must be a number, 1000 at most, not "5k"')
 })
 
 test('an empty address does not mean every address, nor an empty directory the current one', () => {

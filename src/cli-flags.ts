@@ -295,6 +295,18 @@ export const FLAGS: readonly Flag[] = [
     read: list((v, c) => (c.controllers = v)),
   },
   {
+    name: 'nodes',
+    takes: 'N',
+    doc: 'simulated nodes, on which pods run without containers; none with --controllers none (default 1)',
+    read: last((v, c) => (c.nodes = readCount('nodes', v))),
+  },
+  {
+    name: 'node-capacity',
+    takes: 'RESOURCE=QUANTITY,…',
+    doc: 'what each simulated node has, over cpu=16,memory=64Gi,ephemeral-storage=200Gi,pods=110; such as cpu=4,example.com/gpu=2',
+    read: list((v, c) => (c.nodeCapacity = Object.fromEntries(v.map(readCapacity)))),
+  },
+  {
     name: 'enable-admission-plugins',
     takes: 'A,B',
     doc: 'admission plugins to have beside those that are on by default',
@@ -305,6 +317,12 @@ export const FLAGS: readonly Flag[] = [
     takes: 'A,B',
     doc: 'admission plugins to go without, such as ServiceAccount',
     read: list((v, c) => (c.disableAdmissionPlugins = v)),
+  },
+  {
+    name: 'admission-control-config-file',
+    takes: 'FILE',
+    doc: 'configuration of admission plugins: an AdmissionConfiguration',
+    read: name((v, c) => (c.admissionControlConfigFile = v)),
   },
   {
     name: 'service-cluster-ip-range',
@@ -385,6 +403,12 @@ function readClaim(text: string): [claim: string, value: string] {
   const [, claim, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
   if (claim === undefined || value === undefined) throw new ConfigError(`--oidc-required-claim takes CLAIM=VALUE, not "${text}"`)
   return [claim, value]
+}
+function readCapacity(text: string): [resource: string, quantity: string] {
+  const [, resource, quantity] = /^([^=]+)=(.+)$/.exec(text) ?? []
+  if (resource === undefined || quantity === undefined)
+    throw new ConfigError(`--node-capacity takes RESOURCE=QUANTITY such as cpu=4, not "${text}"`)
+  return [resource, quantity]
 }
 function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new ConfigError(`--secure-port takes a number, not "${text}"`)

@@ -103,10 +103,16 @@ export interface StartOptions {
   readonly featureGates?: string
   /** Controllers to run: `*` for all, names, `-name` for all but one, `none`. Default: all. */
   readonly controllers?: readonly string[]
+  /** Simulated nodes, on which pods run without containers; none with the controllers `none`. Default: 1. */
+  readonly nodes?: number
+  /** What each of them has, over `{ cpu: '16', memory: '64Gi', 'ephemeral-storage': '200Gi', pods: '110' }`. */
+  readonly nodeCapacity?: Readonly<Record<string, string>>
   /** Admission plugins to run beside those that are on by default. */
   readonly enableAdmissionPlugins?: readonly string[]
   /** Admission plugins to run without. */
   readonly disableAdmissionPlugins?: readonly string[]
+  /** File with an AdmissionConfiguration, which configures admission plugins. */
+  readonly admissionControlConfigFile?: string | undefined
   /** CIDR of service addresses, or one of each family. Default: 10.0.0.0/24. */
   readonly serviceClusterIpRange?: readonly string[]
   /** Node ports that services get, both ends included. Default: 30000 to 32767. */

@@ -15,7 +15,7 @@ const ports: Check = {
   takes: '{ from, to } with two ports',
   fits: value => isObject(value) && 'from' in value && 'to' in value && count.fits(value.from) && count.fits(value.to),
 }
-const claims: Check = { takes: 'an object of strings', fits: value => isObject(value) && Object.values(value).every(text.fits) }
+const record: Check = { takes: 'an object of strings', fits: value => isObject(value) && Object.values(value).every(text.fits) }
 
 const OIDC: { readonly [K in keyof OidcOptions]-?: Option } = {
   issuerUrl: { flag: 'oidc-issuer-url', ...text },
@@ -25,7 +25,7 @@ const OIDC: { readonly [K in keyof OidcOptions]-?: Option } = {
   groupsClaim: { flag: 'oidc-groups-claim', ...text },
   groupsPrefix: { flag: 'oidc-groups-prefix', ...text },
   caFile: { flag: 'oidc-ca-file', ...text },
-  requiredClaims: { flag: 'oidc-required-claim', ...claims },
+  requiredClaims: { flag: 'oidc-required-claim', ...record },
   signingAlgorithms: { flag: 'oidc-signing-algs', ...texts },
 }
 
@@ -59,8 +59,11 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   groupDomain: { flag: 'group-domain', ...text },
   featureGates: { flag: 'feature-gates', ...text },
   controllers: { flag: 'controllers', ...texts },
+  nodes: { flag: 'nodes', ...count },
+  nodeCapacity: { flag: 'node-capacity', ...record },
   enableAdmissionPlugins: { flag: 'enable-admission-plugins', ...texts },
   disableAdmissionPlugins: { flag: 'disable-admission-plugins', ...texts },
+  admissionControlConfigFile: { flag: 'admission-control-config-file', ...text },
   serviceClusterIpRange: { flag: 'service-cluster-ip-range', ...texts },
   serviceNodePortRange: { flag: 'service-node-port-range', ...ports },
   anonymousAuth: { flag: 'anonymous-auth', ...flag },

@@ -88,7 +88,7 @@ export async function startProcess(t: Scope, options: ProcessOptions = {}): Prom
   return { ...targetOf(kubeconfig), dataDir, kubeconfig: file, readyLine, child, exited, stderr: starting.stderr, stop }
 }
 
-/** All but the one that puts a config map into every namespace: tests count their own. */
+/** All but the one that puts a config map into every namespace: tests count their own. Nodes are simulated where a test asks for it. */
 const CONTROLLERS = '*,-root-ca-certificate-publisher-controller'
 
 /** Starts the built command and does not wait. It is killed with the test. */
@@ -98,7 +98,9 @@ export function launch(
 ) {
   const [program, ...args] = command
   const controllers = flags.some(flag => flag.startsWith('--controllers')) ? [] : [`--controllers=${CONTROLLERS}`]
-  const child = spawn(program, [...args, 'serve', '--data-dir', dataDir, '--secure-port', String(port), ...controllers, ...flags], {
+  const nodes = flags.some(flag => flag.startsWith('--nodes')) ? [] : ['--nodes=0']
+  const own = ['--data-dir', dataDir, '--secure-port', String(port), ...controllers, ...nodes]
+  const child = spawn(program, [...args, 'serve', ...own, ...flags], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -121,7 +123,7 @@ export function launch(
 
 /** Starts a server inside this process, closed with the test. */
 export async function startInProcess(t: Scope, options: StartOptions = {}): Promise<RunningServer & Target> {
-  const server = await start({ controllers: CONTROLLERS.split(','), ...options })
+  const server = await start({ controllers: CONTROLLERS.split(','), nodes: 0, ...options })
   t.after(() => server.close())
   return { ...server, ...targetOf(server.kubeconfig) }
 }

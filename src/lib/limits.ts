@@ -96,4 +96,7 @@ export const LIMITS = {
   tableWorkPerByte: 1 / 4,
   /** Bytes that the defaults of a custom kind may add to one object. */
   defaultBytes: 4 * MIB,
+  /** Simulated nodes, and pods on each of them. */
+  simulatedNodes: 1000,
+  podsOfSimulatedNode: 1000,
 } as const

@@ -4,7 +4,11 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
 import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { isQualifiedName } from '../lib/names.ts'
+import { isQuantity } from '../lib/quantity.ts'
 import type { OidcOptions, StartOptions } from '../public.d.ts'
+import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
 
 /** Every setting. The public options of the library say what each means. */
 export type Config = Required<Omit<StartOptions, 'oidc'>> & { readonly oidc: OidcConfig }
@@ -12,30 +16,18 @@ export type Config = Required<Omit<StartOptions, 'oidc'>> & { readonly oidc: Oid
 /** An OpenID provider whose tokens are believed, if an issuer and a client are named. */
 export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim' | 'requiredClaims' | 'signingAlgorithms'>>
 
-/** The controllers there are. */
-export const CONTROLLERS = [
-  'clusterrole-aggregation-controller',
-  'garbage-collector-controller',
-  'namespace-controller',
-  'persistentvolume-protection-controller',
-  'persistentvolumeclaim-protection-controller',
-  'pod-garbage-collector-controller',
-  'resourcequota-controller',
-  'root-ca-certificate-publisher-controller',
-  'service-cidr-controller',
-  'serviceaccount-controller',
-  'serviceaccount-token-controller',
-  'volumeattributesclass-protection-controller',
-] as const
-
 /** The ways there are to decide what users may do. */
 export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'AlwaysAllow', 'AlwaysDeny'] as const
 
 /** Whether a controller runs: named, or not taken out of all. */
-export function runsController({ controllers }: Config, name: (typeof CONTROLLERS)[number]): boolean {
-  if (controllers.includes('none') || controllers.includes(`-${name}`)) return false
-  return controllers.includes(name) || controllers.includes('*')
+export function runsController({ controllers }: Config, name: ControllerName): boolean {
+  const named = (prefix: string) => controllers.some(each => each.startsWith(prefix) && controllerNamed(each.slice(prefix.length)) === name)
+  if (controllers.includes('none') || named('-')) return false
+  return controllers.includes('*') || named('')
 }
+
+/** How many simulated nodes there are. */
+export const simulatedNodes = ({ nodes, controllers }: Config): number => (controllers.includes('none') ? 0 : nodes)
 
 /** A setting that makes no sense; the message says which and what to write instead. */
 export class ConfigError extends Error {}
@@ -70,8 +62,11 @@ export const DEFAULTS: Config = {
   groupDomain: 'k8s.io',
   featureGates: '',
   controllers: ['*'],
+  nodes: 1,
+  nodeCapacity: {},
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
+  admissionControlConfigFile: undefined,
   serviceClusterIpRange: ['10.0.0.0/24'],
   serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,
@@ -145,11 +140,24 @@ export function checkConfig(config: Config): Config {
     throw new ConfigError(`--service-node-port-range takes ports such as 30000-32767, not ${from}-${to}`)
   checkAuthorization(config)
   for (const name of controllers)
-    if (name !== '*' && name !== 'none' && !(CONTROLLERS as readonly string[]).includes(name.replace(/^-/, '')))
+    if (name !== '*' && name !== 'none' && !controllerNamed(name.replace(/^-/, '')))
       throw new ConfigError(
-        `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${CONTROLLERS.join(', ')}`,
+        `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${[...CONTROLLERS.keys()].join(', ')}`,
       )
+  checkNodes(config)
   return { ...config, dataDir: resolve(config.dataDir) }
+}
+
+function checkNodes({ nodes, nodeCapacity }: Config): void {
+  if (nodes > LIMITS.simulatedNodes) throw new ConfigError(`--nodes: ${LIMITS.simulatedNodes} simulated nodes at most, not ${nodes}`)
+  for (const [resource, quantity] of Object.entries(nodeCapacity)) {
+    if (isQualifiedName(resource).length > 0) throw new ConfigError(`--node-capacity: "${resource}" is not the name of a resource`)
+    if (!isQuantity(quantity) || quantity.startsWith('-'))
+      throw new ConfigError(`--node-capacity: ${resource} must be a quantity such as 4, 500m or 16Gi, not "${quantity}"`)
+  }
+  const { pods } = nodeCapacity
+  if (pods !== undefined && !(Number(pods) <= LIMITS.podsOfSimulatedNode))
+    throw new ConfigError(`--node-capacity: pods must be a number, ${LIMITS.podsOfSimulatedNode} at most, not "${pods}"`)
 }
 
 function checkAddresses({ advertiseAddress, tlsSans }: Config): void {

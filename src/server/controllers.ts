@@ -1,50 +1,35 @@
 /** The controllers of the server: which there are, which of them run, and how they are stopped. */
 import type { ClientFor } from '../client/client.ts'
 import { QueueMetrics } from '../client/queue-metrics.ts'
-import { clusterRoleAggregationController } from '../controllers/clusterroleaggregation/controller.ts'
 import { type Controller, type RunningController, startController } from '../controllers/controller.ts'
-import { garbageCollector } from '../controllers/garbagecollector/controller.ts'
-import { namespaceController } from '../controllers/namespace/controller.ts'
-import { podGarbageCollector } from '../controllers/podgc/controller.ts'
-import { attributesClassProtection, claimProtection, volumeProtection } from '../controllers/protection/controller.ts'
-import { type QuotaControllerParts, resourceQuotaController } from '../controllers/resourcequota/controller.ts'
-import { rootCaPublisher } from '../controllers/root-ca-cert-publisher/controller.ts'
-import { serviceAccountController } from '../controllers/serviceaccount/controller.ts'
-import { type TokenControllerParts, tokenController } from '../controllers/serviceaccount-token/controller.ts'
-import { serviceCIDRController } from '../controllers/servicecidr/controller.ts'
 import type { Log } from '../http/observability/log.ts'
-import { type CONTROLLERS, type Config, runsController } from './config.ts'
+import { type Config, runsController } from './config.ts'
+import { CONTROLLERS, type ControllerEntry, type ControllerParts } from './controller-table.ts'
 
-/** Those whose work the first clients rely on: what is there has been dealt with when the server is ready. */
-const accountControllers = (parts: TokenControllerParts): readonly Controller[] => [
-  serviceAccountController,
-  rootCaPublisher(parts.authority),
-  tokenController(parts),
-]
-
-/** The other ones: nobody waits for them. */
-const otherControllers = (parts: QuotaControllerParts): readonly Controller[] => [
-  clusterRoleAggregationController,
-  serviceCIDRController,
-  namespaceController,
-  podGarbageCollector,
-  garbageCollector,
-  claimProtection,
-  volumeProtection,
-  attributesClassProtection,
-  resourceQuotaController(parts),
-]
-
-/** Starts the controllers that the configuration names. Resolves when every namespace has its service account and certificate authority. */
+/**
+ * Starts the controllers that the configuration names. Resolves when those that the first clients rely on have dealt with what is
+ * there; `startOthers` then starts the rest, one at a time, so that requests are served meanwhile.
+ */
 export async function startControllers(
   config: Config,
-  { run, ...parts }: TokenControllerParts & QuotaControllerParts & { readonly run: (controller: Controller) => RunningController },
-): Promise<void> {
-  const isOn = ({ name }: Controller) => runsController(config, name as (typeof CONTROLLERS)[number])
-  const first = accountControllers(parts).filter(isOn).map(run)
-  for (const controller of otherControllers(parts).filter(isOn)) run(controller)
-  await Promise.all(first.map(running => running.idle()))
+  parts: ControllerParts,
+  { run, signal }: Start,
+): Promise<{ startOthers(): Promise<void> }> {
+  const [first, others]: [ControllerEntry[], ControllerEntry[]] = [[], []]
+  for (const [name, entry] of CONTROLLERS) if (runsController(config, name)) (entry.first ? first : others).push(entry)
+  await Promise.all(first.map(async ({ load }) => run(await load(parts)).idle()))
+  return {
+    async startOthers() {
+      for (const { load } of others) {
+        await new Promise(setImmediate)
+        if (signal.aborted) return
+        run(await load(parts))
+      }
+    },
+  }
 }
+
+type Start = Pick<ControllerRunner, 'run'> & { readonly signal: AbortSignal }
 
 export type RunnerParts = { readonly clientFor: ClientFor; readonly groupDomain: string; readonly log: Log; readonly signal: AbortSignal }
 

@@ -25,6 +25,7 @@ import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -39,7 +40,7 @@ import { VERSION } from '../version.ts'
 import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
-import { admissionPlugins } from './admission-plugins.ts'
+import { type AdmissionSettings, admissionPlugins, checkSettings, chosenPlugins, isPlugin } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -131,7 +132,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     },
     'starting',
   )
+  const warn = (message: string) => log.warn({}, message)
   const files = readOwnFiles(config)
+  const settings = await readSettings(config, warn)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const observed = await openStore(config, log)
   const { store } = observed
@@ -182,10 +185,20 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const network = await openServiceNetwork(context)
   const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
-  const warn = (message: string) => log.warn({}, message)
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
   const admissionMetrics = new AdmissionMetrics(log)
-  const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: admissionMetrics, newUid: randomUUID, signal })
+  const transport = new WebhookTransport()
+  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const admissionParts = { settings, transport, namespace }
+  const dynamic = dynamicAdmission({
+    ...admissionParts,
+    client,
+    catalog,
+    authorizer,
+    observer: admissionMetrics,
+    newUid: randomUUID,
+    signal,
+  })
   const quota = quotaParts({ client, reader, groupDomain, gate, now })
   const transcoder = new WorkerTranscoder()
   open.push(() => transcoder[Symbol.asyncDispose]())
@@ -194,7 +207,17 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     caches,
     allocations: network.allocations,
     admission: pluginChain(
-      admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, resourceOf, dynamic, quota, warn, ...authorization }),
+      admissionPlugins(config, {
+        ...admissionParts,
+        reader,
+        groupDomain,
+        randomSuffix,
+        resourceOf,
+        dynamic,
+        quota,
+        warn,
+        ...authorization,
+      }),
       admissionMetrics,
     ),
     transcoder,
@@ -237,21 +260,22 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families(), ...accessMetrics.families()],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
+  const starting = startControllers(
+    config,
+    { ...quota, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
+    { run: controllers.run, signal },
+  )
   await Promise.all([
+    starting,
     hooks.track(['bootstrap-controller'], network.start(listener.address)),
     hooks.track(['rbac/bootstrap-roles'], authorization.start()),
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
-    startControllers(config, {
-      run: controllers.run,
-      ...quota,
-      authority: credentials.ca,
-      sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
-    }),
     controllers.run(legacyTokenTracking).idle(),
   ])
-  for (const controller of [apiServiceController(catalog), ...added]) controllers.run(controller)
-  controllers.run(flowSchemaConditions)
+  for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
+  const others = (await starting).startOthers().catch(fail)
+  open.push(() => others)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
   const kubeconfig = kubeconfigText({ server: url, ...credentials })
@@ -272,6 +296,18 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     })())
   log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
   return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: () => close() }
+}
+
+/** What admission plugins are told. The file is read before anything is opened: a mistake in it leaves no trace. */
+async function readSettings(config: Config, warn: (message: string) => void): Promise<AdmissionSettings> {
+  const isOn = chosenPlugins(config)
+  const { admissionControlConfigFile: file } = config
+  const settings =
+    file === undefined
+      ? {}
+      : (await import('./admission-configuration.ts')).readAdmissionSettings(file, config, { isOn, isKnown: isPlugin, warn })
+  checkSettings(settings, isOn)
+  return settings
 }
 
 async function openStore(config: Config, log: Log): Promise<ObservedStore> {

@@ -1,0 +1,103 @@
+/** The controllers there are, by the names that kube-controller-manager has for them. Each is loaded when it is started. */
+import type { Controller } from '../controllers/controller.ts'
+import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
+import type { TokenControllerParts } from '../controllers/serviceaccount-token/controller.ts'
+
+/** What some controllers need beside their client. */
+export type ControllerParts = TokenControllerParts & QuotaControllerParts
+
+export type ControllerEntry = {
+  /** The older name that `--controllers` takes as well. */
+  readonly alias?: string
+  /** Whether the first clients rely on its work: what is there has been dealt with when the server is ready. */
+  readonly first?: true
+  readonly load: (parts: ControllerParts) => Promise<Controller>
+}
+
+const TABLE = {
+  'clusterrole-aggregation-controller': {
+    alias: 'clusterrole-aggregation',
+    load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
+  },
+  'endpoints-controller': {
+    alias: 'endpoint',
+    load: async () => (await import('../controllers/endpoints/controller.ts')).endpointsController,
+  },
+  'endpointslice-controller': {
+    alias: 'endpointslice',
+    load: async () => (await import('../controllers/endpointslice/controller.ts')).endpointSliceController,
+  },
+  'endpointslice-mirroring-controller': {
+    alias: 'endpointslicemirroring',
+    load: async () => (await import('../controllers/endpointslicemirroring/controller.ts')).endpointSliceMirroringController,
+  },
+  'garbage-collector-controller': {
+    alias: 'garbagecollector',
+    load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
+  },
+  'namespace-controller': {
+    alias: 'namespace',
+    load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
+  },
+  'persistentvolume-protection-controller': {
+    alias: 'pv-protection',
+    load: async () => (await import('../controllers/protection/controller.ts')).volumeProtection,
+  },
+  'persistentvolumeclaim-protection-controller': {
+    alias: 'pvc-protection',
+    load: async () => (await import('../controllers/protection/controller.ts')).claimProtection,
+  },
+  'pod-garbage-collector-controller': {
+    alias: 'podgc',
+    load: async () => (await import('../controllers/podgc/controller.ts')).podGarbageCollector,
+  },
+  'replicaset-controller': {
+    alias: 'replicaset',
+    load: async () => (await import('../controllers/replicaset/controller.ts')).replicaSetController,
+  },
+  'replicationcontroller-controller': {
+    alias: 'replicationcontroller',
+    load: async () => (await import('../controllers/replicaset/controller.ts')).replicationController,
+  },
+  'resourcequota-controller': {
+    alias: 'resourcequota',
+    load: async parts => (await import('../controllers/resourcequota/controller.ts')).resourceQuotaController(parts),
+  },
+  'root-ca-certificate-publisher-controller': {
+    alias: 'root-ca-cert-publisher',
+    first: true,
+    load: async ({ authority }) => (await import('../controllers/root-ca-cert-publisher/controller.ts')).rootCaPublisher(authority),
+  },
+  'service-cidr-controller': {
+    load: async () => (await import('../controllers/servicecidr/controller.ts')).serviceCIDRController,
+  },
+  'serviceaccount-controller': {
+    alias: 'serviceaccount',
+    first: true,
+    load: async () => (await import('../controllers/serviceaccount/controller.ts')).serviceAccountController,
+  },
+  'serviceaccount-token-controller': {
+    alias: 'serviceaccount-token',
+    first: true,
+    load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'volumeattributesclass-protection-controller': {
+    load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,
+  },
+} satisfies Record<string, ControllerEntry>
+
+export type ControllerName = keyof typeof TABLE
+
+export const CONTROLLERS: ReadonlyMap<ControllerName, ControllerEntry> = new Map(
+  Object.entries(TABLE) as [ControllerName, ControllerEntry][],
+)
+
+const NAMES: ReadonlyMap<string, ControllerName> = new Map(
+  [...CONTROLLERS].flatMap(([name, { alias }]): [string, ControllerName][] => [
+    [name, name],
+    ...(alias ? [[alias, name] as [string, ControllerName]] : []),
+  ]),
+)
+
+/** The controller that a name or its older name means. */
+export const controllerNamed = (name: string): ControllerName | undefined => NAMES.get(name)
