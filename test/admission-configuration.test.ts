@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { start } from '../src/index.ts'
 import type { StartOptions } from '../src/public.d.ts'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { reviewWebhook } from './kits/access.ts'
 import { allow, webhook } from './kits/webhooks.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
@@ -178,6 +179,129 @@ users:
   assert.equal(other.calls[0]?.headers['authorization'], undefined)
 })
 
+const EVENTS = '/api/v1/namespaces/default/events'
+const event = (name: string, more: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Event',
+  metadata: { name, namespace: 'default' },
+  involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' },
+  source: { component: 'kubelet', host: 'n' },
+  reason: 'r',
+  message: 'm',
+  type: 'Normal',
+  ...more,
+})
+
+/** A configuration of EventRateLimit. */
+const limiting = (...limits: object[]) =>
+  configuring('EventRateLimit', { apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1', kind: 'Configuration', limits })
+
+test('EventRateLimit rejects events beyond each of its limits', patient, async t => {
+  const file = files(t, {
+    file: limiting({ type: 'SourceAndObject', qps: 1, burst: 1, cacheSize: 1 }, { type: 'User', qps: 1, burst: 1000 }),
+  })
+  const server = await open(t, file, { enableAdmissionPlugins: ['EventRateLimit'], controllers: ['none'] })
+  const inOneSecond = await Promise.all(Array.from({ length: 20 }, (_, i) => create(server, EVENTS, event(`e${i}`))))
+  const refused = inOneSecond.filter(({ status }) => status !== 201)
+  assert.ok(refused.length >= 1)
+  const { status, json, headers } = refused[0]!
+  assert.equal(status, 429)
+  assert.deepEqual(json, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'Too many requests: limit reached on type SourceAndObject for key kubeletnPoddefaultp',
+    reason: 'TooManyRequests',
+    code: 429,
+  })
+  assert.equal(headers['retry-after'], undefined)
+  // Another object has a bucket of its own, and the only place in the cache: the first one begins anew.
+  assert.equal(await outcome(server, EVENTS, event('other', { source: { component: 'scheduler' } })), 'created')
+  assert.equal(await outcome(server, EVENTS, event('again')), 'created')
+  // Dry runs, events of the other group and other kinds are not counted.
+  const dry = await Promise.all(Array.from({ length: 5 }, (_, i) => outcome(server, `${EVENTS}?dryRun=All`, event(`d${i}`))))
+  assert.deepEqual(new Set(dry), new Set(['created']))
+  assert.equal(await outcome(server, CONFIG_MAPS, configMap('a')), 'created')
+})
+
+test('EventRateLimit names every limit that an event is beyond', patient, async t => {
+  const limits = ['Server', 'Namespace', 'User'].map(type => ({ type, qps: 1, burst: 1 }))
+  const server = await open(t, files(t, { file: limiting(...limits) }), {
+    enableAdmissionPlugins: ['EventRateLimit'],
+    controllers: ['none'],
+  })
+  const all = await Promise.all(Array.from({ length: 20 }, (_, i) => outcome(server, EVENTS, event(`e${i}`))))
+  assert.ok(
+    all.includes(
+      '429 Too many requests: [limit reached on type Server for key , limit reached on type Namespace for key default, limit reached on type User for key kubernetes-admin]',
+    ),
+    all.join('\n'),
+  )
+})
+
+const imagePolicy = (kubeConfigFile: string, more: object = {}) =>
+  configuring('ImagePolicyWebhook', { imagePolicy: { kubeConfigFile, retryBackoff: 1, ...more } })
+
+test('ImagePolicyWebhook asks about the images of pods and remembers the answers', patient, async t => {
+  const review = await reviewWebhook(t, ({ containers }) =>
+    containers.some(({ image }: { image: string }) => image === 'bad')
+      ? { allowed: false, reason: 'not from our registry', auditAnnotations: { who: 'me' } }
+      : containers.some(({ image }: { image: string }) => image === 'odd')
+        ? { allowed: false }
+        : { allowed: true },
+  )
+  const server = await open(t, files(t, { file: imagePolicy(review.kubeconfig) }), { enableAdmissionPlugins: ['ImagePolicyWebhook'] })
+  const running = (name: string, image: string, more: object = {}) => pod(name, { containers: [{ name: 'c', image }], ...more })
+  const annotated = running('a', 'good', { initContainers: [{ name: 'i', image: 'first' }] })
+  const annotations = { 'x.image-policy.k8s.io/ticket': '7', other: 'value' }
+  assert.equal(await outcome(server, PODS, { ...annotated, metadata: { name: 'a', annotations } }), 'created')
+  assert.deepEqual(review.reviews, [
+    {
+      kind: 'ImageReview',
+      apiVersion: 'imagepolicy.k8s.io/v1alpha1',
+      metadata: {},
+      spec: {
+        containers: [{ image: 'good' }, { image: 'first' }],
+        annotations: { 'x.image-policy.k8s.io/ticket': '7' },
+        namespace: 'default',
+      },
+      status: { allowed: false },
+    },
+  ])
+  const denial = '403 pods "b" is forbidden: image policy webhook backend denied one or more images: not from our registry'
+  assert.equal(await outcome(server, PODS, running('b', 'bad')), denial)
+  assert.equal(await outcome(server, PODS, running('b', 'bad')), denial)
+  assert.equal(review.reviews.length, 2)
+  assert.equal(
+    await outcome(server, PODS, running('c', 'odd')),
+    '403 pods "c" is forbidden: one or more images rejected by webhook backend',
+  )
+  const debugging = { spec: { ephemeralContainers: [{ name: 'd', image: 'bad' }] } }
+  const { status } = await ask(server, `${PODS}/a/ephemeralcontainers`, {
+    method: 'PATCH',
+    body: debugging,
+    headers: { 'content-type': 'application/strategic-merge-patch+json' },
+  })
+  assert.equal(status, 403)
+  assert.deepEqual(review.reviews.at(-1)!.spec.containers, [{ image: 'bad' }])
+})
+
+test('while the image policy cannot be asked, pods are rejected, or marked where they are allowed by default', patient, async t => {
+  const review = await reviewWebhook(t, () => 500)
+  const options = { enableAdmissionPlugins: ['ImagePolicyWebhook'] }
+  const strict = await open(t, files(t, { file: imagePolicy(review.kubeconfig) }), options)
+  assert.equal(
+    await outcome(strict, PODS, pod('p')),
+    '403 pods "p" is forbidden: an error on the server ("broken") has prevented the request from succeeding',
+  )
+  assert.equal(review.reviews.length, 5)
+  const lenient = await open(t, files(t, { file: imagePolicy(review.kubeconfig, { defaultAllow: true }) }), options)
+  const { status, json } = await create(lenient, PODS, pod('p'))
+  assert.equal(status, 201)
+  assert.deepEqual(json.metadata.annotations, { 'alpha.image-policy.k8s.io/failed-open': 'true' })
+})
+
 test('a file that cannot be used ends the start and names file, plugin and field', patient, async t => {
   const started = (text: string, options: StartOptions = {}) => start({ admissionControlConfigFile: files(t, { file: text }), ...options })
   const security = { apiVersion: 'pod-security.admission.config.k8s.io/v1', kind: 'PodSecurityConfiguration' }
@@ -215,6 +339,22 @@ test('a file that cannot be used ends the start and names file, plugin and field
     ],
   ]
   for (const [text, wrong] of cases) await assert.rejects(started(text), wrong, text)
+  for (const plugin of ['EventRateLimit', 'ImagePolicyWebhook'])
+    await assert.rejects(
+      start({ enableAdmissionPlugins: [plugin] }),
+      new RegExp(`couldn't init admission plugin "${plugin}": no config specified; admissionControlConfigFile`),
+    )
+  const enabled = { enableAdmissionPlugins: ['EventRateLimit', 'ImagePolicyWebhook'] }
+  await assert.rejects(
+    started(limiting({ type: 'Pod', cacheSize: -1 }), enabled),
+    /"EventRateLimit": \[limits\[0\].type: Unsupported value: "Pod": supported values: "Namespace", "Server", "SourceAndObject", "User", limits\[0\].burst: Invalid value: 0: must be positive, limits\[0\].qps: Invalid value: 0: must be positive, limits\[0\].cacheSize: Invalid value: -1: must not be negative\]$/,
+  )
+  await assert.rejects(started(limiting(), enabled), /"EventRateLimit": limits: Invalid value: .*: must not be empty$/)
+  await assert.rejects(
+    started(imagePolicy('/nowhere', { allowTTL: 7200 }), enabled),
+    /"ImagePolicyWebhook": imagePolicy.allowTTL: Invalid value: 7200: valid value is between 1s and 30m0s, got 2h0m0s$/,
+  )
+  await assert.rejects(started(imagePolicy('/nowhere'), enabled), /cannot read \/nowhere/)
   await assert.rejects(start({ admissionControlConfigFile: '/nowhere' }), /cannot read \/nowhere/)
   // What is said to a plugin that is off is not looked at.
   const server = await started(configuring('PodSecurity', 'nowhere.yaml'), { disableAdmissionPlugins: ['PodSecurity'] })

@@ -1,6 +1,8 @@
 /** The file of --admission-control-config-file: what each admission plugin is told. Import it lazily: it reads YAML. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { EVENT_RATE_LIMIT_CONFIGURATION } from '../admission/event-rate-limit.ts'
+import { IMAGE_POLICY_CONFIGURATION } from '../admission/image-policy-webhook.ts'
 import type { PluginConfiguration } from '../admission/plugin-configuration.ts'
 import { POD_NODE_SELECTOR_CONFIGURATION } from '../admission/pod-node-selector.ts'
 import { POD_SECURITY_CONFIGURATION } from '../admission/pod-security/configuration.ts'
@@ -14,7 +16,7 @@ import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { type AnyType, atomic, message, raw, string } from '../schema/types.ts'
 import type { AdmissionSettings } from './admission-plugins.ts'
 import { type Config, ConfigError } from './config.ts'
-import { credentialsOfKubeconfig } from './webhook-kubeconfig.ts'
+import { credentialsOfKubeconfig, endpointOfKubeconfig } from './webhook-kubeconfig.ts'
 
 const ADMISSION_CONFIGURATION = {
   accepts: {
@@ -68,6 +70,7 @@ export function readAdmissionSettings(
     const kubeconfig = settingsOf(webhookConfiguration(plugin))
     return kubeconfig ? credentialsOfKubeconfig(kubeconfig) : undefined
   }
+  const imagePolicy = settingsOf(IMAGE_POLICY_CONFIGURATION)
   settingsOf(policyConfiguration('MutatingAdmissionPolicy'))
   settingsOf(policyConfiguration('ValidatingAdmissionPolicy'))
   return {
@@ -75,6 +78,8 @@ export function readAdmissionSettings(
     podNodeSelector: settingsOf(POD_NODE_SELECTOR_CONFIGURATION),
     podTolerationRestriction: settingsOf(POD_TOLERATION_RESTRICTION_CONFIGURATION),
     limitedResources: settingsOf(RESOURCE_QUOTA_CONFIGURATION),
+    eventLimits: settingsOf(EVENT_RATE_LIMIT_CONFIGURATION),
+    imagePolicy: imagePolicy && { ...imagePolicy, endpoint: endpointOfKubeconfig(imagePolicy.kubeConfigFile) },
     mutatingCredentials: credentials('MutatingAdmissionWebhook'),
     validatingCredentials: credentials('ValidatingAdmissionWebhook'),
   }

@@ -5,7 +5,9 @@ import { defaultIngressClass } from '../admission/default-ingress-class.ts'
 import { defaultStorageClass } from '../admission/default-storage-class.ts'
 import { defaultTolerationSeconds } from '../admission/default-toleration-seconds.ts'
 import { denyServiceExternalIPs } from '../admission/deny-service-external-ips.ts'
+import { eventRateLimit, type Limit } from '../admission/event-rate-limit.ts'
 import { extendedResourceToleration } from '../admission/extended-resource-toleration.ts'
+import { type ImagePolicySettings, imagePolicyWebhook } from '../admission/image-policy-webhook.ts'
 import { limitPodHardAntiAffinityTopology } from '../admission/limit-pod-hard-anti-affinity-topology.ts'
 import { limitRanger } from '../admission/limit-ranger.ts'
 import { namespaceExists } from '../admission/namespace-exists.ts'
@@ -31,6 +33,8 @@ import { certificateApproval, certificateSigning, clusterTrustBundleAttest } fro
 import { storageObjectInUseProtection } from '../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../admission/taint-nodes-by-condition.ts'
 import type { CallParts } from '../admission/webhooks/call.ts'
+import { postReview, type WebhookEndpoint } from '../lib/review-call.ts'
+import type { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type Config, ConfigError, runsController } from './config.ts'
@@ -50,6 +54,7 @@ export type PluginParts = {
   readonly dynamic: readonly Plugin[]
   readonly quota: Omit<ResourceQuotaParts, 'reader' | 'limited'>
   readonly settings?: AdmissionSettings
+  readonly transport: WebhookTransport
   /** Told of plugins that were asked for and are not there yet. */
   readonly warn: (message: string) => void
 }
@@ -60,6 +65,8 @@ export type AdmissionSettings = {
   readonly podNodeSelector?: PodNodeSelectorParts['selectors']
   readonly podTolerationRestriction?: PodTolerationRestrictionParts['cluster']
   readonly limitedResources?: readonly LimitedResource[] | undefined
+  readonly eventLimits?: readonly Limit[] | undefined
+  readonly imagePolicy?: (ImagePolicySettings & { readonly endpoint: WebhookEndpoint }) | undefined
   readonly mutatingCredentials?: CallParts['credentials']
   readonly validatingCredentials?: CallParts['credentials']
 }
@@ -112,8 +119,6 @@ type PluginName = (typeof PLUGINS)[number]
 const MISSING: readonly PluginName[] = [
   'AlwaysAdmit',
   'AlwaysDeny',
-  'EventRateLimit',
-  'ImagePolicyWebhook',
   'NamespaceAutoProvision',
   'NodeDeclaredFeatureValidator',
   'PodGroupProtection',
@@ -157,6 +162,17 @@ export function chosenPlugins(config: Config): (name: string) => boolean {
   return name => enabled.includes(name) || (isDefault(name) && !disabled.includes(name))
 }
 
+/** Some plugins can do nothing unless they are told something. Throws ConfigError. */
+export function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (name: string) => boolean): void {
+  const missing = Object.entries({ EventRateLimit: eventLimits, ImagePolicyWebhook: imagePolicy }).find(
+    ([name, settings]) => isOn(name) && !settings,
+  )
+  if (missing)
+    throw new ConfigError(
+      `couldn't init admission plugin "${missing[0]}": no config specified; --admission-control-config-file names the file that has one`,
+    )
+}
+
 /** Those that are on. */
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
   const { may, refusalOf, roles, groupDomain, warn, settings } = parts
@@ -186,6 +202,7 @@ const allPlugins = ({
   resourceOf,
   dynamic,
   settings = {},
+  transport,
 }: PluginParts): readonly Plugin[] => [
   namespaceLifecycle(namespace),
   namespaceExists(namespace),
@@ -195,11 +212,13 @@ const allPlugins = ({
   nodeRestriction({ reader, may, groupDomain }),
   taintNodesByCondition,
   alwaysPullImages,
+  ...(settings.imagePolicy ? [imagePolicy(settings.imagePolicy, { transport, groupDomain })] : []),
   podSecurity({ reader, namespace, configuration: settings.podSecurity }),
   podNodeSelector({ namespace, selectors: settings.podNodeSelector }),
   priority(reader, groupDomain),
   defaultTolerationSeconds,
   podTolerationRestriction({ namespace, cluster: settings.podTolerationRestriction }),
+  ...(settings.eventLimits ? [eventRateLimit(settings.eventLimits, () => performance.now())] : []),
   extendedResourceToleration,
   defaultStorageClass(reader, groupDomain),
   storageObjectInUseProtection(groupDomain),
@@ -216,3 +235,15 @@ const allPlugins = ({
   ...dynamic,
 ]
 const LOOK_AGAIN_MS = 150
+
+const imagePolicy = (
+  { endpoint, ...settings }: NonNullable<AdmissionSettings['imagePolicy']>,
+  { transport, groupDomain }: Pick<PluginParts, 'transport' | 'groupDomain'>,
+): Plugin =>
+  imagePolicyWebhook({
+    settings,
+    groupDomain,
+    now: Date.now,
+    post: (review, signal) => postReview(review, { endpoint, transport, timeoutMs: IMAGE_REVIEW_MS, pauseMs: settings.retryMs, signal }),
+  })
+const IMAGE_REVIEW_MS = 30_000

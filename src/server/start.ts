@@ -25,6 +25,7 @@ import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -39,7 +40,7 @@ import { VERSION } from '../version.ts'
 import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
-import { type AdmissionSettings, admissionPlugins, chosenPlugins, isPlugin } from './admission-plugins.ts'
+import { type AdmissionSettings, admissionPlugins, checkSettings, chosenPlugins, isPlugin } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -186,12 +187,14 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const { authorizer } = authorization
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
   const admissionMetrics = new AdmissionMetrics(log)
+  const transport = new WebhookTransport()
+  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const admissionParts = { settings, transport, namespace }
   const dynamic = dynamicAdmission({
+    ...admissionParts,
     client,
     catalog,
     authorizer,
-    namespace,
-    settings,
     observer: admissionMetrics,
     newUid: randomUUID,
     signal,
@@ -205,14 +208,13 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     allocations: network.allocations,
     admission: pluginChain(
       admissionPlugins(config, {
+        ...admissionParts,
         reader,
-        namespace,
         groupDomain,
         randomSuffix,
         resourceOf,
         dynamic,
         quota,
-        settings,
         warn,
         ...authorization,
       }),
@@ -299,9 +301,13 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
 /** What admission plugins are told. The file is read before anything is opened: a mistake in it leaves no trace. */
 async function readSettings(config: Config, warn: (message: string) => void): Promise<AdmissionSettings> {
   const isOn = chosenPlugins(config)
-  if (config.admissionControlConfigFile === undefined) return {}
-  const { readAdmissionSettings } = await import('./admission-configuration.ts')
-  return readAdmissionSettings(config.admissionControlConfigFile, config, { isOn, isKnown: isPlugin, warn })
+  const { admissionControlConfigFile: file } = config
+  const settings =
+    file === undefined
+      ? {}
+      : (await import('./admission-configuration.ts')).readAdmissionSettings(file, config, { isOn, isKnown: isPlugin, warn })
+  checkSettings(settings, isOn)
+  return settings
 }
 
 async function openStore(config: Config, log: Log): Promise<ObservedStore> {
