@@ -29,6 +29,7 @@ import type { Reservation } from './allocations.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
+import { removeDuplicateOwners } from './owner-references.ts'
 import { ownersAfter, setManagers } from './ownership.ts'
 import {
   prepareCreate,
@@ -51,6 +52,8 @@ export type Write = {
   readonly change: Change
   /** What the client sends and is answered with: the kind in the served version, or the Scale or message of a subresource. */
   readonly kind: Resource
+  /** What admission is told that the request is about, where that is not what the call names. */
+  readonly admittedAs: Pick<Call, 'resource' | 'subresource'> | undefined
   readonly warnings: string[]
   /** When the request was made, as objects have it. */
   readonly time: string
@@ -138,7 +141,12 @@ const NAME_ATTEMPTS = 8
 
 export function newWrite(
   { deps, call, ctx }: { readonly deps: Deps; readonly call: Call; readonly ctx: CallContext },
-  { options, change, kind = call.resource }: { readonly options: WriteOptions; readonly change: Change; readonly kind?: Resource },
+  {
+    options,
+    change,
+    kind = call.resource,
+    admittedAs,
+  }: { readonly options: WriteOptions; readonly change: Change; readonly kind?: Resource; readonly admittedAs?: Write['admittedAs'] },
 ): Write {
   return {
     deps,
@@ -147,6 +155,7 @@ export function newWrite(
     options,
     change,
     kind,
+    admittedAs,
     warnings: [],
     time: formatTime(instantOf(ctx.now.getTime())),
     found: undefined,
@@ -281,8 +290,10 @@ function applyDefaults({ object, kind, ctx, change }: Write): void {
 
 /** Records in managedFields which manager owns which fields. What admission adds afterwards has no owner. */
 function own(request: Write): MaybePromise<void> {
-  const { object, managers, change } = request
+  const { object, managers, change, call } = request
   if (!object || change.isAdmitted || change.does === 'connect') return
+  // What a patch makes of the stored object is looked at when admission has seen it.
+  if (call.verb !== 'patch') request.warnings.push(...removeDuplicateOwners(object))
   if (managers) return setManagers(object, managers)
   return whenDone(ownersAfter(request), entries => setManagers(object, entries))
 }
@@ -302,8 +313,19 @@ function takeMutated(request: Write): void {
   const { object, attributes } = request
   const mutated = attributes!.object
   if (!object || !mutated) return
+  if (request.change.does === 'connect') {
+    request.object = mutated
+    return
+  }
   const { managedFields } = object.metadata
-  if (mutated !== object && !readManagers(mutated.metadata.managedFields).ok) setManagers(mutated, managedFields ?? [])
+  const read = mutated === object ? undefined : readManagers(mutated.metadata.managedFields)
+  if (read && !read.ok) {
+    setManagers(mutated, managedFields ?? [])
+    request.warnings.push(
+      `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${read.message}`,
+    )
+  }
+  request.warnings.push(...removeDuplicateOwners(mutated, 'after mutating admission happens'))
   if (request.kind === request.call.resource) keepIdentity(request, mutated)
   request.object = mutated
 }
