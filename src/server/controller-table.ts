@@ -19,6 +19,10 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'disruption-controller': {
+    alias: 'disruption',
+    load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
+  },
   'endpoints-controller': {
     alias: 'endpoint',
     load: async () => (await import('../controllers/endpoints/controller.ts')).endpointsController,
