@@ -39,6 +39,10 @@ const TABLE = {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
   },
+  'job-controller': {
+    alias: 'job',
+    load: async () => (await import('../controllers/job/controller.ts')).jobController,
+  },
   'namespace-controller': {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
@@ -91,6 +95,10 @@ const TABLE = {
   },
   'taint-eviction-controller': {
     load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
+  },
+  'ttl-after-finished-controller': {
+    alias: 'ttl-after-finished',
+    load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,

@@ -23,6 +23,7 @@ import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { WebhookTransport } from '../lib/webhook-transport.ts'
@@ -189,6 +190,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const admissionMetrics = new AdmissionMetrics(log)
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const createNamespace = (name: string) => client.of(Namespace).create({ metadata: { name } })
   const admissionParts = { settings, transport, namespace }
   const dynamic = dynamicAdmission({
     ...admissionParts,
@@ -209,6 +211,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     admission: pluginChain(
       admissionPlugins(config, {
         ...admissionParts,
+        createNamespace,
         reader,
         groupDomain,
         randomSuffix,
