@@ -319,6 +319,12 @@ export const FLAGS: readonly Flag[] = [
     read: list((v, c) => (c.disableAdmissionPlugins = v)),
   },
   {
+    name: 'admission-control-config-file',
+    takes: 'FILE',
+    doc: 'configuration of admission plugins: an AdmissionConfiguration',
+    read: name((v, c) => (c.admissionControlConfigFile = v)),
+  },
+  {
     name: 'service-cluster-ip-range',
     takes: 'CIDR[,CIDR]',
     doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',

@@ -111,6 +111,8 @@ export interface StartOptions {
   readonly enableAdmissionPlugins?: readonly string[]
   /** Admission plugins to run without. */
   readonly disableAdmissionPlugins?: readonly string[]
+  /** File with an AdmissionConfiguration, which configures admission plugins. */
+  readonly admissionControlConfigFile?: string | undefined
   /** CIDR of service addresses, or one of each family. Default: 10.0.0.0/24. */
   readonly serviceClusterIpRange?: readonly string[]
   /** Node ports that services get, both ends included. Default: 30000 to 32767. */

@@ -63,6 +63,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   nodeCapacity: { flag: 'node-capacity', ...record },
   enableAdmissionPlugins: { flag: 'enable-admission-plugins', ...texts },
   disableAdmissionPlugins: { flag: 'disable-admission-plugins', ...texts },
+  admissionControlConfigFile: { flag: 'admission-control-config-file', ...text },
   serviceClusterIpRange: { flag: 'service-cluster-ip-range', ...texts },
   serviceNodePortRange: { flag: 'service-node-port-range', ...ports },
   anonymousAuth: { flag: 'anonymous-auth', ...flag },

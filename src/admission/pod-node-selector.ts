@@ -2,7 +2,9 @@
 import { setOwn } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { notFound, StatusError } from '../schema/status-error.ts'
+import { mapOf, message, string } from '../schema/types.ts'
 import type { Attributes, Plugin } from './plugin.ts'
+import { pluginConfiguration } from './plugin-configuration.ts'
 import { forbidden, podSpecOf } from './refusal.ts'
 
 const ANNOTATION = 'scheduler.alpha.kubernetes.io/node-selector'
@@ -13,8 +15,14 @@ type Labels = Readonly<Record<string, string>>
 export type PodNodeSelectorParts = {
   readonly namespace: (name: string) => AnyObject | undefined
   /** From the configuration file: the selector of namespaces without one, and the labels that pods of a namespace may select. */
-  readonly selectors?: Labels
+  readonly selectors?: Labels | undefined
 }
+
+export const POD_NODE_SELECTOR_CONFIGURATION = pluginConfiguration({
+  plugin: 'PodNodeSelector',
+  type: message('pluginConfig', { podNodeSelectorPluginConfig: [1, mapOf(string)] }),
+  settings: ({ podNodeSelectorPluginConfig = {} }): Labels => podNodeSelectorPluginConfig,
+})
 
 export function podNodeSelector({ namespace: find, selectors = {} }: PodNodeSelectorParts): Plugin {
   const selectorOf = ({ namespace }: Attributes): Labels => {

@@ -1,11 +1,15 @@
 /** PodTolerationRestriction: pods get the default tolerations of their namespace and may have only those that it allows. */
 import { JsonError, parseJson } from '../codec/json.ts'
 import { qosClassOf } from '../kinds/shapes/pod/resources/qos.ts'
-import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
+import { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
+import { validateTolerations } from '../kinds/shapes/pod/scheduling/toleration-rules.ts'
 import { jsonTypeName } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import { refTo } from '../schema/refs.ts'
 import { notFound, StatusError } from '../schema/status-error.ts'
+import { atomic, message } from '../schema/types.ts'
 import type { Attributes, Plugin } from './plugin.ts'
+import { pluginConfiguration } from './plugin-configuration.ts'
 import { podSpecOf } from './refusal.ts'
 import { covers, mergeTolerations } from './tolerations.ts'
 
@@ -16,8 +20,20 @@ const MEMORY_PRESSURE: Toleration = { key: 'node.kubernetes.io/memory-pressure',
 export type PodTolerationRestrictionParts = {
   readonly namespace: (name: string) => AnyObject | undefined
   /** From the configuration file, for namespaces that say nothing. */
-  readonly cluster?: { readonly default?: readonly Toleration[]; readonly whitelist?: readonly Toleration[] }
+  readonly cluster?: { readonly default?: readonly Toleration[]; readonly whitelist?: readonly Toleration[] } | undefined
 }
+
+export const POD_TOLERATION_RESTRICTION_CONFIGURATION = pluginConfiguration({
+  plugin: 'PodTolerationRestriction',
+  accepts: { 'podtolerationrestriction.admission.{group_domain}/v1alpha1': 'Configuration' },
+  type: message('Configuration', { default: [1, atomic(Toleration)], whitelist: [2, atomic(Toleration)] }),
+  *validate(configuration) {
+    const at = refTo(configuration, 'podtolerationrestriction')
+    for (const list of ['default', 'whitelist'] as const)
+      yield* validateTolerations(configuration[list], at[list], { numericTolerations: false })
+  },
+  settings: configuration => configuration,
+})
 
 export function podTolerationRestriction({ namespace: find, cluster = {} }: PodTolerationRestrictionParts): Plugin {
   const ofNamespace = ({ namespace }: Attributes, annotation: string): readonly Toleration[] | undefined => {

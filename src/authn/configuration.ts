@@ -56,9 +56,11 @@ type Configuration = Static<typeof Configuration>
 type Jwt = Static<typeof Jwt>
 
 export const AUTHENTICATION_CONFIGURATION = {
-  kind: 'AuthenticationConfiguration',
-  group: 'apiserver.config.k8s.io',
-  versions: ['v1', 'v1beta1', 'v1alpha1'],
+  accepts: {
+    'apiserver.config.k8s.io/v1': 'AuthenticationConfiguration',
+    'apiserver.config.k8s.io/v1beta1': 'AuthenticationConfiguration',
+    'apiserver.config.k8s.io/v1alpha1': 'AuthenticationConfiguration',
+  },
   type: Configuration,
 } as const
 

@@ -40,9 +40,11 @@ type Configuration = Static<typeof Configuration>
 type Webhook = Static<typeof WebhookConfiguration>
 
 export const AUTHORIZATION_CONFIGURATION = {
-  kind: 'AuthorizationConfiguration',
-  group: 'apiserver.config.k8s.io',
-  versions: ['v1', 'v1beta1', 'v1alpha1'],
+  accepts: {
+    'apiserver.config.k8s.io/v1': 'AuthorizationConfiguration',
+    'apiserver.config.k8s.io/v1beta1': 'AuthorizationConfiguration',
+    'apiserver.config.k8s.io/v1alpha1': 'AuthorizationConfiguration',
+  },
   type: Configuration,
 } as const
 

@@ -7,7 +7,7 @@
 import { Event } from '../kinds/core/event.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import type { Envelope } from '../schema/object-meta.ts'
-import { StatusError } from '../schema/status-error.ts'
+import { isNamespaceTerminating } from '../schema/status-error.ts'
 import type { Client, Draft } from './client.ts'
 
 export type EventType = 'Normal' | 'Warning'
@@ -100,7 +100,7 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
       await events.create(event)
     } catch (error) {
       // The namespace is being deleted, and its events with it.
-      if (!(error instanceof StatusError && error.details?.causes?.[0]?.reason === 'NamespaceTerminating')) throw error
+      if (!isNamespaceTerminating(error)) throw error
     }
   }
 

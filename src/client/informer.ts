@@ -19,6 +19,8 @@ export type IndexDefinition<O = AnyObject> = { readonly name: string; readonly v
 
 /** By the uid of each owner. */
 export const OWNER_INDEX: IndexDefinition<any> = { name: 'owner', valuesOf: ({ owners }) => owners }
+/** By the uid of the object itself. */
+export const UID_INDEX: IndexDefinition<any> = { name: 'uid', valuesOf: ({ uid }) => [uid] }
 /** Pods by the node that they are bound to. */
 export const NODE_INDEX: IndexDefinition<any> = {
   name: 'node',

@@ -40,6 +40,8 @@ export type Controller = {
   readonly name: string
   /** Its service account in kube-system, or another identity. */
   readonly identity: string | Identity
+  /** Who its events come from; its name unless told. */
+  readonly component?: string
   /** How many keys are reconciled at the same time; one unless told. */
   readonly workers?: number
   readonly backOff?: BackOff
@@ -92,7 +94,7 @@ export interface RunningController {
 /** Runs a controller until the signal ends it. */
 export function startController(controller: Controller, parts: ControllerParts): RunningController {
   const { clientFor, groupDomain, onError, signal, metrics } = parts
-  const { name, identity, workers, backOff } = controller
+  const { name, identity, component = name, workers, backOff } = controller
   const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity)
   const recorders: EventRecorder[] = []
   const recorderFor: ControllerContext['recorderFor'] = (as, source) => {
@@ -100,7 +102,7 @@ export function startController(controller: Controller, parts: ControllerParts):
     recorders.push(made)
     return made
   }
-  const recorder = recorderFor(client, { component: name })
+  const recorder = recorderFor(client, { component })
   // Keys wait until every watch has delivered what is there: decisions need all of it.
   let early: Set<string> | undefined = new Set()
   const add = (key: string) => {

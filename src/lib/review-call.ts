@@ -23,6 +23,8 @@ export type ReviewOptions = {
   readonly transport: WebhookTransport
   /** The time that one attempt may take. */
   readonly timeoutMs: number
+  /** The pause before the second attempt; each later one is longer. */
+  readonly pauseMs?: number
   /** Ends all attempts. */
   readonly signal: AbortSignal
 }
@@ -36,7 +38,7 @@ const PAUSE_JITTER = 0.2
 /** The status of the review that comes back. Throws ReviewError. */
 export async function postReview(review: JsonObject, options: ReviewOptions): Promise<JsonObject> {
   const body = JSON.stringify(review)
-  let pause = FIRST_PAUSE_MS
+  let pause = options.pauseMs ?? FIRST_PAUSE_MS
   for (let attempt = 1; ; attempt++) {
     const tried = await attemptReview(body, options)
     if ('status' in tried) return tried.status

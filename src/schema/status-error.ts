@@ -102,3 +102,7 @@ export function invalidObject(
     causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
   })
 }
+
+/** Whether something could not be created because its namespace is being deleted. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof StatusError && (error.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating')

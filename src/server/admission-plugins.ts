@@ -1,27 +1,34 @@
 /** The admission plugins that are on, in the order in which they are asked. */
+import { alwaysAdmit, alwaysDeny } from '../admission/always.ts'
 import { alwaysPullImages } from '../admission/always-pull-images.ts'
 import { certificateSubjectRestriction } from '../admission/certificate-subject-restriction.ts'
 import { defaultIngressClass } from '../admission/default-ingress-class.ts'
 import { defaultStorageClass } from '../admission/default-storage-class.ts'
 import { defaultTolerationSeconds } from '../admission/default-toleration-seconds.ts'
 import { denyServiceExternalIPs } from '../admission/deny-service-external-ips.ts'
+import { eventRateLimit, type Limit } from '../admission/event-rate-limit.ts'
 import { extendedResourceToleration } from '../admission/extended-resource-toleration.ts'
+import { type ImagePolicySettings, imagePolicyWebhook } from '../admission/image-policy-webhook.ts'
 import { limitPodHardAntiAffinityTopology } from '../admission/limit-pod-hard-anti-affinity-topology.ts'
 import { limitRanger } from '../admission/limit-ranger.ts'
+import { namespaceAutoProvision } from '../admission/namespace-auto-provision.ts'
 import { namespaceExists } from '../admission/namespace-exists.ts'
 import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
+import { nodeDeclaredFeatureValidator } from '../admission/node-declared-feature-validator.ts'
 import { nodeRestriction } from '../admission/node-restriction.ts'
 import { ownerReferencesPermissionEnforcement } from '../admission/owner-references-permission-enforcement.ts'
 import type { May, ReasonAgainst, RefusalOf, Roles } from '../admission/permission.ts'
 import { persistentVolumeClaimResize } from '../admission/persistent-volume-claim-resize.ts'
 import type { Plugin } from '../admission/plugin.ts'
-import { podNodeSelector } from '../admission/pod-node-selector.ts'
-import { podSecurity } from '../admission/pod-security/pod-security.ts'
-import { podTolerationRestriction } from '../admission/pod-toleration-restriction.ts'
+import { type PodNodeSelectorParts, podNodeSelector } from '../admission/pod-node-selector.ts'
+import { podResizeValidator } from '../admission/pod-resize-validator.ts'
+import { type PodSecurityConfiguration, podSecurity } from '../admission/pod-security/pod-security.ts'
+import { type PodTolerationRestrictionParts, podTolerationRestriction } from '../admission/pod-toleration-restriction.ts'
 import { podTopologyLabels } from '../admission/pod-topology-labels.ts'
 import { priority } from '../admission/priority.ts'
 import type { Reader } from '../admission/reader.ts'
 import { resourceClaimStatus } from '../admission/resource-claim-status.ts'
+import type { LimitedResource } from '../admission/resource-quota/configuration.ts'
 import { type ResourceQuotaParts, resourceQuota } from '../admission/resource-quota/resource-quota.ts'
 import { roleEscalation } from '../admission/role-escalation.ts'
 import { runtimeClass } from '../admission/runtime-class.ts'
@@ -29,6 +36,9 @@ import { serviceAccount } from '../admission/service-account.ts'
 import { certificateApproval, certificateSigning, clusterTrustBundleAttest } from '../admission/signers.ts'
 import { storageObjectInUseProtection } from '../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../admission/taint-nodes-by-condition.ts'
+import type { CallParts } from '../admission/webhooks/call.ts'
+import { postReview, type WebhookEndpoint } from '../lib/review-call.ts'
+import type { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type Config, ConfigError, runsController } from './config.ts'
@@ -36,6 +46,8 @@ import { type Config, ConfigError, runsController } from './config.ts'
 export type PluginParts = {
   readonly reader: Reader
   readonly namespace: (name: string) => AnyObject | undefined
+  /** Creates a namespace in the name of the server. */
+  readonly createNamespace: (name: string) => Promise<unknown>
   readonly groupDomain: string
   readonly randomSuffix: () => string
   readonly may: May
@@ -46,65 +58,140 @@ export type PluginParts = {
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
   /** Those that clients configure by objects: policies and webhooks. */
   readonly dynamic: readonly Plugin[]
-  readonly quota: Omit<ResourceQuotaParts, 'reader'>
-  /** Told of plugins that were asked for and are not there yet. */
+  readonly quota: Omit<ResourceQuotaParts, 'reader' | 'limited'>
+  readonly settings?: AdmissionSettings
+  readonly transport: WebhookTransport
+  /** Told of plugins that are asked for in vain. */
   readonly warn: (message: string) => void
 }
 
-/** Plugins of Kubernetes 1.37 that this version does not have. */
-const MISSING = [
+/** What the file of --admission-control-config-file tells plugins. */
+export type AdmissionSettings = {
+  readonly podSecurity?: PodSecurityConfiguration | undefined
+  readonly podNodeSelector?: PodNodeSelectorParts['selectors']
+  readonly podTolerationRestriction?: PodTolerationRestrictionParts['cluster']
+  readonly limitedResources?: readonly LimitedResource[] | undefined
+  readonly eventLimits?: readonly Limit[] | undefined
+  readonly imagePolicy?: (ImagePolicySettings & { readonly endpoint: WebhookEndpoint }) | undefined
+  readonly mutatingCredentials?: CallParts['credentials']
+  readonly validatingCredentials?: CallParts['credentials']
+}
+
+/** The plugins of Kubernetes 1.37, in its order. */
+const PLUGINS = [
   'AlwaysAdmit',
-  'AlwaysDeny',
-  'EventRateLimit',
-  'ImagePolicyWebhook',
   'NamespaceAutoProvision',
-  'NodeDeclaredFeatureValidator',
+  'NamespaceLifecycle',
+  'NamespaceExists',
+  'LimitPodHardAntiAffinityTopology',
+  'LimitRanger',
+  'ServiceAccount',
+  'NodeRestriction',
+  'TaintNodesByCondition',
+  'AlwaysPullImages',
+  'ImagePolicyWebhook',
+  'PodSecurity',
+  'PodNodeSelector',
+  'Priority',
+  'DefaultTolerationSeconds',
+  'PodTolerationRestriction',
+  'EventRateLimit',
+  'ExtendedResourceToleration',
+  'DefaultStorageClass',
+  'StorageObjectInUseProtection',
   'PodGroupProtection',
+  'OwnerReferencesPermissionEnforcement',
+  'PersistentVolumeClaimResize',
+  'RuntimeClass',
+  'CertificateApproval',
+  'CertificateSigning',
+  'ClusterTrustBundleAttest',
+  'CertificateSubjectRestriction',
+  'DefaultIngressClass',
+  'DenyServiceExternalIPs',
+  'PodTopologyLabels',
+  'NodeDeclaredFeatureValidator',
   'PodResizeValidator',
-]
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+  'ResourceQuota',
+  'AlwaysDeny',
+] as const
+type PluginName = (typeof PLUGINS)[number]
+
+/** It protects PodGroups, which this version does not have. */
+const WITHOUT_EFFECT: readonly string[] = ['PodGroupProtection'] satisfies PluginName[]
+
+/** Those that Kubernetes itself advises against. */
+const DEPRECATED: readonly string[] = ['AlwaysAdmit', 'AlwaysDeny'] satisfies PluginName[]
 
 /** Those that Kubernetes has off unless an operator asks for them. */
-const OFF_BY_DEFAULT = [
+const OFF_BY_DEFAULT: readonly PluginName[] = [
+  'AlwaysAdmit',
+  'NamespaceAutoProvision',
   'NamespaceExists',
   'LimitPodHardAntiAffinityTopology',
   'NodeRestriction',
   'AlwaysPullImages',
+  'ImagePolicyWebhook',
   'PodNodeSelector',
   'PodTolerationRestriction',
+  'EventRateLimit',
   'ExtendedResourceToleration',
   'OwnerReferencesPermissionEnforcement',
   'DenyServiceExternalIPs',
+  'AlwaysDeny',
 ]
 
+export const isPlugin = (name: string): name is PluginName => (PLUGINS as readonly string[]).includes(name)
+
 /**
- * Those that are on. ServiceAccount refuses pods whose account is not there, so it is on by itself only where the controller
- * runs that makes the account of every namespace.
+ * Tells which plugins are on. ServiceAccount refuses pods whose account is not there, so it is on by itself only where the controller
+ * runs that makes the account of every namespace. Throws ConfigError.
  */
-export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
+export function chosenPlugins(config: Config): (name: string) => boolean {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
-  const { may, refusalOf, roles, groupDomain, warn } = parts
-  const quota = resourceQuota({ reader: parts.reader, ...parts.quota })
-  const all = [...allPlugins(parts), quota]
   for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
     for (const name of names)
-      if (!all.some(plugin => plugin.name === name) && !MISSING.includes(name))
-        throw new ConfigError(
-          `--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${all.map(plugin => plugin.name).join(', ')}`,
-        )
-  for (const name of enabled)
-    if (MISSING.includes(name)) warn(`the admission plugin ${name} is not there yet: what it would change or refuse is left as it is`)
+      if (!isPlugin(name))
+        throw new ConfigError(`--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${PLUGINS.join(', ')}`)
   const both = enabled.filter(name => disabled.includes(name))
   if (both.length > 0) throw new ConfigError(`--enable-admission-plugins and --disable-admission-plugins both name ${both.join(', ')}`)
-  const isOn = (name: string) =>
-    name === 'ServiceAccount' ? runsController(config, 'serviceaccount-controller') : !OFF_BY_DEFAULT.includes(name)
-  const chosen = all.filter(({ name }) => enabled.includes(name) || (isOn(name) && !disabled.includes(name)))
+  const isDefault = (name: string) =>
+    name === 'ServiceAccount' ? runsController(config, 'serviceaccount-controller') : !(OFF_BY_DEFAULT as readonly string[]).includes(name)
+  return name => enabled.includes(name) || (isDefault(name) && !disabled.includes(name))
+}
+
+/** Some plugins can do nothing unless they are told something. Throws ConfigError. */
+export function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (name: string) => boolean): void {
+  const missing = Object.entries({ EventRateLimit: eventLimits, ImagePolicyWebhook: imagePolicy }).find(
+    ([name, settings]) => isOn(name) && !settings,
+  )
+  if (missing)
+    throw new ConfigError(
+      `couldn't init admission plugin "${missing[0]}": no config specified; --admission-control-config-file names the file that has one`,
+    )
+}
+
+/** Those that are on. */
+export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
+  const { may, refusalOf, roles, groupDomain, warn, settings } = parts
+  const isOn = chosenPlugins(config)
+  for (const name of config.enableAdmissionPlugins) {
+    if (WITHOUT_EFFECT.includes(name)) warn(`the admission plugin ${name} has nothing to do: this version does not have what it protects`)
+    if (DEPRECATED.includes(name))
+      warn(`${name} admission controller is deprecated. Please remove this controller from your configuration files and scripts.`)
+  }
+  const quota = resourceQuota({ reader: parts.reader, ...parts.quota, limited: settings?.limitedResources })
   // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made. Only what
   // nobody else rejects takes something of a quota.
   return [
-    ...chosen.filter(plugin => plugin !== quota),
+    ...allPlugins(parts).filter(({ name }) => isOn(name)),
     roleEscalation({ may, roles, groupDomain }),
     resourceClaimStatus({ refusalOf, groupDomain }),
-    ...chosen.filter(plugin => plugin === quota),
+    ...[quota, alwaysDeny].filter(({ name }) => isOn(name)),
   ]
 }
 
@@ -118,7 +205,12 @@ const allPlugins = ({
   reasonAgainst,
   resourceOf,
   dynamic,
+  settings = {},
+  transport,
+  createNamespace,
 }: PluginParts): readonly Plugin[] => [
+  alwaysAdmit,
+  namespaceAutoProvision({ namespace, createNamespace }),
   namespaceLifecycle(namespace),
   namespaceExists(namespace),
   limitPodHardAntiAffinityTopology,
@@ -127,11 +219,13 @@ const allPlugins = ({
   nodeRestriction({ reader, may, groupDomain }),
   taintNodesByCondition,
   alwaysPullImages,
-  podSecurity({ reader, namespace }),
-  podNodeSelector({ namespace }),
+  ...(settings.imagePolicy ? [imagePolicy(settings.imagePolicy, { transport, groupDomain })] : []),
+  podSecurity({ reader, namespace, configuration: settings.podSecurity }),
+  podNodeSelector({ namespace, selectors: settings.podNodeSelector }),
   priority(reader, groupDomain),
   defaultTolerationSeconds,
-  podTolerationRestriction({ namespace }),
+  podTolerationRestriction({ namespace, cluster: settings.podTolerationRestriction }),
+  ...(settings.eventLimits ? [eventRateLimit(settings.eventLimits, () => performance.now())] : []),
   extendedResourceToleration,
   defaultStorageClass(reader, groupDomain),
   storageObjectInUseProtection(groupDomain),
@@ -145,6 +239,20 @@ const allPlugins = ({
   defaultIngressClass(reader, groupDomain),
   denyServiceExternalIPs,
   podTopologyLabels(reader),
+  nodeDeclaredFeatureValidator(reader),
+  podResizeValidator(reader),
   ...dynamic,
 ]
 const LOOK_AGAIN_MS = 150
+
+const imagePolicy = (
+  { endpoint, ...settings }: NonNullable<AdmissionSettings['imagePolicy']>,
+  { transport, groupDomain }: Pick<PluginParts, 'transport' | 'groupDomain'>,
+): Plugin =>
+  imagePolicyWebhook({
+    settings,
+    groupDomain,
+    now: Date.now,
+    post: (review, signal) => postReview(review, { endpoint, transport, timeoutMs: IMAGE_REVIEW_MS, pauseMs: settings.retryMs, signal }),
+  })
+const IMAGE_REVIEW_MS = 30_000

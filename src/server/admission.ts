@@ -19,11 +19,12 @@ import { ValidatingAdmissionPolicy } from '../kinds/admissionregistration/valida
 import { ValidatingAdmissionPolicyBinding } from '../kinds/admissionregistration/validatingadmissionpolicybinding.ts'
 import { ValidatingWebhookConfiguration } from '../kinds/admissionregistration/validatingwebhookconfiguration.ts'
 import { Service } from '../kinds/core/service/service.ts'
-import { WebhookTransport } from '../lib/webhook-transport.ts'
+import type { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
+import type { AdmissionSettings } from './admission-plugins.ts'
 import { serviceResolver } from './custom-kinds.ts'
 
 export type DynamicAdmissionParts = {
@@ -32,18 +33,18 @@ export type DynamicAdmissionParts = {
   readonly authorizer: Authorizer
   readonly namespace: (name: string) => AnyObject | undefined
   readonly observer: AdmissionObserver
+  readonly settings: AdmissionSettings
+  readonly transport: WebhookTransport
   readonly newUid: () => string
   readonly signal: AbortSignal
 }
 
 /** The plugins that clients configure by objects: a change of one applies to every request that starts after it was acknowledged. */
 export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[] {
-  const { client, catalog, namespace, observer, newUid, signal } = parts
+  const { client, catalog, namespace, observer, settings, transport, newUid, signal } = parts
   const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
     follow(client, { kinds, make, signal })
   const expressions = new ExpressionAuthorizer((user, attributes, request) => parts.authorizer.authorize(user, attributes, request))
-  const transport = new WebhookTransport()
-  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const webhooks = {
     transport,
     resolve: serviceAddress(client),
@@ -71,7 +72,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
         (all, bindings) => new MatchIndex(mutatingPolicies(all!, bindings!, compiledMutating)),
       ),
     }),
-    mutatingWebhooks(webhooks),
+    mutatingWebhooks({ ...webhooks, credentials: settings.mutatingCredentials }),
     validatingPolicyPlugin({
       ...policies,
       policies: following(
@@ -79,7 +80,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
         (all, bindings) => new MatchIndex(validatingPolicies(all!, bindings!, compiledValidating)),
       ),
     }),
-    validatingWebhooks(webhooks),
+    validatingWebhooks({ ...webhooks, credentials: settings.validatingCredentials }),
   ]
 }
 

@@ -66,6 +66,7 @@ export const DEFAULTS: Config = {
   nodeCapacity: {},
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
+  admissionControlConfigFile: undefined,
   serviceClusterIpRange: ['10.0.0.0/24'],
   serviceNodePortRange: { from: 30000, to: 32767 },
   anonymousAuth: true,

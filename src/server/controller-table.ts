@@ -19,6 +19,22 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'disruption-controller': {
+    alias: 'disruption',
+    load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
+  },
+  'endpoints-controller': {
+    alias: 'endpoint',
+    load: async () => (await import('../controllers/endpoints/controller.ts')).endpointsController,
+  },
+  'endpointslice-controller': {
+    alias: 'endpointslice',
+    load: async () => (await import('../controllers/endpointslice/controller.ts')).endpointSliceController,
+  },
+  'endpointslice-mirroring-controller': {
+    alias: 'endpointslicemirroring',
+    load: async () => (await import('../controllers/endpointslicemirroring/controller.ts')).endpointSliceMirroringController,
+  },
   'garbage-collector-controller': {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
@@ -38,6 +54,14 @@ const TABLE = {
   'pod-garbage-collector-controller': {
     alias: 'podgc',
     load: async () => (await import('../controllers/podgc/controller.ts')).podGarbageCollector,
+  },
+  'replicaset-controller': {
+    alias: 'replicaset',
+    load: async () => (await import('../controllers/replicaset/controller.ts')).replicaSetController,
+  },
+  'replicationcontroller-controller': {
+    alias: 'replicationcontroller',
+    load: async () => (await import('../controllers/replicaset/controller.ts')).replicationController,
   },
   'resourcequota-controller': {
     alias: 'resourcequota',

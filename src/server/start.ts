@@ -23,8 +23,10 @@ import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -39,7 +41,7 @@ import { VERSION } from '../version.ts'
 import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
-import { admissionPlugins } from './admission-plugins.ts'
+import { type AdmissionSettings, admissionPlugins, checkSettings, chosenPlugins, isPlugin } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { openAuthorization } from './authorization.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -61,6 +63,7 @@ import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
+import { componentAuthorizer, startSimulatedNodes } from './simulated-nodes.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
@@ -131,7 +134,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     },
     'starting',
   )
+  const warn = (message: string) => log.warn({}, message)
   const files = readOwnFiles(config)
+  const settings = await readSettings(config, warn)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const observed = await openStore(config, log)
   const { store } = observed
@@ -164,7 +169,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     gate,
     now,
     registry: () => registry,
-    authorizer: () => authorizer,
+    authorizer: () => components,
     onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
     signal,
   })
@@ -182,10 +187,22 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const network = await openServiceNetwork(context)
   const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
-  const warn = (message: string) => log.warn({}, message)
+  const components = componentAuthorizer(authorizer, { groupDomain, gate })
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
   const admissionMetrics = new AdmissionMetrics(log)
-  const dynamic = dynamicAdmission({ client, catalog, authorizer, namespace, observer: admissionMetrics, newUid: randomUUID, signal })
+  const transport = new WebhookTransport()
+  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const createNamespace = (name: string) => client.of(Namespace).create({ metadata: { name } })
+  const admissionParts = { settings, transport, namespace }
+  const dynamic = dynamicAdmission({
+    ...admissionParts,
+    client,
+    catalog,
+    authorizer,
+    observer: admissionMetrics,
+    newUid: randomUUID,
+    signal,
+  })
   const quota = quotaParts({ client, reader, groupDomain, gate, now })
   const transcoder = new WorkerTranscoder()
   open.push(() => transcoder[Symbol.asyncDispose]())
@@ -194,7 +211,18 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     caches,
     allocations: network.allocations,
     admission: pluginChain(
-      admissionPlugins(config, { reader, namespace, groupDomain, randomSuffix, resourceOf, dynamic, quota, warn, ...authorization }),
+      admissionPlugins(config, {
+        ...admissionParts,
+        createNamespace,
+        reader,
+        groupDomain,
+        randomSuffix,
+        resourceOf,
+        dynamic,
+        quota,
+        warn,
+        ...authorization,
+      }),
       admissionMetrics,
     ),
     transcoder,
@@ -251,7 +279,8 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     controllers.run(legacyTokenTracking).idle(),
   ])
   for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
-  const others = (await starting).startOthers().catch(fail)
+  const { startOthers } = await starting
+  const others = startSimulatedNodes(context).then(startOthers).catch(fail)
   open.push(() => others)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
@@ -273,6 +302,18 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     })())
   log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
   return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: () => close() }
+}
+
+/** What admission plugins are told. The file is read before anything is opened: a mistake in it leaves no trace. */
+async function readSettings(config: Config, warn: (message: string) => void): Promise<AdmissionSettings> {
+  const isOn = chosenPlugins(config)
+  const { admissionControlConfigFile: file } = config
+  const settings =
+    file === undefined
+      ? {}
+      : (await import('./admission-configuration.ts')).readAdmissionSettings(file, config, { isOn, isKnown: isPlugin, warn })
+  checkSettings(settings, isOn)
+  return settings
 }
 
 async function openStore(config: Config, log: Log): Promise<ObservedStore> {

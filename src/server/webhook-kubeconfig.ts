@@ -8,6 +8,55 @@ import { ConfigError } from './config.ts'
 
 /** The endpoint that the current context of a kubeconfig leads to. Throws ConfigError. */
 export function endpointOfKubeconfig(file: string): WebhookEndpoint {
+  const { document, entry, fail } = open(file)
+  const current = textIn(document, 'current-context')
+  if (current === '') throw fail('it has no current-context')
+  const context = entry('contexts', current, 'context')
+  const cluster = entry('clusters', textIn(context, 'cluster'), 'cluster')
+  const userName = textIn(context, 'user')
+  if (cluster['proxy-url'] !== undefined) throw fail('this server does not call webhooks through a proxy')
+  const ca = fileReader(file)(cluster, 'certificate-authority')
+  const servername = textIn(cluster, 'tls-server-name')
+  return {
+    ...addressOf(textIn(cluster, 'server'), fail),
+    ...(ca && { ca }),
+    ...(servername && { servername }),
+    ...(cluster['insecure-skip-tls-verify'] === true && { skipsVerification: true }),
+    ...(userName !== '' && credentialsOf(entry('users', userName, 'user'), { file, fail })),
+  }
+}
+
+/** As whom a webhook is called. */
+export type Credentials = Pick<WebhookEndpoint, 'client' | 'headers'>
+
+/**
+ * As whom webhooks at any address are called: the users of a kubeconfig are named after `HOST:PORT`, `*.DOMAIN:PORT`, for port 443
+ * without the port as well, or `*`; whoever has none of them is called as the user of the current context. Throws ConfigError.
+ */
+export function credentialsOfKubeconfig(file: string): (address: string) => Credentials {
+  const { document, entry, fail } = open(file)
+  const users = new Map<string, Credentials>()
+  for (const each of Array.isArray(document['users']) ? document['users'] : []) {
+    const name = isObject(each) ? textIn(each, 'name') : ''
+    if (!users.has(name)) users.set(name, credentialsOf(entry('users', name, 'user'), { file, fail }))
+  }
+  const current = textIn(document, 'current-context')
+  const everywhere = users.get('*') ?? (current === '' ? undefined : users.get(textIn(entry('contexts', current, 'context'), 'user')))
+  return address => {
+    const withoutPort = address.endsWith(':443') ? address.slice(0, -':443'.length).replace(/^\[(.*)\]$/, '$1') : undefined
+    for (const target of withoutPort === undefined ? [address] : [address, withoutPort])
+      for (const name of namesFor(target)) if (users.has(name)) return users.get(name)!
+    return everywhere ?? {}
+  }
+}
+
+/** The address itself, and then every domain that it is in: `*.b.c` and `*.c` for `a.b.c`. */
+const namesFor = (target: string): string[] => {
+  const parts = target.split('.')
+  return [target, ...parts.slice(1).map((_, i) => `*.${parts.slice(i + 1).join('.')}`)]
+}
+
+function open(file: string) {
   const fail = (why: string) => new ConfigError(`${file} is no kubeconfig that leads to a webhook: ${why}`)
   const document = parse(file, fail)
   const entry = (list: string, name: string, field: string): JsonObject => {
@@ -17,30 +66,21 @@ export function endpointOfKubeconfig(file: string): WebhookEndpoint {
     if (!isObject(value)) throw fail(`there is no ${field} "${name}"`)
     return value
   }
-  const current = textIn(document, 'current-context')
-  if (current === '') throw fail('it has no current-context')
-  const context = entry('contexts', current, 'context')
-  const cluster = entry('clusters', textIn(context, 'cluster'), 'cluster')
-  const userName = textIn(context, 'user')
-  const user = userName === '' ? {} : entry('users', userName, 'user')
-  for (const field of ['exec', 'auth-provider'])
+  return { document, entry, fail }
+}
+
+function credentialsOf(
+  user: JsonObject,
+  { file, fail }: { readonly file: string; readonly fail: (why: string) => ConfigError },
+): Credentials {
+  for (const field of ['exec', 'auth-provider', 'as'])
     if (user[field] !== undefined) throw fail(`this server does not call webhooks with ${field} credentials`)
-  if (cluster['proxy-url'] !== undefined) throw fail('this server does not call webhooks through a proxy')
   const contents = fileReader(file)
-  const ca = contents(cluster, 'certificate-authority')
   const cert = contents(user, 'client-certificate')
   const key = contents(user, 'client-key')
   if ((cert === '') !== (key === '')) throw fail('client-certificate and client-key go together')
-  const servername = textIn(cluster, 'tls-server-name')
   const authorization = authorizationOf(user, file)
-  return {
-    ...addressOf(textIn(cluster, 'server'), fail),
-    ...(ca && { ca }),
-    ...(servername && { servername }),
-    ...(cluster['insecure-skip-tls-verify'] === true && { skipsVerification: true }),
-    ...(cert && { client: { cert, key } }),
-    ...(authorization && { headers: { authorization } }),
-  }
+  return { ...(cert && { client: { cert, key } }), ...(authorization && { headers: { authorization } }) }
 }
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'

@@ -41,7 +41,7 @@ const MAX_PODS_CHECKED = 3000
 export type PodSecurityParts = {
   readonly reader: Reader
   readonly namespace: (name: string) => AnyObject | undefined
-  readonly configuration?: PodSecurityConfiguration
+  readonly configuration?: PodSecurityConfiguration | undefined
 }
 
 export function podSecurity({ reader, namespace: find, configuration = DEFAULT_POD_SECURITY }: PodSecurityParts): Plugin {
@@ -128,7 +128,7 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
     }
     const found = find(attributes.namespace)
     if (!found) {
-      attributes.annotate('error', `failed to lookup namespace ${JSON.stringify(attributes.namespace)}`)
+      attributes.annotate(ERROR, `failed to lookup namespace ${JSON.stringify(attributes.namespace)}`)
       return
     }
     const { policy, errors } = policyFor(found.metadata.labels)
@@ -182,8 +182,10 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
   }
 }
 
-const ENFORCED = 'enforce-policy'
-const EXEMPT = 'exempt'
+const AUDIT_PREFIX = 'pod-security.kubernetes.io/'
+const ENFORCED = `${AUDIT_PREFIX}enforce-policy`
+const EXEMPT = `${AUDIT_PREFIX}exempt`
+const ERROR = `${AUDIT_PREFIX}error`
 
 const others = (count: number): string => (count === 0 ? '' : count === 1 ? ' (and 1 other pod)' : ` (and ${count} other pods)`)
 
@@ -201,12 +203,12 @@ function byPriority(pods: readonly AnyObject[]): AnyObject[] {
 }
 
 function annotateErrors(attributes: Attributes, errors: readonly { readonly message: string }[]): void {
-  if (errors.length > 0) attributes.annotate('error', `Failed to parse policy: ${errors.map(({ message }) => message).join(', ')}`)
+  if (errors.length > 0) attributes.annotate(ERROR, `Failed to parse policy: ${errors.map(({ message }) => message).join(', ')}`)
 }
 
 function audit(attributes: Attributes, { audit }: NamespacePolicy, pod: Pod): void {
   const found = violations(audit, pod)
-  if (found.length > 0) attributes.annotate('audit-violations', wouldViolate(audit, detailsOf(found)))
+  if (found.length > 0) attributes.annotate(`${AUDIT_PREFIX}audit-violations`, wouldViolate(audit, detailsOf(found)))
 }
 
 function warnOf(attributes: Attributes, { warn }: NamespacePolicy, pod: Pod): void {

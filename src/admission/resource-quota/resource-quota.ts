@@ -1,10 +1,11 @@
 /** ResourceQuota: what the quotas of a namespace leave is taken before an object is stored, and given back when it is not. */
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { internalError, type StatusError } from '../../schema/status-error.ts'
+import { internalError, StatusError } from '../../schema/status-error.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import type { Reader } from '../reader.ts'
 import { forbidden } from '../refusal.ts'
 import { checkWrite, type RunningQuota } from './check.ts'
+import type { LimitedResource } from './configuration.ts'
 import type { Evaluator } from './evaluator.ts'
 import type { EvaluatorOf } from './evaluators.ts'
 import type { Reservation, Reservations } from './reservations.ts'
@@ -14,12 +15,14 @@ export type ResourceQuotaParts = {
   readonly reader: Reader
   readonly evaluatorOf: EvaluatorOf
   readonly reservations: Reservations
+  /** From the configuration file: what needs a quota. */
+  readonly limited?: readonly LimitedResource[] | undefined
   /** Writes the status of a quota; resolves with the conflict when the quota has changed since it was read. One that is gone is as good as written. */
   readonly writeStatus: (quota: AnyObject) => Promise<StatusError | undefined>
 }
 
 export function resourceQuota(parts: ResourceQuotaParts): Plugin {
-  const { reader, evaluatorOf } = parts
+  const { reader, evaluatorOf, limited = [] } = parts
   const desk = new QuotaAdmission(parts)
   return {
     name: 'ResourceQuota',
@@ -27,7 +30,7 @@ export function resourceQuota(parts: ResourceQuotaParts): Plugin {
       const { operation, resource, namespace } = attributes
       if ((operation !== 'CREATE' && operation !== 'UPDATE') || namespace === '') return
       const evaluator = evaluatorOf(resource)
-      if (!evaluator?.handles(attributes) || reader.list(QUOTAS, namespace).length === 0) return
+      if (!evaluator?.handles(attributes) || (limited.length === 0 && reader.list(QUOTAS, namespace).length === 0)) return
       return desk.admit(attributes, evaluator)
     },
   }
@@ -100,7 +103,8 @@ class QuotaAdmission {
     let names: ReadonlyMap<string, unknown> | undefined
     for (let attempt = 1; ; attempt++) {
       const quotas = this.#quotas(namespace, names)
-      const admitted = await this.#check(quotas, undecided)
+      // What needs a quota has been found to have one where only some of the quotas are looked at again.
+      const admitted = await this.#check(quotas, undecided, names ? [] : (this.#parts.limited ?? []))
       const unwritten = await this.#write(quotas, admitted)
       undecided = []
       for (const { waiting, takes } of admitted) {
@@ -121,11 +125,11 @@ class QuotaAdmission {
   }
 
   /** Those that take something of quotas, which is added to what is used; all others are decided. */
-  async #check(quotas: Map<string, RunningQuota>, all: readonly Waiting[]) {
+  async #check(quotas: Map<string, RunningQuota>, all: readonly Waiting[], limited: readonly LimitedResource[]) {
     const admitted: { readonly waiting: Waiting; readonly takes: ReadonlyMap<string, ResourceList> }[] = []
     for (const waiting of all) {
       const { attributes } = waiting
-      const verdict = verdictOn(waiting, [...quotas.values()])
+      const verdict = verdictOn(waiting, [...quotas.values()], limited)
       if (!verdict.ok) {
         await this.#refuse(waiting, verdict.refusal)
         continue
@@ -208,10 +212,11 @@ class QuotaAdmission {
 }
 
 /** An object that cannot be measured is rejected alone, not with all others that wait. */
-function verdictOn({ attributes, evaluator }: Waiting, quotas: readonly RunningQuota[]) {
+function verdictOn({ attributes, evaluator }: Waiting, quotas: readonly RunningQuota[], limited: readonly LimitedResource[]) {
   try {
-    const verdict = checkWrite(quotas, attributes, evaluator)
-    return verdict.ok ? verdict : { ok: false as const, refusal: forbidden(attributes, verdict.why) }
+    const verdict = checkWrite(quotas, attributes, { evaluator, limited })
+    if (verdict.ok) return verdict
+    return { ok: false as const, refusal: verdict.isPlain ? new StatusError(500, '', verdict.why) : forbidden(attributes, verdict.why) }
   } catch (refusal) {
     return { ok: false as const, refusal }
   }

@@ -3,6 +3,7 @@ import { stringifyJson } from '../../codec/json.ts'
 import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport } from '../../lib/webhook-transport.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
 import type { VersionedRequest } from '../expression-variables.ts'
+import type { Attributes } from '../plugin.ts'
 import { InvalidReview, type ReviewResponse, readReview, rejection, reviewFor } from './review.ts'
 import type { ClientConfig, Webhook } from './webhook.ts'
 
@@ -11,6 +12,8 @@ export type CallParts = {
   /** Where a service can be reached; throws an Error for people when it cannot. */
   readonly resolve: (service: NonNullable<ClientConfig['service']>) => { readonly host: string; readonly port: number }
   readonly newUid: () => string
+  /** As whom the webhook at `HOST:PORT` is called; as nobody unless the operator says so. */
+  readonly credentials?: ((address: string) => Pick<WebhookCall, 'client' | 'headers'>) | undefined
 }
 
 /** Allowed, rejected by the webhook, or not called successfully, which is for the failure policy to judge. */
@@ -39,9 +42,10 @@ export async function callWebhook(
   if (!version)
     return failed('could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)', 400)
   const uid = parts.newUid()
-  const bounded = boundedBy(signal, webhook.timeoutSeconds)
+  const timeoutSeconds = secondsFor(webhook, attributes)
+  const bounded = boundedBy(signal, timeoutSeconds)
   try {
-    const address = addressOf(webhook, parts)
+    const address = addressOf(webhook, timeoutSeconds, parts)
     const answer = await parts.transport.call({
       ...address,
       body: stringifyJson(reviewFor(request, { uid, version })),
@@ -65,6 +69,11 @@ export async function callWebhook(
   }
 }
 
+/** The time that a webhook has, in whole seconds: its own, or what is left of the request's. */
+function secondsFor({ timeoutSeconds }: Webhook, { remainingMs }: Attributes): number {
+  return remainingMs === undefined || remainingMs <= 0 ? timeoutSeconds : Math.min(timeoutSeconds, Math.ceil(remainingMs / 1000))
+}
+
 /** A signal that ends with another one, or after some time. AbortSignal.any is not in every Node 20. */
 function boundedBy(signal: AbortSignal, seconds: number): { readonly signal: AbortSignal; readonly done: () => void } {
   const controller = new AbortController()
@@ -84,17 +93,20 @@ export class UnresolvedService extends Error {}
 
 /** Where a webhook is called. */
 function addressOf(
-  { client, timeoutSeconds }: Webhook,
-  { resolve }: CallParts,
-): Pick<WebhookCall, 'host' | 'port' | 'path' | 'servername' | 'shownHost' | 'ca'> {
+  { client }: Webhook,
+  timeoutSeconds: number,
+  { resolve, credentials }: CallParts,
+): Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'signal'> {
   const { url, service, caBundle } = client
   const ca = caBundle ? { ca: Buffer.from(caBundle, 'base64').toString('utf8') } : {}
   const query = `?timeout=${timeoutSeconds}s`
   if (service) {
     const { namespace, name, path = '/', port = 443 } = service
     const servername = `${name}.${namespace}.svc`
-    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost: `${servername}:${port}`, ...ca }
+    const shownHost = `${servername}:${port}`
+    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost, ...ca, ...credentials?.(shownHost) }
   }
-  const { hostname, port, pathname } = new URL(url ?? '')
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: pathname + query, ...ca }
+  const { hostname, port: given, pathname } = new URL(url ?? '')
+  const port = given === '' ? 443 : Number(given)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname + query, ...ca, ...credentials?.(`${hostname}:${port}`) }
 }

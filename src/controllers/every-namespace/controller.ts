@@ -4,7 +4,7 @@ import type { Draft } from '../../client/client.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import type { Kind, ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { StatusError } from '../../schema/status-error.ts'
+import { isNamespaceTerminating, StatusError } from '../../schema/status-error.ts'
 import { type Controller, defineController, watch } from '../controller.ts'
 
 /** What an object needs: to be created, or to be replaced. */
@@ -48,5 +48,4 @@ export const everyNamespaceController = <K extends Kind<any>>({ name, identity, 
   })
 
 /** The namespace is being deleted, or gone: nothing can be created there any more. */
-const isNamespaceGoing = (error: unknown): boolean =>
-  error instanceof StatusError && (error.code === 404 || error.details?.causes?.[0]?.reason === 'NamespaceTerminating')
+const isNamespaceGoing = (error: unknown): boolean => (error instanceof StatusError && error.code === 404) || isNamespaceTerminating(error)

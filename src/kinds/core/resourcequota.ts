@@ -13,7 +13,7 @@ import {
 } from '../shapes/pod/resources/resource-rules.ts'
 import { roundAmounts } from '../shapes/pod/resources/resources.ts'
 
-const ScopedResourceSelectorRequirement = message('ScopedResourceSelectorRequirement', {
+export const ScopedResourceSelectorRequirement = message('ScopedResourceSelectorRequirement', {
   scopeName: [1, string.always(), 'The scope asked about.'],
   operator: [2, string.always(), 'How it is compared: In, NotIn, Exists or DoesNotExist.'],
   values: [3, atomic(string), 'What it is compared with; empty for Exists and DoesNotExist.'],

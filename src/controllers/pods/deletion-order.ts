@@ -1,0 +1,93 @@
+/** Which pods of a workload go first when there are too many. */
+import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { isActive, isReady, type PodObject, readySince } from './pod-state.ts'
+
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost'
+const PHASES: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 }
+
+/** Below zero when the first pod is to be deleted before the second. */
+type Order = (a: Ranked, b: Ranked) => number
+type Ranked = {
+  readonly pod: PodObject
+  /** How many active pods of the same or of related workloads are on its node. */
+  readonly neighbours: number
+  readonly isReady: boolean
+  readonly readySince: number
+  readonly created: number
+}
+
+/**
+ * As many of the pods as are to be deleted, the first ones first. `related` are the pods of the workload and of others with the same
+ * controller: pods that share their node with many of them go earlier.
+ */
+export function podsToDelete(pods: readonly PodObject[], related: Iterable<PodObject>, options: { count: number; now: Date }): PodObject[] {
+  const { count, now } = options
+  if (count >= pods.length) return [...pods]
+  const onNode = new Map<string, number>()
+  for (const pod of related) if (isActive(pod)) onNode.set(pod.spec.nodeName ?? '', (onNode.get(pod.spec.nodeName ?? '') ?? 0) + 1)
+  const ranked = pods.map(pod => ({
+    pod,
+    neighbours: onNode.get(pod.spec.nodeName ?? '') ?? 0,
+    isReady: isReady(pod),
+    readySince: readySince(pod) ?? 0,
+    created: timeOf(pod.metadata.creationTimestamp),
+  }))
+  const orders = ordersAt(now.getTime())
+  return ranked
+    .sort((a, b) => {
+      for (const order of orders) {
+        const difference = order(a, b)
+        if (difference !== 0) return difference
+      }
+      return 0
+    })
+    .slice(0, count)
+    .map(({ pod }) => pod)
+}
+
+/** The rules, one after the other until one tells two pods apart. */
+const ordersAt = (now: number): Order[] => [
+  (a, b) => first(Boolean(a.pod.spec.nodeName), Boolean(b.pod.spec.nodeName)),
+  (a, b) => phaseOf(a.pod) - phaseOf(b.pod),
+  (a, b) => first(a.isReady, b.isReady),
+  (a, b) => deletionCost(a.pod) - deletionCost(b.pod),
+  (a, b) => b.neighbours - a.neighbours,
+  (a, b) => (a.isReady ? byAge(a.readySince, b.readySince, a, b, now) : 0),
+  (a, b) => restarts(b.pod) - restarts(a.pod),
+  (a, b) => sidecarRestarts(b.pod) - sidecarRestarts(a.pod),
+  (a, b) => byAge(a.created, b.created, a, b, now),
+]
+
+/** The pod for which something does not hold is first. */
+const first = (a: boolean, b: boolean): number => Number(a) - Number(b)
+
+const phaseOf = ({ status }: PodObject): number => PHASES[status.phase ?? ''] ?? 0
+
+const timeOf = (text: string | undefined): number => (text ? millisecondsOf(parseTime(text)) : 0)
+
+/** Younger ones first, where ages of the same magnitude count as equal; among those, uids decide. */
+function byAge(a: number, b: number, { pod }: Ranked, { pod: other }: Ranked, now: number): number {
+  if (a === b) return 0
+  if (a === 0 || b === 0) return a === 0 ? -1 : 1
+  return magnitude(now - a) - magnitude(now - b) || ((pod.metadata.uid ?? '') < (other.metadata.uid ?? '') ? -1 : 1)
+}
+
+const NANOSECONDS = 1e6
+const magnitude = (ms: number): number => (ms > 0 ? Math.trunc(Math.log2(ms * NANOSECONDS)) : -1)
+
+/** What deleting a pod costs by its annotation; 0 when that is no integer of 32 bits. */
+export function deletionCost({ metadata }: PodObject): number {
+  const text = metadata.annotations?.[DELETION_COST] ?? ''
+  const cost = /^(0|-?[1-9][0-9]*)$/.test(text) ? Number(text) : 0
+  return cost >= -(2 ** 31) && cost < 2 ** 31 ? cost : 0
+}
+
+const mostRestarts = (statuses: readonly { restartCount?: number }[]): number =>
+  statuses.reduce((most, { restartCount = 0 }) => Math.max(most, restartCount), 0)
+
+const restarts = ({ status }: PodObject): number => mostRestarts(status.containerStatuses ?? [])
+
+function sidecarRestarts({ spec, status }: PodObject): number {
+  const sidecars = new Set(spec.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name))
+  return mostRestarts((status.initContainerStatuses ?? []).filter(({ name }) => sidecars.has(name)))
+}
