@@ -266,14 +266,19 @@ function start(draft: Draft, container: Container, { role, script }: { role: Rol
   return true
 }
 
-/** How long after a failed pull the container waits for the next one. Nothing changes until the pod does, so it is not tried again. */
-const PULL_FAILED_MS = 1000
+/** From when on after the start of the pod a failed pull is said to wait for the next one, which is not made: nothing would change. */
+const PULL_FAILED_MS = 2000
 
 function failPull(draft: Draft, container: Container, { error, about }: { error: string; about: { fieldPath: string } }): void {
   const { image = '' } = container
   const status = draft.statuses.get(container.name)!
   const { reason } = status.state.waiting ?? {}
   if (reason === 'ImagePullBackOff') return
+  const backOffAt = timeOf(draft.pod.status.startTime) + PULL_FAILED_MS
+  if (reason === 'ErrImagePull' && draft.world.now < backOffAt) {
+    plan(draft, backOffAt)
+    return
+  }
   if (reason === 'ErrImagePull') {
     say(draft, 'Normal', 'BackOff', `Back-off pulling image "${image}"`, about)
     say(draft, 'Warning', 'Failed', 'Error: ImagePullBackOff', about)
@@ -284,7 +289,6 @@ function failPull(draft: Draft, container: Container, { error, about }: { error:
   say(draft, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`, about)
   say(draft, 'Warning', 'Failed', 'Error: ErrImagePull', about)
   wait(draft, status, 'ErrImagePull', error)
-  plan(draft, draft.world.now + PULL_FAILED_MS)
 }
 
 /** How the present run ends, if it has; otherwise whether the container is ready is noted. */
