@@ -39,6 +39,10 @@ const TABLE = {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
   },
+  'job-controller': {
+    alias: 'job',
+    load: async () => (await import('../controllers/job/controller.ts')).jobController,
+  },
   'namespace-controller': {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
@@ -84,6 +88,10 @@ const TABLE = {
     alias: 'serviceaccount-token',
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'ttl-after-finished-controller': {
+    alias: 'ttl-after-finished',
+    load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,
