@@ -19,6 +19,10 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'deployment-controller': {
+    alias: 'deployment',
+    load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
+  },
   'endpoints-controller': {
     alias: 'endpoint',
     load: async () => (await import('../controllers/endpoints/controller.ts')).endpointsController,
