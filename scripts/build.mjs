@@ -18,11 +18,12 @@ import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
+import { bundleLmdb } from './bundle-lmdb.mjs'
 
 const newestSource = () =>
   Math.max(
     statSync('package.json').mtimeMs,
-    statSync('scripts/build.mjs').mtimeMs,
+    ...readdirSync('scripts').map(file => statSync(join('scripts', file)).mtimeMs),
     ...readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
       .map(file => statSync(join('src', file)).mtimeMs),
@@ -77,7 +78,14 @@ async function bundle(folder) {
   // CommonJS starts faster, can use V8's compile cache, and is what every version of Node and every test runner can load.
   const commonjs = { ...shared, format: 'cjs', supported: { 'dynamic-import': false } }
   const bundles = await Promise.allSettled([
-    build({ ...commonjs, entryPoints: ['src/cli.ts'], outfile: join(folder, 'cli.cjs'), minify: true }),
+    build({
+      ...commonjs,
+      entryPoints: ['src/cli.ts'],
+      outfile: join(folder, 'cli.cjs'),
+      minify: true,
+      external: ['pino', 'ws'],
+      plugins: [bundleLmdb],
+    }),
     build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'keelson.cjs'), banner: { js: REQUIRE_NODE } }),
   ])
   // One that fails does not stop the other, which would go on writing to where everything has been cleared away.

@@ -8,7 +8,7 @@ import { patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
 /** A package small enough to be built in a moment, by the same script. */
 function smallPackage(t: Scope): string {
   const folder = temporaryDirectory(t)
-  for (const file of ['scripts/build.mjs', 'bin']) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
+  for (const file of ['scripts', 'bin']) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'small', version: '1.0.0', type: 'module' }))
   mkdirSync(join(folder, 'src/codec'), { recursive: true })

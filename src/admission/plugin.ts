@@ -31,12 +31,14 @@ export interface Attributes {
   object: AnyObject | undefined
   /** What is stored, in the served version; not to be changed. Undefined for creates. */
   readonly oldObject: AnyObject | undefined
-  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions or DeleteOptions. */
-  readonly options: JsonObject
+  /** The options of the request as an object of their kind: CreateOptions, UpdateOptions or DeleteOptions. A connect has none. */
+  readonly options: JsonObject | undefined
   readonly dryRun: boolean
   readonly ctx: RequestContext
   /** Ends with the request: whoever waits for somebody else on its behalf need not wait longer. */
   readonly signal: AbortSignal
+  /** How long the request may still take; undefined where nothing bounds it. */
+  readonly remainingMs: number | undefined
   /**
    * Reads a document, such as a patched object, as an object of `kind`: unknown fields are dropped, defaults are set. A document in
    * another served version of the resource is converted. Throws a StatusError.

@@ -25,6 +25,8 @@ export interface Exchange {
   explanation: Explanation | undefined
   /** What the client is answered who asked for an explanation: at the end, when all is decided. */
   explain: (() => string) | undefined
+  /** When it has to be answered, in milliseconds of the stopwatch; undefined where it may take as long as it likes. */
+  endsAt: number | undefined
 }
 
 /** Throws when an answer cannot be made, at once or later. */
@@ -44,6 +46,7 @@ export function openExchange(request: Request, catalog: Catalog): Exchange {
     flow: undefined,
     explanation: undefined,
     explain: undefined,
+    endsAt: undefined,
     stopwatch: new Stopwatch(),
   }
 }

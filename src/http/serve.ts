@@ -90,8 +90,8 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 
 function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
-  const { stopwatch, explanation } = exchange
-  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation }
+  const { stopwatch, explanation, endsAt } = exchange
+  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt }
   const decided = authorize(asker, request)
   const answered = whenDone(decided, failure => {
     exchange.stopwatch.lap('authz')
@@ -113,7 +113,11 @@ function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise
 }
 
 /** User and attributes of the request. */
-type Asker = Pick<Exchange, 'stopwatch' | 'explanation'> & { readonly user: User; readonly attributes: Attributes; readonly api: Api }
+type Asker = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt'> & {
+  readonly user: User
+  readonly attributes: Attributes
+  readonly api: Api
+}
 
 /**
  * Throws unless the user may. A promise only when the authorizer has to wait. The answer is that of kube-apiserver where nobody allowed
@@ -181,5 +185,10 @@ class Context implements CallContext {
 
   get signal(): AbortSignal {
     return this.#request.signal
+  }
+
+  get remainingMs(): number | undefined {
+    const { endsAt, stopwatch } = this.#asker
+    return endsAt === undefined ? undefined : endsAt - stopwatch.total
   }
 }

@@ -55,6 +55,19 @@ test('the sloppy parser takes leading zeros and agrees with the strict one other
   )
 })
 
+test('what is parsed strictly is what Node takes for an address without a zone', () => {
+  const part = fc.oneof(fc.stringMatching(/^[0-9a-f]{0,5}$/), fc.constantFrom('0', '00', '1.2.3.4', '01.2.3.4', '1.2.3.04', '%eth0', ''))
+  const text = fc.oneof(
+    fc.array(part, { maxLength: 9 }).map(parts => parts.join(':')),
+    fc.stringMatching(/^[0-9a-f:.]{1,20}$/),
+    fc.stringMatching(/^([0-9]{1,3}\.){3}[0-9]{1,3}$/),
+  )
+  fc.assert(
+    fc.property(text, text => assert.equal(ip.parseIP(text) !== undefined, isIP(text) !== 0 && !text.includes('%'), text)),
+    { numRuns: 2000 },
+  )
+})
+
 test('every number of 128 bits has one canonical text', () => {
   fc.assert(
     fc.property(fc.bigInt(0n, 2n ** 128n - 1n), bits => {

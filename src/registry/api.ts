@@ -40,6 +40,8 @@ export type CallContext = RequestContext & {
   readonly body: Body | undefined
   readonly userAgent: string
   readonly signal: AbortSignal
+  /** How long the request may still take; undefined where nothing bounds it. */
+  readonly remainingMs?: number | undefined
   /** Adds an annotation to the audit event of the request, if there is one. */
   readonly annotate?: (key: string, value: string) => void
   /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */

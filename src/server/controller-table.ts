@@ -23,6 +23,10 @@ const TABLE = {
     alias: 'deployment',
     load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
   },
+  'disruption-controller': {
+    alias: 'disruption',
+    load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
+  },
   'endpoints-controller': {
     alias: 'endpoint',
     load: async () => (await import('../controllers/endpoints/controller.ts')).endpointsController,
@@ -38,6 +42,10 @@ const TABLE = {
   'garbage-collector-controller': {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
+  },
+  'job-controller': {
+    alias: 'job',
+    load: async () => (await import('../controllers/job/controller.ts')).jobController,
   },
   'namespace-controller': {
     alias: 'namespace',
@@ -84,6 +92,10 @@ const TABLE = {
     alias: 'serviceaccount-token',
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'ttl-after-finished-controller': {
+    alias: 'ttl-after-finished',
+    load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,

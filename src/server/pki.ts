@@ -2,9 +2,9 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { makeFolders } from '../lib/folders.ts'
+import { parseIP } from '../lib/ip.ts'
 import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509/issue.ts'
 
 export type Pki = {
@@ -162,5 +162,5 @@ function isIssuedBy({ cert }: KeyPair, authority: KeyPair): boolean {
 
 function covers({ cert }: KeyPair, names: readonly string[]): boolean {
   const issued = new X509Certificate(cert)
-  return names.every(name => (isIP(name) ? issued.checkIP(name) : issued.checkHost(name.replace(/^\*/, 'any'))) !== undefined)
+  return names.every(name => (parseIP(name) ? issued.checkIP(name) : issued.checkHost(name.replace(/^\*/, 'any'))) !== undefined)
 }

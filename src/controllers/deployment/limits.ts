@@ -1,5 +1,5 @@
 /** How many pods a Deployment may have too many or too few during an update. */
-import { resolveAmount } from '../../kinds/shapes/workload.ts'
+import { scaledAmount } from '../../kinds/shapes/workload.ts'
 import type { DeploymentObject } from './conditions.ts'
 
 export const isRolling = ({ spec }: DeploymentObject): boolean => spec.strategy.type === 'RollingUpdate'
@@ -13,7 +13,7 @@ export function maxUnavailable(deployment: DeploymentObject): number {
 
 /** Where both come to none by rounding, one pod may be missing: without that there would be no progress. */
 function resolved({ spec: { replicas, strategy } }: DeploymentObject): { surge: number; unavailable: number } {
-  const surge = resolveAmount(strategy.rollingUpdate?.maxSurge, replicas, 'up')
-  const unavailable = resolveAmount(strategy.rollingUpdate?.maxUnavailable, replicas, 'down')
+  const surge = scaledAmount(strategy.rollingUpdate?.maxSurge ?? 0, replicas, 'up')
+  const unavailable = scaledAmount(strategy.rollingUpdate?.maxUnavailable ?? 0, replicas, 'down')
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable }
 }

@@ -1,7 +1,7 @@
 /** One TLS port for HTTP/1.1 and HTTP/2: connections, their limits, and shutdown. */
 import { constants as crypto, X509Certificate } from 'node:crypto'
 import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage } from 'node:http'
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2'
+import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { LIMITS } from '../../lib/limits.ts'
@@ -11,7 +11,6 @@ import { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import type { Peer, Request, Response } from '../message.ts'
 import type { Log } from '../observability/log.ts'
 import { answerHttp1 } from './http1.ts'
-import { answerHttp2 } from './http2.ts'
 import { type Anchors, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
 
@@ -45,7 +44,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 export class Listener implements AsyncDisposable {
   readonly #tls: TlsServer
   readonly #http1: Http1Server
-  readonly #http2: Http2Server
+  #http2: Promise<Http2Server> | undefined
+  readonly #serve: ListenOptions['serve']
   readonly #sockets = new Set<TLSSocket>()
   readonly #http1Connections = new Map<object, Http1Connection>()
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
@@ -58,7 +58,7 @@ export class Listener implements AsyncDisposable {
     this.#log = log
     this.#anchors = anchorsOf(tls)
     this.#http1 = this.#createHttp1(serve)
-    this.#http2 = this.#createHttp2(serve)
+    this.#serve = serve
     this.#tls = createTlsServer({
       ...contextOf(tls),
       ALPNProtocols: ['h2', 'http/1.1'],
@@ -134,15 +134,20 @@ export class Listener implements AsyncDisposable {
     this.#sockets.add(socket)
     socket.on('close', () => this.#sockets.delete(socket))
     const peer = peerOf(socket, this.#anchors)
-    if (socket.alpnProtocol === 'h2') {
-      // The session that comes of this connection is announced before emit returns.
-      this.#opening = peer
-      this.#http2.emit('connection', socket)
-    } else {
+    if (socket.alpnProtocol === 'h2') this.#attempt(socket, () => this.#acceptHttp2(socket, peer))
+    else {
       this.#http1Connections.set(socket, { socket, peer, active: 0, isLeaving: false })
       socket.on('close', () => this.#http1Connections.delete(socket))
       this.#http1.emit('connection', socket)
     }
+  }
+
+  async #acceptHttp2(socket: TLSSocket, peer: Peer): Promise<void> {
+    const server = await (this.#http2 ??= this.#createHttp2(this.#serve))
+    if (socket.destroyed || this.#draining) return void socket.destroy()
+    // The session that comes of this connection is announced before emit returns.
+    this.#opening = peer
+    server.emit('connection', socket)
   }
 
   #createHttp1(serve: ListenOptions['serve']): Http1Server {
@@ -181,8 +186,10 @@ export class Listener implements AsyncDisposable {
     return server
   }
 
-  #createHttp2(serve: ListenOptions['serve']): Http2Server {
-    const server = createHttp2Server({
+  /** HTTP/2 is loaded for the first client that speaks it, so that a start need not wait for that. */
+  async #createHttp2(serve: ListenOptions['serve']): Promise<Http2Server> {
+    const [{ createServer }, { answerHttp2 }] = await Promise.all([import('node:http2'), import('./http2.ts')])
+    const server = createServer({
       maxSessionMemory: LIMITS.sessionMemoryMB,
       maxSessionRejectedStreams: LIMITS.refusedStreams,
       maxHeaderListPairs: LIMITS.headerPairs,

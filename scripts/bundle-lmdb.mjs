@@ -1,0 +1,46 @@
+// Puts the JavaScript of lmdb into the command's bundle, where its compiled code is kept like all other. From its own package it
+// takes a tenth of a start: it compiles anew, loads an encoding that is not used here, and a child process module to look for its
+// native code.
+
+/** As a plugin of esbuild. */
+export const bundleLmdb = {
+  name: 'bundle-lmdb',
+  setup(build) {
+    const instead = (name, contents) => {
+      build.onResolve({ filter: new RegExp(`^${name}$`) }, ({ importer, kind }) =>
+        kind === 'require-resolve' || !/node_modules.lmdb/.test(importer) ? undefined : { path: name, namespace: 'instead' },
+      )
+      build.onLoad({ filter: new RegExp(`^${name}$`), namespace: 'instead' }, () => ({ contents, loader: 'js', resolveDir: '.' }))
+    }
+    // Values are bytes, and never encoded.
+    instead('msgpackr', 'exports.Encoder = class {}')
+    instead('node-gyp-build-optional-packages', LOADER)
+    build.onResolve({ filter: /^lmdb$/ }, ({ kind, resolveDir }) => {
+      if (kind === 'require-resolve') return { path: 'lmdb', external: true }
+      // Its CommonJS, which can be without the address of its file.
+      if (kind !== 'require-call') return build.resolve('lmdb', { kind: 'require-call', resolveDir })
+    })
+  },
+}
+
+/** Takes the native code that npm installs for this platform. Whatever is unusual is left to lmdb's own loader. */
+const LOADER = `
+const { existsSync } = require('node:fs')
+const { createRequire } = require('node:module')
+const { dirname, join } = require('node:path')
+module.exports = () => {
+  const main = require.resolve('lmdb')
+  const root = dirname(dirname(main))
+  const requireFromLmdb = createRequire(main)
+  return requireFromLmdb(installed(root, requireFromLmdb) ?? requireFromLmdb('node-gyp-build-optional-packages').resolve(root))
+}
+function installed(root, { resolve }) {
+  const { platform, arch, env, versions } = process
+  if (env.LMDB_PREBUILD || ['build', 'prebuilds'].some(made => existsSync(join(root, made))) || existsSync('/etc/alpine-release')) return
+  const libc = platform === 'linux' ? '.glibc' : ''
+  try {
+    const folder = dirname(resolve('@lmdb/lmdb-' + platform + '-' + arch))
+    return ['node.abi' + versions.modules, 'node.napi'].map(name => join(folder, name + libc + '.node')).find(existsSync)
+  } catch {}
+}
+`
