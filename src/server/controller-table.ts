@@ -51,6 +51,10 @@ const TABLE = {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
   },
+  'node-lifecycle-controller': {
+    alias: 'nodelifecycle',
+    load: async () => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController,
+  },
   'persistentvolume-protection-controller': {
     alias: 'pv-protection',
     load: async () => (await import('../controllers/protection/controller.ts')).volumeProtection,
@@ -92,6 +96,9 @@ const TABLE = {
     alias: 'serviceaccount-token',
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'taint-eviction-controller': {
+    load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
   },
   'ttl-after-finished-controller': {
     alias: 'ttl-after-finished',
