@@ -8,17 +8,7 @@ import { defineController, watch } from '../controller.ts'
 import type { JobObject } from '../job/job-state.ts'
 import { controlledBy, isControlledBy, watchDependents } from '../pods/ownership.ts'
 import { messageOf } from '../pods/pod-control.ts'
-import {
-  type CronEvent,
-  type CronJobObject,
-  jobFor,
-  planStart,
-  type Start,
-  surplusJobs,
-  trackJobs,
-  withoutJob,
-  withStarted,
-} from './reconcile.ts'
+import { type CronEvent, jobFor, planStart, type Start, surplusJobs, trackJobs, withoutJob, withStarted } from './reconcile.ts'
 import { type CronJobObject, scheduleOf, untilNext } from './schedule.ts'
 
 export const cronJobController = defineController({

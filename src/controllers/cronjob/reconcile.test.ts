@@ -61,9 +61,11 @@ test('many missed starts are told of, too late ones are left out', () => {
   assert.equal(planStart(cron({ schedule: '55 11 * * *', startingDeadlineSeconds: 60 }), NOW).at, undefined)
 })
 
-test('the last of irregular starts is found', () => {
-  const often = cron({ schedule: '0,1,2 10 * * *' }, { lastScheduleTime: '2026-06-28T10:02:00Z' })
-  assert.equal(planStart(often, NOW).at, Date.parse('2026-07-01T10:02:00Z'))
+test('the last of irregular starts is found where it is not older than the first ones are apart, as in Kubernetes', () => {
+  const irregular = cron({ schedule: '30 6-16/4 * * *' }, { lastScheduleTime: '2026-06-28T14:30:00Z' })
+  assert.equal(planStart(irregular, NOW).at, Date.parse('2026-07-01T10:30:00Z'))
+  const dense = cron({ schedule: '0,1,2 10 * * *' }, { lastScheduleTime: '2026-06-28T10:02:00Z' })
+  assert.equal(planStart(dense, NOW).at, undefined)
   assert.equal(planStart(cron({ schedule: '@every 7m' }), NOW).at, minutes(3))
 })
 
