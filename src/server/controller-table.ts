@@ -81,6 +81,9 @@ const TABLE = {
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
   },
+  'validatingadmissionpolicy-status-controller': {
+    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
+  },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,
   },
