@@ -22,7 +22,6 @@ import {
   MODIFIED,
   notFound,
   StatusError,
-  timedOut,
 } from '../schema/status-error.ts'
 import { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
@@ -42,6 +41,7 @@ import {
   warningsOf,
 } from './strategy.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
+import { isLarge, letOthersRun, runParts, runYielding } from './yielding.ts'
 
 /** One write on its way through the steps. */
 export type Write = {
@@ -209,10 +209,7 @@ async function run(request: Write, from: number): Promise<void> {
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
       request.ctx.stopwatch?.lap(PHASES.get(STEPS[i]!) ?? 'rules')
-      if (isLarge(request)) {
-        await yieldToOthers()
-        if (i < STORE) stopIfCancelled(request.ctx)
-      }
+      if (isLarge(request)) await (i < STORE ? letOthersRun(request.ctx) : yieldToOthers())
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
@@ -233,18 +230,6 @@ function runWithAnotherName(request: Write): Promise<void> {
   request.object = object
   request.resource = resource
   return run(request, FIRST_NAMED)
-}
-
-/** From this size on, the steps of a write noticeably delay other requests. */
-const LARGE_BYTES = 128 * 1024
-
-/** Whether a write is large enough to yield between steps. */
-const isLarge = ({ ctx: { body }, found }: Write): boolean =>
-  (body !== undefined && body.bytes.byteLength >= LARGE_BYTES) || (found !== undefined && found.json.byteLength >= LARGE_BYTES)
-
-/** Throws if the client has gone or the deadline has passed. */
-function stopIfCancelled({ signal }: CallContext): void {
-  if (signal.aborted) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
 }
 
 /** Decodes the body, unless that depends on the stored object. */
@@ -425,34 +410,26 @@ function prepare(request: Write): void {
   request.object = keepTimesIfUnchanged(before as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
 }
 
-/** Compiles the expressions of the rules. As there can be thousands, this step itself yields to other requests. */
+/** Compiles the expressions of the rules. As there can be thousands, this step yields to other requests however small the write is. */
 function compile({ resource, object, before, call, ctx, change }: Write): MaybePromise<void> {
   if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
   const parts = (targetOf(resource, call.subresource).view ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
-  if (parts && !compileSome(parts)) return compileRest(parts, ctx)
-}
-
-async function compileRest(parts: Iterator<void>, ctx: CallContext): Promise<void> {
-  do {
-    await yieldToOthers()
-    stopIfCancelled(ctx)
-  } while (!compileSome(parts))
-}
-
-/** Compiles a few; whether those were the last. */
-function compileSome(parts: Iterator<void>): boolean {
-  for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return true
-  return false
+  if (!parts) return
+  for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return
+  return runYielding(ctx, parts, COMPILED_AT_ONCE)
 }
 const COMPILED_AT_ONCE = 4
 
 /** Rejects an object that breaks the rules of its kind, and collects warnings. */
 function validate(request: Write): MaybePromise<void> {
-  const { resource, object, before, call, ctx, change, warnings } = request
+  const { object, change } = request
   if (change.validate) return change.validate(request)
-  if (!object || change.isAdmitted || storesNothing(change)) return
-  if (before) validateUpdate(targetOf(resource, call.subresource), object, before, ctx)
-  else validateCreate(resource, object, ctx)
+  if (object && !change.isAdmitted && !storesNothing(change)) return runParts(request, validating(request, object))
+}
+
+function* validating({ resource, before, call, ctx, warnings }: Write, object: AnyObject): Generator<void, void> {
+  if (before) yield* validateUpdate(targetOf(resource, call.subresource), object, before, ctx)
+  else yield* validateCreate(resource, object, ctx)
   if (resource.def.warn) warnings.push(...warningsOf(resource, object, before, ctx))
 }
 

@@ -19,6 +19,14 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'deployment-controller': {
+    alias: 'deployment',
+    load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
+  },
+  'disruption-controller': {
+    alias: 'disruption',
+    load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
+  },
   'endpoints-controller': {
     alias: 'endpoint',
     load: async () => (await import('../controllers/endpoints/controller.ts')).endpointsController,
@@ -35,9 +43,17 @@ const TABLE = {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
   },
+  'job-controller': {
+    alias: 'job',
+    load: async () => (await import('../controllers/job/controller.ts')).jobController,
+  },
   'namespace-controller': {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
+  },
+  'node-lifecycle-controller': {
+    alias: 'nodelifecycle',
+    load: async () => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController,
   },
   'persistentvolume-protection-controller': {
     alias: 'pv-protection',
@@ -83,6 +99,12 @@ const TABLE = {
   },
   'validatingadmissionpolicy-status-controller': {
     load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
+  'taint-eviction-controller': {
+    load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
+  },
+  'ttl-after-finished-controller': {
+    alias: 'ttl-after-finished',
+    load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,
