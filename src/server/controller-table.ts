@@ -19,6 +19,10 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'deployment-controller': {
+    alias: 'deployment',
+    load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
+  },
   'disruption-controller': {
     alias: 'disruption',
     load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
@@ -46,6 +50,10 @@ const TABLE = {
   'namespace-controller': {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
+  },
+  'node-lifecycle-controller': {
+    alias: 'nodelifecycle',
+    load: async () => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController,
   },
   'persistentvolume-protection-controller': {
     alias: 'pv-protection',
@@ -88,6 +96,9 @@ const TABLE = {
     alias: 'serviceaccount-token',
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'taint-eviction-controller': {
+    load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
   },
   'ttl-after-finished-controller': {
     alias: 'ttl-after-finished',
