@@ -39,6 +39,10 @@ const TABLE = {
     alias: 'endpointslicemirroring',
     load: async () => (await import('../controllers/endpointslicemirroring/controller.ts')).endpointSliceMirroringController,
   },
+  'cronjob-controller': {
+    alias: 'cronjob',
+    load: async () => (await import('../controllers/cronjob/controller.ts')).cronJobController,
+  },
   'garbage-collector-controller': {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
