@@ -101,6 +101,8 @@ const TABLE = {
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
   },
+  'validatingadmissionpolicy-status-controller': {
+    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
   'taint-eviction-controller': {
     load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
   },
