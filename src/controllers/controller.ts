@@ -22,6 +22,8 @@ export type ControllerContext = {
   readonly signal: AbortSignal
   /** Adds keys to the queue, at once or after a while, beside what the watches add. */
   readonly enqueue: (key: string, afterMs?: number) => void
+  /** Told of failures that are not those of reconciling a key. */
+  readonly onError: (error: unknown) => void
 }
 
 /** What changes of a resource mean to a controller. */
@@ -31,6 +33,8 @@ export type Running = {
   readonly watches: readonly Watch[]
   /** Brings what a key names up to date. May say in how many milliseconds it wants to be called again. */
   readonly reconcile: (key: string) => Promise<number | undefined | void>
+  /** Resolves when what is written beside reconciling is written, for those that do that. */
+  readonly flushed?: () => Promise<void>
 }
 
 export type Controller = {
@@ -102,7 +106,8 @@ export function startController(controller: Controller, parts: ControllerParts):
     else queue.add(key)
   }
   const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
-  const { watches, reconcile } = controller.create({ client, recorder, groupDomain, signal, enqueue })
+  const context = { client, recorder, groupDomain, signal, enqueue, onError: (error: unknown) => onError(error, undefined) }
+  const { watches, reconcile, flushed } = controller.create(context)
   const queue: WorkQueue<string> = new WorkQueue({
     name,
     reconcile,
@@ -123,6 +128,7 @@ export function startController(controller: Controller, parts: ControllerParts):
       await synced
       await queue.idle()
       await recorder.flushed()
+      await flushed?.()
     },
   }
 }
