@@ -21,6 +21,10 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'deployment-controller': {
+    alias: 'deployment',
+    load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
+  },
   'disruption-controller': {
     alias: 'disruption',
     load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
@@ -37,6 +41,10 @@ const TABLE = {
     alias: 'endpointslicemirroring',
     load: async () => (await import('../controllers/endpointslicemirroring/controller.ts')).endpointSliceMirroringController,
   },
+  'cronjob-controller': {
+    alias: 'cronjob',
+    load: async () => (await import('../controllers/cronjob/controller.ts')).cronJobController,
+  },
   'garbage-collector-controller': {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
@@ -48,6 +56,10 @@ const TABLE = {
   'namespace-controller': {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
+  },
+  'node-lifecycle-controller': {
+    alias: 'nodelifecycle',
+    load: async () => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController,
   },
   'persistentvolume-protection-controller': {
     alias: 'pv-protection',
@@ -94,6 +106,12 @@ const TABLE = {
     alias: 'serviceaccount-token',
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'validatingadmissionpolicy-status-controller': {
+    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
+  },
+  'taint-eviction-controller': {
+    load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
   },
   'ttl-after-finished-controller': {
     alias: 'ttl-after-finished',

@@ -63,6 +63,7 @@ import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
+import { componentAuthorizer, startSimulatedNodes } from './simulated-nodes.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
@@ -168,7 +169,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     gate,
     now,
     registry: () => registry,
-    authorizer: () => authorizer,
+    authorizer: () => components,
     onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
     signal,
   })
@@ -186,6 +187,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const network = await openServiceNetwork(context)
   const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
+  const components = componentAuthorizer(authorizer, { groupDomain, gate })
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
   const admissionMetrics = new AdmissionMetrics(log)
   const transport = new WebhookTransport()
@@ -277,7 +279,8 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     controllers.run(legacyTokenTracking).idle(),
   ])
   for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
-  const others = (await starting).startOthers().catch(fail)
+  const { startOthers } = await starting
+  const others = startSimulatedNodes(context).then(startOthers).catch(fail)
   open.push(() => others)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
