@@ -107,15 +107,15 @@ const TABLE = {
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
   },
-  'validatingadmissionpolicy-status-controller': {
-    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
-  },
   'taint-eviction-controller': {
     load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
   },
   'ttl-after-finished-controller': {
     alias: 'ttl-after-finished',
     load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
+  },
+  'validatingadmissionpolicy-status-controller': {
+    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,
