@@ -19,6 +19,10 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'daemonset-controller': {
+    alias: 'daemonset',
+    load: async () => (await import('../controllers/daemonset/controller.ts')).daemonSetController,
+  },
   'deployment-controller': {
     alias: 'deployment',
     load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
