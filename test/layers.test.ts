@@ -83,6 +83,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['nodes', 'kinds', 'nodes, their leases and the pods on them'],
   ['nodes', 'codec', 'events that tell of resources tell them as JSON'],
   ['nodes', 'client', 'informers, identities and writes'],
+  ['nodes', 'registry', 'requests that nodes answer come from the registry'],
   ['nodes', 'controllers', 'simulated nodes are run by controllers'],
   ['server', 'lib', 'limits, certificates'],
   ['server', 'schema', 'resources'],

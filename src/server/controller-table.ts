@@ -112,6 +112,9 @@ const TABLE = {
     alias: 'ttl-after-finished',
     load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
   },
+  'validatingadmissionpolicy-status-controller': {
+    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
+  },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,
   },

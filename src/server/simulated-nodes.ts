@@ -2,8 +2,10 @@
 import type { Authorizer } from '../authz/authorizer.ts'
 import { NodeGraph } from '../authz/node/graph.ts'
 import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
+import type { Client } from '../client/client.ts'
 import { versionInfo } from '../http/documents/version.ts'
 import { parseCIDR } from '../lib/ip.ts'
+import type { Connect } from '../registry/api.ts'
 import { VERSION } from '../version.ts'
 import { simulatedNodes } from './config.ts'
 import type { ServerContext } from './context.ts'
@@ -32,6 +34,21 @@ export async function startSimulatedNodes({
     }),
   )
   run(simulatedKubelets({ gate }))
+}
+
+/** Answers requests that are for nodes. What does is loaded with the first of them. */
+export function nodeConnections(client: Client, signal: AbortSignal): Connect {
+  let loading: Promise<Connect> | undefined
+  const load = async () => {
+    const [{ nodeConnector }, { simulatedConnection }, { isSimulated }] = await Promise.all([
+      import('../nodes/connect/connector.ts'),
+      import('../nodes/connect/simulated.ts'),
+      import('../nodes/node/simulated-node.ts'),
+    ])
+    const simulated = simulatedConnection(client, signal)
+    return nodeConnector({ client, connectionTo: node => (isSimulated(node) ? simulated : undefined) })
+  }
+  return async connection => (await (loading ??= load()))(connection)
 }
 
 /**

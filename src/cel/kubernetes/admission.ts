@@ -53,12 +53,17 @@ const variablesType = objectType('kubernetes.variables')
 
 /** Compiles the expressions of one policy or webhook: variables that are declared can be used by those that come after. */
 export class AdmissionCompiler {
+  readonly #types: Library | undefined
   readonly #composition: Library | undefined
   readonly #fields = new Map<string, CelType>()
   readonly #envs = new Map<string, Env>()
 
-  /** `composes` tells that there are variables; without any, the name `variables` means nothing. */
-  constructor({ composes = false }: { composes?: boolean } = {}) {
+  /**
+   * `composes` tells that there are variables; without any, the name `variables` means nothing. `types` says more than that the object
+   * and the parameters may be anything.
+   */
+  constructor({ composes = false, types }: { composes?: boolean; types?: Library } = {}) {
+    this.#types = types
     if (!composes) return
     this.#composition = {
       variables: [{ name: 'variables', type: variablesType }],
@@ -88,9 +93,10 @@ export class AdmissionCompiler {
 
   #env(variables: AdmissionVariables, age: ExpressionAge): Env {
     const shared = admissionEnv(variables, age)
-    if (!this.#composition) return shared
+    const own = [this.#types, this.#composition].filter(library => library !== undefined)
+    if (own.length === 0) return shared
     const key = keyOf(variables, age)
-    const known = this.#envs.get(key) ?? extendEnv(shared, [this.#composition])
+    const known = this.#envs.get(key) ?? extendEnv(shared, own)
     this.#envs.set(key, known)
     return known
   }
