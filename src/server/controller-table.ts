@@ -2,9 +2,10 @@
 import type { Controller } from '../controllers/controller.ts'
 import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
 import type { TokenControllerParts } from '../controllers/serviceaccount-token/controller.ts'
+import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicystatus/controller.ts'
 
 /** What some controllers need beside their client. */
-export type ControllerParts = TokenControllerParts & QuotaControllerParts
+export type ControllerParts = TokenControllerParts & QuotaControllerParts & PolicyStatusParts
 
 export type ControllerEntry = {
   /** The older name that `--controllers` takes as well. */
@@ -20,6 +21,10 @@ const TABLE = {
   'clusterrole-aggregation-controller': {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
+  },
+  'daemonset-controller': {
+    alias: 'daemonset',
+    load: async () => (await import('../controllers/daemonset/controller.ts')).daemonSetController,
   },
   'deployment-controller': {
     alias: 'deployment',
@@ -115,7 +120,7 @@ const TABLE = {
     load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
   },
   'validatingadmissionpolicy-status-controller': {
-    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
+    load: async parts => (await import('../controllers/validatingadmissionpolicystatus/controller.ts')).policyStatusController(parts),
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,
