@@ -59,7 +59,8 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   else delete metadata.deletionTimestamp
   if (old.deletionGracePeriodSeconds !== undefined) metadata.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
   delete metadata.selfLink
-  if (movesGeneration(resource, object, stored)) metadata.generation = next(old.generation ?? 0)
+  // A status says what was observed, though annotations may come with it; nothing else is asked for by that.
+  if (subresource !== 'status' && movesGeneration(resource, object, stored)) metadata.generation = next(old.generation ?? 0)
   return object
 }
 

@@ -44,3 +44,33 @@ export async function make(target: Target, path: string, body: object): Promise<
   assert.equal(status, 201, text)
   return json
 }
+
+/** A policy and its bindings, by what differs from one about writes of config maps that denies. */
+export async function makePolicy(
+  target: Target,
+  type: 'Validating' | 'Mutating',
+  name: string,
+  { spec, bindings = [{}] }: { readonly spec: object; readonly bindings?: readonly object[] },
+): Promise<() => Promise<void>> {
+  const kind = `${type}AdmissionPolicy`
+  const [policies, bound] = [
+    `${ADMISSION}/${type.toLowerCase()}admissionpolicies`,
+    `${ADMISSION}/${type.toLowerCase()}admissionpolicybindings`,
+  ]
+  const matchConstraints = { resourceRules: [ruleFor(['configmaps'], { operations: ['CREATE', 'UPDATE'] })] }
+  const usual = type === 'Mutating' ? { reinvocationPolicy: 'Never' } : {}
+  await make(target, policies, { apiVersion: GROUP, kind, metadata: { name }, spec: { matchConstraints, ...usual, ...spec } })
+  const actions = type === 'Validating' ? { validationActions: ['Deny'] } : {}
+  for (const [i, binding] of bindings.entries())
+    await make(target, bound, {
+      apiVersion: GROUP,
+      kind: `${kind}Binding`,
+      metadata: { name: `${name}-${i}` },
+      spec: { policyName: name, ...actions, ...binding },
+    })
+  // Takes all of it away again.
+  return async () => {
+    for (const path of [`${policies}/${name}`, ...bindings.map((_, i) => `${bound}/${name}-${i}`)])
+      await ask(target, path, { method: 'DELETE' })
+  }
+}
