@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
+import type { Call } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Explanation } from '../schema/explanation.ts'
 import type { User } from '../schema/user.ts'
@@ -51,5 +52,9 @@ export function openExchange(request: Request, catalog: Catalog): Exchange {
   }
 }
 
+/** Whether a call is for the node of an object to answer. */
+export const isConnect = ({ resource, subresource }: Call): boolean =>
+  subresource !== '' && Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
+
 /** Whether the request stays open for as long as the client likes. */
-export const isLongRunning = ({ route }: Exchange) => route.type === 'call' && route.call.verb === 'watch'
+export const isLongRunning = ({ route }: Exchange) => route.type === 'call' && (route.call.verb === 'watch' || isConnect(route.call))

@@ -18,13 +18,13 @@ import { compress } from './compress.ts'
 import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
-import { type Exchange, type Handler, openExchange } from './exchange.ts'
+import { type Exchange, type Handler, isConnect, openExchange } from './exchange.ts'
 import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 import { header, type Request, type Response, textResponse } from './message.ts'
-import { negotiate } from './negotiate.ts'
+import { negotiate, PLAIN } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
 import type { Route } from './route.ts'
@@ -136,9 +136,11 @@ function authorize({ user, attributes, api }: Asker, request: Request): MaybePro
 function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Response> {
   const { registry, groupDomain, now } = asker.api
   const time = now()
-  const negotiated = negotiate(request, call, `meta.${groupDomain}`)
+  const isConnected = isConnect(call)
+  // A node decides itself what it answers with.
+  const negotiated = isConnected ? PLAIN : negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
-  return whenDone(isRead(call) ? undefined : decode(request, call), body => {
+  return whenDone(isConnected || isRead(call) ? undefined : decode(request, call), body => {
     asker.stopwatch.lap('decode')
     // The client may have disconnected while the body was read, or while the request waited.
     if (request.isGone) throw unavailable('the client has gone')

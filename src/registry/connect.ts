@@ -1,17 +1,16 @@
-/** Connect: paths such as exec and proxy, which only the node that runs an object could answer. They are admitted like writes. */
+/** Connect: paths such as exec and proxy, which the node that runs an object answers. They are admitted like writes. */
 
 import { goQuote } from '../lib/go-text.ts'
 import { type Json, setOwn } from '../lib/json-value.ts'
 import { defineKind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { type Resource, resourceOf } from '../schema/resource.ts'
-import { badRequest, notImplemented } from '../schema/status-error.ts'
+import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
+import { badRequest, notFound, notImplemented } from '../schema/status-error.ts'
 import type { ConnectSubresource } from '../schema/subresources.ts'
 import type { AnyType, Fields } from '../schema/types.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
-import { read } from './read.ts'
-import { type Change, newWrite, type Write, write } from './write.ts'
+import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
 
 export async function connect(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const declared = call.resource.def.subresources!.connect![call.subresource]!
@@ -21,7 +20,7 @@ export async function connect(deps: Deps, call: Call, ctx: CallContext): Promise
   return write(newWrite({ deps, call, ctx }, { options, kind: optionsKind(call, declared, ctx), change }))
 }
 
-const CONNECT: Change = { does: 'connect', decode: readOptions, store: refuse }
+const CONNECT: Change = { does: 'connect', decode: readOptions, store: answer }
 /** What is only read is not admitted. */
 const READ: Change = { ...CONNECT, isAdmitted: true }
 
@@ -53,12 +52,16 @@ function portOf(text: string): number {
   throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`)
 }
 
-/** What only a node agent could answer is refused with a reason, for an object that is there. */
-async function refuse({ deps, call, ctx }: Write): Promise<void> {
-  await read(deps, call, ctx)
-  throw notImplemented(
-    `${call.resource.plural}/${call.subresource} is answered by the node that runs the object, and this server has no nodes`,
-  )
+/** The node answers, for an object that is there. */
+async function answer(write: Write): Promise<void> {
+  const { deps, call, ctx } = write
+  const { resource, subresource, namespace, name } = call
+  const found = deps.caches.of(resource).get(keyOf(resource, namespace, name))
+  if (!found) throw notFound(resource, name)
+  const object = decodeStored(resource, found)
+  if (!deps.connect)
+    throw notImplemented(`${resource.plural}/${subresource} is answered by the node that runs the object, and this server has no nodes`)
+  write.result = await deps.connect({ call, object, ctx })
 }
 
 const kinds = new WeakMap<ConnectSubresource, Resource>()

@@ -13,7 +13,7 @@ export interface Subresources<O> {
   readonly updates?: Readonly<Record<string, UpdateSubresource<O>>>
   /** Messages that are created, such as `binding`, `eviction`, `token`. */
   readonly creates?: Readonly<Record<string, CreateSubresource<O>>>
-  /** Paths that need a running node, such as `exec` and `log`: listed in discovery, and refused with a clear error. */
+  /** Paths that the node of an object answers, such as `exec` and `log`. */
   readonly connect?: Readonly<Record<string, ConnectSubresource>>
 }
 

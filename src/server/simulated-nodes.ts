@@ -2,8 +2,10 @@
 import type { Authorizer } from '../authz/authorizer.ts'
 import { NodeGraph } from '../authz/node/graph.ts'
 import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
+import type { Client } from '../client/client.ts'
 import { versionInfo } from '../http/documents/version.ts'
 import { parseCIDR } from '../lib/ip.ts'
+import type { Connect } from '../registry/api.ts'
 import { VERSION } from '../version.ts'
 import { simulatedNodes } from './config.ts'
 import type { ServerContext } from './context.ts'
@@ -17,9 +19,10 @@ export async function startSimulatedNodes({
 }: Pick<ServerContext, 'config' | 'run' | 'gate' | 'signal'>): Promise<void> {
   const count = simulatedNodes(config)
   if (count === 0) return
-  const [{ simulatedNodes: nodes }, { simulatedKubelets }] = await Promise.all([
+  const [{ simulatedNodes: nodes }, { simulatedKubelets }, { simulatedLoadBalancers }] = await Promise.all([
     import('../nodes/node/controller.ts'),
     import('../nodes/pod/controller.ts'),
+    import('../nodes/load-balancer/controller.ts'),
   ])
   if (signal.aborted) return
   run(
@@ -32,6 +35,22 @@ export async function startSimulatedNodes({
     }),
   )
   run(simulatedKubelets({ gate }))
+  run(simulatedLoadBalancers)
+}
+
+/** Answers requests that are for nodes. What does is loaded with the first of them. */
+export function nodeConnections(client: Client, signal: AbortSignal): Connect {
+  let loading: Promise<Connect> | undefined
+  const load = async () => {
+    const [{ nodeConnector }, { simulatedConnection }, { isSimulated }] = await Promise.all([
+      import('../nodes/connect/connector.ts'),
+      import('../nodes/connect/simulated.ts'),
+      import('../nodes/node/simulated-node.ts'),
+    ])
+    const simulated = simulatedConnection(client, signal)
+    return nodeConnector({ client, connectionTo: node => (isSimulated(node) ? simulated : undefined) })
+  }
+  return async connection => (await (loading ??= load()))(connection)
 }
 
 /**

@@ -63,7 +63,7 @@ import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
-import { componentAuthorizer, startSimulatedNodes } from './simulated-nodes.ts'
+import { componentAuthorizer, nodeConnections, startSimulatedNodes } from './simulated-nodes.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
@@ -225,6 +225,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
       }),
       admissionMetrics,
     ),
+    connect: nodeConnections(client, signal),
     transcoder,
     newUid: randomUUID,
     randomSuffix,
@@ -267,7 +268,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   const starting = startControllers(
     config,
-    { ...quota, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
+    { ...quota, served: catalog, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
     { run: controllers.run, signal },
   )
   await Promise.all([
