@@ -48,15 +48,19 @@ export type Webhook = {
 const DEFAULT_TIMEOUT_SECONDS = 10
 
 /** The webhooks of all configurations, in the order in which they are called: configurations by name, webhooks as listed. */
-export function webhooksOf(configurations: Iterable<AnyObject>): Webhook[] {
+export function webhooksOf(
+  configurations: Iterable<AnyObject>,
+  compiled: (configuration: AnyObject) => readonly Webhook[] = compileWebhooks,
+): Webhook[] {
+  return [...configurations].sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1)).flatMap(compiled)
+}
+
+/** The webhooks of one configuration. Their conditions are compiled, which is expensive. */
+export function compileWebhooks({ metadata, webhooks }: AnyObject): readonly Webhook[] {
   const shared = new SharedConditions()
-  return [...configurations]
-    .sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1))
-    .flatMap(({ metadata, webhooks }) =>
-      ((webhooks ?? []) as readonly Declared[]).map((declared, i) =>
-        webhookOf(declared, { configuration: metadata.name!, index: i, shared }),
-      ),
-    )
+  return ((webhooks ?? []) as readonly Declared[]).map((declared, index) =>
+    webhookOf(declared, { configuration: metadata.name!, index, shared }),
+  )
 }
 
 type Place = { readonly configuration: string; readonly index: number; readonly shared: SharedConditions }
@@ -78,7 +82,7 @@ function webhookOf(declared: Declared, { configuration, index, shared }: Place):
   }
 }
 
-/** Conditions of all webhooks: those that are the same for several are compiled, and later evaluated, once. */
+/** Conditions of the webhooks of a configuration: those that are the same for several are compiled, and later evaluated, once. */
 class SharedConditions {
   readonly #known = new Map<string, Conditions>()
 
