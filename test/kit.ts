@@ -97,8 +97,10 @@ export function launch(
   { dataDir = '', port = 0, flags = [], command = [process.execPath, KEELSON], cwd = ROOT }: ProcessOptions,
 ) {
   const [program, ...args] = command
-  const controllers = flags.some(flag => flag.startsWith('--controllers')) ? [] : [`--controllers=${CONTROLLERS}`]
-  const nodes = flags.some(flag => flag.startsWith('--nodes')) ? [] : ['--nodes=0']
+  const isGiven = (name: string) => flags.some(flag => flag.startsWith(name))
+  // Pods on nodes wait for that config map.
+  const controllers = isGiven('--controllers') || isGiven('--nodes') ? [] : [`--controllers=${CONTROLLERS}`]
+  const nodes = isGiven('--nodes') ? [] : ['--nodes=0']
   const own = ['--data-dir', dataDir, '--secure-port', String(port), ...controllers, ...nodes]
   const child = spawn(program, [...args, 'serve', ...own, ...flags], {
     cwd,
@@ -123,7 +125,7 @@ export function launch(
 
 /** Starts a server inside this process, closed with the test. */
 export async function startInProcess(t: Scope, options: StartOptions = {}): Promise<RunningServer & Target> {
-  const server = await start({ controllers: CONTROLLERS.split(','), nodes: 0, ...options })
+  const server = await start({ ...(options.nodes ? {} : { controllers: CONTROLLERS.split(','), nodes: 0 }), ...options })
   t.after(() => server.close())
   return { ...server, ...targetOf(server.kubeconfig) }
 }

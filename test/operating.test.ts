@@ -91,10 +91,10 @@ test('a server does not start over a kubeconfig that it cannot read', patient, a
 })
 
 test('flags are read as kube-apiserver reads them', patient, async t => {
-  const flags = ['--anonymous_auth', '--enable-admission-plugins=EventRateLimit', '--enable-admission-plugins=Priority', '--api-audiences=']
+  const flags = ['--anonymous_auth', '--enable-admission-plugins=AlwaysAdmit', '--enable-admission-plugins=Priority', '--api-audiences=']
   const server = await startProcess(t, { flags })
   assert.equal((await ask(server, '/livez', anonymous)).status, 200)
-  assert.match(server.stderr(), /the admission plugin EventRateLimit is not there yet/)
+  assert.match(server.stderr(), /AlwaysAdmit admission controller is deprecated/)
   const { code, stderr } = await keelson('serve', '--secure-port=0', '--store=memory', '--enable-admission-plugins=Whim')
   assert.equal(code, 1)
   assert.match(stderr, /there is no plugin "Whim"/)

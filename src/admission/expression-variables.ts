@@ -7,6 +7,7 @@ import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Attributes } from './plugin.ts'
+import { requestNamespace } from './request-namespace.ts'
 
 /** A request in the version in which a rule names its resource. */
 export type VersionedRequest = {
@@ -27,7 +28,7 @@ export function requestVariables(request: VersionedRequest, authorize?: CelAutho
     request: celValueOf(admissionRequest(request)),
   }
   if (!authorize) return variables
-  const { ctx, subresource, namespace, name, resource } = attributes
+  const { ctx, subresource, name, resource } = attributes
   const user: CelUser = {
     name: ctx.user.name,
     groups: ctx.user.groups,
@@ -35,7 +36,7 @@ export function requestVariables(request: VersionedRequest, authorize?: CelAutho
     ...(ctx.user.extra && { extra: new Map(Object.entries(ctx.user.extra)) }),
   }
   variables['authorizer'] = authorizerValue(user, authorize)
-  const about = { group: resource.group, resource: resource.plural, subresource, namespace, name }
+  const about = { group: resource.group, resource: resource.plural, subresource, namespace: requestNamespace(attributes), name }
   variables['authorizer.requestResource'] = requestResourceValue(user, authorize, about)
   return variables
 }
@@ -44,8 +45,9 @@ export const celValueOf = (object: unknown): CelValue => dynShape.read((object ?
 
 /** The request as expressions see it: what AdmissionReview says of it, without the objects. */
 export function admissionRequest({ attributes, resource, kind }: VersionedRequest): JsonObject {
-  const { subresource, namespace, name, operation, dryRun, options, ctx } = attributes
+  const { subresource, name, operation, dryRun, options, ctx } = attributes
   const { user } = ctx
+  const namespace = requestNamespace(attributes)
   return {
     kind: { group: kind.group, version: kind.version, kind: kind.kind },
     resource: resourceName(resource),
@@ -63,7 +65,7 @@ export function admissionRequest({ attributes, resource, kind }: VersionedReques
       ...(user.extra && Object.keys(user.extra).length > 0 && { extra: user.extra as unknown as JsonObject }),
     },
     dryRun,
-    options,
+    options: options ?? null,
   }
 }
 

@@ -107,7 +107,8 @@ export class RequestMatcher {
   #matchesObject({ object, oldObject }: Attributes): boolean {
     const terms = this.#objectTerms
     if (terms.length === 0) return true
-    const matches = (each: AnyObject | undefined) => each !== undefined && matchesLabelTerms(terms, each.metadata?.labels)
+    // The options of a connection have no labels to select by.
+    const matches = (each: AnyObject | undefined) => each?.metadata !== undefined && matchesLabelTerms(terms, each.metadata.labels)
     return matches(object) || matches(oldObject)
   }
 }

@@ -13,7 +13,10 @@ import type { Client, Draft } from './client.ts'
 export type EventType = 'Normal' | 'Warning'
 
 /** What an event is about, where the object itself is not at hand. */
-export type Involved = Envelope | { readonly apiVersion: string; readonly kind: string; readonly metadata: Envelope['metadata'] }
+export type Involved = (Envelope | { readonly apiVersion: string; readonly kind: string; readonly metadata: Envelope['metadata'] }) & {
+  /** The part of the object, such as `spec.containers{web}`. */
+  readonly fieldPath?: string
+}
 
 export interface EventRecorder {
   /** Records an event; it is written beside whatever else goes on, and a failure is nobody's but the log's. */
@@ -26,6 +29,8 @@ export type RecorderOptions = {
   readonly client: Client
   /** Who reports, such as `garbage-collector-controller`. */
   readonly component: string
+  /** The node on which it does. */
+  readonly host?: string
   readonly onError: (error: unknown) => void
 }
 
@@ -41,7 +46,7 @@ type Seen = { readonly name: string; count: number; readonly first: string }
 type Similar = { readonly messages: Set<string>; last: number }
 type Budget = { tokens: number; at: number }
 
-export function eventRecorder({ client, component, onError }: RecorderOptions): EventRecorder {
+export function eventRecorder({ client, component, host = '', onError }: RecorderOptions): EventRecorder {
   const seen = new Recent<Seen>()
   const similar = new Recent<Similar>()
   const budgets = new Recent<Budget>()
@@ -49,7 +54,7 @@ export function eventRecorder({ client, component, onError }: RecorderOptions): 
   let lastName = 0n
 
   function record(object: Involved, type: EventType, reason: string, message: string): void {
-    const { apiVersion, kind, metadata } = object
+    const { apiVersion, kind, metadata, fieldPath = '' } = object
     const { namespace = '', name = '', uid = '', resourceVersion } = metadata
     const now = client.now.getTime()
     const about = [kind, namespace, name, uid, apiVersion, type].join('\n')
@@ -57,7 +62,7 @@ export function eventRecorder({ client, component, onError }: RecorderOptions): 
     const group = `${about}\n${reason}`
     const isCombined = combines(group, message, now)
     const text = isCombined ? `(combined from similar events): ${message}` : message
-    const key = isCombined ? group : `${group}\n${message}`
+    const key = isCombined ? group : `${group}\n${fieldPath}\n${message}`
     const time = formatTime(instantOf(now))
     const place = namespace || 'default'
     const known = seen.get(key)
@@ -73,15 +78,16 @@ export function eventRecorder({ client, component, onError }: RecorderOptions): 
         uid,
         apiVersion,
         ...(resourceVersion && { resourceVersion }),
+        ...(fieldPath && { fieldPath }),
       },
       reason,
       message: text,
-      source: { component },
+      source: { component, ...(host && { host }) },
       firstTimestamp: observed.first,
       lastTimestamp: time,
       count: observed.count,
       type,
-      ...(!isCombined && { reportingComponent: component }),
+      ...(!isCombined && { reportingComponent: component, ...(host && { reportingInstance: host }) }),
     }
     writing = writing.then(() => write(event, known !== undefined)).catch(onError)
   }

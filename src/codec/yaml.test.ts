@@ -168,3 +168,17 @@ test('of very many things that are wrong the first is told', () => {
   assert.ok(few)
   assert.equal(message(`[[${'}'.repeat(2000)}`), few)
 })
+
+test('a text of as many values as may be is read, however it is written', () => {
+  const styles = {
+    'block mapping': (i: number) => `k${i}: v\n`,
+    'explicit keys with properties': (i: number) => `? &a${i} !!str k${i}\n: &b${i} !!str v\n`,
+    'anchored mappings': (i: number) => `k${i}: &a${i}\n  a: b\n`,
+    'compact mappings': (i: number) => `- &a${i} a: b\n`,
+    'compact sequences': () => '- - - a\n',
+  }
+  for (const [style, text] of Object.entries(styles)) {
+    const entries = Array.from({ length: (LIMITS.decodedNodes - 10) / 4 }, (_, i) => text(i))
+    assert.equal(Object.keys(value(entries.join('')) as object).length, entries.length, style)
+  }
+})

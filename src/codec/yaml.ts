@@ -290,9 +290,25 @@ class Conversion {
 /** How much of a document may come from aliases: as go-yaml allows for as many nodes as are read here at most. */
 const ALIAS_RATIO = 0.99
 
+/**
+ * The depth at which js-yaml stops. It asks before every node that it tries to read, which is the only chance to stop it at a text
+ * of too many nodes before it has made the events of them all.
+ */
+class NodeCountingDepth {
+  #tried = 0
+
+  valueOf(): number {
+    if (++this.#tried > MOST_TRIED) throw tooManyValues()
+    return LIMITS.yamlDepth + 1
+  }
+}
+
+/** A node is tried twice where it could be a compact collection or has properties, so this stops no text that may be read. */
+const MOST_TRIED = 3 * LIMITS.decodedNodes
+
 function eventsOf(text: string): Event[] {
   try {
-    return parseEvents(text, { maxDepth: LIMITS.yamlDepth + 1 })
+    return parseEvents(text, { maxDepth: new NodeCountingDepth() as unknown as number })
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     if (error.reason.startsWith('nesting exceeded')) throw tooDeep()

@@ -4,7 +4,7 @@
  * shows one from scratch.
  */
 import type { Client, ClientFor } from '../client/client.ts'
-import { type EventRecorder, eventRecorder } from '../client/event-recorder.ts'
+import { type EventRecorder, eventRecorder, type RecorderOptions } from '../client/event-recorder.ts'
 import { controllerIdentity, type Identity } from '../client/identity.ts'
 import type { AllHandler } from '../client/informer.ts'
 import { type Change, queueKey } from '../client/object-revision.ts'
@@ -18,6 +18,8 @@ export type ControllerContext = {
   /** The API in the name of the controller, with its rights. */
   readonly client: Client
   readonly recorder: EventRecorder
+  /** Records events in the name of another component, such as that of a node. */
+  readonly recorderFor: (client: Client, source: Pick<RecorderOptions, 'component' | 'host'>) => EventRecorder
   readonly groupDomain: string
   readonly signal: AbortSignal
   /** Adds keys to the queue, at once or after a while, beside what the watches add. */
@@ -94,7 +96,13 @@ export function startController(controller: Controller, parts: ControllerParts):
   const { clientFor, groupDomain, onError, signal, metrics } = parts
   const { name, identity, component = name, workers, backOff } = controller
   const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity)
-  const recorder = eventRecorder({ client, component, onError: error => onError(error, undefined) })
+  const recorders: EventRecorder[] = []
+  const recorderFor: ControllerContext['recorderFor'] = (as, source) => {
+    const made = eventRecorder({ client: as, ...source, onError: error => onError(error, undefined) })
+    recorders.push(made)
+    return made
+  }
+  const recorder = recorderFor(client, { component })
   // Keys wait until every watch has delivered what is there: decisions need all of it.
   let early: Set<string> | undefined = new Set()
   const add = (key: string) => {
@@ -102,7 +110,7 @@ export function startController(controller: Controller, parts: ControllerParts):
     else queue.add(key)
   }
   const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
-  const { watches, reconcile } = controller.create({ client, recorder, groupDomain, signal, enqueue })
+  const { watches, reconcile } = controller.create({ client, recorder, recorderFor, groupDomain, signal, enqueue })
   const queue: WorkQueue<string> = new WorkQueue({
     name,
     reconcile,
@@ -122,7 +130,7 @@ export function startController(controller: Controller, parts: ControllerParts):
     async idle() {
       await synced
       await queue.idle()
-      await recorder.flushed()
+      await Promise.all(recorders.map(each => each.flushed()))
     },
   }
 }

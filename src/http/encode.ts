@@ -10,7 +10,8 @@ import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
 import { listBody, listItem } from './list-body.ts'
 import { compactChunks, documentBody, type ListDocument, prettyChunks, yamlChunks } from './list-document.ts'
-import { bytesResponse, type Response } from './message.ts'
+import { pump } from './listener/streams.ts'
+import { bytesResponse, type Outlet, type Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
@@ -26,27 +27,40 @@ export function encode(result: Result, format: Format, now: Date): MaybePromise<
 /** The warnings of the write, after the deprecation warning of the kind. */
 function warningsOf(result: Result): readonly string[] {
   const own = result.type === 'object' || result.type === 'status' ? result.warnings : []
-  const deprecated = result.type === 'status' ? undefined : result.resource.def.deprecated
+  const deprecated = 'resource' in result ? result.resource.def.deprecated : undefined
   return deprecated === undefined ? own : [deprecated, ...own]
 }
 
 function unwarned(result: Result, format: Format, now: Date): MaybePromise<Response> {
   if (result.type === 'watch') return watchResponse(result.stream, format)
+  if (result.type === 'bytes') return nodeResponse(result)
   checkShape(result, format.shape)
   if (result.type === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
     return { status: 200, headers: { 'content-type': 'application/json' }, body: listBody(result.resource, result.items, result.meta) }
   return format.mediaType === PROTOBUF ? protobufResponse(result, format.shape) : textResponse(result, format, now)
 }
 
+/** What a node answers: as a whole, or piece by piece as it comes. */
+function nodeResponse({ code, mediaType, body }: Extract<Result, { type: 'bytes' }>): Response {
+  if (body instanceof Uint8Array) return bytesResponse(code, mediaType, body)
+  const start = (outlet: Outlet) => {
+    const pieces = body[Symbol.asyncIterator]()
+    // A client that goes ends what it was reading.
+    outlet.once('close', () => void pieces.return?.())
+    void pump({ [Symbol.asyncIterator]: () => pieces }, outlet)
+  }
+  return { status: code, headers: { 'content-type': mediaType }, body: { type: 'stream', start } }
+}
+
 /** Refuses the metadata of a list for an object, and the other way around. */
-function checkShape(result: Exclude<Result, { type: 'watch' }>, shape: Shape | undefined): void {
+function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' }>, shape: Shape | undefined): void {
   if (result.type === 'object' && shape?.as === 'PartialObjectMetadataList')
     throw unshaped(`you requested PartialObjectMetadataList, but the requested object is not a list (*v1.${result.resource.kind})`)
   if (result.type === 'list' && shape?.as === 'PartialObjectMetadata')
     throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${result.resource.listKind})`)
 }
 
-function textResponse(result: Exclude<Result, { type: 'watch' }>, format: Format, now: Date): MaybePromise<Response> {
+function textResponse(result: Exclude<Result, { type: 'watch' | 'bytes' }>, format: Format, now: Date): MaybePromise<Response> {
   if (result.type === 'list')
     return whenDone(chunksOf(listDocument(result, format.shape, now), format), chunks => ({
       status: 200,
@@ -87,7 +101,7 @@ function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybeP
 }
 
 /** The whole response as JSON, in the requested representation. */
-function jsonOf(result: Exclude<Result, { type: 'watch' | 'list' }>, shape: Shape | undefined, now: Date): Uint8Array {
+function jsonOf(result: Exclude<Result, { type: 'watch' | 'list' | 'bytes' }>, shape: Shape | undefined, now: Date): Uint8Array {
   if (result.type === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
   if (shape === undefined) return result.json
   if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.resource, result.json, shape.apiVersion)

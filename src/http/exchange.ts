@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
+import type { Call } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Explanation } from '../schema/explanation.ts'
 import type { User } from '../schema/user.ts'
@@ -25,6 +26,8 @@ export interface Exchange {
   explanation: Explanation | undefined
   /** What the client is answered who asked for an explanation: at the end, when all is decided. */
   explain: (() => string) | undefined
+  /** When it has to be answered, in milliseconds of the stopwatch; undefined where it may take as long as it likes. */
+  endsAt: number | undefined
 }
 
 /** Throws when an answer cannot be made, at once or later. */
@@ -44,9 +47,14 @@ export function openExchange(request: Request, catalog: Catalog): Exchange {
     flow: undefined,
     explanation: undefined,
     explain: undefined,
+    endsAt: undefined,
     stopwatch: new Stopwatch(),
   }
 }
 
+/** Whether a call is for the node of an object to answer. */
+export const isConnect = ({ resource, subresource }: Call): boolean =>
+  subresource !== '' && Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
+
 /** Whether the request stays open for as long as the client likes. */
-export const isLongRunning = ({ route }: Exchange) => route.type === 'call' && route.call.verb === 'watch'
+export const isLongRunning = ({ route }: Exchange) => route.type === 'call' && (route.call.verb === 'watch' || isConnect(route.call))

@@ -36,7 +36,8 @@ const PATCHES = [
   'application/strategic-merge-patch+json',
   'application/apply-patch+yaml',
 ]
-const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, shape: undefined }
+/** What a client gets who does not say what it wants. */
+export const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, shape: undefined }
 
 /** Media type and representation of the response to a call; throws 406 when the client accepts none that is served. */
 export function negotiate(req: Request, call: Call, metaGroup: string): Format {

@@ -18,13 +18,13 @@ import { compress } from './compress.ts'
 import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
-import { type Exchange, type Handler, openExchange } from './exchange.ts'
+import { type Exchange, type Handler, isConnect, openExchange } from './exchange.ts'
 import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 import { header, type Request, type Response, textResponse } from './message.ts'
-import { negotiate } from './negotiate.ts'
+import { negotiate, PLAIN } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
 import type { Route } from './route.ts'
@@ -91,8 +91,8 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 
 function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
-  const { stopwatch, explanation } = exchange
-  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation }
+  const { stopwatch, explanation, endsAt } = exchange
+  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt }
   const decided = authorize(asker, request)
   const answered = whenDone(decided, failure => {
     stopwatch.lapAfter(decided, 'authz')
@@ -114,7 +114,11 @@ function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise
 }
 
 /** User and attributes of the request. */
-type Asker = Pick<Exchange, 'stopwatch' | 'explanation'> & { readonly user: User; readonly attributes: Attributes; readonly api: Api }
+type Asker = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt'> & {
+  readonly user: User
+  readonly attributes: Attributes
+  readonly api: Api
+}
 
 /**
  * Throws unless the user may. A promise only when the authorizer has to wait. The answer is that of kube-apiserver where nobody allowed
@@ -133,9 +137,11 @@ function authorize({ user, attributes, api }: Asker, request: Request): MaybePro
 function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Response> {
   const { registry, groupDomain, now } = asker.api
   const time = now()
-  const negotiated = negotiate(request, call, `meta.${groupDomain}`)
+  const isConnected = isConnect(call)
+  // A node decides itself what it answers with.
+  const negotiated = isConnected ? PLAIN : negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
-  const decoded = isRead(call) ? undefined : decode(request, call)
+  const decoded = isConnected || isRead(call) ? undefined : decode(request, call)
   return whenDone(decoded, body => {
     asker.stopwatch.lapAfter(decoded, 'decode')
     // The client may have disconnected while the body was read, or while the request waited.
@@ -183,5 +189,10 @@ class Context implements CallContext {
 
   get signal(): AbortSignal {
     return this.#request.signal
+  }
+
+  get remainingMs(): number | undefined {
+    const { endsAt, stopwatch } = this.#asker
+    return endsAt === undefined ? undefined : endsAt - stopwatch.total
   }
 }

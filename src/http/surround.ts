@@ -63,15 +63,17 @@ export const recover: Wrap =
 export const deadline: Wrap = next => exchange => {
   if (isLongRunning(exchange)) return next(exchange)
   const asked = askedTime(exchange.route.query.get('timeout'))
+  const ms = Math.min(LIMITS.deadlineMs, asked ?? Number.POSITIVE_INFINITY)
+  exchange.endsAt = exchange.stopwatch.total + ms
   const response = next(exchange)
   // What has been answered at once was in time: nothing could have stopped it.
-  return response instanceof Promise ? within(Math.min(LIMITS.deadlineMs, asked ?? Number.POSITIVE_INFINITY), response, exchange) : response
+  return response instanceof Promise ? within(ms, response, exchange) : response
 }
 
 const within = (ms: number, response: Promise<Response>, { request }: Exchange) =>
   new Promise<Response>((resolve, reject) => {
     const timer = setTimeout(() => {
-      const late = timedOut('request did not complete within the allotted timeout')
+      const late = timedOut('Timeout: request did not complete within the allotted timeout')
       request.cancel(late)
       reject(late)
     }, ms)

@@ -14,6 +14,13 @@ export function fnv64a(data: string | Uint8Array): bigint {
   return (BigInt(high) << 32n) | BigInt(low)
 }
 
+/** The 32-bit FNV-1a hash of bytes or of a text in UTF-8. */
+export function fnv32a(data: string | Uint8Array): number {
+  let hash = 0x811c9dc5
+  for (const byte of bytesOf(data)) hash = Math.imul(hash ^ byte, 0x01000193)
+  return hash >>> 0
+}
+
 function bytesOf(data: string | Uint8Array): Uint8Array {
   return typeof data === 'string' ? Buffer.from(data) : data
 }

@@ -20,7 +20,7 @@ export const LIMITS = {
   inlineProtobufBytes: 128 * KIB,
   /** Workers that read such bodies, what one body may cost there, and when a worker without work ends. */
   transcodeWorkers: 2,
-  transcodeCpuMs: 300,
+  transcodeCpuMs: 250,
   transcodeMs: 10 * SECOND,
   transcodeHeapMB: 256,
   transcodeIdleMs: 5 * SECOND,

@@ -1,4 +1,4 @@
-/** Names of time zones in the IANA database. */
+/** Time zones of the IANA database: their names, and what their clocks show. */
 
 /** What is wrong with the name of a time zone, in the words of Go; undefined for zones that exist. */
 export function timeZoneFault(name: string): string | undefined {
@@ -15,4 +15,55 @@ function isKnown(name: string): boolean {
   } catch {
     return false
   }
+}
+
+/** What the clocks of a time zone show. Times are milliseconds since 1970 UTC. */
+export interface ZoneClock {
+  /** A time as clocks show it, in the UTC fields of a date. */
+  shownAt(ms: number): Date
+  /** When clocks show that, by the fields of a date that may exceed their range. Where they never do or do twice, one of both is taken as Go does. */
+  timeOf(year: number, month: number, day: number, hour?: number): number
+  /** `2006-01-02T15:04:05+01:00`, with Z where the offset is none. */
+  format(ms: number): string
+}
+
+/** The clock of a zone that exists. `Local` is UTC, as it is where Kubernetes' controllers run. */
+export function clockOf(zone: string): ZoneClock {
+  const offsetAt = zone === '' || zone === 'UTC' || zone === 'Local' ? () => 0 : offsets(zone)
+  const shownAt = (ms: number) => new Date(ms + offsetAt(ms))
+  return {
+    shownAt,
+    timeOf(year, month, day, hour = 0) {
+      const shown = Date.UTC(year, month, day, hour)
+      const offset = offsetAt(shown)
+      return offset === 0 ? shown : shown - offsetAt(shown - offset)
+    },
+    format(ms) {
+      const offset = offsetAt(ms) / 60_000
+      const text = shownAt(ms).toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length)
+      const digits = (value: number) => String(Math.floor(Math.abs(value))).padStart(2, '0')
+      return offset === 0 ? `${text}Z` : `${text}${offset < 0 ? '-' : '+'}${digits(offset / 60)}:${digits(Math.abs(offset) % 60)}`
+    },
+  }
+}
+
+/** Offsets change on the quarter of an hour; asking for one is slow. */
+const QUARTER_MS = 900_000
+
+/** The offset of a zone in milliseconds at a time. */
+function offsets(zone: string): (ms: number) => number {
+  const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
+  let known = { quarter: Number.NaN, offset: 0 }
+  return ms => {
+    const quarter = Math.floor(ms / QUARTER_MS)
+    if (quarter !== known.quarter) known = { quarter, offset: parseOffset(format.format(ms)) }
+    return known.offset
+  }
+}
+
+/** Reads the end of `1/2/2006, GMT+05:30`. */
+function parseOffset(text: string): number {
+  const [, sign = '', hours = 0, minutes = 0, seconds = 0] = /GMT(?:([+-])(\d+):(\d+)(?::(\d+))?)?$/.exec(text) ?? []
+  const ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000
+  return sign === '-' ? -ms : ms
 }

@@ -197,7 +197,7 @@ test('kubectl takes over what it applied from the client side, and keeps the ann
   const client = config({ replicas: 1, paused: 'a' }, { annotations })
   const store = new Store()
   store.update('kubectl-client-side-apply', client)
-  assert.equal(message409(store.apply('argo', config({ replicas: 2 }))).conflicts.length, 1)
+  assert.equal(message409(store.apply('argo', config({ replicas: 2 }))).causes.length, 1)
   assert.ok(store.apply('kubectl', config({ replicas: 2 })).ok)
   assert.equal((store.spec as JsonObject)['replicas'], 2)
   const { annotations: after } = store.object!['metadata'] as { annotations: Record<string, string> }
@@ -350,9 +350,19 @@ test('without force either no field of another manager changes, or every such fi
         assert.equal(result.reason, 'conflict')
         forced.apply('one', ours!, { force: true })
         const lost = paths(difference(owned, forced.ownedBy('other')))
-        assert.deepEqual(result.reason === 'conflict' && result.conflicts.map(({ path }) => pathText(path)), lost)
+        assert.deepEqual(result.reason === 'conflict' && result.causes.map(({ field }) => field), lost)
       }
     }),
     RUNS,
   )
+})
+
+test('of very many conflicts as many are named as an answer can hold', () => {
+  const labels = (value: string) => Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`k${i}`, value]))
+  const store = new Store()
+  store.apply('other', config({}, { labels: labels('a') }))
+  const refused = message409(store.apply('one', config({}, { labels: labels('b') })))
+  assert.equal(refused.causes.length, 2000)
+  assert.match(refused.message, /^Apply failed with 3000 conflicts: conflicts with "other":\n- \.metadata\.labels\.k0\n/)
+  assert.match(refused.message, /\nand 1000 more$/)
 })

@@ -2,17 +2,17 @@
 
 import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { StatusCause } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
 import {
+  countFields,
   difference,
   EMPTY_SET,
   type FieldSet,
-  hasPath,
   intersection,
   isEmptySet,
-  type Path,
   pathsOf,
   pathText,
   recursiveDifference,
@@ -34,6 +34,7 @@ import {
   blankOf,
   type Converting,
   knownManagers,
+  NO_CONVERSIONS,
   settle,
   typeIn,
   UNOWNED_FIELDS,
@@ -56,8 +57,6 @@ export type Apply = Write & {
   readonly force: boolean
 }
 
-export type Conflict = { readonly manager: Manager; readonly path: Path }
-
 export type Applied =
   | {
       readonly ok: true
@@ -67,13 +66,12 @@ export type Applied =
     }
   /** A configuration that cannot be applied to this kind at all. */
   | { readonly ok: false; readonly reason: 'invalid'; readonly message: string }
-  /** Fields that others own with other values: 409 unless forced. */
+  /** Fields that others own with other values: 409 unless forced. Of very many, as many are named as an answer can hold. */
   | {
       readonly ok: false
       readonly reason: 'conflict'
       readonly message: string
       readonly causes: StatusCause[]
-      readonly conflicts: Conflict[]
     }
 
 /** Name under which fields are owned that were there before anyone applied. */
@@ -84,25 +82,32 @@ export function* applyConfiguration(apply: Apply): Converting<Applied> {
   const problem = misfit(apply)
   if (problem !== undefined) return { ok: false, reason: 'invalid', message: problem }
   const live = apply.live ?? blankOf(apply)
+  yield NO_CONVERSIONS
   const read = readManagers(managedFieldsOf(live))
   if (!read.ok) return { ok: false, reason: 'invalid', message: `failed to decode managed fields: ${read.message}` }
 
   const bare = withoutManagedFields(live)
   const managers = read.managers.size === 0 ? yield* ownersBeforeFirstApply(apply, bare) : read.managers
-  let outcome = yield* merge(apply, bare, managers)
-  if (outcome.conflicts.length > 0 && !apply.force) {
-    const contested = contestedFields(apply, live, outcome.conflicts)
+  yield NO_CONVERSIONS
+  const outcome = yield* merge(apply, bare, managers)
+  yield NO_CONVERSIONS
+  if (outcome.lost.length > 0 && !apply.force) {
+    const contested = contestedFields(apply, live, outcome.lost)
     if (contested.length > 0) return conflict(contested)
   }
-  outcome = { ...outcome, conflicts: [] }
   const object = apply.writer.name === KUBECTL ? withLastApplied(outcome.object, apply.applied) : outcome.object
   return { ok: true, object, managedFields: writeManagers(outcome.managers) }
 }
 
+/** What a manager owns of the fields that an apply changes. */
+type Lost = { readonly manager: Manager; readonly fields: FieldSet }
+
 /** What kubectl set itself from the client's side is no conflict when it applies from the server's. */
-function contestedFields({ writer, type }: Apply, live: JsonObject, conflicts: Conflict[]): Conflict[] {
+function contestedFields({ writer, type }: Apply, live: JsonObject, lost: readonly Lost[]): readonly Lost[] {
   const allowed = writer.name === KUBECTL ? lastAppliedFields(type, live, writer.apiVersion) : undefined
-  return allowed === undefined ? conflicts : conflicts.filter(({ path }) => !hasPath(allowed, path))
+  if (allowed === undefined) return lost
+  const contested = lost.map(({ manager, fields }) => ({ manager, fields: difference(fields, allowed) }))
+  return contested.filter(({ fields }) => !isEmptySet(fields))
 }
 
 function* ownersBeforeFirstApply(apply: Apply, live: JsonObject): Converting<Managers> {
@@ -131,7 +136,8 @@ function kindText(apiVersion: string, kind: string): string {
   return `${parts.length === 2 ? apiVersion : `/${apiVersion}`}, Kind=${kind}`
 }
 
-type Merged = { readonly object: JsonObject; readonly managers: Managers; readonly conflicts: Conflict[] }
+/** `lost` is in the order of the managers' identifiers. */
+type Merged = { readonly object: JsonObject; readonly managers: Managers; readonly lost: readonly Lost[] }
 
 function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Merged> {
   const { type, applied, writer, resetFields = EMPTY_SET } = apply
@@ -139,18 +145,23 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Me
   const managers = new Map(knownManagers(apply, stored))
   const last = managers.get(self)
   const named = recursiveDifference(fieldSetOf(type, applied), resetFields)
+  yield NO_CONVERSIONS
   const fields = last === undefined ? named : sharing(last.fields, named)
   const { name, apiVersion, subresource } = writer
   managers.set(self, { name, operation: 'Apply', apiVersion, subresource, ...timeOf(last), fields })
   const merged = mergeApplied(type, live, applied) as JsonObject
+  yield NO_CONVERSIONS
   const object = last === undefined ? merged : yield* prune(apply, merged, { managers, last, fields })
+  yield NO_CONVERSIONS
   const { kept, lost } = yield* settle({ next: object, ...apply, live }, managers, { self })
-  const conflicts: Conflict[] = []
-  for (const identifier of [...lost.keys()].sort(compareText)) {
-    for (const path of pathsOf(lost.get(identifier)!)) conflicts.push({ manager: managers.get(identifier)!, path })
-  }
+  yield NO_CONVERSIONS
   const time = deepEqual(live, object) ? undefined : writer.time
-  return { object, managers: signed(kept, self, time), conflicts }
+  const identifiers = [...lost.keys()].sort(compareText)
+  return {
+    object,
+    managers: signed(kept, self, time),
+    lost: identifiers.map(identifier => ({ manager: managers.get(identifier)!, fields: lost.get(identifier)! })),
+  }
 }
 
 const timeOf = (manager: Manager | undefined) => (manager?.time === undefined ? {} : { time: manager.time })
@@ -178,8 +189,11 @@ function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pr
   if (type === undefined) return merged
   const [whole] = yield* inVersion(apply, [merged], last.apiVersion)
   const all = namedFields(type, whole!)
+  yield NO_CONVERSIONS
   const gone = removeItems(type, whole!, withMessages(type, last.fields)) as JsonObject
+  yield NO_CONVERSIONS
   const kept = yield* addBackOwned(apply, { whole: whole!, all, left: gone, version: last.apiVersion }, managers)
+  yield NO_CONVERSIONS
   // What was removed only as part of a removed parent, though the applier never owned it, is restored as well.
   const given = difference(all, namedFields(type, kept))
   const left = removeItems(type, whole!, intersection(given, withMessages(type, last.fields))) as JsonObject
@@ -211,6 +225,7 @@ function* addBackOwned(apply: Apply, { whole, all, left, version }: Parts, manag
     if (type === undefined) continue
     const [there, some] = yield* inVersion(apply, [whole, result], apiVersion)
     const keep = union(namedFields(type, some!), withMessages(type, fields))
+    yield NO_CONVERSIONS
     const present = apiVersion === version ? all : namedFields(type, there!)
     const kept = removeItems(type, there!, difference(present, keep)) as JsonObject
     result = (yield* inVersion(apply, [kept], version))[0]!
@@ -220,24 +235,32 @@ function* addBackOwned(apply: Apply, { whole, all, left, version }: Parts, manag
 
 const namedFields = (type: AnyType, object: JsonObject): FieldSet => withMessages(type, fieldSetOf(type, object))
 
-function conflict(conflicts: Conflict[]): Applied {
-  const causes = conflicts.map(({ manager, path }) => ({
-    reason: 'FieldManagerConflict',
-    message: `conflict with ${managerText(manager)}`,
-    field: pathText(path),
-  }))
-  return { ok: false, reason: 'conflict', message: conflictText(conflicts), causes, conflicts }
+function conflict(contested: readonly Lost[]): Applied {
+  const conflicts = namedConflicts(contested)
+  const causes = conflicts.flatMap(({ manager, fields }) =>
+    fields.map(field => ({ reason: 'FieldManagerConflict', message: `conflict with ${managerText(manager)}`, field })),
+  )
+  return { ok: false, reason: 'conflict', message: conflictText(contested, conflicts), causes }
 }
 
-function conflictText(conflicts: readonly Conflict[]): string {
-  const [only] = conflicts
-  if (conflicts.length === 1) return `Apply failed with 1 conflict: conflict with ${managerText(only!.manager)}: ${pathText(only!.path)}`
-  const lines: string[] = []
-  let previous: Manager | undefined
-  for (const { manager, path } of conflicts) {
-    if (manager !== previous) lines.push(`conflicts with ${managerText(manager)}:`)
-    lines.push(`- ${pathText(path)}`)
-    previous = manager
-  }
-  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`
+type NamedConflicts = { readonly manager: Manager; readonly fields: readonly string[] }
+
+/** The fields of each manager by their paths, as many as an answer can hold. */
+function namedConflicts(contested: readonly Lost[]): readonly NamedConflicts[] {
+  let left = LIMITS.errorCauses
+  return contested.flatMap(({ manager, fields }) => {
+    const named = pathsOf(fields, left).map(pathText)
+    left -= named.length
+    return named.length > 0 ? [{ manager, fields: named }] : []
+  })
+}
+
+function conflictText(contested: readonly Lost[], named: readonly NamedConflicts[]): string {
+  const count = contested.reduce((sum, { fields }) => sum + countFields(fields), 0)
+  const [only] = named
+  if (count === 1) return `Apply failed with 1 conflict: conflict with ${managerText(only!.manager)}: ${only!.fields[0]}`
+  const lines = named.flatMap(({ manager, fields }) => [`conflicts with ${managerText(manager)}:`, ...fields.map(field => `- ${field}`)])
+  const unnamed = count - named.reduce((sum, { fields }) => sum + fields.length, 0)
+  if (unnamed > 0) lines.push(`and ${unnamed} more`)
+  return `Apply failed with ${count} conflicts: ${lines.join('\n')}`
 }

@@ -133,18 +133,33 @@ export function hasPath(set: FieldSet, path: Path): boolean {
   return node?.owned === true && path.length > 0
 }
 
-/** Every field in the set, in the order in which conflicts are reported: those of a level first, then what is below them. */
-export function pathsOf(set: FieldSet): Path[] {
+/** How many fields are in the set. */
+export function countFields({ children }: FieldSet): number {
+  let count = 0
+  for (const child of children?.values() ?? []) count += (child.owned ? 1 : 0) + countFields(child)
+  return count
+}
+
+/** The fields in the set, in the order in which conflicts are reported: those of a level first, then what is below them. */
+export function pathsOf(set: FieldSet, limit = Number.POSITIVE_INFINITY): Path[] {
   const found: Path[] = []
-  collect(set, [], found)
+  collect(set, [], { found, limit })
   return found
 }
 
-function collect(set: FieldSet, above: Path, found: Path[]): void {
+function collect(set: FieldSet, above: Path, into: { readonly found: Path[]; readonly limit: number }): void {
   if (set.children === undefined) return
+  const { found, limit } = into
   const sorted = sortElements(set.children.keys())
-  for (const element of sorted) if (set.children.get(element)!.owned) found.push([...above, element])
-  for (const element of sorted) collect(set.children.get(element)!, [...above, element], found)
+  for (const element of sorted) {
+    if (found.length >= limit) return
+    if (set.children.get(element)!.owned) found.push([...above, element])
+  }
+  for (const element of sorted) {
+    if (found.length >= limit) return
+    const child = set.children.get(element)!
+    if (child.children !== undefined) collect(child, [...above, element], into)
+  }
 }
 
 /** `.spec.template.spec.containers[name="main"].image` */

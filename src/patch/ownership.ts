@@ -26,9 +26,12 @@ export type Conversion = { readonly object: JsonObject; readonly apiVersion: str
 
 /**
  * Work that needs objects in other versions of their kind. It yields what is to be converted, several at once where they are
- * known beforehand, and continues with the converted objects: how they are converted is up to the caller.
+ * known beforehand, and continues with the converted objects: how they are converted is up to the caller. Between its parts,
+ * each of which looks at the whole object, it yields `NO_CONVERSIONS`: there the caller may let others run.
  */
 export type Converting<R> = Generator<readonly Conversion[], R, readonly JsonObject[]>
+
+export const NO_CONVERSIONS: readonly Conversion[] = []
 
 /** Manager, subresource and time of a write. */
 export type Writer = {
@@ -91,13 +94,18 @@ export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[
   const { live, next, writer } = write
   const managers = managersFor(live, next, writer.subresource)
   if (managers.size === 0 && uidOf(live) !== '') return []
-  return writeManagers(yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers))
+  yield NO_CONVERSIONS
+  const updated = yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers)
+  yield NO_CONVERSIONS
+  return writeManagers(updated)
 }
 
 /** The managedFields of an object that is created and says nothing of managers itself: the creator owns all that it sets. */
-export function creatorsFields(write: Write & { readonly next: JsonObject }): ManagedFieldsEntry[] {
+export function* creatorsFields(write: Write & { readonly next: JsonObject }): Converting<ManagedFieldsEntry[]> {
   const { type, next, resetFields = EMPTY_SET, writer } = write
-  const set = difference(recursiveDifference(changedFields(type, blankOf(write), next), resetFields), UNOWNED_FIELDS)
+  const changed = changedFields(type, blankOf(write), next)
+  yield NO_CONVERSIONS
+  const set = difference(recursiveDifference(changed, resetFields), UNOWNED_FIELDS)
   if (isEmptySet(set)) return []
   const manager: Manager = { operation: 'Update', fields: set, ...writer, name: writer.name || UNKNOWN }
   return [writeManager(manager)]
@@ -127,6 +135,7 @@ export function* updateManagers(write: Write & { live: JsonObject; next: JsonObj
   const change = { ...write, live: withoutManagedFields(write.live), next: withoutManagedFields(write.next) }
   const known = knownManagers(write, managers)
   const { kept, comparison } = yield* settle(change, known, { self: undefined })
+  yield NO_CONVERSIONS
   const taken = difference(union(comparison.modified, comparison.added), UNOWNED_FIELDS)
   if (isEmptySet(taken)) return capUpdates(kept)
   const manager = { operation: 'Update', fields: taken, ...writer, name: writer.name || UNKNOWN } as const
@@ -180,6 +189,7 @@ export function* settle(
     }
     const theirs = comparisons.get(manager.apiVersion)
     if (theirs === undefined) continue
+    yield NO_CONVERSIONS
     const contested = intersection(manager.fields, union(theirs.modified, theirs.added))
     if (!isEmptySet(contested)) lost.set(identifier, contested)
     const fields = difference(difference(manager.fields, contested), theirs.removed)
@@ -202,8 +212,10 @@ function* compareInVersions(
   )
   if (versions.length === 0) return comparisons
   const converted = yield versions.flatMap(apiVersion => [live, next].map(object => ({ object, apiVersion })))
-  for (const [i, version] of versions.entries())
+  for (const [i, version] of versions.entries()) {
+    yield NO_CONVERSIONS
     comparisons.set(version, compare(typeIn(change, version)!, converted[2 * i]!, converted[2 * i + 1]!))
+  }
   return comparisons
 }
 

@@ -17,12 +17,18 @@ import { type Change, decodeStored, newWrite, type Write, write } from './write.
 
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
-export async function act(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+/** `admittedAs` when the message was sent to another resource, which admission is asked about. */
+export async function act(
+  deps: Deps,
+  call: Call,
+  ctx: CallContext,
+  { admittedAs }: { readonly admittedAs?: Write['admittedAs'] } = {},
+): Promise<Result> {
   const action = call.resource.def.subresources!.creates![call.subresource]!
   const options = writeOptions(call.query, 'CreateOptions', ctx)
   const kind = messageOf(action, ctx.groupDomain)
   const change = action.review ? question(action, reviewContextOf(deps, call, ctx)) : order(action)
-  return write(newWrite({ deps, call, ctx }, { options, kind, change }))
+  return write(newWrite({ deps, call, ctx }, { options, kind, change, admittedAs }))
 }
 
 /** Reads the message. */

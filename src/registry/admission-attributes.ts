@@ -29,10 +29,10 @@ export class WriteAttributes implements Attributes {
     return change.does === 'delete' ? 'DELETE' : change.does === 'connect' ? 'CONNECT' : old ? 'UPDATE' : 'CREATE'
   }
   get resource(): Resource {
-    return this.#write.call.resource
+    return this.#write.admittedAs?.resource ?? this.#write.call.resource
   }
   get subresource(): string {
-    return this.#write.call.subresource
+    return this.#write.admittedAs?.subresource ?? this.#write.call.subresource
   }
   get kind(): Resource {
     return this.#write.kind
@@ -54,8 +54,9 @@ export class WriteAttributes implements Attributes {
   get oldObject(): AnyObject | undefined {
     return this.#write.old
   }
-  get options(): JsonObject {
+  get options(): JsonObject | undefined {
     const { call, change, ctx, options, old } = this.#write
+    if (change.does === 'connect') return undefined
     if (change.deleteOptions) return { ...change.deleteOptions, kind: 'DeleteOptions', apiVersion: `meta.${ctx.groupDomain}/v1` }
     return optionsObject(old ? 'UpdateOptions' : 'CreateOptions', call, { groupDomain: ctx.groupDomain, dryRun: options.dryRun })
   }
@@ -70,8 +71,13 @@ export class WriteAttributes implements Attributes {
     return this.#write.ctx.signal
   }
 
+  get remainingMs(): number | undefined {
+    return this.#write.ctx.remainingMs
+  }
+
   decode(document: Json, version: Resource = this.kind): MaybePromise<AnyObject> {
-    const { call, kind, ctx } = this.#write
+    const { call, kind, ctx, change } = this.#write
+    if (change.does === 'connect') return withoutMetadata(decodeAs(kind, document, ctx))
     // The body of a subresource has one version only.
     if (kind !== call.resource || version === kind) return decodeAs(kind, document, ctx)
     return convertVersion(decodeAs(version, document, ctx), version, kind)
@@ -100,6 +106,11 @@ export class WriteAttributes implements Attributes {
     this.#listeners = []
     return Promise.all(listeners.map(listener => listener(isStored)))
   }
+}
+
+/** The options of a connection have none. */
+function withoutMetadata({ metadata: _, ...rest }: AnyObject): AnyObject {
+  return rest as AnyObject
 }
 
 function decodeAs(kind: Resource, document: Json, ctx: RequestContext): AnyObject {

@@ -6,6 +6,7 @@ import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Verb } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
@@ -40,6 +41,8 @@ export type CallContext = RequestContext & {
   readonly body: Body | undefined
   readonly userAgent: string
   readonly signal: AbortSignal
+  /** How long the request may still take; undefined where nothing bounds it. */
+  readonly remainingMs?: number | undefined
   /** Adds an annotation to the audit event of the request, if there is one. */
   readonly annotate?: (key: string, value: string) => void
   /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
@@ -68,6 +71,19 @@ export type Result =
   | { readonly type: 'list'; readonly resource: Resource; readonly items: readonly Uint8Array[]; readonly meta: ListMeta }
   | { readonly type: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
   | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
+  /** What a node answers; pieces are sent as they come, until they end or the client goes. */
+  | { readonly type: 'bytes'; readonly code: 200 | 204; readonly mediaType: string; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
+
+/** A request that only the node of an object can answer, such as for the log of a pod. It has been admitted. */
+export type Connection = {
+  readonly call: Call
+  /** What the path names, as it is stored. */
+  readonly object: AnyObject
+  readonly ctx: CallContext
+}
+
+/** Connects requests with nodes. Throws a StatusError, at once or later. */
+export type Connect = (connection: Connection) => MaybePromise<Result>
 
 export type SuccessStatus = {
   readonly kind: 'Status'

@@ -21,7 +21,7 @@ export function mergeConfiguration(write: Write, { applied, strictError }: Confi
   const { kind, old, options } = write
   const live = old as unknown as JsonObject | undefined
   const merging = applyConfiguration({ ...ownedWrite(write), kind: kind.kind, live, applied, force: options.force === true })
-  return whenDone(withConversions(kind, merging), outcome => {
+  return whenDone(withConversions(write, merging), outcome => {
     if (!outcome.ok) throw refusedApply(outcome)
     write.managers = outcome.managedFields
     takePatched(write, outcome.object, { problems: strictProblems(strictError, options) })

@@ -1,48 +1,82 @@
-/** Connect: paths such as exec and proxy, which only the node that runs an object could answer. They are admitted like writes. */
+/** Connect: paths such as exec and proxy, which the node that runs an object answers. They are admitted like writes. */
 
-import { setOwn } from '../lib/json-value.ts'
+import { goQuote } from '../lib/go-text.ts'
+import { type Json, setOwn } from '../lib/json-value.ts'
 import { defineKind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { type Resource, resourceOf } from '../schema/resource.ts'
-import { notImplemented } from '../schema/status-error.ts'
+import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
+import { badRequest, notFound, notImplemented } from '../schema/status-error.ts'
+import type { ConnectSubresource } from '../schema/subresources.ts'
+import type { AnyType, Fields } from '../schema/types.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
-import { read } from './read.ts'
-import { type Change, newWrite, type Write, write } from './write.ts'
+import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
 
-export function connect(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+export async function connect(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+  const declared = call.resource.def.subresources!.connect![call.subresource]!
+  if (!declared.isRead && call.query.has('dryRun')) throw badRequest('dryRun is not supported')
   const options = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: undefined } as const
-  return write(newWrite({ deps, call, ctx }, { options, kind: optionsKind(call, ctx), change: CONNECT }))
+  const change = declared.isRead ? READ : CONNECT
+  return write(newWrite({ deps, call, ctx }, { options, kind: optionsKind(call, declared, ctx), change }))
 }
 
-const CONNECT: Change = { does: 'connect', decode: readOptions, store: refuse }
+const CONNECT: Change = { does: 'connect', decode: readOptions, store: answer }
+/** What is only read is not admitted. */
+const READ: Change = { ...CONNECT, isAdmitted: true }
 
-/** What the query asks for, as an object of options: parameters that are given several times are lists. */
+/** What the query asks for, as an object of options: what they do not know is left out, and so is what is empty. */
 function readOptions(write: Write): void {
   const { kind, call } = write
-  const object = { kind: kind.kind, apiVersion: kind.apiVersion, metadata: {} } as AnyObject
-  for (const name of new Set(call.query.keys())) {
-    const values = call.query.getAll(name)
-    const [value] = values
-    setOwn(
-      object,
-      name,
-      name === 'command' || values.length > 1 ? values : value === 'true' || value === 'false' ? value === 'true' : value!,
-    )
+  const object = { kind: kind.kind, apiVersion: kind.apiVersion } as AnyObject
+  for (const [name, [, type]] of Object.entries((kind.def.fields ?? {}) as Fields)) {
+    const value = readOption(call.query.getAll(name), type)
+    if (value !== undefined) setOwn(object, name, value)
   }
   write.object = object
 }
 
-/** What only a node agent could answer is refused with a reason, for an object that is there. */
-async function refuse({ deps, call, ctx }: Write): Promise<void> {
-  await read(deps, call, ctx)
-  throw notImplemented(
-    `${call.resource.plural}/${call.subresource} is answered by the node that runs the object, and this server has no nodes`,
-  )
+function readOption(values: readonly string[], { shape }: AnyType): Json | undefined {
+  const [first] = values
+  if (first === undefined) return undefined
+  if (shape.kind === 'list') return isText(shape.item) ? [...values] : values.flatMap(value => value.split(',')).map(portOf)
+  if (shape.kind === 'scalar' && shape.name === 'bool') return first === '0' || first.toLowerCase() === 'false' ? undefined : true
+  return first === '' ? undefined : first
 }
 
-function optionsKind({ resource, subresource }: Call, { groupDomain }: CallContext): Resource {
-  const { group, version } = resource.def
-  const { kind } = resource.def.subresources!.connect![subresource]!
-  return resourceOf(defineKind({ group, version, kind, scope: 'Namespaced', names: { plural: kind.toLowerCase() } }), groupDomain)
+const isText = ({ shape }: AnyType): boolean => shape.kind === 'scalar' && shape.name === 'string'
+
+function portOf(text: string): number {
+  const port = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN
+  if (port <= 0xffff) return port
+  const why = Number.isNaN(port) ? 'invalid syntax' : 'value out of range'
+  throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`)
+}
+
+/** The node answers, for an object that is there. */
+async function answer(write: Write): Promise<void> {
+  const { deps, call, ctx } = write
+  const { resource, subresource, namespace, name } = call
+  const found = deps.caches.of(resource).get(keyOf(resource, namespace, name))
+  if (!found) throw notFound(resource, name)
+  const object = decodeStored(resource, found)
+  if (!deps.connect)
+    throw notImplemented(`${resource.plural}/${subresource} is answered by the node that runs the object, and this server has no nodes`)
+  write.result = await deps.connect({ call, object, ctx })
+}
+
+const kinds = new WeakMap<ConnectSubresource, Resource>()
+
+/** The options as if they were a resource. */
+function optionsKind({ resource }: Call, declared: ConnectSubresource, { groupDomain }: CallContext): Resource {
+  let found = kinds.get(declared)
+  if (!found) {
+    const { group, version } = resource.def
+    const { kind, options = {} } = declared
+    const names = { plural: kind.toLowerCase() }
+    kinds.set(
+      declared,
+      (found = resourceOf(defineKind({ group, version, kind, scope: 'Namespaced', names, fields: options }), groupDomain)),
+    )
+  }
+  return found
 }

@@ -7,6 +7,7 @@ import type { ComponentHealth } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import type { Allocations } from './allocations.ts'
+import type { Connect } from './api.ts'
 import type { Contention } from './contention.ts'
 
 export type Deps = {
@@ -22,6 +23,8 @@ export type Deps = {
   readonly parts?: (() => readonly ComponentHealth[]) | undefined
   /** Answers kinds that ask about access; without it they are refused. */
   readonly access?: Access | undefined
+  /** Connects requests with the nodes of objects; without it they are refused. */
+  readonly connect?: Connect | undefined
   /** Decodes expensive bodies in workers; without it they are decoded on the main thread. */
   readonly transcoder?: Transcoder | undefined
   readonly newUid: () => string

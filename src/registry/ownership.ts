@@ -13,8 +13,8 @@ import type { Write } from './write.ts'
 export function ownersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
   const live = write.old as unknown as JsonObject | undefined
   if (!live && !write.object!.metadata.managedFields)
-    return creatorsFields({ next: write.object as unknown as JsonObject, ...ownedWrite(write) })
-  return withConversions(write.kind, trackUpdate({ live, next: write.object as unknown as JsonObject, ...ownedWrite(write) }))
+    return withConversions(write, creatorsFields({ next: write.object as unknown as JsonObject, ...ownedWrite(write) }))
+  return withConversions(write, trackUpdate({ live, next: write.object as unknown as JsonObject, ...ownedWrite(write) }))
 }
 
 /** What the patch layer needs to know of a write. */

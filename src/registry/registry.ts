@@ -53,6 +53,9 @@ const withBody = (ctx: CallContext, body: Body): CallContext => ({
   get signal() {
     return ctx.signal
   },
+  get remainingMs() {
+    return ctx.remainingMs
+  },
 })
 
 function handlersFor({ resource, subresource }: Call): Handlers {

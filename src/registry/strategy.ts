@@ -5,7 +5,7 @@ import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
 import { validateFinalizerDomains, validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
-import { type FieldError, gatherErrors, type Ref, refTo } from '../schema/refs.ts'
+import { type FieldError, gatheringErrors, type Ref, refTo } from '../schema/refs.ts'
 import type { DefaultingContext, RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { UpdateRule } from '../schema/rules.ts'
@@ -59,39 +59,40 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   else delete metadata.deletionTimestamp
   if (old.deletionGracePeriodSeconds !== undefined) metadata.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
   delete metadata.selfLink
-  if (movesGeneration(resource, object, stored)) metadata.generation = next(old.generation ?? 0)
+  // A status says what was observed, though annotations may come with it; nothing else is asked for by that.
+  if (subresource !== 'status' && movesGeneration(resource, object, stored)) metadata.generation = next(old.generation ?? 0)
   return object
 }
 
-/** Everything wrong with an object to be created, thrown as one answer. */
-export function validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): void {
+/** Everything wrong with an object to be created, thrown as one answer. Stops between kinds of rules. */
+export function* validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): Generator<void, void> {
   const at = refTo(object, '', resource.type)
-  const errors = gatherErrors(
+  const errors = yield* gatheringErrors([
     () => metaErrors(resource, object, at),
     () => bodyErrors(resource, object, at, undefined),
     () => resource.def.validate?.(object, at, ctx),
-  )
+  ])
   refuse(resource, object, errors)
 }
 
-/** Everything wrong with a change, thrown as one answer. */
-export function validateUpdate(
+/** Everything wrong with a change, thrown as one answer. Stops between kinds of rules. */
+export function* validateUpdate(
   { resource, view, subresource, isAction }: Target,
   object: AnyObject,
   old: AnyObject,
   ctx: RequestContext,
-): void {
+): Generator<void, void> {
   if (isAction) return
   const at = refTo(object, '', resource.type)
   const rules = view ?? resource.def
   const validateUpdate = rules.validateUpdate as UpdateRule<AnyObject> | undefined
-  const errors = gatherErrors(
+  const errors = yield* gatheringErrors([
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     () => finalizerErrors(resource, object.metadata, at),
     () => validateUpdate?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, view?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
-  )
+  ])
   refuse(resource, object, errors)
 }
 

@@ -16,6 +16,8 @@ import type { Resource } from '../schema/resource.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
+import type { Write } from './write.ts'
+import { isLarge, letOthersRun } from './yielding.ts'
 
 /** A stored object in the served version. */
 export function toServed(resource: Resource, stored: AnyObject): AnyObject | Promise<AnyObject> {
@@ -84,17 +86,21 @@ export function typesOfVersions({ versions }: Resource): ((apiVersion: string) =
   return versions.length < 2 ? undefined : apiVersion => versions.find(version => version.apiVersion === apiVersion)?.type
 }
 
-/** Runs work that needs objects in other versions. A promise only where a webhook converts them. */
-export function withConversions<R>(resource: Resource, work: Converting<R>): MaybePromise<R> {
-  const first = work.next()
-  return first.done ? first.value : convertFor(resource, work, first)
+/** Runs work that needs objects in other versions. A promise where a webhook converts them, or the write is large enough to yield. */
+export function withConversions<R>(write: Write, work: Converting<R>): MaybePromise<R> {
+  const first = work.next(NO_OBJECTS)
+  return first.done ? first.value : convertFor(write, work, first)
 }
 
-function convertFor<R>(resource: Resource, work: Converting<R>, asked: ReturnType<Converting<R>['next']>): MaybePromise<R> {
+const NO_OBJECTS: readonly JsonObject[] = []
+
+function convertFor<R>(write: Write, work: Converting<R>, asked: ReturnType<Converting<R>['next']>): MaybePromise<R> {
+  const yields = isLarge(write)
   let step = asked
   while (!step.done) {
-    const converted = convertAll(resource, step.value)
-    if (converted instanceof Promise) return converted.then(objects => convertFor(resource, work, work.next(objects)))
+    const converted =
+      step.value.length > 0 ? convertAll(write.kind, step.value) : yields ? letOthersRun(write.ctx).then(() => NO_OBJECTS) : NO_OBJECTS
+    if (converted instanceof Promise) return converted.then(objects => convertFor(write, work, work.next(objects)))
     step = work.next(converted)
   }
   return step.value

@@ -59,7 +59,7 @@ async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result
   if (namespace !== '' && namespace !== call.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   if (name === '') throw badRequest('Name parameter required.')
-  return act(deps, { ...call, resource, name, subresource: to.subresource }, ctx)
+  return act(deps, { ...call, resource, name, subresource: to.subresource }, ctx, { admittedAs: call })
 }
 
 /** One object that describes the server. */

@@ -22,13 +22,13 @@ import {
   MODIFIED,
   notFound,
   StatusError,
-  timedOut,
 } from '../schema/status-error.ts'
 import { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
+import { removeDuplicateOwners } from './owner-references.ts'
 import { ownersAfter, setManagers } from './ownership.ts'
 import {
   prepareCreate,
@@ -41,6 +41,7 @@ import {
   warningsOf,
 } from './strategy.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
+import { isLarge, letOthersRun, runParts, runYielding } from './yielding.ts'
 
 /** One write on its way through the steps. */
 export type Write = {
@@ -51,6 +52,8 @@ export type Write = {
   readonly change: Change
   /** What the client sends and is answered with: the kind in the served version, or the Scale or message of a subresource. */
   readonly kind: Resource
+  /** What admission is told that the request is about, where that is not what the call names. */
+  readonly admittedAs: Pick<Call, 'resource' | 'subresource'> | undefined
   readonly warnings: string[]
   /** When the request was made, as objects have it. */
   readonly time: string
@@ -140,7 +143,12 @@ const NAME_ATTEMPTS = 8
 
 export function newWrite(
   { deps, call, ctx }: { readonly deps: Deps; readonly call: Call; readonly ctx: CallContext },
-  { options, change, kind = call.resource }: { readonly options: WriteOptions; readonly change: Change; readonly kind?: Resource },
+  {
+    options,
+    change,
+    kind = call.resource,
+    admittedAs,
+  }: { readonly options: WriteOptions; readonly change: Change; readonly kind?: Resource; readonly admittedAs?: Write['admittedAs'] },
 ): Write {
   return {
     deps,
@@ -149,6 +157,7 @@ export function newWrite(
     options,
     change,
     kind,
+    admittedAs,
     warnings: [],
     time: formatTime(instantOf(ctx.now.getTime())),
     found: undefined,
@@ -203,10 +212,7 @@ async function run(request: Write, from: number): Promise<void> {
       if (waiting) await waiting
       const phase = ENDING[i]
       if (phase !== undefined) request.ctx.stopwatch?.lap(phase)
-      if (isLarge(request)) {
-        await yieldToOthers()
-        if (i < STORE) stopIfCancelled(request.ctx)
-      }
+      if (isLarge(request)) await (i < STORE ? letOthersRun(request.ctx) : yieldToOthers())
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
@@ -227,18 +233,6 @@ function runWithAnotherName(request: Write): Promise<void> {
   request.object = object
   request.resource = resource
   return run(request, FIRST_NAMED)
-}
-
-/** From this size on, the steps of a write noticeably delay other requests. */
-const LARGE_BYTES = 128 * 1024
-
-/** Whether a write is large enough to yield between steps. */
-const isLarge = ({ ctx: { body }, found }: Write): boolean =>
-  (body !== undefined && body.bytes.byteLength >= LARGE_BYTES) || (found !== undefined && found.json.byteLength >= LARGE_BYTES)
-
-/** Throws if the client has gone or the deadline has passed. */
-function stopIfCancelled({ signal }: CallContext): void {
-  if (signal.aborted) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
 }
 
 /** Decodes the body, unless that depends on the stored object. */
@@ -284,8 +278,10 @@ function applyDefaults({ object, kind, ctx, change }: Write): void {
 
 /** Records in managedFields which manager owns which fields. What admission adds afterwards has no owner. */
 function own(request: Write): MaybePromise<void> {
-  const { object, managers, change } = request
+  const { object, managers, change, call } = request
   if (!object || change.isAdmitted || change.does === 'connect') return
+  // What a patch makes of the stored object is looked at when admission has seen it.
+  if (call.verb !== 'patch') request.warnings.push(...removeDuplicateOwners(object))
   if (managers) return setManagers(object, managers)
   return whenDone(ownersAfter(request), entries => setManagers(object, entries))
 }
@@ -305,8 +301,19 @@ function takeMutated(request: Write): void {
   const { object, attributes } = request
   const mutated = attributes!.object
   if (!object || !mutated) return
+  if (request.change.does === 'connect') {
+    request.object = mutated
+    return
+  }
   const { managedFields } = object.metadata
-  if (mutated !== object && !readManagers(mutated.metadata.managedFields).ok) setManagers(mutated, managedFields ?? [])
+  const read = mutated === object ? undefined : readManagers(mutated.metadata.managedFields)
+  if (read && !read.ok) {
+    setManagers(mutated, managedFields ?? [])
+    request.warnings.push(
+      `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${read.message}`,
+    )
+  }
+  request.warnings.push(...removeDuplicateOwners(mutated, 'after mutating admission happens'))
   if (request.kind === request.call.resource) keepIdentity(request, mutated)
   request.object = mutated
 }
@@ -406,34 +413,26 @@ function prepare(request: Write): void {
   request.object = keepTimesIfUnchanged(before as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
 }
 
-/** Compiles the expressions of the rules. As there can be thousands, this step itself yields to other requests. */
+/** Compiles the expressions of the rules. As there can be thousands, this step yields to other requests however small the write is. */
 function compile({ resource, object, before, call, ctx, change }: Write): MaybePromise<void> {
   if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
   const parts = (targetOf(resource, call.subresource).view ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
-  if (parts && !compileSome(parts)) return compileRest(parts, ctx)
-}
-
-async function compileRest(parts: Iterator<void>, ctx: CallContext): Promise<void> {
-  do {
-    await yieldToOthers()
-    stopIfCancelled(ctx)
-  } while (!compileSome(parts))
-}
-
-/** Compiles a few; whether those were the last. */
-function compileSome(parts: Iterator<void>): boolean {
-  for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return true
-  return false
+  if (!parts) return
+  for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return
+  return runYielding(ctx, parts, COMPILED_AT_ONCE)
 }
 const COMPILED_AT_ONCE = 4
 
 /** Rejects an object that breaks the rules of its kind, and collects warnings. */
 function validate(request: Write): MaybePromise<void> {
-  const { resource, object, before, call, ctx, change, warnings } = request
+  const { object, change } = request
   if (change.validate) return change.validate(request)
-  if (!object || change.isAdmitted || storesNothing(change)) return
-  if (before) validateUpdate(targetOf(resource, call.subresource), object, before, ctx)
-  else validateCreate(resource, object, ctx)
+  if (object && !change.isAdmitted && !storesNothing(change)) return runParts(request, validating(request, object))
+}
+
+function* validating({ resource, before, call, ctx, warnings }: Write, object: AnyObject): Generator<void, void> {
+  if (before) yield* validateUpdate(targetOf(resource, call.subresource), object, before, ctx)
+  else yield* validateCreate(resource, object, ctx)
   if (resource.def.warn) warnings.push(...warningsOf(resource, object, before, ctx))
 }
 

@@ -172,13 +172,23 @@ export type ErrorSource = () => Iterable<FieldError> | undefined
 
 /** The errors of all sources, in order, up to a limit: a hostile object can be wrong in more ways than anyone reads. */
 export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
+  const gathering = gatheringErrors(sources)
+  let part = gathering.next()
+  while (!part.done) part = gathering.next()
+  return part.value
+}
+
+/** The same, with a stop after each source. */
+export function* gatheringErrors(sources: readonly ErrorSource[]): Generator<void, FieldError[]> {
   const errors: FieldError[] = []
   let length = 0
-  for (const source of sources)
+  for (const source of sources) {
     for (const error of source() ?? []) {
       errors.push(error)
       length += error.field.length + error.message.length
       if (errors.length === LIMITS.errorCauses || length > LIMITS.errorTextLength) return errors
     }
+    yield
+  }
   return errors
 }

@@ -4,7 +4,7 @@ import type { Envelope } from './object-meta.ts'
 import type { RequestContext, ReviewContext } from './request-context.ts'
 import type { Rule, UpdateRule } from './rules.ts'
 import type { StatusError } from './status-error.ts'
-import type { Type } from './types.ts'
+import type { Fields, Type } from './types.ts'
 
 export interface Subresources<O> {
   readonly status?: UpdateSubresource<O>
@@ -13,8 +13,19 @@ export interface Subresources<O> {
   readonly updates?: Readonly<Record<string, UpdateSubresource<O>>>
   /** Messages that are created, such as `binding`, `eviction`, `token`. */
   readonly creates?: Readonly<Record<string, CreateSubresource<O>>>
-  /** Paths that need a running node, such as `exec` and `log`: listed in discovery, and refused with a clear error. */
-  readonly connect?: Readonly<Record<string, { readonly kind: string; readonly verbs: readonly Verb[] }>>
+  /** Paths that the node of an object answers, such as `exec` and `log`. */
+  readonly connect?: Readonly<Record<string, ConnectSubresource>>
+}
+
+/** A path that connects to what an object stands for. */
+export interface ConnectSubresource {
+  /** What admission is asked about: the options that the query gives. */
+  readonly kind: string
+  readonly verbs: readonly Verb[]
+  /** The fields of the options, in their order: texts, flags, and lists of texts or ports. */
+  readonly options?: Fields
+  /** What is only read is not admitted. */
+  readonly isRead?: true
 }
 
 /** A part of an object that is read and updated through its own path. */

@@ -34,7 +34,7 @@ export type Flags = {
   readonly immutable?: true
   readonly default?: unknown
   /** The default in OpenAPI, undefined for none; without this, the zero that is always written. */
-  readonly told?: { readonly value: unknown }
+  readonly openapiDefault?: { readonly value: unknown }
   /** Apply treats the whole value as one field. */
   readonly atomic?: true
   /** Apply merges the value field by field, here alone: elsewhere its type is one field. */
@@ -93,12 +93,12 @@ export class Type<T, Present extends boolean = false> {
     return this.#flag({ default: value })
   }
   /** A default that OpenAPI shows, too. */
-  toldDefault(value: T): Type<T, true> {
-    return this.#flag({ default: value, told: { value } })
+  publishedDefault(value: T): Type<T, true> {
+    return this.#flag({ default: value, openapiDefault: { value } })
   }
   /** The default that OpenAPI shows, whatever an absent value becomes; without a value, none. */
-  telling(value?: T): Type<T, Present> {
-    return this.#flag({ told: { value } })
+  openapiDefault(value?: T): Type<T, Present> {
+    return this.#flag({ openapiDefault: { value } })
   }
   immutable(): Type<T, Present> {
     return this.#flag({ immutable: true })

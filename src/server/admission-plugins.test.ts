@@ -28,13 +28,39 @@ test('plugins keep their order, and what protects roles cannot be left out', () 
   assert.throws(() => namesOn({ disableAdmissionPlugins: ['RoleEscalation'] }), /there is no plugin "RoleEscalation"/)
 })
 
-test('every plugin of Kubernetes 1.37 is known; one that is asked for and not there yet is warned of', () => {
+test('every plugin of Kubernetes 1.37 is known; one that is asked for in vain is warned of', () => {
   const warnings: string[] = []
   const warn = (message: string) => warnings.push(message)
-  const given = { ...DEFAULTS, enableAdmissionPlugins: ['AlwaysAdmit', 'Priority'], disableAdmissionPlugins: ['PodSecurity'] }
+  const given = {
+    ...DEFAULTS,
+    enableAdmissionPlugins: ['AlwaysAdmit', 'PodGroupProtection', 'Priority'],
+    disableAdmissionPlugins: ['PodSecurity'],
+  }
   admissionPlugins(given, { ...(parts as object), warn } as never)
-  assert.deepEqual(warnings, ['the admission plugin AlwaysAdmit is not there yet: what it would change or refuse is left as it is'])
+  assert.deepEqual(warnings, [
+    'AlwaysAdmit admission controller is deprecated. Please remove this controller from your configuration files and scripts.',
+    'the admission plugin PodGroupProtection has nothing to do: this version does not have what it protects',
+  ])
   admissionPlugins({ ...DEFAULTS, disableAdmissionPlugins: ALL_PLUGINS }, { ...(parts as object), warn } as never)
+})
+
+test('plugins are on by default and in the order of kube-apiserver 1.37', () => {
+  const off = `AlwaysAdmit NamespaceAutoProvision NamespaceExists LimitPodHardAntiAffinityTopology NodeRestriction AlwaysPullImages
+    ImagePolicyWebhook PodNodeSelector PodTolerationRestriction EventRateLimit ExtendedResourceToleration
+    OwnerReferencesPermissionEnforcement DenyServiceExternalIPs AlwaysDeny`.split(/\s+/)
+  // The first has nothing to protect; the last two are part of what kinds do themselves in kube-apiserver.
+  const expected = ALL_PLUGINS.filter(name => !off.includes(name) && name !== 'PodGroupProtection')
+  const added = ['RoleEscalation', 'ResourceClaimStatus']
+  assert.deepEqual(
+    namesOn({}).filter(name => !added.includes(name)),
+    expected,
+  )
+  const settings = { eventLimits: [], imagePolicy: {} }
+  const all = admissionPlugins({ ...DEFAULTS, enableAdmissionPlugins: ALL_PLUGINS }, { ...(parts as object), settings, warn() {} } as never)
+  assert.deepEqual(
+    all.map(({ name }) => name).filter(name => !added.includes(name)),
+    ALL_PLUGINS.filter(name => name !== 'PodGroupProtection'),
+  )
 })
 
 /** As kube-apiserver 1.37 orders them. */

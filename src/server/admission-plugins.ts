@@ -1,4 +1,5 @@
 /** The admission plugins that are on, in the order in which they are asked. */
+import { alwaysAdmit, alwaysDeny } from '../admission/always.ts'
 import { alwaysPullImages } from '../admission/always-pull-images.ts'
 import { certificateSubjectRestriction } from '../admission/certificate-subject-restriction.ts'
 import { defaultIngressClass } from '../admission/default-ingress-class.ts'
@@ -10,14 +11,17 @@ import { extendedResourceToleration } from '../admission/extended-resource-toler
 import { type ImagePolicySettings, imagePolicyWebhook } from '../admission/image-policy-webhook.ts'
 import { limitPodHardAntiAffinityTopology } from '../admission/limit-pod-hard-anti-affinity-topology.ts'
 import { limitRanger } from '../admission/limit-ranger.ts'
+import { namespaceAutoProvision } from '../admission/namespace-auto-provision.ts'
 import { namespaceExists } from '../admission/namespace-exists.ts'
 import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
+import { nodeDeclaredFeatureValidator } from '../admission/node-declared-feature-validator.ts'
 import { nodeRestriction } from '../admission/node-restriction.ts'
 import { ownerReferencesPermissionEnforcement } from '../admission/owner-references-permission-enforcement.ts'
 import type { May, ReasonAgainst, RefusalOf, Roles } from '../admission/permission.ts'
 import { persistentVolumeClaimResize } from '../admission/persistent-volume-claim-resize.ts'
 import type { Plugin } from '../admission/plugin.ts'
 import { type PodNodeSelectorParts, podNodeSelector } from '../admission/pod-node-selector.ts'
+import { podResizeValidator } from '../admission/pod-resize-validator.ts'
 import { type PodSecurityConfiguration, podSecurity } from '../admission/pod-security/pod-security.ts'
 import { type PodTolerationRestrictionParts, podTolerationRestriction } from '../admission/pod-toleration-restriction.ts'
 import { podTopologyLabels } from '../admission/pod-topology-labels.ts'
@@ -42,6 +46,8 @@ import { type Config, ConfigError, runsController } from './config.ts'
 export type PluginParts = {
   readonly reader: Reader
   readonly namespace: (name: string) => AnyObject | undefined
+  /** Creates a namespace in the name of the server. */
+  readonly createNamespace: (name: string) => Promise<unknown>
   readonly groupDomain: string
   readonly randomSuffix: () => string
   readonly may: May
@@ -55,7 +61,7 @@ export type PluginParts = {
   readonly quota: Omit<ResourceQuotaParts, 'reader' | 'limited'>
   readonly settings?: AdmissionSettings
   readonly transport: WebhookTransport
-  /** Told of plugins that were asked for and are not there yet. */
+  /** Told of plugins that are asked for in vain. */
   readonly warn: (message: string) => void
 }
 
@@ -115,15 +121,11 @@ const PLUGINS = [
 ] as const
 type PluginName = (typeof PLUGINS)[number]
 
-/** Those that this version does not have. */
-const MISSING: readonly PluginName[] = [
-  'AlwaysAdmit',
-  'AlwaysDeny',
-  'NamespaceAutoProvision',
-  'NodeDeclaredFeatureValidator',
-  'PodGroupProtection',
-  'PodResizeValidator',
-]
+/** It protects PodGroups, which this version does not have. */
+const WITHOUT_EFFECT: readonly string[] = ['PodGroupProtection'] satisfies PluginName[]
+
+/** Those that Kubernetes itself advises against. */
+const DEPRECATED: readonly string[] = ['AlwaysAdmit', 'AlwaysDeny'] satisfies PluginName[]
 
 /** Those that Kubernetes has off unless an operator asks for them. */
 const OFF_BY_DEFAULT: readonly PluginName[] = [
@@ -177,9 +179,11 @@ export function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, i
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
   const { may, refusalOf, roles, groupDomain, warn, settings } = parts
   const isOn = chosenPlugins(config)
-  for (const name of config.enableAdmissionPlugins)
-    if ((MISSING as readonly string[]).includes(name))
-      warn(`the admission plugin ${name} is not there yet: what it would change or refuse is left as it is`)
+  for (const name of config.enableAdmissionPlugins) {
+    if (WITHOUT_EFFECT.includes(name)) warn(`the admission plugin ${name} has nothing to do: this version does not have what it protects`)
+    if (DEPRECATED.includes(name))
+      warn(`${name} admission controller is deprecated. Please remove this controller from your configuration files and scripts.`)
+  }
   const quota = resourceQuota({ reader: parts.reader, ...parts.quota, limited: settings?.limitedResources })
   // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made. Only what
   // nobody else rejects takes something of a quota.
@@ -187,7 +191,7 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
     ...allPlugins(parts).filter(({ name }) => isOn(name)),
     roleEscalation({ may, roles, groupDomain }),
     resourceClaimStatus({ refusalOf, groupDomain }),
-    ...(isOn(quota.name) ? [quota] : []),
+    ...[quota, alwaysDeny].filter(({ name }) => isOn(name)),
   ]
 }
 
@@ -203,7 +207,10 @@ const allPlugins = ({
   dynamic,
   settings = {},
   transport,
+  createNamespace,
 }: PluginParts): readonly Plugin[] => [
+  alwaysAdmit,
+  namespaceAutoProvision({ namespace, createNamespace }),
   namespaceLifecycle(namespace),
   namespaceExists(namespace),
   limitPodHardAntiAffinityTopology,
@@ -232,6 +239,8 @@ const allPlugins = ({
   defaultIngressClass(reader, groupDomain),
   denyServiceExternalIPs,
   podTopologyLabels(reader),
+  nodeDeclaredFeatureValidator(reader),
+  podResizeValidator(reader),
   ...dynamic,
 ]
 const LOOK_AGAIN_MS = 150

@@ -2,9 +2,10 @@
 import type { Controller } from '../controllers/controller.ts'
 import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
 import type { TokenControllerParts } from '../controllers/serviceaccount-token/controller.ts'
+import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicystatus/controller.ts'
 
 /** What some controllers need beside their client. */
-export type ControllerParts = TokenControllerParts & QuotaControllerParts
+export type ControllerParts = TokenControllerParts & QuotaControllerParts & PolicyStatusParts
 
 export type ControllerEntry = {
   /** The older name that `--controllers` takes as well. */
@@ -19,6 +20,14 @@ const TABLE = {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
   },
+  'deployment-controller': {
+    alias: 'deployment',
+    load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
+  },
+  'disruption-controller': {
+    alias: 'disruption',
+    load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
+  },
   'endpoints-controller': {
     alias: 'endpoint',
     load: async () => (await import('../controllers/endpoints/controller.ts')).endpointsController,
@@ -31,13 +40,25 @@ const TABLE = {
     alias: 'endpointslicemirroring',
     load: async () => (await import('../controllers/endpointslicemirroring/controller.ts')).endpointSliceMirroringController,
   },
+  'cronjob-controller': {
+    alias: 'cronjob',
+    load: async () => (await import('../controllers/cronjob/controller.ts')).cronJobController,
+  },
   'garbage-collector-controller': {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
   },
+  'job-controller': {
+    alias: 'job',
+    load: async () => (await import('../controllers/job/controller.ts')).jobController,
+  },
   'namespace-controller': {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
+  },
+  'node-lifecycle-controller': {
+    alias: 'nodelifecycle',
+    load: async () => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController,
   },
   'persistentvolume-protection-controller': {
     alias: 'pv-protection',
@@ -80,6 +101,16 @@ const TABLE = {
     alias: 'serviceaccount-token',
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'taint-eviction-controller': {
+    load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
+  },
+  'ttl-after-finished-controller': {
+    alias: 'ttl-after-finished',
+    load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
+  },
+  'validatingadmissionpolicy-status-controller': {
+    load: async parts => (await import('../controllers/validatingadmissionpolicystatus/controller.ts')).policyStatusController(parts),
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,

@@ -23,6 +23,7 @@ import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { WebhookTransport } from '../lib/webhook-transport.ts'
@@ -62,6 +63,7 @@ import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
+import { componentAuthorizer, nodeConnections, startSimulatedNodes } from './simulated-nodes.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
@@ -167,7 +169,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     gate,
     now,
     registry: () => registry,
-    authorizer: () => authorizer,
+    authorizer: () => components,
     onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
     signal,
   })
@@ -185,10 +187,12 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const network = await openServiceNetwork(context)
   const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
+  const components = componentAuthorizer(authorizer, { groupDomain, gate })
   const resourceOf = (apiVersion: string, kind: string) => catalog.findKind(apiVersion, kind)
   const admissionMetrics = new AdmissionMetrics(log)
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const createNamespace = (name: string) => client.of(Namespace).create({ metadata: { name } })
   const admissionParts = { settings, transport, namespace }
   const dynamic = dynamicAdmission({
     ...admissionParts,
@@ -209,6 +213,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     admission: pluginChain(
       admissionPlugins(config, {
         ...admissionParts,
+        createNamespace,
         reader,
         groupDomain,
         randomSuffix,
@@ -220,6 +225,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
       }),
       admissionMetrics,
     ),
+    connect: nodeConnections(client, signal),
     transcoder,
     newUid: randomUUID,
     randomSuffix,
@@ -262,7 +268,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   const starting = startControllers(
     config,
-    { ...quota, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
+    { ...quota, served: catalog, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
     { run: controllers.run, signal },
   )
   await Promise.all([
@@ -274,7 +280,8 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     controllers.run(legacyTokenTracking).idle(),
   ])
   for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
-  const others = (await starting).startOthers().catch(fail)
+  const { startOthers } = await starting
+  const others = startSimulatedNodes(context).then(startOthers).catch(fail)
   open.push(() => others)
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`

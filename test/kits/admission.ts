@@ -32,6 +32,7 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
     dryRun: false,
     ctx: contextWith(),
     signal: new AbortController().signal,
+    remainingMs: undefined,
     decode: document => document as unknown as AnyObject,
     convert: each => each,
     warn() {},

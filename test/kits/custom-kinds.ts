@@ -17,7 +17,7 @@ import { StatusError } from '../../src/schema/status-error.ts'
 import { createClients } from '../../src/server/client-backend.ts'
 import { MemoryStore } from '../../src/storage/memory.ts'
 import type { Store } from '../../src/storage/store.ts'
-import { type Answer, NOW } from './registry.ts'
+import { type Answer, answerOf, NOW } from './registry.ts'
 
 export type Scope = { after(undo: () => unknown): void }
 export type CustomBench = {
@@ -89,16 +89,7 @@ export async function openCustomBench(
         signal: new AbortController().signal,
         body: bytes && { mediaType, bytes },
       })
-      switch (result.type) {
-        case 'object':
-          return { code: result.code, body: parseObject(result.json), warnings: result.warnings }
-        case 'status':
-          return { code: result.code, body: result.status, warnings: result.warnings }
-        case 'list':
-          return { code: 200, body: { items: result.items.map(item => parseObject(item)), metadata: result.meta }, warnings: [] }
-        case 'watch':
-          return { code: 200, body: result.stream, warnings: [] }
-      }
+      return answerOf(result)
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
       return { code: error.code, body: { ...error, message: error.message }, warnings: [] }

@@ -135,7 +135,8 @@ function readCall(request: string, resources: readonly Resource[], namespace: st
   return { verb, resource, namespace: resource.namespaced ? namespace : '', name, subresource, query: parameters }
 }
 
-function answerOf(result: Result): Answer {
+/** A result as tests look at it. */
+export function answerOf(result: Result): Answer {
   switch (result.type) {
     case 'object':
       return { code: result.code, body: parseObject(result.json), warnings: result.warnings }
@@ -145,5 +146,7 @@ function answerOf(result: Result): Answer {
       return { code: 200, body: { items: result.items.map(item => parseObject(item)), metadata: result.meta }, warnings: [] }
     case 'watch':
       return { code: 200, body: result.stream, warnings: [] }
+    case 'bytes':
+      return { code: result.code, body: result.body, warnings: [] }
   }
 }

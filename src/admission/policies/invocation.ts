@@ -10,6 +10,7 @@ import { celValueOf, requestVariables, type VersionedRequest } from '../expressi
 import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes } from '../plugin.ts'
+import { requestNamespace } from '../request-namespace.ts'
 import type { Binding, ParamKind, ParamRef, Policy } from './policy.ts'
 
 export type PolicyParts = {
@@ -116,10 +117,10 @@ function collectParams(
   const { apiVersion = '', kind = '' } = paramKind
   const resource = parts.resourceOf(apiVersion, kind)!
   const { name, selector, namespace: given = '', parameterNotFoundAction } = paramRef
-  if (resource.namespaced && given === '' && attributes.namespace === '')
+  const namespace = resource.namespaced ? given || requestNamespace(attributes) : ''
+  if (resource.namespaced && namespace === '')
     throw new Error('cannot use namespaced paramRef in policy binding that matches cluster-scoped resources')
   if (!resource.namespaced && given !== '') throw new Error('paramRef.namespace must not be provided for a cluster-scoped `paramKind`')
-  const namespace = resource.namespaced ? given || attributes.namespace : ''
   const params = name ? one(parts.get(resource, namespace, name)) : selected(parts.list(resource, namespace), selector)
   if (params.length === 0 && parameterNotFoundAction === 'Deny')
     throw new Error('no params found for policy binding with `Deny` parameterNotFoundAction')

@@ -3,6 +3,7 @@ import { stringifyJson } from '../../codec/json.ts'
 import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport } from '../../lib/webhook-transport.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
 import type { VersionedRequest } from '../expression-variables.ts'
+import type { Attributes } from '../plugin.ts'
 import { InvalidReview, type ReviewResponse, readReview, rejection, reviewFor } from './review.ts'
 import type { ClientConfig, Webhook } from './webhook.ts'
 
@@ -41,9 +42,10 @@ export async function callWebhook(
   if (!version)
     return failed('could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)', 400)
   const uid = parts.newUid()
-  const bounded = boundedBy(signal, webhook.timeoutSeconds)
+  const timeoutSeconds = secondsFor(webhook, attributes)
+  const bounded = boundedBy(signal, timeoutSeconds)
   try {
-    const address = addressOf(webhook, parts)
+    const address = addressOf(webhook, timeoutSeconds, parts)
     const answer = await parts.transport.call({
       ...address,
       body: stringifyJson(reviewFor(request, { uid, version })),
@@ -67,6 +69,11 @@ export async function callWebhook(
   }
 }
 
+/** The time that a webhook has, in whole seconds: its own, or what is left of the request's. */
+function secondsFor({ timeoutSeconds }: Webhook, { remainingMs }: Attributes): number {
+  return remainingMs === undefined || remainingMs <= 0 ? timeoutSeconds : Math.min(timeoutSeconds, Math.ceil(remainingMs / 1000))
+}
+
 /** A signal that ends with another one, or after some time. AbortSignal.any is not in every Node 20. */
 function boundedBy(signal: AbortSignal, seconds: number): { readonly signal: AbortSignal; readonly done: () => void } {
   const controller = new AbortController()
@@ -86,7 +93,8 @@ export class UnresolvedService extends Error {}
 
 /** Where a webhook is called. */
 function addressOf(
-  { client, timeoutSeconds }: Webhook,
+  { client }: Webhook,
+  timeoutSeconds: number,
   { resolve, credentials }: CallParts,
 ): Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'signal'> {
   const { url, service, caBundle } = client

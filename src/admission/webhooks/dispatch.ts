@@ -218,7 +218,7 @@ function settleFailure(
   ctx.explanation?.add({ ...named(webhook), outcome: failsOpen ? 'failed and ignored' : 'failed', because: outcome.message })
   if (failsOpen) {
     observer.webhookFailedOpen({ name, type, message: outcome.message })
-    if (attributes.signal.aborted) throw timedOut('request did not complete within requested timeout')
+    if (attributes.signal.aborted) throw timedOut('Timeout: request did not complete within requested timeout')
     return
   }
   observer.webhookRejected({ name, type, operation, errorType: 'calling_webhook_error', code: outcome.code })

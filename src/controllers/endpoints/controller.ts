@@ -14,6 +14,7 @@ const LEADER = 'control-plane.alpha.kubernetes.io/leader'
 export const endpointsController = defineController({
   name: 'endpoints-controller',
   identity: 'endpoint-controller',
+  component: 'endpoint-controller',
   workers: 5,
   create({ client, recorder, enqueue }) {
     const [services, pods, endpoints] = [client.of(Service), client.of(Pod), client.of(Endpoints)]

@@ -17,6 +17,7 @@ import { isNodeReady, ZONE, zoneRatiosOf } from './zones.ts'
 export const endpointSliceController = defineController({
   name: 'endpointslice-controller',
   identity: 'endpointslice-controller',
+  component: 'endpoint-slice-controller',
   workers: 5,
   backOff: { ...DEFAULT_BACK_OFF, firstMs: 1000 },
   create({ client, recorder, groupDomain }) {

@@ -13,6 +13,7 @@ import { isMirrored, PER_SUBSET, reconcileMirror } from './reconcile.ts'
 export const endpointSliceMirroringController = defineController({
   name: 'endpointslice-mirroring-controller',
   identity: 'endpointslicemirroring-controller',
+  component: 'endpoint-slice-mirroring-controller',
   workers: 5,
   backOff: { ...DEFAULT_BACK_OFF, firstMs: 1000, lastMs: 100_000 },
   create({ client, recorder, groupDomain }) {

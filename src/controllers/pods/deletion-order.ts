@@ -25,37 +25,61 @@ export function podsToDelete(pods: readonly PodObject[], related: Iterable<PodOb
   if (count >= pods.length) return [...pods]
   const onNode = new Map<string, number>()
   for (const pod of related) if (isActive(pod)) onNode.set(pod.spec.nodeName ?? '', (onNode.get(pod.spec.nodeName ?? '') ?? 0) + 1)
-  const ranked = pods.map(pod => ({
-    pod,
-    neighbours: onNode.get(pod.spec.nodeName ?? '') ?? 0,
-    isReady: isReady(pod),
-    readySince: readySince(pod) ?? 0,
-    created: timeOf(pod.metadata.creationTimestamp),
-  }))
-  const orders = ordersAt(now.getTime())
-  return ranked
-    .sort((a, b) => {
-      for (const order of orders) {
-        const difference = order(a, b)
-        if (difference !== 0) return difference
-      }
-      return 0
-    })
+  return pods
+    .map(pod => rank(pod, onNode.get(pod.spec.nodeName ?? '') ?? 0))
+    .sort(inOrder(byCost(now.getTime())))
     .slice(0, count)
     .map(({ pod }) => pod)
 }
 
-/** The rules, one after the other until one tells two pods apart. */
-const ordersAt = (now: number): Order[] => [
+/** All pods, those first that have achieved least: of a workload that has no use for some of them, whatever they cost. */
+export function earliestFirst(pods: Iterable<PodObject>): PodObject[] {
+  return Array.from(pods, pod => rank(pod, 0))
+    .sort(inOrder(BY_PROGRESS))
+    .map(({ pod }) => pod)
+}
+
+const rank = (pod: PodObject, neighbours: number): Ranked => ({
+  pod,
+  neighbours,
+  isReady: isReady(pod),
+  readySince: readySince(pod) ?? 0,
+  created: timeOf(pod.metadata.creationTimestamp),
+})
+
+/** One rule after the other until one tells two pods apart. */
+const inOrder =
+  (orders: readonly Order[]): Order =>
+  (a, b) => {
+    for (const order of orders) {
+      const difference = order(a, b)
+      if (difference !== 0) return difference
+    }
+    return 0
+  }
+
+const BY_STATE: readonly Order[] = [
   (a, b) => first(Boolean(a.pod.spec.nodeName), Boolean(b.pod.spec.nodeName)),
   (a, b) => phaseOf(a.pod) - phaseOf(b.pod),
   (a, b) => first(a.isReady, b.isReady),
+]
+const BY_RESTARTS: readonly Order[] = [
+  (a, b) => restarts(b.pod) - restarts(a.pod),
+  (a, b) => sidecarRestarts(b.pod) - sidecarRestarts(a.pod),
+]
+const byCost = (now: number): Order[] => [
+  ...BY_STATE,
   (a, b) => deletionCost(a.pod) - deletionCost(b.pod),
   (a, b) => b.neighbours - a.neighbours,
   (a, b) => (a.isReady ? byAge(a.readySince, b.readySince, a, b, now) : 0),
-  (a, b) => restarts(b.pod) - restarts(a.pod),
-  (a, b) => sidecarRestarts(b.pod) - sidecarRestarts(a.pod),
+  ...BY_RESTARTS,
   (a, b) => byAge(a.created, b.created, a, b, now),
+]
+const BY_PROGRESS: readonly Order[] = [
+  ...BY_STATE,
+  (a, b) => (a.isReady ? younger(a.readySince, b.readySince) : 0),
+  ...BY_RESTARTS,
+  (a, b) => younger(a.created, b.created),
 ]
 
 /** The pod for which something does not hold is first. */
@@ -65,10 +89,12 @@ const phaseOf = ({ status }: PodObject): number => PHASES[status.phase ?? ''] ??
 
 const timeOf = (text: string | undefined): number => (text ? millisecondsOf(parseTime(text)) : 0)
 
+/** Younger ones first, before them those of unknown age. */
+const younger = (a: number, b: number): number => (a === b ? 0 : a === 0 || (b !== 0 && a > b) ? -1 : 1)
+
 /** Younger ones first, where ages of the same magnitude count as equal; among those, uids decide. */
 function byAge(a: number, b: number, { pod }: Ranked, { pod: other }: Ranked, now: number): number {
-  if (a === b) return 0
-  if (a === 0 || b === 0) return a === 0 ? -1 : 1
+  if (a === b || a === 0 || b === 0) return younger(a, b)
   return magnitude(now - a) - magnitude(now - b) || ((pod.metadata.uid ?? '') < (other.metadata.uid ?? '') ? -1 : 1)
 }
 

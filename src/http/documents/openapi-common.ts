@@ -81,7 +81,7 @@ export const APIGroup = message('APIGroup', {
   apiVersion: API_VERSION,
   name: [1, string.always(), 'The name of the group.'],
   versions: [2, atomic(GroupVersionForDiscovery).always(), 'The versions served.'],
-  preferredVersion: [3, GroupVersionForDiscovery.telling({} as never), 'The version to use when in doubt.'],
+  preferredVersion: [3, GroupVersionForDiscovery.openapiDefault({} as never), 'The version to use when in doubt.'],
   serverAddressByClientCIDRs: [4, atomic(ServerAddressByClientCIDR), 'Where clients should connect.'],
 })
 export const APIGroupList = message('APIGroupList', {

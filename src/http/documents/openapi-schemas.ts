@@ -123,7 +123,7 @@ export class Definitions {
     const extra: JsonObject = {}
     if (doc) extra['description'] = doc
     // OpenAPI 2 is read by clients that would write the defaults themselves.
-    const told = this.#dialect.version === 3 ? toldDefault(type) : undefined
+    const told = this.#dialect.version === 3 ? publishedDefault(type) : undefined
     if (told !== undefined) extra['default'] = told
     const saidByDefinition = type.shape.kind === 'message' && this.#naming.isAtomic(type.shape)
     if (type.flags.atomic && type.shape.kind !== 'list' && !saidByDefinition) extra[MAP_TYPE] = 'atomic'
@@ -214,8 +214,8 @@ function isRequired({ shape, flags }: AnyType): boolean {
 }
 
 /** The default that the type tells, else the zero value where one is always written: what clients need not send, not what the server decides. */
-function toldDefault({ shape, flags }: AnyType): Json | undefined {
-  if (flags.told) return flags.told.value as Json | undefined
+function publishedDefault({ shape, flags }: AnyType): Json | undefined {
+  if (flags.openapiDefault) return flags.openapiDefault.value as Json | undefined
   if (shape.kind === 'message') return flags.orEmpty ? {} : undefined
   return shape.kind === 'scalar' && flags.always && !flags.optional ? ZEROS[shape.name] : undefined
 }

@@ -14,7 +14,7 @@ const MutatingAdmissionPolicyBindingSpec = message('MutatingAdmissionPolicyBindi
     string
       .required()
       .omittable()
-      .telling()
+      .openapiDefault()
       .format(name => nameIsDNSSubdomain(name)),
     'The policy that is put into force.',
   ],

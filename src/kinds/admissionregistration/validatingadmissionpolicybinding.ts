@@ -10,7 +10,7 @@ import { formatParamRef, ParamRef, validateParamRef } from './param-ref.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 
 const ValidatingAdmissionPolicyBindingSpec = message('ValidatingAdmissionPolicyBindingSpec', {
-  policyName: [1, string.always().telling(), 'The policy that is put into force.'],
+  policyName: [1, string.always().openapiDefault(), 'The policy that is put into force.'],
   paramRef: [2, ParamRef, 'The objects that set its parameters.'],
   matchResources: [3, MatchResources, 'Narrows what the policy matches.'],
   validationActions: [4, set(string).expected(), 'What happens to a request that fails: Deny or Warn, and Audit.'],

@@ -25,7 +25,7 @@ const common = {
   failurePolicy: [4, string.optional().default('Fail'), 'What happens when it cannot be called: Fail or Ignore.'],
   matchPolicy: [9, string.optional().default('Equivalent'), 'Exact, or Equivalent to match the same resource in other versions too.'],
   namespaceSelector: [5, LabelSelector.default({}), 'Which namespaces, by their labels; all when empty.'],
-  sideEffects: [6, string.always().telling(), 'Whether calling it has effects elsewhere: None or NoneOnDryRun.'],
+  sideEffects: [6, string.always().openapiDefault(), 'Whether calling it has effects elsewhere: None or NoneOnDryRun.'],
   timeoutSeconds: [7, int32.optional().default(10), 'Seconds to wait for its answer, 1 to 30.'],
   admissionReviewVersions: [8, atomic(string).always(), 'Versions of AdmissionReview it understands, the preferred one first.'],
 } as const

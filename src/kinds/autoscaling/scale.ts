@@ -10,7 +10,7 @@ export const Scale = defineKind({
   scope: 'Namespaced',
   names: { plural: 'scales' },
   spec: message('ScaleSpec', {
-    replicas: [1, int32.min(0).telling(0), 'How many instances are wanted.'],
+    replicas: [1, int32.min(0).openapiDefault(0), 'How many instances are wanted.'],
   }),
   status: message('ScaleStatus', {
     replicas: [1, int32.always(), 'How many instances there are.'],

@@ -13,7 +13,7 @@ export type OnExitCodes = Static<typeof PodFailurePolicyOnExitCodesRequirement>
 
 const PodFailurePolicyOnPodConditionsPattern = message('PodFailurePolicyOnPodConditionsPattern', {
   type: [1, string.always(), 'A condition of the pod.'],
-  status: [2, string.default('True').telling(''), 'What it must be: True, False or Unknown.'],
+  status: [2, string.default('True').openapiDefault(''), 'What it must be: True, False or Unknown.'],
 })
 export type OnPodCondition = Static<typeof PodFailurePolicyOnPodConditionsPattern>
 

@@ -27,7 +27,16 @@ test('a job without labels has those of its pods, also those that the server giv
   assert.deepEqual(metadata.labels, spec.template.metadata.labels)
   assert.ok('job-name' in metadata.labels)
   const labelled = created(Job, job({ template: { ...template, metadata: { labels: { app: 'x' } } } }))
-  assert.deepEqual(labelled.metadata.labels, { app: 'x' })
+  assert.deepEqual(labelled.metadata.labels, labelled.spec.template.metadata.labels)
+  assert.deepEqual(Object.keys(labelled.metadata.labels), [
+    'app',
+    'job-name',
+    'batch.kubernetes.io/job-name',
+    'controller-uid',
+    'batch.kubernetes.io/controller-uid',
+  ])
+  const own = created(Job, { ...job(), metadata: { ...job().metadata, labels: { app: 'y' } } })
+  assert.deepEqual(own.metadata.labels, { app: 'y' })
 })
 
 test('the server makes its selector', () => {

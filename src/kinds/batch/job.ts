@@ -77,10 +77,10 @@ export function* warnAboutJob(spec: JobSpec, at: Ref<JobSpec>, path: string): It
   yield* warnAboutTemplate(spec.template, at.template)
 }
 
-/** A job without labels has those of its pods. */
+/** A job without labels has those of its pods: the very same ones, so that it gets those by which the server selects its pods as well. */
 function labelLikeTemplate({ metadata, spec }: JobObject): void {
   const { labels } = spec.template.metadata
-  if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels }
+  if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = labels
 }
 
 /** A selector that finds exactly the pods of this job, and the labels that it finds them by. */

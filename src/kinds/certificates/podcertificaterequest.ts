@@ -33,7 +33,7 @@ const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
   serviceAccountUID: [5, string.always(), 'The UID of that service account.'],
   nodeName: [6, string.always(), 'The node that the pod runs on.'],
   nodeUID: [7, string.always(), 'The UID of that node.'],
-  maxExpirationSeconds: [8, int32.optional().toldDefault(86400), 'How long the certificate may be valid at most.'],
+  maxExpirationSeconds: [8, int32.optional().publishedDefault(86400), 'How long the certificate may be valid at most.'],
   stubPKCS10Request: [12, bytes.always(), 'A PKCS #10 request that shows the key and that the pod has it; all else in it is ignored.'],
   unverifiedUserAnnotations: [11, mapOf(string), 'What the author of the pod tells the signer; nobody has checked it.'],
 })

@@ -193,7 +193,9 @@ export const Node = defineKind({
       },
       validate: ({ status }, { status: at }) => validateNodeStatus(status, at),
     },
-    connect: { proxy: { kind: 'NodeProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] } },
+    connect: {
+      proxy: { kind: 'NodeProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'], options: { path: [1, string] } },
+    },
   },
 
   selectable: { 'spec.unschedulable': o => o.spec.unschedulable ?? false },

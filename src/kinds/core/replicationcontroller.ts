@@ -18,8 +18,8 @@ import {
 } from '../shapes/workload.ts'
 
 const ReplicationControllerSpec = message('ReplicationControllerSpec', {
-  replicas: [1, count.optional().toldDefault(1), 'How many pods should exist.'],
-  minReadySeconds: [4, count.telling(0), 'Seconds a pod must be ready to count as available.'],
+  replicas: [1, count.optional().publishedDefault(1), 'How many pods should exist.'],
+  minReadySeconds: [4, count.openapiDefault(0), 'Seconds a pod must be ready to count as available.'],
   selector: [2, mapOf(string).atomic(), 'Labels of the pods that are counted; those of the template unless said.'],
   template: [3, PodTemplateSpec, 'What a missing pod is made from.'],
 })

@@ -66,7 +66,7 @@ const FlowDistinguisherMethod = message('FlowDistinguisherMethod', {
 
 const FlowSchemaSpec = message('FlowSchemaSpec', {
   priorityLevelConfiguration: [1, PriorityLevelConfigurationReference.orEmpty().expected(), 'The priority level of the requests.'],
-  matchingPrecedence: [2, int32.default(1000).telling(0), 'Schemas with a lower number are tried first.'],
+  matchingPrecedence: [2, int32.default(1000).openapiDefault(0), 'Schemas with a lower number are tried first.'],
   distinguisherMethod: [3, FlowDistinguisherMethod, 'How requests are told apart into flows; all are one when absent.'],
   rules: [4, atomic(PolicyRulesWithSubjects), 'Which requests match; one rule is enough.'],
 })

@@ -8,9 +8,9 @@ import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { looseConditions, validateLooseConditions } from './conditions.ts'
 
 const QueuingConfiguration = message('QueuingConfiguration', {
-  queues: [1, int32.default(64).telling(0), 'How many queues there are.'],
-  handSize: [2, int32.default(8).telling(0), 'Among how many queues each flow may choose.'],
-  queueLengthLimit: [3, int32.default(50).telling(0), 'How many requests wait in a queue before others are refused.'],
+  queues: [1, int32.default(64).openapiDefault(0), 'How many queues there are.'],
+  handSize: [2, int32.default(8).openapiDefault(0), 'Among how many queues each flow may choose.'],
+  queueLengthLimit: [3, int32.default(50).openapiDefault(0), 'How many requests wait in a queue before others are refused.'],
 })
 type Queuing = Static<typeof QueuingConfiguration>
 

@@ -40,7 +40,7 @@ type IngressTLS = Static<typeof IngressTLS>
 
 const HTTPIngressPath = message('HTTPIngressPath', {
   path: [1, string, 'The path of requests, beginning with a slash.'],
-  pathType: [3, string.always().telling(), 'How paths are compared: Exact, Prefix or ImplementationSpecific.'],
+  pathType: [3, string.always().openapiDefault(), 'How paths are compared: Exact, Prefix or ImplementationSpecific.'],
   backend: [2, IngressBackend.orEmpty().expected(), 'Where such requests go.'],
 })
 type HTTPIngressPath = Static<typeof HTTPIngressPath>

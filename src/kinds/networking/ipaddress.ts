@@ -8,9 +8,9 @@ import { message, type Static, string } from '../../schema/types.ts'
 
 const ParentReference = message('ParentReference', {
   group: [1, string, 'API group of the object; empty for the core group.'],
-  resource: [2, string.always().telling(), 'The plural name of its kind, such as services.'],
+  resource: [2, string.always().openapiDefault(), 'The plural name of its kind, such as services.'],
   namespace: [3, string, 'Its namespace, if it has one.'],
-  name: [4, string.always().telling(), 'Its name.'],
+  name: [4, string.always().openapiDefault(), 'Its name.'],
 })
 type ParentReference = Static<typeof ParentReference>
 

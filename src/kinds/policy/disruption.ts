@@ -52,7 +52,7 @@ export function grantDisruption({ metadata, status }: Budget, pod: string, now: 
   if (status.disruptionsAllowed === 0) throw violated(whyNone(status, name, subject))
   const time = formatTime(instantOf(now.getTime()))
   status.disruptionsAllowed--
-  if (status.disruptionsAllowed === 0) sayInsufficient(status, time)
+  if (status.disruptionsAllowed === 0) setDisruptionAllowed(status, time)
   status.disruptedPods ??= {}
   setOwn(status.disruptedPods, pod, time)
 }
@@ -65,16 +65,19 @@ function whyNone({ conditions = [], currentHealthy, desiredHealthy }: Budget['st
   return condition ? `${subject} (${condition.reason}): ${condition.message}` : subject
 }
 
-function sayInsufficient(status: Budget['status'], time: string): void {
+/** Says in the conditions whether pods may be evicted. */
+export function setDisruptionAllowed(status: Budget['status'], time: string): void {
+  const isAllowed = status.disruptionsAllowed > 0
+
   const conditions = (status.conditions ??= [])
   const at = conditions.findIndex(c => c.type === 'DisruptionAllowed')
   const old = conditions[at]
   const condition = {
     type: 'DisruptionAllowed',
-    status: 'False',
+    status: isAllowed ? 'True' : 'False',
     ...(status.observedGeneration !== undefined && { observedGeneration: status.observedGeneration }),
-    lastTransitionTime: old?.status === 'False' ? old.lastTransitionTime : time,
-    reason: 'InsufficientPods',
+    lastTransitionTime: old?.status === (isAllowed ? 'True' : 'False') ? old.lastTransitionTime : time,
+    reason: isAllowed ? 'SufficientPods' : 'InsufficientPods',
     message: '',
   }
   if (old) conditions[at] = condition

@@ -16,7 +16,7 @@ export type DeviceTaint = Static<typeof DeviceTaint>
 
 export const DeviceToleration = message('DeviceToleration', {
   key: [1, string, 'The taint tolerated; empty with operator Exists for all.'],
-  operator: [2, string.toldDefault('Equal'), 'Exists for any value, Equal for exactly this one.'],
+  operator: [2, string.publishedDefault('Equal'), 'Exists for any value, Equal for exactly this one.'],
   value: [3, string, 'The value tolerated; empty with operator Exists.'],
   effect: [4, string, 'The effect tolerated; empty for all.'],
   tolerationSeconds: [5, int64.optional(), 'How long NoExecute is tolerated; forever when absent.'],

@@ -25,21 +25,21 @@ import { longNameFaults, validateDeclaredDriverName, validateDeclaredPoolName, v
 const ResourcePoolStatusRequestSpec = message('ResourcePoolStatusRequestSpec', {
   driver: [1, string.always(), 'The driver whose pools are asked about.'],
   poolName: [2, string.optional(), 'Only the pool of this name.'],
-  limit: [3, int32.optional().toldDefault(100), 'How many pools are answered at most, 1 to 1000.'],
+  limit: [3, int32.optional().publishedDefault(100), 'How many pools are answered at most, 1 to 1000.'],
   defaultPartitionTypeAttribute: [4, string.optional(), 'The attribute that tells partitions apart where slices name none.'],
 })
 type ResourcePoolStatusRequestSpec = Static<typeof ResourcePoolStatusRequestSpec>
 
 const PartitionTypeStatus = message('PartitionTypeStatus', {
-  attribute: [4, string.always().telling(), 'The attribute that names the kind of partition.'],
-  type: [1, string.always().telling(), 'The kind of partition.'],
+  attribute: [4, string.always().openapiDefault(), 'The attribute that names the kind of partition.'],
+  type: [1, string.always().openapiDefault(), 'The kind of partition.'],
   total: [2, int32.optional().always(), 'How many there are.'],
   allocatable: [3, int32.optional().always(), 'How many could be given out at the same time.'],
 })
 type PartitionTypeStatus = Static<typeof PartitionTypeStatus>
 
 const ShareableCapacityStatus = message('ShareableCapacityStatus', {
-  name: [1, string.always().telling(), 'The capacity.'],
+  name: [1, string.always().openapiDefault(), 'The capacity.'],
   total: [2, quantity.optional().always(), 'How much there is.'],
   consumed: [3, quantity.optional().always(), 'How much is taken.'],
   available: [4, quantity.optional().always(), 'How much is left.'],
@@ -53,8 +53,8 @@ const ShareableSummaryStatus = message('ShareableSummaryStatus', {
 type ShareableSummaryStatus = Static<typeof ShareableSummaryStatus>
 
 const PoolStatus = message('PoolStatus', {
-  driver: [1, string.always().telling(), 'The driver of the pool.'],
-  poolName: [2, string.always().telling(), 'Its name.'],
+  driver: [1, string.always().openapiDefault(), 'The driver of the pool.'],
+  poolName: [2, string.always().openapiDefault(), 'Its name.'],
   generation: [9, int64.always(), 'The generation that was looked at.'],
   resourceSliceCount: [8, int32.optional(), 'How many slices it has.'],
   totalDevices: [4, int32.optional(), 'How many devices it has.'],

@@ -2,7 +2,7 @@
 import { message, type Static, string } from '../../schema/types.ts'
 
 export const localObjectReference = {
-  name: [1, string.telling(''), 'Name of the object, in the same namespace.'],
+  name: [1, string.openapiDefault(''), 'Name of the object, in the same namespace.'],
 } as const
 export const LocalObjectReference = message('LocalObjectReference', localObjectReference).atomic()
 export type LocalObjectReference = Static<typeof LocalObjectReference>

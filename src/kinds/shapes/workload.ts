@@ -43,6 +43,13 @@ export function amountOf(amount: Amount): number {
   return /^[+-]?\d+%?$/.test(amount) ? Number.parseInt(amount, 10) : 0
 }
 
+/** How many of `total` an amount means: a number as it is, a percentage rounded up or down. */
+export function scaledAmount(amount: Amount, total: number, rounding: 'up' | 'down'): number {
+  if (typeof amount === 'number') return amount
+  const part = (amountOf(amount) * total) / 100
+  return rounding === 'up' ? Math.ceil(part) : Math.floor(part)
+}
+
 /** What rules on templates need of a write: the stored template on updates, and which features are on. */
 export type Stored = { readonly old: PodTemplateSpec | undefined; readonly gate: RequestContext['gate'] }
 

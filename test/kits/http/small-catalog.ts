@@ -25,7 +25,7 @@ import {
 const Reference = message('Reference', { name: [1, string.required(), 'The name.'], hash: [2, bytes, 'A hash.'] }).atomic()
 export const Port = message('Port', {
   number: [1, int32.min(1).max(65535).required(), 'The port.'],
-  protocol: [2, oneOf('TCP', 'UDP').toldDefault('TCP'), 'The protocol.'],
+  protocol: [2, oneOf('TCP', 'UDP').publishedDefault('TCP'), 'The protocol.'],
   name: [3, string.max(15), 'The name.'],
 })
 const Strategy = message('Strategy', { surge: [1, intOrString, 'How many more.'] })

@@ -4,6 +4,7 @@ import { setOwn } from '../../../lib/json-value.ts'
 import { age, type Column } from '../../../schema/columns.ts'
 import { defineKind } from '../../../schema/kind.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
+import { atomic, bool, type Fields, int32, string } from '../../../schema/types.ts'
 import type { Container } from '../../shapes/pod/containers/container.ts'
 import { fillPodLevelResources } from '../../shapes/pod/resources/level-resources.ts'
 import { PodSpec } from '../../shapes/pod/spec.ts'
@@ -15,6 +16,8 @@ import { validatePodResize } from './resize-rules.ts'
 import { validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
 import { validatePodStatusUpdate } from './status-rules.ts'
 import { readinessGatesText, readyText, restartsText, statusText } from './status-text.ts'
+
+const STREAMS: Fields = { stdin: [1, bool], stdout: [2, bool], stderr: [3, bool], tty: [4, bool], container: [5, string] }
 
 const podColumns: Readonly<Record<string, Column<PodObject>>> = {
   Ready: ['string', readyText, 'Containers that are ready, of those that should run.'],
@@ -79,11 +82,11 @@ export const Pod = defineKind({
     },
     creates: { binding, eviction },
     connect: {
-      attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'] },
-      exec: { kind: 'PodExecOptions', verbs: ['create', 'get'] },
-      log: { kind: 'Pod', verbs: ['get'] },
-      portforward: { kind: 'PodPortForwardOptions', verbs: ['create', 'get'] },
-      proxy: { kind: 'PodProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] },
+      attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'], options: STREAMS },
+      exec: { kind: 'PodExecOptions', verbs: ['create', 'get'], options: { ...STREAMS, command: [6, atomic(string)] } },
+      log: { kind: 'Pod', verbs: ['get'], isRead: true },
+      portforward: { kind: 'PodPortForwardOptions', verbs: ['create', 'get'], options: { ports: [1, atomic(int32)] } },
+      proxy: { kind: 'PodProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'], options: { path: [1, string] } },
     },
   },
 

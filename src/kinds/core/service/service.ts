@@ -3,6 +3,7 @@ import { warningsForCIDR, warningsForIP } from '../../../lib/ip.ts'
 import { nameIsDNSLabel } from '../../../lib/names.ts'
 import { age, formatLabels } from '../../../schema/columns.ts'
 import { defineKind } from '../../../schema/kind.ts'
+import { string } from '../../../schema/types.ts'
 import { serviceClaims } from './allocations.ts'
 import { defaultService, dropInternalPolicy, dropTypeDependent, keepAllocated, listClusterIP } from './preparation.ts'
 import { TOPOLOGY_HINTS, validateService, validateServiceChange, validateServiceStatus } from './rules.ts'
@@ -47,7 +48,9 @@ export const Service = defineKind({
         validateServiceStatus(spec, status.loadBalancer, at.loadBalancer, old?.status.loadBalancer),
       *validateUpdate() {},
     },
-    connect: { proxy: { kind: 'ServiceProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] } },
+    connect: {
+      proxy: { kind: 'ServiceProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'], options: { path: [1, string] } },
+    },
   },
 
   selectable: { 'spec.clusterIP': o => o.spec.clusterIP, 'spec.type': o => o.spec.type },

@@ -6,7 +6,7 @@ const ServicePort = message(
   'ServicePort',
   {
     name: [1, string, 'Name of the port, a DNS label; required when there are several.'],
-    protocol: [2, string.toldDefault('TCP'), 'TCP, UDP or SCTP.'],
+    protocol: [2, string.publishedDefault('TCP'), 'TCP, UDP or SCTP.'],
     appProtocol: [6, string.optional(), 'The protocol of the application, as a hint.'],
     port: [3, int32.always(), 'The port on which the service is reached.'],
     targetPort: [4, intOrString.always().omittable(), 'The port of the pods, by number or name; the same number when absent.'],

@@ -60,7 +60,7 @@ export type PodSchedulingGroup = Static<typeof PodSchedulingGroup>
 
 export const EvictionResponder = message('EvictionResponder', {
   name: [1, string.always(), 'The responder, as a domain-prefixed key.'],
-  priority: [2, int32.always().telling(), 'Higher ones are asked first.'],
+  priority: [2, int32.always().openapiDefault(), 'Higher ones are asked first.'],
 }).atomic()
 export type EvictionResponder = Static<typeof EvictionResponder>
 

@@ -43,7 +43,7 @@ const FileKeySelector = message('FileKeySelector', {
   volumeName: [1, string.always(), 'The volume that holds the file.'],
   path: [2, string.always(), 'Path of the file within the volume.'],
   key: [3, string.always(), 'Name of the variable within the file.'],
-  optional: [4, bool.optional().toldDefault(false), 'Whether the pod may start although it, or its keys, are missing.'],
+  optional: [4, bool.optional().publishedDefault(false), 'Whether the pod may start although it, or its keys, are missing.'],
 }).atomic()
 type FileKeySelector = Static<typeof FileKeySelector>
 

@@ -13,7 +13,7 @@ const ExecAction = message('ExecAction', {
 
 const GRPCAction = message('GRPCAction', {
   port: [1, int32.always(), 'Port of the service.'],
-  service: [2, string.optional().toldDefault(''), 'Name of the service to ask about.'],
+  service: [2, string.optional().publishedDefault(''), 'Name of the service to ask about.'],
   mode: [3, string.optional(), 'How to connect: Plaintext, or TLS without verification.'],
 })
 type GRPCAction = Static<typeof GRPCAction>

@@ -13,10 +13,10 @@ export type AWSElasticBlockStoreVolumeSource = Static<typeof AWSElasticBlockStor
 export const AzureDiskVolumeSource = message('AzureDiskVolumeSource', {
   diskName: [1, string.always(), 'Name of the disk in blob storage.'],
   diskURI: [2, string.always(), 'Address of the disk in blob storage.'],
-  cachingMode: [3, string.optional().toldDefault('ReadWrite'), 'Caching by the host: None, ReadOnly or ReadWrite.'],
-  fsType: [4, string.optional().toldDefault('ext4'), 'File system to mount.'],
-  readOnly: [5, bool.optional().toldDefault(false), 'Whether the volume may only be read.'],
-  kind: [6, string.optional().toldDefault('Shared'), 'How the disk is kept: Shared, Dedicated or Managed.'],
+  cachingMode: [3, string.optional().publishedDefault('ReadWrite'), 'Caching by the host: None, ReadOnly or ReadWrite.'],
+  fsType: [4, string.optional().publishedDefault('ext4'), 'File system to mount.'],
+  readOnly: [5, bool.optional().publishedDefault(false), 'Whether the volume may only be read.'],
+  kind: [6, string.optional().publishedDefault('Shared'), 'How the disk is kept: Shared, Dedicated or Managed.'],
 })
 export type AzureDiskVolumeSource = Static<typeof AzureDiskVolumeSource>
 
@@ -95,7 +95,7 @@ export const ISCSIVolumeSource = message('ISCSIVolumeSource', {
   targetPortal: [1, string.always(), 'Portal of the target, with a port unless it is 3260.'],
   iqn: [2, string.always(), 'Qualified name of the target.'],
   lun: [3, int32.always(), 'Number of the logical unit.'],
-  iscsiInterface: [4, string.toldDefault('default'), 'Interface through which the target is reached.'],
+  iscsiInterface: [4, string.publishedDefault('default'), 'Interface through which the target is reached.'],
   fsType: [5, string, 'File system to mount; the driver chooses when it is empty.'],
   readOnly: [6, bool, 'Whether the volume may only be read.'],
   portals: [7, atomic(string), 'Further portals of the target.'],
@@ -140,9 +140,9 @@ export const RBDVolumeSource = message('RBDVolumeSource', {
   monitors: [1, atomic(string).always(), 'Addresses of the Ceph monitors.'],
   image: [2, string.always(), 'Name of the image.'],
   fsType: [3, string, 'File system to mount; the driver chooses when it is empty.'],
-  pool: [4, string.toldDefault('rbd'), 'Pool the image is in.'],
-  user: [5, string.toldDefault('admin'), 'Name of the Ceph user.'],
-  keyring: [6, string.toldDefault('/etc/ceph/keyring'), 'Path of the key ring on the node.'],
+  pool: [4, string.publishedDefault('rbd'), 'Pool the image is in.'],
+  user: [5, string.publishedDefault('admin'), 'Name of the Ceph user.'],
+  keyring: [6, string.publishedDefault('/etc/ceph/keyring'), 'Path of the key ring on the node.'],
   secretRef: [7, LocalObjectReference, 'The secret with which the storage is reached.'],
   readOnly: [8, bool, 'Whether the volume may only be read.'],
 })
@@ -155,9 +155,9 @@ export const ScaleIOVolumeSource = message('ScaleIOVolumeSource', {
   sslEnabled: [4, bool, 'Whether the gateway is reached over TLS.'],
   protectionDomain: [5, string, 'Protection domain of the storage.'],
   storagePool: [6, string, 'Storage pool in the domain.'],
-  storageMode: [7, string.toldDefault('ThinProvisioned'), 'ThickProvisioned or ThinProvisioned.'],
+  storageMode: [7, string.publishedDefault('ThinProvisioned'), 'ThickProvisioned or ThinProvisioned.'],
   volumeName: [8, string, 'Name of the volume.'],
-  fsType: [9, string.toldDefault('xfs'), 'File system to mount.'],
+  fsType: [9, string.publishedDefault('xfs'), 'File system to mount.'],
   readOnly: [10, bool, 'Whether the volume may only be read.'],
 })
 export type ScaleIOVolumeSource = Static<typeof ScaleIOVolumeSource>

@@ -1,0 +1,6 @@
+/** The namespace of a request as webhooks, policies and authorizers are told of it. */
+import type { Attributes } from './plugin.ts'
+
+/** A request about a namespace is one within that namespace. */
+export const requestNamespace = ({ resource, namespace, name }: Pick<Attributes, 'resource' | 'namespace' | 'name'>): string =>
+  namespace === '' && resource.group === '' && resource.plural === 'namespaces' ? name : namespace

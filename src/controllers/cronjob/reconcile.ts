@@ -1,0 +1,143 @@
+/** What becomes of a cron job: which finished jobs it keeps, which are active, and whether it starts another. */
+import type { Draft } from '../../client/client.ts'
+import { goQuote } from '../../lib/go-text.ts'
+import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { clockOf } from '../../lib/time-zone.ts'
+import { finishedCondition, type JobObject } from '../job/job-state.ts'
+import { controllerReference } from '../pods/pod-template.ts'
+import { type CronJobObject, missedStarts, scheduleOf, untilNext, zoneFault } from './schedule.ts'
+
+type Status = CronJobObject['status']
+type Reference = NonNullable<Status['active']>[number]
+
+export type CronEvent = { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
+const normal = (reason: string, message: string): CronEvent => ({ type: 'Normal', reason, message })
+const warning = (reason: string, message: string): CronEvent => ({ type: 'Warning', reason, message })
+
+const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp'
+const GUIDE = 'https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/'
+
+/** The finished jobs that are more than a cron job keeps, the oldest first. */
+export function surplusJobs({ spec }: CronJobObject, jobs: readonly JobObject[]): JobObject[] {
+  const { successfulJobsHistoryLimit, failedJobsHistoryLimit } = spec
+  const beyond = (type: string, limit: number | undefined) => {
+    const finished = jobs.filter(({ status }) => finishedCondition(status)?.type === type).sort(byStart)
+    return limit === undefined ? [] : finished.slice(0, Math.max(finished.length - limit, 0))
+  }
+  return [...beyond('Complete', successfulJobsHistoryLimit), ...beyond('Failed', failedJobsHistoryLimit)]
+}
+
+function byStart(a: JobObject, b: JobObject): number {
+  const [start, other] = [timeOf(a.status.startTime), timeOf(b.status.startTime)]
+  if (start !== other) return start < other ? -1 : 1
+  return (a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1
+}
+
+/** What never began is last. */
+const timeOf = (text: string | undefined): number => (text ? millisecondsOf(parseTime(text)) : Number.POSITIVE_INFINITY)
+
+export type Tracked = { readonly status: Status; readonly events: readonly CronEvent[] }
+
+/** The status after a look at the jobs that a cron job controls. `exists` tells of the others that it names as active. */
+export function trackJobs(cron: CronJobObject, jobs: readonly JobObject[], exists: (active: Reference) => boolean): Tracked {
+  let { active = [], lastSuccessfulTime } = cron.status
+  const events: CronEvent[] = []
+  for (const job of jobs) {
+    const { name = '', uid = '' } = job.metadata
+    const isActive = active.some(reference => reference.uid === uid)
+    const finished = finishedCondition(job.status)
+    if (!finished && !isActive) events.push(warning('UnexpectedJob', `Saw a job that the controller did not create or forgot: ${name}`))
+    if (!finished) continue
+    if (isActive) {
+      active = active.filter(reference => reference.uid !== uid)
+      events.push(normal('SawCompletedJob', `Saw completed job: ${name}, condition: ${finished.type}`))
+    }
+    const { completionTime } = job.status
+    const isLater = !lastSuccessfulTime || (completionTime && timeOf(completionTime) > timeOf(lastSuccessfulTime))
+    if (finished.type === 'Complete' && completionTime && isLater) lastSuccessfulTime = completionTime
+  }
+  const own = new Set(jobs.map(({ metadata }) => metadata.uid))
+  for (const reference of active) {
+    if (own.has(reference.uid) || exists(reference)) continue
+    active = active.filter(({ uid }) => uid !== reference.uid)
+    events.push(normal('MissingJob', `Active job went missing: ${reference.name}`))
+  }
+  return { status: { ...withActive(cron.status, active), ...(lastSuccessfulTime && { lastSuccessfulTime }) }, events }
+}
+
+function withActive({ active: _, ...status }: Status, active: Reference[]): Status {
+  return active.length > 0 ? { ...status, active } : status
+}
+
+/** The status after a job was deleted. */
+export const withoutJob = (status: Status, uid: string): Status =>
+  withActive(status, status.active?.filter(reference => reference.uid !== uid) ?? [])
+
+export type Start = {
+  /** The time for which a job is to be started; undefined when none is. */
+  readonly at?: number
+  /** Active jobs that it takes the place of. */
+  readonly replaces: readonly Reference[]
+  readonly events: readonly CronEvent[]
+  /** In how many milliseconds to look again. */
+  readonly againMs?: number | undefined
+}
+
+/** Whether a job is to be started now. */
+export function planStart(cron: CronJobObject, now: number): Start {
+  const { spec, metadata, status } = cron
+  const events: CronEvent[] = []
+  const none = (event?: CronEvent): Start => ({ replaces: [], events: event ? [...events, event] : events })
+  if (metadata.deletionTimestamp) return none()
+  const unknown = zoneFault(cron)
+  if (unknown !== undefined) return none(warning('UnknownTimeZone', unknown))
+  if (spec.suspend) return none()
+  if (spec.schedule.includes('TZ')) events.push(warning('UnsupportedSchedule', zoneInSchedule(spec.schedule)))
+  const parsed = scheduleOf(cron)
+  if (!parsed.ok) return none(warning('UnparseableSchedule', `unparseable schedule: ${goQuote(spec.schedule)} : ${parsed.fault}`))
+  const found = missedStarts(cron, parsed.schedule, { now, withinDeadline: true })
+  if (!found.ok) return none(warning('InvalidSchedule', `invalid schedule: ${spec.schedule} : ${found.fault}`))
+  const { last: at, count } = found.missed
+  const againMs = untilNext(cron, parsed.schedule, now)
+  const later = (event?: CronEvent): Start => ({ ...none(event), againMs })
+  if (at === undefined) return later()
+  if (count === 'many') events.push(warning('TooManyMissedTimes', TOO_MANY))
+  const { startingDeadlineSeconds, concurrencyPolicy } = spec
+  if (startingDeadlineSeconds !== undefined && at + Number(startingDeadlineSeconds) * 1000 < now)
+    return later(warning('MissSchedule', `Missed scheduled time to start a job: ${new Date(at).toUTCString().replace('GMT', '+0000')}`))
+  const { active = [], lastScheduleTime } = status
+  const isStarted = active.some(({ name, namespace }) => name === jobName(cron, at) && namespace === metadata.namespace)
+  if (isStarted || (lastScheduleTime && timeOf(lastScheduleTime) === at)) return later()
+  if (concurrencyPolicy === 'Forbid' && active.length > 0) return later(normal('JobAlreadyActive', ALREADY_ACTIVE))
+  return { at, replaces: concurrencyPolicy === 'Replace' ? active : [], events, againMs }
+}
+
+const TOO_MANY = 'too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew'
+const ALREADY_ACTIVE = 'Not starting job because prior execution is running and concurrency policy is Forbid'
+const zoneInSchedule = (schedule: string) =>
+  `CRON_TZ or TZ used in schedule ${goQuote(schedule)} is not officially supported, see ${GUIDE} for more details`
+
+/** The same for the same time: a job cannot be started twice for one. */
+const jobName = ({ metadata }: CronJobObject, at: number): string => `${metadata.name}-${Math.floor(at / 60_000)}`
+
+export function jobFor(cron: CronJobObject, at: number): Draft<JobObject> {
+  const { metadata, spec } = cron.spec.jobTemplate
+  const scheduledAt = clockOf(cron.spec.timeZone ?? '').format(at)
+  return {
+    metadata: {
+      name: jobName(cron, at),
+      namespace: cron.metadata.namespace,
+      labels: { ...metadata.labels },
+      annotations: { ...metadata.annotations, [SCHEDULED_AT]: scheduledAt },
+      ownerReferences: [controllerReference(cron)],
+    },
+    spec,
+  }
+}
+
+/** The status after a job was started. */
+export function withStarted(status: Status, { apiVersion, kind, metadata }: JobObject, at: number): Status {
+  const { name, namespace, uid, resourceVersion } = metadata
+  const reference = { kind, namespace, name, uid, apiVersion, resourceVersion } as Reference
+  return { ...status, active: [...(status.active ?? []), reference], lastScheduleTime: formatTime(instantOf(at)) }
+}

@@ -1,0 +1,69 @@
+/** When a cron job is to start jobs, and which starts it has missed. */
+import type { CronJob } from '../../kinds/batch/cronjob.ts'
+import { type CronSchedule, parseCron } from '../../lib/cron.ts'
+import { goQuote } from '../../lib/go-text.ts'
+import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { timeZoneFault } from '../../lib/time-zone.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+
+export type CronJobObject = ObjectOf<typeof CronJob>
+
+/** Jobs are looked at a little late: clocks differ. */
+const LATE_MS = 100
+/** From how many missed starts on somebody is told. */
+const MANY = 100
+
+export type Missed = {
+  /** From when on starts are considered. */
+  readonly since: number
+  /** The last start that is due; undefined when none is. */
+  readonly last: number | undefined
+  readonly count: 'none' | 'few' | 'many'
+}
+type Found = { readonly ok: true; readonly missed: Missed } | { readonly ok: false; readonly fault: string }
+
+/** The schedule of a cron job in its time zone. */
+export function scheduleOf({ spec }: CronJobObject): ReturnType<typeof parseCron> {
+  const { schedule, timeZone = '' } = spec
+  // A zone inside the schedule goes before the other, which is not there then.
+  return parseCron(schedule, timeZoneFault(timeZone) === undefined ? timeZone : '')
+}
+
+type Range = { readonly now: number; readonly withinDeadline: boolean }
+
+/**
+ * The starts that were due between the last one and now. They are not listed one by one: how many there are is estimated from the
+ * time between the first two, and the search for the last begins two such times before now.
+ */
+export function missedStarts({ metadata, spec, status }: CronJobObject, schedule: CronSchedule, { now, withinDeadline }: Range): Found {
+  let since = millisecondsOf(parseTime(status.lastScheduleTime ?? metadata.creationTimestamp!))
+  const { startingDeadlineSeconds } = spec
+  if (withinDeadline && startingDeadlineSeconds !== undefined) since = Math.max(since, now - Number(startingDeadlineSeconds) * 1000)
+  const first = schedule.next(since)
+  const second = first === undefined ? undefined : schedule.next(first)
+  if (first !== undefined && now < first) return found({ since, last: undefined, count: 'none' })
+  if (second !== undefined && now < second) return found({ since, last: first, count: 'none' })
+  const interval = first === undefined || second === undefined ? 0 : Math.round((second - first) / 1000)
+  if (first === undefined || interval < 1) return { ok: false, fault: 'time difference between two schedules is less than 1 second' }
+  const number = Math.floor(Math.floor((now - first) / 1000) / interval) + 1
+  let last: number | undefined
+  for (let time = schedule.next(first + (number - 2) * interval * 1000); time !== undefined && time <= now; time = schedule.next(time))
+    last = time
+  return found({ since, last, count: number > MANY ? 'many' : 'few' })
+}
+
+const found = (missed: Missed): Found => ({ ok: true, missed })
+
+/** In how many milliseconds the next start is due; undefined when there is none. */
+export function untilNext(cron: CronJobObject, schedule: CronSchedule, now: number): number | undefined {
+  const result = missedStarts(cron, schedule, { now, withinDeadline: false })
+  const after = !result.ok ? now : (result.missed.last ?? (result.missed.count === 'none' ? result.missed.since : now))
+  const next = schedule.next(after)
+  return next === undefined ? undefined : Math.max(next + LATE_MS - now, 0)
+}
+
+/** What is said about a time zone that does not exist. */
+export function zoneFault({ spec: { timeZone } }: CronJobObject): string | undefined {
+  const fault = timeZone === undefined ? undefined : timeZoneFault(timeZone)
+  return fault === undefined ? undefined : `invalid timeZone: ${goQuote(timeZone!)}: ${fault}`
+}

@@ -1,0 +1,41 @@
+/** The conditions of a Deployment. */
+import type { Deployment } from '../../kinds/apps/deployment.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+
+export type DeploymentObject = ObjectOf<typeof Deployment>
+export type DeploymentStatus = DeploymentObject['status']
+export type DeploymentCondition = NonNullable<DeploymentStatus['conditions']>[number]
+
+/** What a condition says, without the times. */
+export type Statement = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }
+
+export const progressing = (status: 'True' | 'False' | 'Unknown', reason: string, message: string): Statement => ({
+  type: 'Progressing',
+  status,
+  reason,
+  message,
+})
+
+export const conditionOf = ({ conditions }: DeploymentStatus, type: string): DeploymentCondition | undefined =>
+  conditions?.find(condition => condition.type === type)
+
+export const stated = (statement: Statement, now: Date): DeploymentCondition => {
+  const time = formatTime(instantOf(now.getTime()))
+  return { ...statement, lastUpdateTime: time, lastTransitionTime: time }
+}
+
+/** Replaces a condition unless it says the same already; the time of its transition stays while its status does. */
+export function withCondition(status: DeploymentStatus, condition: DeploymentCondition): DeploymentStatus {
+  const current = conditionOf(status, condition.type)
+  if (current?.status === condition.status && current.reason === condition.reason) return status
+  const lastTransitionTime = current?.status === condition.status ? current.lastTransitionTime : condition.lastTransitionTime
+  const { conditions = [] } = withoutCondition(status, condition.type)
+  return { ...status, conditions: [...conditions, { ...condition, lastTransitionTime }] }
+}
+
+export function withoutCondition(status: DeploymentStatus, type: string): DeploymentStatus {
+  const { conditions = [], ...others } = status
+  const kept = conditions.filter(condition => condition.type !== type)
+  return kept.length > 0 ? { ...others, conditions: kept } : others
+}

@@ -1,0 +1,143 @@
+/** The ReplicaSets of a Deployment: the new one, whose template is the Deployment's, the old ones, and what they are annotated with. */
+import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
+import { meansTheSame } from '../../kinds/shapes/compare.ts'
+import { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import { DNS1123_SUBDOMAIN_MAX_LENGTH } from '../../lib/names.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import { controllerReference } from '../pods/pod-template.ts'
+import { hashOf, TEMPLATE_HASH_LABEL } from '../pods/template-hash.ts'
+import type { DeploymentObject } from './conditions.ts'
+import { maxSurge } from './limits.ts'
+
+export type ReplicaSetObject = ObjectOf<typeof ReplicaSet>
+type Annotations = { [key: string]: string }
+
+export const REVISION = 'deployment.kubernetes.io/revision'
+const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history'
+export const DESIRED_REPLICAS = 'deployment.kubernetes.io/desired-replicas'
+export const MAX_REPLICAS = 'deployment.kubernetes.io/max-replicas'
+export const ROLLBACK_TO = 'deprecated.deployment.rollback.to'
+/** Annotations that are not passed on between a Deployment and its ReplicaSets. */
+const OWN_ANNOTATIONS = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  REVISION,
+  REVISION_HISTORY,
+  DESIRED_REPLICAS,
+  MAX_REPLICAS,
+  ROLLBACK_TO,
+])
+const HISTORY_LENGTH = 2000
+
+/** The number in an annotation; undefined when there is none, or it is no integer. */
+export function integerIn(text: string | undefined): number | undefined {
+  return text !== undefined && /^[+-]?[0-9]+$/.test(text) ? Number(text) : undefined
+}
+
+/** The revision of a ReplicaSet: 0 without one, undefined when it cannot be read. */
+export const revisionOf = ({ metadata }: ReplicaSetObject): number | undefined => {
+  const text = metadata.annotations?.[REVISION]
+  return text === undefined ? 0 : integerIn(text)
+}
+
+export const maxRevision = (sets: readonly ReplicaSetObject[]): number => Math.max(0, ...sets.map(set => revisionOf(set) ?? 0))
+
+/** The revision before the latest; 0 when there is none. */
+export function lastRevision(sets: readonly ReplicaSetObject[]): number {
+  const [, last = 0] = sets.flatMap(set => revisionOf(set) ?? []).sort((a, b) => b - a)
+  return Math.max(last, 0)
+}
+
+/** How many of its pods are available and stay: it may be about to lose some. */
+export const lastingAvailable = ({ spec, status }: ReplicaSetObject): number => Math.min(status.availableReplicas ?? 0, spec.replicas)
+
+/** How many pods it has or will have: it may not have lost those yet that it should not have. */
+export const mostPods = ({ spec, status }: ReplicaSetObject): number => Math.max(status.replicas, spec.replicas)
+
+export const isActiveSet = ({ spec }: ReplicaSetObject): boolean => spec.replicas > 0
+
+export const byCreation = (a: ReplicaSetObject, b: ReplicaSetObject): number =>
+  compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp) || compare(a.metadata.name, b.metadata.name)
+
+export function byRevision(a: ReplicaSetObject, b: ReplicaSetObject): number {
+  const [one, other] = [revisionOf(a), revisionOf(b)]
+  return one === undefined || other === undefined || one === other ? byCreation(a, b) : one - other
+}
+
+const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Whether two templates are the same but for the label that tells them apart. */
+export const sameTemplate = (a: PodTemplateSpec, b: PodTemplateSpec): boolean =>
+  meansTheSame(PodTemplateSpec, withoutHash(a), withoutHash(b))
+
+export function withoutHash(template: PodTemplateSpec): PodTemplateSpec {
+  const { labels } = template.metadata
+  if (!labels || !Object.hasOwn(labels, TEMPLATE_HASH_LABEL)) return template
+  const { [TEMPLATE_HASH_LABEL]: _, ...others } = labels
+  return { ...template, metadata: { ...template.metadata, labels: others } }
+}
+
+/** The oldest of those with the template of the Deployment. */
+export const findNewSet = ({ spec }: DeploymentObject, sets: readonly ReplicaSetObject[]): ReplicaSetObject | undefined =>
+  [...sets].sort(byCreation).find(set => sameTemplate(set.spec.template, spec.template))
+
+/** The ReplicaSet for the template of a Deployment, as yet without pods and revision. Its name is always the same, so that it is made once. */
+export function newSetFor(deployment: DeploymentObject): ReplicaSetObject {
+  const { metadata, spec, status } = deployment
+  const hash = hashOf(spec.template, status.collisionCount)
+  const name = `${metadata.name!.slice(0, DNS1123_SUBDOMAIN_MAX_LENGTH - 1 - hash.length)}-${hash}`
+  const labels = { ...spec.template.metadata.labels, [TEMPLATE_HASH_LABEL]: hash }
+  const { matchLabels, ...selector } = spec.selector
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name, namespace: metadata.namespace!, labels, ownerReferences: [controllerReference(deployment)] },
+    spec: {
+      replicas: 0,
+      ...(spec.minReadySeconds && { minReadySeconds: spec.minReadySeconds }),
+      selector: { ...selector, matchLabels: { ...matchLabels, [TEMPLATE_HASH_LABEL]: hash } },
+      template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
+    },
+    status: { replicas: 0 },
+  }
+}
+
+/**
+ * What the new ReplicaSet is annotated with: the annotations of the Deployment, and the revision if that is greater than its own,
+ * which then becomes history. Undefined when it is annotated so.
+ */
+export function annotatedFor(deployment: DeploymentObject, set: ReplicaSetObject, revision: number): Annotations | undefined {
+  const before = set.metadata.annotations ?? {}
+  const text = before[REVISION]
+  const own = text === undefined || text === '' ? 0 : integerIn(text)
+  if (own === undefined) return undefined
+  const after: Annotations = { ...before, ...passedOn(deployment.metadata.annotations) }
+  if (own < revision) {
+    after[REVISION] = String(revision)
+    if (text !== undefined) after[REVISION_HISTORY] = historyWith(before[REVISION_HISTORY] ?? '', text)
+  }
+  const keys = Object.keys(after)
+  return keys.length === Object.keys(before).length && keys.every(key => after[key] === before[key]) ? undefined : after
+}
+
+/** Adds a revision to those that a ReplicaSet has had; the oldest are left out when there are too many. */
+function historyWith(history: string, revision: string): string {
+  const revisions = history === '' ? [] : history.split(',')
+  revisions.push(revision)
+  while (revisions.length > 1 && revisions.join(',').length > HISTORY_LENGTH) revisions.shift()
+  return revisions.join(',')
+}
+
+const passedOn = (annotations: Readonly<Annotations> = {}): Annotations =>
+  Object.fromEntries(Object.entries(annotations).filter(([key]) => !OWN_ANNOTATIONS.has(key)))
+
+/** What a Deployment is annotated with when it goes back to a ReplicaSet: what that has from it, and its own. */
+export function annotatedFrom({ metadata }: DeploymentObject, set: ReplicaSetObject): Annotations {
+  const own = Object.entries(metadata.annotations ?? {}).filter(([key]) => OWN_ANNOTATIONS.has(key) && key !== ROLLBACK_TO)
+  return { ...Object.fromEntries(own), ...passedOn(set.metadata.annotations) }
+}
+
+/** The sizes of the Deployment that a ReplicaSet was scaled for. */
+export const sizeAnnotations = (deployment: DeploymentObject): Annotations => ({
+  [DESIRED_REPLICAS]: String(deployment.spec.replicas),
+  [MAX_REPLICAS]: String(deployment.spec.replicas + maxSurge(deployment)),
+})

@@ -1,0 +1,27 @@
+/** How long a job waits before it replaces pods that failed: longer with every failure in a row. */
+import type { PodObject } from '../pods/pod-state.ts'
+import { endOf } from './job-pod.ts'
+
+/** Failures since the last success, and when the last of them was. */
+export type FailureRecord = { readonly failures: number; readonly lastAt: number }
+export const NO_FAILURES: FailureRecord = { failures: 0, lastAt: 0 }
+
+const FIRST_MS = 10_000
+const LONGEST_MS = 600_000
+
+/** The record after further pods have ended. */
+export function recordEnds(record: FailureRecord, succeeded: readonly PodObject[], failed: readonly PodObject[]): FailureRecord {
+  const failedAt = failed.map(endOf)
+  if (succeeded.length === 0) return failed.length === 0 ? record : { failures: record.failures + failed.length, lastAt: latest(failedAt) }
+  const lastSuccess = latest(succeeded.map(endOf))
+  const since = failedAt.filter(at => at > lastSuccess)
+  return since.length === 0 ? NO_FAILURES : { failures: since.length, lastAt: latest(since) }
+}
+
+/** In how many milliseconds a pod may be replaced. */
+export function waitAfter({ failures, lastAt }: FailureRecord, now: number): number {
+  if (failures === 0) return 0
+  return Math.max(0, lastAt + Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 10), LONGEST_MS) - now)
+}
+
+const latest = (times: readonly number[]): number => times.reduce((last, time) => Math.max(last, time), 0)

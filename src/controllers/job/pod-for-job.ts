@@ -1,0 +1,60 @@
+/** A new pod of a job. */
+import type { Draft } from '../../client/client.ts'
+import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
+import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodObject } from '../pods/pod-state.ts'
+import { podFromTemplate } from '../pods/pod-template.ts'
+import { judgeFailure } from './failure-policy.ts'
+import { COMPLETION_INDEX, earlierFailures, FAILURE_COUNT, IGNORED_FAILURE_COUNT, TRACKING_FINALIZER } from './job-pod.ts'
+import type { JobObject } from './job-state.ts'
+import type { NewPod } from './reconcile.ts'
+
+const INDEX_VARIABLE = 'JOB_COMPLETION_INDEX'
+/** Names that the server makes have a prefix of at most so many characters. */
+const LONGEST_PREFIX = 58
+
+export function podForJob(job: JobObject, { index, replaced }: NewPod): Draft<PodObject> {
+  const { template } = job.spec
+  const finalizers = [...new Set([...(template.metadata.finalizers ?? []), TRACKING_FINALIZER])]
+  const metadata = { ...template.metadata, finalizers }
+  if (index === undefined) return podFromTemplate({ ...template, metadata }, job)
+  const name = job.metadata.name ?? ''
+  const labels = { ...metadata.labels, [COMPLETION_INDEX]: String(index) }
+  const annotations = { ...metadata.annotations, [COMPLETION_INDEX]: String(index), ...failureCounts(job.spec, replaced) }
+  const spec = { ...template.spec, ...withIndexVariable(template.spec), hostname: `${name}-${index}` }
+  return podFromTemplate({ metadata: { ...metadata, labels, annotations }, spec }, job, { generateName: indexedPrefix(name, index) })
+}
+
+function indexedPrefix(name: string, index: number): string {
+  const end = `-${index}-`
+  return name.length + end.length > LONGEST_PREFIX ? `${name.slice(0, LONGEST_PREFIX - end.length)}${end}` : `${name}${end}`
+}
+
+/** How often the index has failed before, for the pod that comes after. */
+function failureCounts(spec: JobSpec, replaced: PodObject | undefined): Record<string, string> {
+  if (spec.backoffLimitPerIndex === undefined) return {}
+  if (!replaced) return { [FAILURE_COUNT]: '0' }
+  const { counted, ignored } = earlierFailures(replaced)
+  const { counts } = judgeFailure(spec, replaced)
+  const ignoredNow = counts ? ignored : ignored + 1
+  return {
+    [FAILURE_COUNT]: String(counts ? counted + 1 : counted),
+    ...(ignoredNow > 0 && { [IGNORED_FAILURE_COUNT]: String(ignoredNow) }),
+  }
+}
+
+type Containers = Pick<PodTemplateSpec['spec'], 'containers' | 'initContainers'>
+
+function withIndexVariable({ containers, initContainers }: Containers): Partial<Containers> {
+  const fieldRef = { fieldPath: `metadata.labels['${COMPLETION_INDEX}']` }
+  const variable = { name: INDEX_VARIABLE, valueFrom: { fieldRef } } as NonNullable<NonNullable<typeof containers>[number]['env']>[number]
+  const extended = (list: NonNullable<typeof containers>) =>
+    list.map(container => {
+      const { env = [] } = container
+      return env.some(({ name }) => name === INDEX_VARIABLE) ? container : { ...container, env: [...env, variable] }
+    })
+  return {
+    ...(containers && { containers: extended(containers) }),
+    ...(initContainers && { initContainers: extended(initContainers) }),
+  }
+}

@@ -1,0 +1,134 @@
+/** What becomes of nodes whose kubelet is silent or reports trouble: conditions, taints and labels. */
+import type { Node } from '../../kinds/core/node.ts'
+import type { Taint } from '../../kinds/shapes/taints.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+
+export type NodeObject = ObjectOf<typeof Node>
+type Condition = NonNullable<NonNullable<NodeObject['status']>['conditions']>[number]
+
+const NOT_READY = 'node.kubernetes.io/not-ready'
+const UNREACHABLE = 'node.kubernetes.io/unreachable'
+const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable'
+
+/** How long a kubelet may be silent, and how long one may take to report for the first time. */
+const GRACE_MS = 50_000
+const STARTUP_GRACE_MS = 60_000
+
+/** The taint that keeps new pods away, by condition and its status. */
+const TAINT_OF: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Ready: { False: NOT_READY, Unknown: UNREACHABLE },
+  MemoryPressure: { True: 'node.kubernetes.io/memory-pressure' },
+  DiskPressure: { True: 'node.kubernetes.io/disk-pressure' },
+  NetworkUnavailable: { True: 'node.kubernetes.io/network-unavailable' },
+  PIDPressure: { True: 'node.kubernetes.io/pid-pressure' },
+}
+const CONDITION_TAINTS = new Set([...Object.values(TAINT_OF).flatMap(keys => Object.values(keys)), UNSCHEDULABLE])
+
+export const readyOf = (node: NodeObject | undefined): Condition | undefined =>
+  node?.status?.conditions?.find(({ type }) => type === 'Ready')
+
+/** How long a node may be silent from when it was last heard of. */
+export const graceOf = (node: NodeObject): number => (readyOf(node) ? GRACE_MS : STARTUP_GRACE_MS)
+
+/** Conditions of a node that was silent for too long; undefined when they say so already. */
+export function silentConditions({ metadata, status }: NodeObject, now: string): Condition[] | undefined {
+  const conditions = [...(status?.conditions ?? [])]
+  if (conditions.find(({ type }) => type === 'Ready')?.status === 'Unknown') return undefined
+  for (const type of ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']) {
+    const at = conditions.findIndex(condition => condition.type === type)
+    const known = conditions[at]
+    if (!known)
+      conditions.push({
+        type,
+        status: 'Unknown',
+        lastHeartbeatTime: metadata.creationTimestamp,
+        lastTransitionTime: now,
+        reason: 'NodeStatusNeverUpdated',
+        message: 'Kubelet never posted node status.',
+      } as Condition)
+    else if (known.status !== 'Unknown')
+      conditions[at] = {
+        ...known,
+        status: 'Unknown',
+        lastTransitionTime: now,
+        reason: 'NodeStatusUnknown',
+        message: 'Kubelet stopped posting node status.',
+      }
+  }
+  return conditions
+}
+
+/** Which taints a node is to have so that no new pods come that its conditions keep away; undefined when it has them. */
+export function schedulingTaints({ spec, status }: NodeObject, now: string): Taint[] | undefined {
+  const wanted = new Set((status?.conditions ?? []).flatMap(({ type, status }) => TAINT_OF[type]?.[status] ?? []))
+  if (spec.unschedulable) wanted.add(UNSCHEDULABLE)
+  return swapped(
+    spec.taints ?? [],
+    [...wanted].map(key => ({ key, effect: 'NoSchedule', timeAdded: now })),
+    ({ key, effect }) => effect === 'NoSchedule' && CONDITION_TAINTS.has(key),
+  )
+}
+
+/** Which taint drives pods away from a node that is not ready or cannot be reached. */
+export const drivingTaint = (node: NodeObject): string | undefined => TAINT_OF['Ready']![readyOf(node)?.status ?? '']
+
+/** The taints of a node with one of those that drive pods away, or none; undefined when it is so. */
+export const evictingTaints = ({ spec }: NodeObject, key: string | undefined, now: string): Taint[] | undefined =>
+  swapped(
+    spec.taints ?? [],
+    key === undefined ? [] : [{ key, effect: 'NoExecute', timeAdded: now }],
+    taint => taint.effect === 'NoExecute' && (taint.key === NOT_READY || taint.key === UNREACHABLE),
+  )
+
+/** Taints with those that `isOurs` replaced by the wanted ones; what is there already keeps its time. */
+function swapped(taints: readonly Taint[], wanted: readonly Taint[], isOurs: (taint: Taint) => boolean): Taint[] | undefined {
+  const isWanted = ({ key }: Taint) => wanted.some(each => each.key === key)
+  const kept = taints.filter(taint => !isOurs(taint) || isWanted(taint))
+  const added = wanted.filter(({ key }) => !taints.some(taint => isOurs(taint) && taint.key === key))
+  return kept.length === taints.length && added.length === 0 ? undefined : [...kept, ...added]
+}
+
+/** Labels of older names that follow those of today; undefined when they do. */
+export function olderLabels({ metadata: { labels = {} } }: NodeObject): Record<string, string> | undefined {
+  const wanted: Record<string, string> = {}
+  for (const label of ['os', 'arch']) {
+    const value = labels[`kubernetes.io/${label}`]
+    if (value !== undefined && labels[`beta.kubernetes.io/${label}`] !== value) wanted[`beta.kubernetes.io/${label}`] = value
+  }
+  return Object.keys(wanted).length > 0 ? wanted : undefined
+}
+
+/** Nodes of one zone fail together more often than not. */
+export function zoneOf({ metadata: { labels = {} } }: NodeObject): string {
+  const [region, zone] = ['region', 'zone'].map(
+    part => labels[`failure-domain.beta.kubernetes.io/${part}`] ?? labels[`topology.kubernetes.io/${part}`] ?? '',
+  )
+  return `${region}/${zone}`
+}
+
+/** From this share of nodes that are not ready on, something is wrong with the zone rather than with its nodes. */
+const UNHEALTHY_SHARE = 0.55
+/** Zones with more nodes than this go on driving pods away then, but slowly. */
+const LARGE_ZONE = 50
+const PER_SECOND = 0.1
+const SLOWLY_PER_SECOND = 0.01
+const EXCLUDED = 'node.kubernetes.io/exclude-disruption'
+
+/**
+ * How many nodes of a zone may be tainted in a second so that their pods are driven away. None where no node at all is ready: then
+ * it is likely that the network between them and here is broken, and pods are better left alone.
+ */
+export function evictionRate(zone: string, nodes: Iterable<NodeObject>): number | 'all down' {
+  let [ready, notReady, readyElsewhere] = [0, 0, 0]
+  for (const node of nodes) {
+    if (node.metadata.labels?.[EXCLUDED] !== undefined) continue
+    const isReady = readyOf(node)?.status === 'True'
+    if (zoneOf(node) !== zone) readyElsewhere += Number(isReady)
+    else if (isReady) ready++
+    else notReady++
+  }
+  if (ready + readyElsewhere === 0) return 'all down'
+  if (ready > 0 && notReady > 2 && notReady / (notReady + ready) >= UNHEALTHY_SHARE)
+    return ready + notReady > LARGE_ZONE ? SLOWLY_PER_SECOND : 0
+  return PER_SECOND
+}

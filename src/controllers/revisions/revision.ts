@@ -1,0 +1,92 @@
+/**
+ * ControllerRevisions: the templates that a workload has had, so that it can tell its pods apart and go back. Each holds a patch
+ * that puts its template in the place of another:
+ *
+ *     { spec: { template: { …, $patch: 'replace' } } }
+ */
+import type { Draft, ResourceClient } from '../../client/client.ts'
+import type { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
+import { meansTheSame } from '../../kinds/shapes/compare.ts'
+import { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import { isObject } from '../../lib/json-value.ts'
+import { fillDefaults } from '../../schema/defaults.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import type { Envelope } from '../../schema/object-meta.ts'
+import { controllerReference } from '../pods/pod-template.ts'
+
+export type RevisionObject = ObjectOf<typeof ControllerRevision>
+
+/** The label of pods that says which revision they are of. */
+export const POD_REVISION_LABEL = 'controller-revision-hash'
+
+/** The template that a revision holds; undefined when it holds something else. */
+export function templateOf({ data }: Pick<RevisionObject, 'data'>): PodTemplateSpec | undefined {
+  const template = (data as { spec?: { template?: unknown } } | null)?.spec?.template
+  if (!isObject(template)) return undefined
+  const { $patch: _, ...held } = template
+  return { metadata: {}, spec: {}, ...held } as PodTemplateSpec
+}
+
+/** Whether a revision holds a template, though fields that came later may have no value in it. */
+export function holdsTemplate(revision: RevisionObject, template: PodTemplateSpec): boolean {
+  const held = templateOf(revision)
+  if (!held) return false
+  if (meansTheSame(PodTemplateSpec, held, template)) return true
+  const filled = structuredClone(held)
+  fillDefaults(PodTemplateSpec, filled)
+  return meansTheSame(PodTemplateSpec, filled, template)
+}
+
+/** Earlier revisions first. */
+export function byRevision(a: RevisionObject, b: RevisionObject): number {
+  return (
+    Number(a.revision) - Number(b.revision) ||
+    compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp) ||
+    compare(a.metadata.name, b.metadata.name)
+  )
+}
+
+const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
+
+export const maxRevision = (revisions: readonly RevisionObject[]): number =>
+  revisions.reduce((max, { revision }) => Math.max(max, Number(revision)), 0)
+
+export type Snapshot = {
+  readonly template: PodTemplateSpec
+  readonly revision: number
+  /** Tells this template from others: the end of the name, and the value of a label. */
+  readonly hash: string
+  readonly hashLabel: string
+}
+
+/** As much of the name of the owner as leaves room for a hash. */
+const LONGEST_PREFIX = 223
+
+/** A new revision of a workload, with the labels of its template and its own annotations. */
+export function revisionFor(owner: Envelope, { template, revision, hash, hashLabel }: Snapshot): Draft<RevisionObject> {
+  const { name = '', namespace, annotations } = owner.metadata
+  return {
+    metadata: {
+      name: `${name.slice(0, LONGEST_PREFIX)}-${hash}`,
+      namespace,
+      labels: { ...template.metadata.labels, [hashLabel]: hash },
+      ...(annotations && { annotations: { ...annotations } }),
+      ownerReferences: [controllerReference(owner)],
+    },
+    data: { spec: { template: { ...template, $patch: 'replace' } } },
+    revision,
+  } as Draft<RevisionObject>
+}
+
+/** Creates a revision, or finds the one that holds the same template already. Undefined when its name is another's: a collision. */
+export async function createRevision(
+  revisions: ResourceClient<RevisionObject>,
+  draft: Draft<RevisionObject>,
+  template: PodTemplateSpec,
+): Promise<RevisionObject | undefined> {
+  const created = await revisions.create(draft)
+  if (created) return created.object
+  const { namespace = '', name = '' } = draft.metadata ?? {}
+  const found = revisions.get({ namespace, name })
+  return found && holdsTemplate(found, template) ? found : undefined
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PodObject } from '../pods/pod-state.ts'
+import { drivingTaints, evictionPatch, timeToLeave } from './reconcile.ts'
+
+const podOf = (...tolerations: object[]) => ({ metadata: { uid: 'u', generation: 3 }, spec: { tolerations } }) as unknown as PodObject
+const taint = (key: string, effect = 'NoExecute') => ({ key, value: 'v', effect })
+
+test('only NoExecute drives pods away', () => {
+  assert.deepEqual(drivingTaints([taint('a'), taint('b', 'NoSchedule')]), [taint('a')])
+  assert.equal(timeToLeave(podOf(), []), undefined)
+})
+
+test('a pod leaves at once, after the shortest of its tolerations, or never', () => {
+  assert.equal(timeToLeave(podOf(), [taint('a')]), 0)
+  assert.equal(timeToLeave(podOf({ key: 'a', operator: 'Exists' }), [taint('a'), taint('b')]), 0)
+  assert.equal(
+    timeToLeave(podOf({ key: 'a', operator: 'Exists', tolerationSeconds: 30 }, { key: 'b', operator: 'Exists', tolerationSeconds: 3 }), [
+      taint('a'),
+      taint('b'),
+    ]),
+    3000,
+  )
+  assert.equal(timeToLeave(podOf({ operator: 'Exists' }), [taint('a'), taint('b')]), undefined)
+  assert.equal(timeToLeave(podOf({ key: 'a', operator: 'Equal', value: 'v', tolerationSeconds: -5 }), [taint('a')]), 0)
+})
+
+test('the condition of the pod tells why', () => {
+  assert.deepEqual((evictionPatch(podOf(), 'now') as any).status.conditions[0], {
+    type: 'DisruptionTarget',
+    observedGeneration: 3,
+    status: 'True',
+    lastTransitionTime: 'now',
+    reason: 'DeletionByTaintManager',
+    message: 'Taint manager: deleting due to NoExecute taint',
+  })
+})

@@ -1,0 +1,34 @@
+/** When a pod has to leave its node because of taints that it does not tolerate, or not for ever. */
+import { isTolerated } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
+import type { Taint } from '../../kinds/shapes/taints.ts'
+import type { PodObject } from '../pods/pod-state.ts'
+
+/** The taints that drive pods away which are there already. */
+export const drivingTaints = (taints: readonly Taint[] | undefined): Taint[] =>
+  (taints ?? []).filter(({ effect }) => effect === 'NoExecute')
+
+/** After how many milliseconds a pod has to leave; undefined when it may stay. */
+export function timeToLeave({ spec }: PodObject, taints: readonly Taint[]): number | undefined {
+  if (taints.length === 0) return undefined
+  const used = []
+  for (const taint of taints) {
+    const toleration = (spec.tolerations ?? []).find(each => isTolerated(taint, [each]))
+    if (!toleration) return 0
+    used.push(toleration)
+  }
+  const seconds = used.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Number(tolerationSeconds)]))
+  return seconds.length === 0 ? undefined : Math.max(0, Math.min(...seconds)) * 1000
+}
+
+/** The condition that tells why the pod is deleted, as a strategic merge patch of its status. */
+export function evictionPatch({ metadata: { uid, generation } }: PodObject, now: string): object {
+  const condition = {
+    type: 'DisruptionTarget',
+    ...(generation !== undefined && { observedGeneration: generation }),
+    status: 'True',
+    lastTransitionTime: now,
+    reason: 'DeletionByTaintManager',
+    message: 'Taint manager: deleting due to NoExecute taint',
+  }
+  return { metadata: { uid }, status: { conditions: [condition] } }
+}

@@ -1,0 +1,74 @@
+/**
+ * Requests that a node answers: the log of a pod, exec, attach, port-forward and proxy. Here it is found out which pod, container
+ * and node are meant; what answers for the node is a `NodeConnection`.
+ */
+import type { Client } from '../../client/client.ts'
+import { Node } from '../../kinds/core/node.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import type { Call, CallContext, Connect, Result } from '../../registry/api.ts'
+import { badRequest, notFound, notImplemented } from '../../schema/status-error.ts'
+import type { NodeObject } from '../node/simulated-node.ts'
+
+export type PodRequest = {
+  readonly pod: PodObject
+  /** The one that is meant; empty where the request is not about one. */
+  readonly container: string
+  readonly node: NodeObject
+  readonly call: Call
+  readonly ctx: CallContext
+}
+
+/** What answers for a node. Both throw a StatusError, at once or later. */
+export interface NodeConnection {
+  /** Requests for `log`, `exec`, `attach`, `portforward` and `proxy` of a pod. */
+  pod(request: PodRequest): MaybePromise<Result>
+  /** Requests for `proxy` of the node itself. */
+  node(name: string, call: Call, ctx: CallContext): MaybePromise<Result>
+}
+
+export type ConnectorParts = {
+  readonly client: Client
+  /** What answers for a node; undefined when nothing does. */
+  readonly connectionTo: (node: NodeObject) => NodeConnection | undefined
+}
+
+export function nodeConnector({ client, connectionTo }: ConnectorParts): Connect {
+  const nodes = client.of(Node)
+  const connectionOf = (node: NodeObject): NodeConnection => {
+    const found = connectionTo(node)
+    if (!found) throw notImplemented(`this server cannot reach the kubelet of node "${node.metadata.name}"`)
+    return found
+  }
+  return ({ call, object, ctx }) => {
+    const { name = '' } = object.metadata
+    if (call.resource.plural === 'nodes') return connectionOf(object as unknown as NodeObject).node(name, call, ctx)
+    if (call.resource.plural !== 'pods') throw notImplemented(`${call.resource.plural}/${call.subresource}: this server reaches no pods`)
+    const pod = object as unknown as PodObject
+    const container = OF_CONTAINER.includes(call.subresource) ? containerOf(pod, call.query.get('container') ?? '') : ''
+    const { nodeName } = pod.spec
+    if (!nodeName) {
+      if (call.subresource === 'log') return { type: 'bytes', code: 204, mediaType: 'text/plain', body: new Uint8Array() }
+      throw badRequest(`pod ${name} does not have a host assigned`)
+    }
+    const node = nodes.get({ name: nodeName })
+    if (!node) throw notFound({ group: '', plural: 'nodes', kind: 'Node' }, nodeName)
+    return connectionOf(node).pod({ pod, container, node, call, ctx })
+  }
+}
+
+const OF_CONTAINER = ['log', 'exec', 'attach']
+
+/** The container that is asked for, or the only one. */
+function containerOf(pod: PodObject, asked: string): string {
+  const { name = '' } = pod.metadata
+  const names = containersOf(pod.spec).map(each => each.name)
+  if (asked !== '') {
+    if (names.includes(asked)) return asked
+    throw badRequest(`container ${asked} is not valid for pod ${name}`)
+  }
+  const [only, ...more] = pod.spec.containers ?? []
+  if (only && more.length === 0) return only.name
+  throw badRequest(`a container name must be specified for pod ${name}, choose one of: [${names.join(' ')}]`)
+}

@@ -1,0 +1,66 @@
+/** What simulated nodes answer: logs, and for whatever needs a process a clear refusal. */
+import type { Client } from '../../client/client.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Result } from '../../registry/api.ts'
+import { notImplemented } from '../../schema/status-error.ts'
+import type { NodeConnection, PodRequest } from './connector.ts'
+import { type LoggedRun, loggedRun, logOptions, logText, statusOf } from './logs.ts'
+
+/** Until the signal: then logs that are followed end. */
+export const simulatedConnection = (client: Client, signal: AbortSignal): NodeConnection => ({
+  pod(request) {
+    const { pod, call } = request
+    if (call.subresource === 'log') return readLog(client, request, signal)
+    const { name = '' } = pod.metadata
+    throw notImplemented(
+      `pod "${name}" runs on the simulated node "${pod.spec.nodeName}": its containers have no processes, so that ${call.subresource} is not possible`,
+    )
+  },
+  node(name) {
+    throw notImplemented(`node "${name}" is simulated: there is no kubelet that could be reached`)
+  },
+})
+
+function readLog(client: Client, { pod, container, call, ctx }: PodRequest, signal: AbortSignal): Result {
+  const options = { ...logOptions(call.query, pod.metadata.name ?? ''), container }
+  const run = loggedRun(pod, options)
+  const text = Buffer.from(logText(pod, run, options, ctx.now.getTime()))
+  const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const
+  if (!options.follow || options.previous || !isRunning(pod, container, run)) return { ...answer, body: text }
+  return { ...answer, body: followLog(client, { pod, container, run, text, signals: [signal, ctx.signal] }) }
+}
+
+const isRunning = (pod: PodObject, container: string, { id }: LoggedRun): boolean => {
+  const status = statusOf(pod, container)
+  return status?.state.running !== undefined && status.containerID === id
+}
+
+type Follow = {
+  readonly pod: PodObject
+  readonly container: string
+  readonly run: LoggedRun
+  readonly text: Uint8Array
+  readonly signals: readonly AbortSignal[]
+}
+
+/** The text, and then nothing more until the run has ended. */
+async function* followLog(client: Client, { pod, container, run, text, signals }: Follow): AsyncIterable<Uint8Array> {
+  if (text.byteLength > 0) yield text
+  const { name = '', namespace = '', uid } = pod.metadata
+  const ending = new AbortController()
+  const ended = new Promise<void>(resolve => {
+    for (const signal of signals) signal.addEventListener('abort', () => resolve(), { once: true, signal: ending.signal })
+    const look = ({ name: changed, namespace: where }: { name: string; namespace: string }) => {
+      if (changed !== name || where !== namespace) return
+      const now = client.of(Pod).get({ namespace, name }) as PodObject | undefined
+      if (now?.metadata.uid !== uid || !isRunning(now as PodObject, container, run)) resolve()
+    }
+    void client.of(Pod).watch(({ current, type }) => (type === 'deleted' && current.uid === uid ? resolve() : look(current)), ending.signal)
+  })
+  try {
+    await ended
+  } finally {
+    ending.abort()
+  }
+}

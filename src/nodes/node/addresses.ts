@@ -1,0 +1,101 @@
+/** Addresses of simulated nodes and of the pods on them. What is given out is in stored objects; nothing else keeps it. */
+import { addressAt, type CIDR, cidrSize, cidrsOverlap, formatCIDR, formatIP, parseCIDR, parseIP } from '../../lib/ip.ts'
+
+type Family = 4 | 6
+
+/** Blocks of pods lie in these networks, from the first address on and then from the beginning; the nodes themselves in those. */
+const POD_NETWORKS: Readonly<Record<Family, { within: string; from: string }>> = {
+  4: { within: '10.128.0.0/9', from: '10.244.0.0' },
+  6: { within: 'fd00:10::/32', from: 'fd00:10:244::' },
+}
+const NODE_NETWORKS: Readonly<Record<Family, string>> = { 4: '172.18.0.0/16', 6: 'fd00:172:18::/64' }
+const MOST_BLOCKS = 1n << 16n
+/** The first address of a block is its name, the second that of its gateway. */
+const FIRST_OFFSET = 2n
+
+/** A block of pod addresses that no node has yet, large enough for its pods and those that are ending. */
+export function freePodCIDR(family: Family, pods: number, taken: Iterable<string>): string | undefined {
+  const network = parseCIDR(POD_NETWORKS[family].within)!
+  const start = parseIP(POD_NETWORKS[family].from)!.bits - network.network.bits
+  const used = new Set(taken)
+  const prefix = family === 6 ? 64 : Math.min(24, 32 - Math.ceil(Math.log2(pods * 2 + 2)))
+  const size = 1n << BigInt((family === 6 ? 128 : 32) - prefix)
+  const others = [...used].flatMap(text => parseCIDR(text) ?? []).filter(other => other.prefix !== prefix)
+  const all = cidrSize(network)
+  for (let passed = 0n; passed < all && passed < MOST_BLOCKS * size; passed += size) {
+    const block: CIDR = { network: addressAt(network, (start + passed) % all)!, prefix }
+    const text = formatCIDR(block)
+    if (!used.has(text) && !others.some(other => cidrsOverlap(block, other))) return text
+  }
+  return undefined
+}
+
+/** An address that no node has yet. */
+export function freeNodeAddress(family: Family, taken: Iterable<string>): string | undefined {
+  const network = parseCIDR(NODE_NETWORKS[family])!
+  const used = new Set(taken)
+  for (let offset = FIRST_OFFSET; offset < 1n << 16n; offset++) {
+    const address = formatIP(addressAt(network, offset)!)
+    if (!used.has(address)) return address
+  }
+  return undefined
+}
+
+/** The pod addresses of one node. With a block of each family, both addresses of a pod are at the same offset. */
+export class PodAddresses {
+  readonly #blocks: readonly CIDR[]
+  readonly #size: bigint
+  readonly #byPod = new Map<string, bigint>()
+  readonly #taken = new Map<bigint, string>()
+  #next = FIRST_OFFSET
+
+  constructor(blocks: readonly string[]) {
+    this.#blocks = blocks.flatMap(text => parseCIDR(text) ?? [])
+    this.#size = this.#blocks.map(cidrSize).reduce((a, b) => (a < b ? a : b), 1n << 16n)
+  }
+
+  /** Addresses for a pod, the same when it is asked again; none when all are taken. One that was given back comes last. */
+  take(pod: string): string[] {
+    let offset = this.#byPod.get(pod)
+    if (offset === undefined) {
+      offset = this.#free()
+      if (offset === undefined) return []
+      this.#hold(pod, offset)
+    }
+    const at = offset
+    return this.#blocks.map(block => formatIP(addressAt(block, at)!))
+  }
+
+  /** Notes that a pod has an address. */
+  hold(pod: string, address: string): void {
+    const [block] = this.#blocks
+    const ip = parseIP(address)
+    if (!block || !ip || ip.family !== block.network.family) return
+    const offset = ip.bits - block.network.bits
+    if (offset >= FIRST_OFFSET && offset < this.#size && !this.#taken.has(offset)) this.#hold(pod, offset)
+  }
+
+  release(pod: string): void {
+    const offset = this.#byPod.get(pod)
+    if (offset === undefined) return
+    this.#byPod.delete(pod)
+    this.#taken.delete(offset)
+  }
+
+  #hold(pod: string, offset: bigint): void {
+    this.release(pod)
+    this.#byPod.set(pod, offset)
+    this.#taken.set(offset, pod)
+  }
+
+  #free(): bigint | undefined {
+    // The last address of a block is its broadcast address.
+    const usable = this.#size - FIRST_OFFSET - 1n
+    if (this.#blocks.length === 0 || BigInt(this.#taken.size) >= usable) return undefined
+    for (;;) {
+      const offset = this.#next
+      this.#next = offset + 1n >= this.#size - 1n ? FIRST_OFFSET : offset + 1n
+      if (!this.#taken.has(offset)) return offset
+    }
+  }
+}

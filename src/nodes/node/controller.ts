@@ -1,0 +1,131 @@
+/** Registers simulated nodes and keeps them alive: their status, their lease, and what a cluster gives to a new node. */
+
+import { isDeepStrictEqual } from 'node:util'
+import type { Client, Draft } from '../../client/client.ts'
+import { type Controller, defineController, watch } from '../../controllers/controller.ts'
+import { Lease } from '../../kinds/coordination/lease.ts'
+import { Node } from '../../kinds/core/node.ts'
+import { integerValue, parseQuantity } from '../../lib/quantity.ts'
+import { formatMicroTime, instantOf, millisecondsOf, parseMicroTime } from '../../lib/time.ts'
+import { freeNodeAddress, freePodCIDR } from './addresses.ts'
+import { nodeIdentity } from './identity.ts'
+import {
+  DEFAULT_CAPACITY,
+  HEARTBEAT_MS,
+  isAlive,
+  labelsOf,
+  type NodeObject,
+  nodeName,
+  nodeStatus,
+  SIMULATED_LABEL,
+} from './simulated-node.ts'
+
+export type SimulatedNodesParts = {
+  /** How many nodes there are when the server starts. */
+  readonly count: number
+  readonly capacity: Readonly<Record<string, string>>
+  readonly kubeletVersion: string
+  readonly runtimeVersion: string
+  /** Families of pod addresses, in the order of those of services. */
+  readonly families: readonly (4 | 6)[]
+}
+
+const LEASES = 'kube-node-lease'
+const LEASE_SECONDS = 40
+/** How often leases are renewed; with many nodes less often, so that they cost little. */
+const renewalMs = (nodes: number) => (nodes <= 100 ? 10_000 : 20_000)
+
+/** Its own identity is that of what gives nodes their blocks; nodes report as themselves. The first taint is taken away by the node lifecycle controller. */
+export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
+  defineController({
+    name: 'simulated-node-controller',
+    identity: 'node-controller',
+    workers: 10,
+    create({ client, enqueue }) {
+      const nodes = client.of(Node)
+      // Those that the server starts with. One that is deleted later stays away, like a machine that is switched off.
+      const own = new Set(Array.from({ length: parts.count }, (_, i) => nodeName(i + 1)))
+      const missing = new Set(own)
+      for (const name of own) enqueue(name)
+      // Blocks and addresses that are promised and not stored yet.
+      const promised = new Map<string, { podCIDRs: string[]; addresses: string[] }>()
+
+      function allotted(name: string, node: NodeObject | undefined) {
+        const known = promised.get(name)
+        if (known) return known
+        const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== name)
+        const [all, list] = [[...promised.values()], others]
+        const blocks = [...list.flatMap(({ spec }) => spec.podCIDRs ?? []), ...all.flatMap(({ podCIDRs }) => podCIDRs)]
+        const taken = [
+          ...list.flatMap(({ status }) => (status.addresses ?? []).map(({ address }) => address)),
+          ...all.flatMap(({ addresses }) => addresses),
+        ]
+        const pods = Number(
+          integerValue(parseQuantity(node?.status.capacity?.['pods'] ?? parts.capacity['pods'] ?? DEFAULT_CAPACITY['pods']!)),
+        )
+        const internal = (node?.status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address)
+        const found = {
+          podCIDRs: node?.spec.podCIDRs ?? parts.families.flatMap(family => freePodCIDR(family, pods, blocks) ?? []),
+          addresses: internal.length > 0 ? internal : parts.families.flatMap(family => freeNodeAddress(family, taken) ?? []),
+        }
+        promised.set(name, found)
+        return found
+      }
+
+      async function register(name: string): Promise<void> {
+        const { podCIDRs, addresses } = allotted(name, undefined)
+        const bare = { metadata: { name }, spec: {}, status: { nodeInfo: {}, daemonEndpoints: {} } } as unknown as NodeObject
+        const draft: Draft<NodeObject> = {
+          metadata: { name, labels: labelsOf(name), annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } },
+          spec: { podCIDR: podCIDRs[0], podCIDRs },
+          status: nodeStatus(bare, addresses, { ...parts, isGiven: false, now: client.now.getTime() }),
+        }
+        await client.as(nodeIdentity(name)).of(Node).create(draft)
+      }
+
+      return {
+        watches: [
+          watch(Node, ({ current, type }) => {
+            if (type === 'deleted') promised.delete(current.name)
+            return type !== 'deleted' && current.labels[SIMULATED_LABEL] === 'true' ? current.name : undefined
+          }),
+        ],
+        async reconcile(name) {
+          const node = nodes.get({ name })
+          if (!node && missing.has(name)) await register(name)
+          missing.delete(name)
+          if (!node || !isAlive(node)) return undefined
+          const { podCIDRs, addresses } = allotted(name, node)
+          if (!node.spec.podCIDRs?.length && podCIDRs.length > 0) {
+            await nodes.update({ ...node, spec: { ...node.spec, podCIDR: podCIDRs[0]!, podCIDRs } })
+            return undefined
+          }
+          const now = client.now.getTime()
+          const self = client.as(nodeIdentity(name))
+          const status = nodeStatus(node, addresses, { ...parts, isGiven: !own.has(name), now })
+          if (!isDeepStrictEqual(status, node.status)) await self.of(Node).updateStatus({ ...node, status })
+          return renewLease(self, node, { now, everyMs: renewalMs(parts.count) })
+        },
+      }
+    },
+  })
+
+/** Renews the lease of a node when it is time; says in how many milliseconds it is time again. */
+async function renewLease(client: Client, node: NodeObject, { now, everyMs }: { now: number; everyMs: number }): Promise<number> {
+  const leases = client.of(Lease)
+  const { name = '', uid = '' } = node.metadata
+  const lease = leases.get({ namespace: LEASES, name })
+  const renewTime = formatMicroTime(instantOf(now))
+  const spec = { holderIdentity: name, leaseDurationSeconds: LEASE_SECONDS, renewTime }
+  if (!lease) {
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid }]
+    await leases.create({ metadata: { namespace: LEASES, name, ownerReferences }, spec })
+    return everyMs
+  }
+  const renewed = lease.spec.renewTime ? millisecondsOf(parseMicroTime(lease.spec.renewTime)) : 0
+  const dueMs = renewed + everyMs - now
+  // A lease of the future is one of another clock.
+  if (dueMs > 0 && dueMs <= everyMs) return Math.min(dueMs, HEARTBEAT_MS)
+  await leases.update({ ...lease, spec: { ...lease.spec, ...spec } })
+  return everyMs
+}

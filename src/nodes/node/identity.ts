@@ -1,0 +1,7 @@
+/** Who a simulated node is: the user that its kubelet would be, with the rights of a kubelet. */
+import type { Identity } from '../../client/identity.ts'
+
+export const nodeIdentity = (name: string): Identity => ({
+  user: { name: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] },
+  manager: 'kubelet',
+})

@@ -1,0 +1,135 @@
+/** What a simulated node says of itself: labels, addresses, capacity and conditions, as the kubelet of a small Linux machine would. */
+import { createHash } from 'node:crypto'
+import type { Node } from '../../kinds/core/node.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import { RUNTIME, textOf, timeOf } from '../pod/container-state.ts'
+import { SCRIPT_DOMAIN } from '../pod/script.ts'
+
+export type NodeObject = ObjectOf<typeof Node>
+type NodeStatus = NodeObject['status']
+type NodeCondition = NonNullable<NodeStatus['conditions']>[number]
+
+/** Every simulated node has this label, and a Node that is created with it is simulated from then on. */
+export const SIMULATED_LABEL = 'keelson.dev/simulated'
+/** `true`: the node is dead. It reports nothing, and its pods stay as they are. */
+export const FAILURE_ANNOTATION = `${SCRIPT_DOMAIN}/failure`
+/** Conditions that the node reports instead of its usual ones, such as `Ready=False,DiskPressure=True`. */
+export const CONDITIONS_ANNOTATION = `${SCRIPT_DOMAIN}/conditions`
+
+export const DEFAULT_CAPACITY: Readonly<Record<string, string>> = {
+  cpu: '16',
+  'ephemeral-storage': '200Gi',
+  memory: '64Gi',
+  pods: '110',
+}
+
+/** The name of the node with a number; the first is number 1. */
+export const nodeName = (number: number) => `simulated-${number}`
+
+/** Whether a node is simulated here. What a real kubelet has registered is not, whatever labels it has. */
+export function isSimulated(node: NodeObject | undefined): boolean {
+  const runtime = node?.status.nodeInfo.containerRuntimeVersion ?? ''
+  return node?.metadata.labels?.[SIMULATED_LABEL] === 'true' && (runtime === '' || runtime.startsWith(`${RUNTIME}://`))
+}
+
+/** Whether it works: a dead one does nothing. */
+export const isAlive = (node: NodeObject | undefined): boolean =>
+  isSimulated(node) && node?.metadata.annotations?.[FAILURE_ANNOTATION] !== 'true'
+
+export const labelsOf = (name: string): Record<string, string> => ({
+  'beta.kubernetes.io/arch': 'amd64',
+  'beta.kubernetes.io/os': 'linux',
+  [SIMULATED_LABEL]: 'true',
+  'kubernetes.io/arch': 'amd64',
+  'kubernetes.io/hostname': name,
+  'kubernetes.io/os': 'linux',
+})
+
+export type NodeParts = {
+  /** Whether somebody created the Node: what they say about its capacity stays. */
+  readonly isGiven: boolean
+  readonly capacity: Readonly<Record<string, string>>
+  /** The version of Kubernetes that it claims to be. */
+  readonly kubeletVersion: string
+  readonly runtimeVersion: string
+  readonly now: number
+}
+
+/** How long conditions that do not change are left as they are. */
+export const HEARTBEAT_MS = 300_000
+
+/** The status of a node that has these addresses. Resources beside the usual ones may be added by others, as on every node. */
+export function nodeStatus(node: NodeObject, addresses: readonly string[], parts: NodeParts): NodeStatus {
+  const { isGiven, kubeletVersion, runtimeVersion, now } = parts
+  const { name = '' } = node.metadata
+  const { status: old } = node
+  const usual = { ...DEFAULT_CAPACITY, ...parts.capacity }
+  const capacity = isGiven ? { ...usual, ...old.capacity } : { ...old.capacity, ...usual }
+  return {
+    ...old,
+    capacity,
+    allocatable: isGiven ? { ...capacity, ...old.allocatable } : capacity,
+    conditions: nodeConditions(node, now),
+    addresses: [...addresses.map(address => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
+    nodeInfo: {
+      machineID: idOf('machine', name).replaceAll('-', ''),
+      systemUUID: idOf('system', name),
+      bootID: idOf('boot', name),
+      kernelVersion: RUNTIME,
+      osImage: 'Keelson simulated node',
+      containerRuntimeVersion: `${RUNTIME}://${runtimeVersion}`,
+      kubeletVersion,
+      kubeProxyVersion: '',
+      operatingSystem: 'linux',
+      architecture: 'amd64',
+    },
+  }
+}
+
+const READY = { True: ['KubeletReady', 'kubelet is posting ready status'], False: ['KubeletNotReady', 'an annotation of the node says so'] }
+const PRESSURES = {
+  MemoryPressure: {
+    True: ['KubeletHasInsufficientMemory', 'kubelet has insufficient memory available'],
+    False: ['KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],
+  },
+  DiskPressure: {
+    True: ['KubeletHasDiskPressure', 'kubelet has disk pressure'],
+    False: ['KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
+  },
+  PIDPressure: {
+    True: ['KubeletHasInsufficientPID', 'kubelet has insufficient PID available'],
+    False: ['KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
+  },
+}
+
+/** Those of others stay as they are. */
+function nodeConditions({ metadata, status }: NodeObject, now: number): NodeCondition[] {
+  const old = status.conditions ?? []
+  const scripted = new Map(
+    (metadata.annotations?.[CONDITIONS_ANNOTATION] ?? '').split(',').map(each => each.trim().split('=') as [string, string]),
+  )
+  const own = Object.entries({ ...PRESSURES, Ready: READY }).map(([type, words]): NodeCondition => {
+    const usual = type === 'Ready' ? 'True' : 'False'
+    const asked = scripted.get(type)
+    const state = asked === 'True' || asked === 'False' ? asked : usual
+    const before = old.find(each => each.type === type)
+    const [reason = '', message = ''] = words[state]
+    const isSame = before?.status === state && before.reason === reason
+    const isFresh = isSame && now - timeOf(before.lastHeartbeatTime) < HEARTBEAT_MS
+    return {
+      type,
+      status: state,
+      lastHeartbeatTime: isFresh ? before.lastHeartbeatTime : textOf(now),
+      lastTransitionTime: before?.status === state ? before.lastTransitionTime : textOf(now),
+      reason,
+      message,
+    }
+  })
+  return [...old.filter(({ type }) => !own.some(each => each.type === type)), ...own]
+}
+
+/** Something that looks like a UUID and is always the same for a node. */
+function idOf(what: string, name: string): string {
+  const hex = createHash('sha256').update(`${what}/${name}`).digest('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-')
+}

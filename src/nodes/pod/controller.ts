@@ -1,0 +1,198 @@
+/** The kubelets of all simulated nodes: every pod that is bound to one of them is brought to where it is by now. */
+import type { Client } from '../../client/client.ts'
+import type { EventRecorder } from '../../client/event-recorder.ts'
+import { NODE_INDEX } from '../../client/informer.ts'
+import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
+import { type Controller, defineController, watch } from '../../controllers/controller.ts'
+import { ConfigMap } from '../../kinds/core/configmap.ts'
+import { Node } from '../../kinds/core/node.ts'
+import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { Secret } from '../../kinds/core/secret.ts'
+import { PodAddresses } from '../node/addresses.ts'
+import { nodeIdentity } from '../node/identity.ts'
+import { isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
+import { isTerminalPhase } from './phase.ts'
+import { type PodEvent, reconcilePod } from './reconcile.ts'
+import { type Lookup, type Missing, missingForContainer, missingForVolumes, type Referred } from './references.ts'
+import { resizeProblem } from './resize-room.ts'
+import type { Gate } from './restart-policy.ts'
+
+export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller =>
+  defineController({
+    name: 'simulated-kubelet-controller',
+    identity: 'node-controller',
+    workers: 50,
+    create({ client, recorderFor }) {
+      const [pods, nodes] = [client.of(Pod), client.of(Node)]
+      const kubelets = new Map<string, Kubelet>()
+      /** Pods that wait for an object that is not there, by that object. */
+      const waiting = new Waiting()
+      /** Pods that wait until others of their node end, by node. */
+      const deferred = new Map<string, Set<string>>()
+      /** What was said about a pod already and still holds. */
+      const said = new Map<string, Set<string>>()
+
+      function kubeletOf(node: NodeObject): Kubelet {
+        const { name = '', uid = '' } = node.metadata
+        const known = kubelets.get(name)
+        if (known?.uid === uid) return known
+        const self = client.as(nodeIdentity(name))
+        const addresses = new PodAddresses(node.spec.podCIDRs ?? [])
+        for (const { fields, ...named } of pods.informer.byIndex(NODE_INDEX, name))
+          if (fields['status.podIP'] && !isTerminalPhase(fields['status.phase'])) addresses.hold(queueKey(named), fields['status.podIP'])
+        const kubelet = { uid, client: self, addresses, recorder: recorderFor(self, { component: 'kubelet', host: name }) }
+        kubelets.set(name, kubelet)
+        return kubelet
+      }
+
+      const onPod = ({ current, type }: Change): string[] => {
+        const node = current.fields['spec.nodeName'] ?? ''
+        if (node === '' || nodes.revision({ name: node })?.labels[SIMULATED_LABEL] !== 'true') return []
+        const key = queueKey(current)
+        const hasEnded = type === 'deleted' || isTerminalPhase(current.fields['status.phase'])
+        if (hasEnded) kubelets.get(node)?.addresses.release(key)
+        if (type !== 'deleted') return hasEnded ? [key, ...(deferred.get(node) ?? [])] : [key]
+        waiting.forget(key)
+        said.delete(key)
+        deferred.get(node)?.delete(key)
+        return [...(deferred.get(node) ?? [])]
+      }
+      const onNode = ({ current, previous, type }: Change<NodeObject>): string[] => {
+        if (current.labels[SIMULATED_LABEL] !== 'true') return []
+        if (type === 'deleted') kubelets.delete(current.name)
+        const [is, was] = [type !== 'deleted' && isReadyForPods(current.object), isReadyForPods(previous?.object)]
+        return is && !was ? [...pods.informer.byIndex(NODE_INDEX, current.name)].map(queueKey) : []
+      }
+      const onReferred =
+        (plural: Referred) =>
+        ({ current }: { readonly current: Change['current'] }) =>
+          waiting.for(plural, current.namespace, current.name)
+
+      function lookupIn(namespace: string): Lookup {
+        return (plural, name) => {
+          if (plural === 'persistentvolumeclaims') return client.of(PersistentVolumeClaim).exists({ namespace, name }) ? NO_KEYS : undefined
+          if (plural === 'secrets') {
+            const secret = client.of(Secret).get({ namespace, name })
+            return secret && new Set(Object.keys(secret.data ?? {}))
+          }
+          const map = client.of(ConfigMap).get({ namespace, name })
+          return map && new Set([...Object.keys(map.data ?? {}), ...Object.keys(map.binaryData ?? {})])
+        }
+      }
+
+      /** What holds now and was not said before. */
+      function newsOf(key: string, events: readonly PodEvent[]): readonly PodEvent[] {
+        if (events.length === 0 && !said.has(key)) return events
+        const before = said.get(key)
+        const lasting = events.filter(({ repeats }) => repeats)
+        if (lasting.length > 0) said.set(key, new Set(lasting.map(textOf)))
+        else said.delete(key)
+        return events.filter(event => !event.repeats || !before?.has(textOf(event)))
+      }
+
+      return {
+        watches: [
+          watch(Node, onNode),
+          watch(Pod, change => onPod(change as Change)),
+          watch(ConfigMap, onReferred('configmaps')),
+          watch(Secret, onReferred('secrets')),
+          watch(PersistentVolumeClaim, onReferred('persistentvolumeclaims')),
+        ],
+        async reconcile(key) {
+          const { namespace, name } = namedBy(key)
+          const pod = pods.get({ namespace, name }) as PodObject | undefined
+          const nodeName = pod?.spec.nodeName ?? ''
+          const node = nodes.get({ name: nodeName })
+          if (!pod || !node || !isReadyForPods(node)) return undefined
+          const kubelet = kubeletOf(node)
+          const lookup = lookupIn(namespace)
+          const missing: Missing[] = [...missingForVolumes(pod.spec, name, lookup)]
+          const isOther = ({ metadata, status }: PodObject) => metadata.uid !== pod.metadata.uid && !isTerminalPhase(status.phase)
+          let isDeferred = false
+          const now = client.now.getTime()
+          const { status, events, nextAt, isGone } = reconcilePod(pod, {
+            now,
+            hostIPs: (node.status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
+            newPodIPs: () => kubelet.addresses.take(key),
+            missingForVolumes: [...missing],
+            missingForContainer(container) {
+              const found = missingForContainer(container, namespace, lookup)
+              if (found) missing.push(found)
+              return found
+            },
+            resizeProblem() {
+              const others = ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther).map(({ spec }) => spec)
+              const problem = resizeProblem(pod.spec, others, node.status.allocatable)
+              isDeferred = problem?.reason === 'Deferred'
+              return problem
+            },
+            gate,
+          })
+          waiting.set(key, namespace, missing)
+          defer(deferred, nodeName, { key, isDeferred })
+          const self = kubelet.client.of(Pod)
+          if (status) await self.updateStatus({ ...pod, status } as never)
+          for (const { type, reason, message, fieldPath } of newsOf(key, events))
+            kubelet.recorder.event(fieldPath ? { ...pod, fieldPath } : pod, type, reason, message)
+          // Once it may be gone at any time, only finalizers of others keep it.
+          if (isGone && Number(pod.metadata.deletionGracePeriodSeconds ?? 0) > 0) await self.delete(pod as never, { gracePeriodSeconds: 0 })
+          return nextAt === undefined ? undefined : Math.max(nextAt - now, 1)
+        },
+      }
+    },
+  })
+
+type Kubelet = {
+  /** Of the Node: a new one of the same name begins anew. */
+  readonly uid: string
+  readonly client: Client
+  readonly addresses: PodAddresses
+  readonly recorder: EventRecorder
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set()
+const textOf = ({ reason, message, fieldPath = '' }: PodEvent) => `${reason}\n${fieldPath}\n${message}`
+
+/** Whether a node works and knows its addresses. */
+const isReadyForPods = (node: NodeObject | undefined): boolean =>
+  isAlive(node) && (node?.spec.podCIDRs ?? []).length > 0 && (node?.status.addresses ?? []).length > 0
+
+function defer(deferred: Map<string, Set<string>>, node: string, { key, isDeferred }: { key: string; isDeferred: boolean }): void {
+  const keys = deferred.get(node)
+  if (!isDeferred) keys?.delete(key)
+  else if (keys) keys.add(key)
+  else deferred.set(node, new Set([key]))
+}
+
+/** Who waits for which objects that are not there. */
+class Waiting {
+  readonly #byObject = new Map<string, Set<string>>()
+  readonly #byPod = new Map<string, readonly string[]>()
+
+  for(plural: Referred, namespace: string, name: string): Iterable<string> | undefined {
+    return this.#byObject.size === 0 ? undefined : this.#byObject.get(`${plural} ${namespace}/${name}`)
+  }
+
+  set(pod: string, namespace: string, missing: readonly Missing[]): void {
+    this.forget(pod)
+    if (missing.length === 0) return
+    const objects = missing.map(({ plural, name }) => `${plural} ${namespace}/${name}`)
+    this.#byPod.set(pod, objects)
+    for (const object of objects) {
+      const pods = this.#byObject.get(object)
+      if (pods) pods.add(pod)
+      else this.#byObject.set(object, new Set([pod]))
+    }
+  }
+
+  forget(pod: string): void {
+    for (const object of this.#byPod.get(pod) ?? []) {
+      const pods = this.#byObject.get(object)
+      pods?.delete(pod)
+      if (pods?.size === 0) this.#byObject.delete(object)
+    }
+    this.#byPod.delete(pod)
+  }
+}

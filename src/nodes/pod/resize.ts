@@ -1,0 +1,31 @@
+/** In-place resize: which resources of a container differ from those in force, and what events say of it. */
+
+import { stringifyJson } from '../../codec/json.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import type { Json } from '../../lib/json-value.ts'
+
+type Amounts = Readonly<Record<string, string>> | undefined
+
+/** The resources, cpu and memory, of which the spec asks for other amounts than are in force. */
+export function resourcesToResize({ resources }: Container, status: ContainerStatus): string[] {
+  const inForce = status.resources
+  if (!inForce) return []
+  const differs = (name: string) =>
+    (['requests', 'limits'] as const).some(list => amount(resources[list], name) !== amount(inForce[list], name))
+  return ['cpu', 'memory'].filter(differs)
+}
+
+const amount = (amounts: Amounts, name: string) => amounts?.[name]
+
+/** What the pod asks for, as the events about resizing put it. */
+export function resized({ metadata, spec }: PodObject, error = ''): string {
+  const of = (containers: readonly Container[] | undefined) => containers?.map(({ name, resources }) => ({ name, resources }))
+  return stringifyJson({
+    ...(spec.initContainers?.length && { initContainers: of(spec.initContainers) }),
+    containers: of(spec.containers),
+    generation: Number(metadata.generation ?? 0),
+    ...(error && { error }),
+  } as unknown as Json)
+}

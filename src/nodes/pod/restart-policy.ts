@@ -1,0 +1,45 @@
+/** Whether and when a container that has ended is started again. */
+import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+
+export type Gate = (name: string) => boolean
+
+/** What happens to a container that ended with an exit code, as its rules, its policy and the policy of the pod say. */
+export type AfterExit = 'stay' | 'restart' | 'restart-all'
+
+export function afterExit(container: Container, spec: PodSpec, { exitCode, gate }: { exitCode: number; gate: Gate }): AfterExit {
+  if (container.restartPolicy && (gate('ContainerRestartRules') || isSidecar(container))) {
+    const action = container.restartPolicyRules?.find(rule => matches(rule.exitCodes, exitCode))?.action
+    if (action === 'Restart') return 'restart'
+    if (action === 'RestartAllContainers' && gate('RestartAllContainersOnContainerExits')) return 'restart-all'
+    return byPolicy(container.restartPolicy, exitCode)
+  }
+  return byPolicy(spec.restartPolicy ?? 'Always', exitCode)
+}
+
+/** Whether some exit code of some container restarts all of them. */
+export const mayRestartAll = ({ initContainers, containers }: PodSpec): boolean =>
+  [...(initContainers ?? []), ...(containers ?? [])].some(({ restartPolicyRules }) =>
+    restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers'),
+  )
+
+const byPolicy = (policy: string, exitCode: number): AfterExit =>
+  policy === 'Always' || (policy === 'OnFailure' && exitCode !== 0) ? 'restart' : 'stay'
+
+function matches(codes: { operator?: string; values?: number[] } | undefined, exitCode: number): boolean {
+  const isListed = codes?.values?.includes(exitCode) ?? false
+  return codes !== undefined && (codes.operator === 'NotIn' ? !isListed : isListed)
+}
+
+/** A run of this length is none of a crash loop: the delay begins anew. */
+const LONG_RUN_MS = 600_000
+
+/**
+ * How long a container waits after its end until it is started again: the first time not at all, then 10 s, 20 s and so on up to
+ * five minutes. Counted from the restarts that are in its status, so it is the same after a restart of the server.
+ */
+export function restartDelayMs(restarts: number, ranMs: number, { gate, firstMs }: { gate: Gate; firstMs: number | undefined }): number {
+  if (restarts === 0 || ranMs > LONG_RUN_MS) return 0
+  const [first, last] = gate('ReduceDefaultCrashLoopBackOffDecay') ? [1_000, 60_000] : [10_000, 300_000]
+  return Math.min((firstMs ?? first) * 2 ** Math.min(restarts - 1, 20), last)
+}

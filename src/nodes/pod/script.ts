@@ -1,0 +1,116 @@
+/**
+ * What the containers of a simulated pod do, as annotations of the pod say (docs/simulated-nodes.md):
+ *
+ *     sim.keelson.dev/run-time: 2s             all containers but init containers run for two seconds
+ *     setup.sim.keelson.dev/exit-code: "1,0"   the container setup fails at its first run and succeeds at its second
+ */
+import { DurationError, parseDuration } from '../../lib/duration.ts'
+
+/** The domain of the annotations; for one container its name stands before it. */
+export const SCRIPT_DOMAIN = 'sim.keelson.dev'
+
+export type Script = {
+  /** How long a run takes; undefined for what containers do by themselves. */
+  readonly runMs: number | undefined
+  /** Exit codes of the runs in their order; the last one is that of all further runs. None for what containers do by themselves. */
+  readonly exitCodes: readonly number[]
+  /** How long after its start a container passes its startup probe, and is ready. Infinite for never. */
+  readonly startupMs: number
+  readonly readyMs: number
+  /** How long after its start the liveness probe fails. */
+  readonly livenessMs: number
+  /** How long a container takes to end when it is asked to; when that is longer than it may, it is killed. */
+  readonly stopMs: number
+  /** How long the first restart after a failed one waits; twice as long each time. Undefined for a kubelet's delay. */
+  readonly restartMs: number | undefined
+  /** Why the image cannot be pulled. */
+  readonly pullError: string | undefined
+  readonly terminationMessage: string | undefined
+  readonly log: string
+}
+
+const NEVER = Number.POSITIVE_INFINITY
+const PLAIN: Script = {
+  runMs: undefined,
+  exitCodes: [],
+  startupMs: 0,
+  readyMs: 0,
+  livenessMs: NEVER,
+  stopMs: 0,
+  restartMs: undefined,
+  pullError: undefined,
+  terminationMessage: undefined,
+  log: '',
+}
+
+type Annotations = Readonly<Record<string, string>> | undefined
+/** Reads the value of a setting; undefined when it is not one. */
+type Read = (value: string) => Partial<Script> | undefined
+
+const duration =
+  (key: keyof Script, { least = 0, never = false } = {}): Read =>
+  value => {
+    if (never && value === 'never') return { [key]: NEVER }
+    const ms = durationMs(value)
+    return ms === undefined || ms < least ? undefined : { [key]: ms }
+  }
+
+/** A shorter one would keep the processor busy. */
+const LEAST_RESTART_MS = 10
+
+const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
+  ['run-time', duration('runMs', { never: true })],
+  [
+    'exit-code',
+    value => {
+      const exitCodes = value.split(',').map(text => (/^\d{1,3}$/.test(text.trim()) ? Number(text) : 256))
+      return exitCodes.every(code => code <= 255) ? { exitCodes } : undefined
+    },
+  ],
+  ['crash-loop', value => (value === 'true' ? { runMs: 0, exitCodes: [1] } : value === 'false' ? {} : undefined)],
+  ['startup-delay', duration('startupMs', { never: true })],
+  ['ready-delay', duration('readyMs', { never: true })],
+  ['liveness-failure', duration('livenessMs')],
+  ['stop-time', duration('stopMs', { never: true })],
+  ['restart-delay', duration('restartMs', { least: LEAST_RESTART_MS })],
+  ['image-pull-error', pullError => ({ pullError })],
+  ['termination-message', terminationMessage => ({ terminationMessage })],
+  ['log', log => ({ log })],
+])
+
+/** What a container does. Init containers follow annotations for themselves only, or a script for the pod would hold up every step. */
+export function scriptOf(annotations: Annotations, container: string, { isInit = false } = {}): Script {
+  let script = PLAIN
+  if (!annotations) return script
+  for (const domain of isInit ? [`${container}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${container}.${SCRIPT_DOMAIN}`])
+    for (const [name, read] of SETTINGS) {
+      const value = annotations[`${domain}/${name}`]
+      if (value !== undefined) script = { ...script, ...read(value) }
+    }
+  return script
+}
+
+/** What is wrong with the annotations of a pod that are meant as a script, a sentence each. */
+export function* scriptProblems(annotations: Annotations, containers: readonly string[]): Iterable<string> {
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    const [, container, name = ''] = SCRIPT_KEY.exec(key) ?? []
+    if (name === '') continue
+    const read = SETTINGS.get(name)
+    if (!read) yield `there is no annotation ${key}; ${SCRIPT_DOMAIN} has ${[...SETTINGS.keys()].join(', ')}`
+    else if (container !== undefined && !containers.includes(container)) yield `${key}: the pod has no container ${container}`
+    else if (!read(value)) yield `${key}: "${value}" makes no sense and is ignored`
+  }
+}
+const SCRIPT_KEY = /^(?:(.+)\.)?sim\.keelson\.dev\/(.+)$/
+
+/** The exit code of a run; the first is number 0. */
+export const exitCodeOf = ({ exitCodes }: Script, run: number): number => exitCodes[Math.min(run, exitCodes.length - 1)] ?? 0
+
+function durationMs(text: string): number | undefined {
+  try {
+    return Number(parseDuration(text)) / 1e6
+  } catch (error) {
+    if (error instanceof DurationError) return undefined
+    throw error
+  }
+}

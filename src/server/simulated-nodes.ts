@@ -1,0 +1,69 @@
+/** Simulated nodes: whether there are any, what they need, and what they may do. */
+import type { Authorizer } from '../authz/authorizer.ts'
+import { NodeGraph } from '../authz/node/graph.ts'
+import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
+import type { Client } from '../client/client.ts'
+import { versionInfo } from '../http/documents/version.ts'
+import { parseCIDR } from '../lib/ip.ts'
+import type { Connect } from '../registry/api.ts'
+import { VERSION } from '../version.ts'
+import { simulatedNodes } from './config.ts'
+import type { ServerContext } from './context.ts'
+
+/** Starts the nodes that the configuration asks for. What simulates them is loaded only then. */
+export async function startSimulatedNodes({
+  config,
+  run,
+  gate,
+  signal,
+}: Pick<ServerContext, 'config' | 'run' | 'gate' | 'signal'>): Promise<void> {
+  const count = simulatedNodes(config)
+  if (count === 0) return
+  const [{ simulatedNodes: nodes }, { simulatedKubelets }, { simulatedLoadBalancers }] = await Promise.all([
+    import('../nodes/node/controller.ts'),
+    import('../nodes/pod/controller.ts'),
+    import('../nodes/load-balancer/controller.ts'),
+  ])
+  if (signal.aborted) return
+  run(
+    nodes({
+      count,
+      capacity: config.nodeCapacity,
+      kubeletVersion: versionInfo(VERSION)['gitVersion'] ?? '',
+      runtimeVersion: VERSION,
+      families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),
+    }),
+  )
+  run(simulatedKubelets({ gate }))
+  run(simulatedLoadBalancers)
+}
+
+/** Answers requests that are for nodes. What does is loaded with the first of them. */
+export function nodeConnections(client: Client, signal: AbortSignal): Connect {
+  let loading: Promise<Connect> | undefined
+  const load = async () => {
+    const [{ nodeConnector }, { simulatedConnection }, { isSimulated }] = await Promise.all([
+      import('../nodes/connect/connector.ts'),
+      import('../nodes/connect/simulated.ts'),
+      import('../nodes/node/simulated-node.ts'),
+    ])
+    const simulated = simulatedConnection(client, signal)
+    return nodeConnector({ client, connectionTo: node => (isSimulated(node) ? simulated : undefined) })
+  }
+  return async connection => (await (loading ??= load()))(connection)
+}
+
+/**
+ * What decides about the server's own components. Those that are nodes have the rights of a kubelet, which the mode Node gives to
+ * real ones, whatever modes there are. They read nothing that depends on their pods, so there is nothing to relate to them.
+ */
+export function componentAuthorizer(
+  authorizer: Authorizer,
+  { groupDomain, gate }: { groupDomain: string; gate: ServerContext['gate'] },
+): Authorizer {
+  const nodes = nodeAuthorizer({ graph: new NodeGraph(), groupDomain, gate })
+  return {
+    authorize: (user, attributes, request) =>
+      (user.groups.includes('system:nodes') ? nodes : authorizer).authorize(user, attributes, request),
+  }
+}

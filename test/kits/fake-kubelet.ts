@@ -1,0 +1,33 @@
+/** Makes pods run and be ready, for tests of controllers without nodes and a scheduler. */
+
+import { serverIdentity } from '../../src/client/identity.ts'
+import { namedBy } from '../../src/client/object-revision.ts'
+import { type Controller, defineController, watch } from '../../src/controllers/controller.ts'
+import type { PodObject } from '../../src/controllers/pods/pod-state.ts'
+import { Pod } from '../../src/kinds/core/pod/pod.ts'
+import { formatTime, instantOf } from '../../src/lib/time.ts'
+
+/** The status of a pod that runs since a time. */
+export function runningStatus(now: Date, isReady = true): object {
+  const lastTransitionTime = formatTime(instantOf(now.getTime()))
+  const status = isReady ? 'True' : 'False'
+  return { phase: 'Running', conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status, lastTransitionTime })) }
+}
+
+/** Every pod runs as soon as it is there, and is ready if `becomesReady` says so. */
+export const fakeKubelet = (becomesReady: (pod: PodObject) => boolean = () => true): Controller =>
+  defineController({
+    name: 'fake-kubelet',
+    identity: serverIdentity('kubelet'),
+    create({ client }) {
+      const pods = client.of(Pod)
+      return {
+        watches: [watch(Pod)],
+        async reconcile(key) {
+          const pod = pods.get(namedBy(key))
+          if (pod?.status.phase !== 'Pending') return
+          await pods.patch(pod.metadata, { status: runningStatus(client.now, becomesReady(pod)) }, { subresource: 'status' })
+        },
+      }
+    },
+  })

@@ -1,0 +1,284 @@
+// Simulated nodes in a real server: what clients see of them and of the pods on them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ask, eventually, patient, type Sent, startInProcess, startProcess, type Target, Watching } from './kit.ts'
+
+const PODS = '/api/v1/namespaces/default/pods'
+const NODE = 'simulated-1'
+const SIM = 'sim.keelson.dev'
+
+type Spec = { readonly name: string; readonly annotations?: Record<string, string>; readonly spec?: object }
+
+/** Creates a pod that is bound already, so that no scheduler is needed. */
+async function createPod(server: Target, { name, annotations = {}, spec = {} }: Spec): Promise<void> {
+  const body = { metadata: { name, annotations }, spec: { nodeName: NODE, containers: [{ name: 'c', image: 'web:1' }], ...spec } }
+  const answer = await ask(server, PODS, { method: 'POST', body })
+  assert.equal(answer.status, 201, answer.text)
+}
+
+const read = async (server: Target, path: string, sent: Sent = {}) => (await ask(server, path, sent)).json
+
+const podIn = (server: Target, name: string, fits: (pod: any) => boolean): Promise<any> =>
+  eventually(`the state of pod ${name}`, async () => {
+    const pod = await read(server, `${PODS}/${name}`)
+    return pod.kind === 'Pod' && fits(pod) ? pod : undefined
+  })
+const phase = (wanted: string) => (pod: any) => pod.status.phase === wanted
+const isGone = (server: Target, path: string) =>
+  eventually(`the end of ${path}`, async () => ((await ask(server, path)).status === 404 ? true : undefined))
+const nodeReady = (server: Target, name = NODE) =>
+  eventually(`node ${name}`, async () => {
+    const node = await read(server, `/api/v1/nodes/${name}`)
+    return node.kind === 'Node' && !node.spec.taints && node.status.conditions?.at(-1)?.status === 'True' ? node : undefined
+  })
+const patch = (body: object): Sent => ({ method: 'PATCH', body, headers: { 'content-type': 'application/merge-patch+json' } })
+
+test('there are as many nodes as were asked for, labelled, with addresses of their own and a lease', async t => {
+  const server = await startInProcess(t, { nodes: 3, nodeCapacity: { cpu: '4', 'example.com/gpu': '2' } })
+  const nodes = await Promise.all([1, 2, 3].map(number => nodeReady(server, `simulated-${number}`)))
+  for (const [i, { metadata, status, spec }] of nodes.entries()) {
+    assert.equal(metadata.labels['keelson.dev/simulated'], 'true')
+    assert.equal(metadata.labels['kubernetes.io/hostname'], `simulated-${i + 1}`)
+    assert.match(status.nodeInfo.containerRuntimeVersion, /^simulated:\/\//)
+    assert.deepEqual([status.capacity.cpu, status.allocatable['example.com/gpu'], status.capacity.pods], ['4', '2', '110'])
+    assert.match(spec.podCIDR, /^10\.244\.\d\.0\/24$/)
+  }
+  for (const of of [(n: any) => n.spec.podCIDR, (n: any) => n.status.addresses[0].address]) assert.equal(new Set(nodes.map(of)).size, 3)
+  const lease = await eventually('a lease', async () => {
+    const found = await read(server, `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${NODE}`)
+    return found.spec?.renewTime ? found : undefined
+  })
+  assert.deepEqual([lease.spec.holderIdentity, lease.metadata.ownerReferences[0].name], [NODE, NODE])
+})
+
+test('with none of the controllers there are no nodes', async t => {
+  const server = await startInProcess(t, { nodes: 2, controllers: ['none'] })
+  await new Promise(resolve => setTimeout(resolve, 200))
+  assert.deepEqual((await read(server, '/api/v1/nodes')).items, [])
+})
+
+test('pods become ready with addresses of their own, under every authorization mode and with NodeRestriction', async t => {
+  for (const authorizationMode of [['RBAC'], ['Node', 'RBAC'], ['AlwaysAllow']]) {
+    const server = await startInProcess(t, { nodes: 1, authorizationMode, enableAdmissionPlugins: ['NodeRestriction'] })
+    await nodeReady(server)
+    await Promise.all(['a', 'b', 'c'].map(name => createPod(server, { name })))
+    const pods = await Promise.all(['a', 'b', 'c'].map(name => podIn(server, name, phase('Running'))))
+    assert.equal(new Set(pods.map(pod => pod.status.podIP)).size, 3)
+    for (const { status, metadata } of pods) {
+      assert.match(status.podIP, /^10\.244\.0\.\d+$/)
+      assert.ok(status.conditions.every((each: any) => each.status === 'True'))
+      assert.ok(metadata.managedFields.some((each: any) => each.manager === 'kubelet' && each.subresource === 'status'))
+    }
+    const events = await eventually('events', async () => {
+      const { items } = await read(server, '/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=a')
+      return items.length >= 3 ? items : undefined
+    })
+    assert.deepEqual(
+      events.map((each: any) => each.reason),
+      ['Pulled', 'Created', 'Started'],
+    )
+    assert.deepEqual(events[0].source, { component: 'kubelet', host: NODE })
+    assert.equal(events[0].involvedObject.fieldPath, 'spec.containers{c}')
+    await server.close()
+  }
+})
+
+test('a pod that is deleted ends and is gone; a finalizer keeps it with its last status', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  await createPod(server, { name: 'p' })
+  await podIn(server, 'p', phase('Running'))
+  const watch = await Watching.open(t, server, `${PODS}?watch=1`)
+  await ask(server, `${PODS}/p`, { method: 'DELETE' })
+  const seen = await watch.until(({ type }) => type === 'DELETED')
+  assert.equal(seen.at(-1)?.object.status.containerStatuses[0].state.terminated.exitCode, 143)
+  await createPod(server, { name: 'q' })
+  await podIn(server, 'q', phase('Running'))
+  await ask(server, `${PODS}/q`, patch({ metadata: { finalizers: ['example.com/keep'] } }))
+  await ask(server, `${PODS}/q`, { method: 'DELETE' })
+  await podIn(server, 'q', pod => pod.metadata.deletionGracePeriodSeconds === 0)
+  await ask(server, `${PODS}/q`, patch({ metadata: { finalizers: [] } }))
+  await isGone(server, `${PODS}/q`)
+})
+
+test('a pod waits for what it refers to, and goes on when that comes', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  const volumes = [{ name: 'v', configMap: { name: 'files' } }]
+  const env = [{ name: 'X', valueFrom: { secretKeyRef: { name: 'secret', key: 'k' } } }]
+  await createPod(server, { name: 'p', spec: { volumes, containers: [{ name: 'c', image: 'web', env }] } })
+  await podIn(server, 'p', pod => pod.status.containerStatuses?.[0].state.waiting?.reason === 'ContainerCreating')
+  const event = await eventually('an event', async () => {
+    const { items } = await read(server, '/api/v1/namespaces/default/events')
+    return items.find((each: any) => each.reason === 'FailedMount')
+  })
+  assert.equal(event.message, 'MountVolume.SetUp failed for volume "v" : configmap "files" not found')
+  await ask(server, '/api/v1/namespaces/default/configmaps', { method: 'POST', body: { metadata: { name: 'files' } } })
+  const waiting = (pod: any) => pod.status.containerStatuses[0].state.waiting
+  const held = await podIn(server, 'p', pod => waiting(pod)?.reason === 'CreateContainerConfigError')
+  assert.equal(waiting(held).message, 'secret "secret" not found')
+  const secrets = '/api/v1/namespaces/default/secrets'
+  await ask(server, secrets, { method: 'POST', body: { metadata: { name: 'secret' }, stringData: { j: '1' } } })
+  await podIn(server, 'p', pod => waiting(pod)?.message === "couldn't find key k in Secret default/secret")
+  await ask(server, `${secrets}/secret`, patch({ stringData: { k: '1' } }))
+  await podIn(server, 'p', phase('Running'))
+})
+
+test('the log of a container is the text of its script, as much of it as is asked for', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  const annotations = { [`${SIM}/log`]: 'one\ntwo\nthree', [`init.${SIM}/log`]: 'set up' }
+  await createPod(server, { name: 'p', annotations, spec: { initContainers: [{ name: 'init', image: 'i' }] } })
+  await podIn(server, 'p', phase('Running'))
+  const log = async (query: string, headers = {}) => {
+    const { status, text, headers: answered, json } = await ask(server, `${PODS}/p/log?${query}`, { headers })
+    if (status !== 200) return `${status} ${json.message}`
+    assert.equal(answered['content-type'], 'text/plain')
+    return text
+  }
+  assert.equal(await log('', { accept: 'text/plain' }), 'one\ntwo\nthree\n')
+  assert.equal(await log('container=init'), 'set up\n')
+  assert.equal(await log('tailLines=1'), 'three\n')
+  assert.equal(await log('limitBytes=5'), 'one\nt')
+  assert.match(await log('timestamps=true&tailLines=1'), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z three\n$/)
+  assert.equal(await log('sinceTime=2999-01-01T00:00:00Z'), '')
+  assert.equal(await log('previous=true'), '400 previous terminated container "c" in pod "p" not found')
+  assert.equal(await log('container=x'), '400 container x is not valid for pod p')
+  assert.match(
+    await log('tailLines=-1'),
+    /^422 PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0$/,
+  )
+  assert.match(await log('sinceSeconds=x'), /^400 /)
+  assert.match((await ask(server, `${PODS}/none/log`)).json.message, /not found/)
+})
+
+test('a log that is followed ends with the run', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  const annotations = { [`${SIM}/log`]: 'working', [`${SIM}/run-time`]: '1s' }
+  await createPod(server, { name: 'p', annotations, spec: { restartPolicy: 'Never' } })
+  await podIn(server, 'p', phase('Running'))
+  const { status, text } = await ask(server, `${PODS}/p/log?follow=true`)
+  assert.deepEqual([status, text], [200, 'working\n'])
+  await podIn(server, 'p', phase('Succeeded'))
+  await createPod(server, { name: 'q', annotations: { [`${SIM}/log`]: 'on' } })
+  await podIn(server, 'q', phase('Running'))
+  const following = ask(server, `${PODS}/q/log?follow=true`)
+  await new Promise(resolve => setTimeout(resolve, 100))
+  await server.close()
+  assert.equal((await following).text, 'on\n')
+})
+
+test('what needs a process is refused with a reason', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  await createPod(server, { name: 'p' })
+  for (const path of ['exec?command=ls', 'attach', 'portforward', 'proxy', 'proxy/healthz']) {
+    const { status, json } = await ask(server, `${PODS}/p/${path}`, { method: path.startsWith('proxy') ? 'GET' : 'POST' })
+    assert.equal(status, 501)
+    assert.match(
+      json.message,
+      /^pod "p" runs on the simulated node "simulated-1": its containers have no processes, so that \w+ is not possible$/,
+    )
+  }
+  assert.match((await ask(server, `/api/v1/nodes/${NODE}/proxy/pods`)).json.message, /^node "simulated-1" is simulated/)
+})
+
+test('a Node that is created with the label is simulated; one of a real kubelet is left alone', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  const given = { metadata: { name: 'big', labels: { 'keelson.dev/simulated': 'true', zone: 'a' } }, status: { capacity: { cpu: '128' } } }
+  await ask(server, '/api/v1/nodes', { method: 'POST', body: given })
+  const big = await nodeReady(server, 'big')
+  assert.deepEqual([big.status.capacity.cpu, big.status.capacity.memory, big.metadata.labels.zone], ['128', '64Gi', 'a'])
+  const nodeInfo = { containerRuntimeVersion: 'containerd://2.0' }
+  const real = { metadata: { name: 'real', labels: { 'keelson.dev/simulated': 'true' } }, status: { nodeInfo } }
+  const { json } = await ask(server, '/api/v1/nodes', { method: 'POST', body: real })
+  await createPod(server, { name: 'theirs', spec: { nodeName: 'real' } })
+  await createPod(server, { name: 'ours', spec: { nodeName: 'big' } })
+  await podIn(server, 'ours', phase('Running'))
+  assert.equal((await read(server, `${PODS}/theirs`)).status.phase, 'Pending')
+  const { spec, status } = await read(server, '/api/v1/nodes/real')
+  assert.deepEqual([spec.podCIDR, status], [undefined, json.status])
+  assert.match((await ask(server, `${PODS}/theirs/log`)).json.message, /cannot reach the kubelet of node "real"/)
+})
+
+test('a node that fails does nothing until it is back, and one that is deleted stays away', async t => {
+  const server = await startInProcess(t, { nodes: 2 })
+  await nodeReady(server)
+  await nodeReady(server, 'simulated-2')
+  await ask(server, `/api/v1/nodes/${NODE}`, patch({ metadata: { annotations: { [`${SIM}/failure`]: 'true' } } }))
+  await createPod(server, { name: 'p' })
+  await createPod(server, { name: 'other', spec: { nodeName: 'simulated-2' } })
+  await podIn(server, 'other', phase('Running'))
+  assert.equal((await read(server, `${PODS}/p`)).status.startTime, undefined)
+  await ask(server, `/api/v1/nodes/${NODE}`, patch({ metadata: { annotations: { [`${SIM}/failure`]: null } } }))
+  await podIn(server, 'p', phase('Running'))
+  await ask(
+    server,
+    `/api/v1/nodes/${NODE}`,
+    patch({ metadata: { annotations: { [`${SIM}/conditions`]: 'Ready=False,DiskPressure=True' } } }),
+  )
+  await eventually('the conditions', async () => {
+    const { status } = await read(server, `/api/v1/nodes/${NODE}`)
+    const states = status.conditions.map(({ type, status }: any) => `${type}=${status}`)
+    return states.includes('Ready=False') && states.includes('DiskPressure=True') ? true : undefined
+  })
+  await ask(server, '/api/v1/nodes/simulated-2', { method: 'DELETE' })
+  await new Promise(resolve => setTimeout(resolve, 200))
+  assert.equal((await ask(server, '/api/v1/nodes/simulated-2')).status, 404)
+})
+
+test('services and ingresses get an address, each as its class says', async t => {
+  const server = await startInProcess(t, { nodes: 1, serviceClusterIpRange: ['10.0.0.0/24', 'fd00::/112'] })
+  const services = '/api/v1/namespaces/default/services'
+  const create = (name: string, more: object) =>
+    ask(server, services, { method: 'POST', body: { metadata: { name }, spec: { type: 'LoadBalancer', ports: [{ port: 80 }], ...more } } })
+  await create('theirs', { loadBalancerClass: 'example.com/theirs' })
+  await Promise.all([create('a', {}), create('b', {}), create('fixed', { loadBalancerIP: '192.0.2.7' })])
+  await create('both', { ipFamilyPolicy: 'RequireDualStack' })
+  const addressOf = (path: string) =>
+    eventually(`an address of ${path}`, async () => {
+      const { ingress } = (await read(server, path)).status.loadBalancer
+      return ingress?.map((each: any) => each.ip)
+    })
+  const found = await Promise.all(['a', 'b', 'fixed', 'both'].map(name => addressOf(`${services}/${name}`)))
+  assert.equal(new Set(found.flat()).size, 5)
+  assert.deepEqual(found[2], ['192.0.2.7'])
+  assert.match(found[0][0], /^198\.18\./)
+  assert.match(found[3][1], /^fd00:198:18::/)
+  assert.deepEqual((await read(server, `${services}/theirs`)).status.loadBalancer, {})
+
+  const ingresses = '/apis/networking.k8s.io/v1/namespaces/default/ingresses'
+  const defaultBackend = { service: { name: 'a', port: { number: 80 } } }
+  for (const ingressClassName of ['simulated', 'nginx'])
+    await ask(server, ingresses, {
+      method: 'POST',
+      body: { metadata: { name: ingressClassName }, spec: { ingressClassName, defaultBackend } },
+    })
+  assert.equal((await addressOf(`${ingresses}/simulated`)).length, 1)
+  assert.deepEqual((await read(server, `${ingresses}/nginx`)).status.loadBalancer, {})
+})
+
+test('after kill -9 pods are where they were, and go on from there', patient, async t => {
+  const flags = ['--nodes', '1']
+  const first = await startProcess(t, { flags })
+  await nodeReady(first)
+  await createPod(first, { name: 'p' })
+  await createPod(first, { name: 'crash', annotations: { [`${SIM}/crash-loop`]: 'true' } })
+  await createPod(first, { name: 'job', annotations: { [`${SIM}/run-time`]: '2s' }, spec: { restartPolicy: 'Never' } })
+  const before = await podIn(first, 'p', phase('Running'))
+  const crashed = await podIn(first, 'crash', pod => pod.status.containerStatuses?.[0].state.waiting?.reason === 'CrashLoopBackOff')
+  await podIn(first, 'job', phase('Running'))
+  await first.stop('SIGKILL')
+  const second = await startProcess(t, { flags, dataDir: first.dataDir })
+  await podIn(second, 'job', phase('Succeeded'))
+  assert.deepEqual((await read(second, `${PODS}/p`)).status, before.status)
+  assert.equal(
+    (await read(second, `${PODS}/crash`)).status.containerStatuses[0].restartCount,
+    crashed.status.containerStatuses[0].restartCount,
+  )
+  await createPod(second, { name: 'q' })
+  const after = await podIn(second, 'q', phase('Running'))
+  assert.ok(![before, crashed].some(pod => pod.status.podIP === after.status.podIP))
+})
