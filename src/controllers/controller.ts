@@ -12,6 +12,7 @@ import type { QueueMetrics } from '../client/queue-metrics.ts'
 import { type BackOff, WorkQueue } from '../client/work-queue.ts'
 import type { Kind, ObjectOf } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
+import { isNamespaceTerminating } from '../schema/status-error.ts'
 
 /** What a controller works with. */
 export type ControllerContext = {
@@ -24,6 +25,8 @@ export type ControllerContext = {
   readonly signal: AbortSignal
   /** Adds keys to the queue, at once or after a while, beside what the watches add. */
   readonly enqueue: (key: string, afterMs?: number) => void
+  /** Told of failures that are not those of reconciling a key. */
+  readonly onError: (error: unknown) => void
 }
 
 /** What changes of a resource mean to a controller. */
@@ -33,6 +36,8 @@ export type Running = {
   readonly watches: readonly Watch[]
   /** Brings what a key names up to date. May say in how many milliseconds it wants to be called again. */
   readonly reconcile: (key: string) => Promise<number | undefined | void>
+  /** Resolves when what is written beside reconciling is written, for those that do that. */
+  readonly flushed?: () => Promise<void>
 }
 
 export type Controller = {
@@ -110,7 +115,16 @@ export function startController(controller: Controller, parts: ControllerParts):
     else queue.add(key)
   }
   const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
-  const { watches, reconcile } = controller.create({ client, recorder, recorderFor, groupDomain, signal, enqueue })
+  const context = { client, recorder, recorderFor, groupDomain, signal, enqueue, onError: (error: unknown) => onError(error, undefined) }
+  const { watches, flushed, ...running } = controller.create(context)
+  const reconcile = async (key: string) => {
+    try {
+      return await running.reconcile(key)
+    } catch (error) {
+      // Nothing can be created in a namespace that is being deleted, and what is there goes with it.
+      if (!isNamespaceTerminating(error)) throw error
+    }
+  }
   const queue: WorkQueue<string> = new WorkQueue({
     name,
     reconcile,
@@ -131,6 +145,7 @@ export function startController(controller: Controller, parts: ControllerParts):
       await synced
       await queue.idle()
       await Promise.all(recorders.map(each => each.flushed()))
+      await flushed?.()
     },
   }
 }

@@ -12,6 +12,8 @@ export type ControllerEntry = {
   readonly alias?: string
   /** Whether the first clients rely on its work: what is there has been dealt with when the server is ready. */
   readonly first?: true
+  /** Whether it runs only where there are simulated nodes, unless it is named. */
+  readonly onlyWithNodes?: true
   readonly load: (parts: ControllerParts) => Promise<Controller>
 }
 
@@ -19,6 +21,10 @@ const TABLE = {
   'clusterrole-aggregation-controller': {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
+  },
+  'daemonset-controller': {
+    alias: 'daemonset',
+    load: async () => (await import('../controllers/daemonset/controller.ts')).daemonSetController,
   },
   'deployment-controller': {
     alias: 'deployment',
@@ -89,6 +95,10 @@ const TABLE = {
     first: true,
     load: async ({ authority }) => (await import('../controllers/root-ca-cert-publisher/controller.ts')).rootCaPublisher(authority),
   },
+  scheduler: {
+    onlyWithNodes: true,
+    load: async () => (await import('../scheduler/controller.ts')).scheduler({ random: Math.random }),
+  },
   'service-cidr-controller': {
     load: async () => (await import('../controllers/servicecidr/controller.ts')).serviceCIDRController,
   },
@@ -101,6 +111,10 @@ const TABLE = {
     alias: 'serviceaccount-token',
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
+  },
+  'statefulset-controller': {
+    alias: 'statefulset',
+    load: async () => (await import('../controllers/statefulset/controller.ts')).statefulSetController,
   },
   'taint-eviction-controller': {
     load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
