@@ -298,3 +298,55 @@ test('what the server alone sets cannot be set by a policy', patient, async t =>
   assert.doesNotMatch(json.metadata.creationTimestamp, /^2000/)
   assert.equal(json.metadata.managedFields[0].operation, 'Update')
 })
+
+test('the status of a policy tells what is wrong with the types in its expressions', patient, async t => {
+  const server = await startInProcess(t)
+  const schema = {
+    type: 'object',
+    properties: { spec: { type: 'object', properties: { size: { type: 'integer' }, any: { 'x-kubernetes-int-or-string': true } } } },
+  }
+  await made(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'widgets', kind: 'Widget' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  })
+  const matchConstraints = rule(['widgets', 'configmaps'], { apiGroups: ['example.com', ''], apiVersions: ['v1'] })
+  await validating(server, 'types', {
+    matchConstraints,
+    validations: [
+      { expression: 'object.metadata.name != "" && object.metadata.labels.size() < 3' },
+      { expression: 'object.spec.size > "1"', messageExpression: '"size: " + object.spec.size' },
+      { expression: 'object.spec.any == 1 || object.spec.any == "1"' },
+    ],
+  })
+  const path = `${ADMISSION}/validatingadmissionpolicies/types`
+  const status = await eventually('the policy being checked', async () => (await send(server, 'GET', path)).json.status.typeChecking)
+  const unknown = (text: string, column: number) =>
+    `/v1, Kind=ConfigMap: ERROR: <input>:1:${column}: undefined field 'spec'\n | ${text}\n | ${'.'.repeat(column - 1)}^`
+  const [first, second] = ['object.spec.size > "1"', '"size: " + object.spec.size']
+  const both = 'object.spec.any == 1 || object.spec.any == "1"'
+  assert.deepEqual(status.expressionWarnings, [
+    {
+      fieldRef: 'spec.validations[1].expression',
+      warning: `${unknown(first!, 7)}\n\nexample.com/v1, Kind=Widget: ERROR: <input>:1:18: found no matching overload for '_>_' applied to '(int, string)'\n | ${first}\n | .................^\n`,
+    },
+    {
+      fieldRef: 'spec.validations[1].messageExpression',
+      warning: `${unknown(second!, 18)}\n\nexample.com/v1, Kind=Widget: ERROR: <input>:1:10: found no matching overload for '_+_' applied to '(string, int)'\n | ${second}\n | .........^\n`,
+    },
+    {
+      fieldRef: 'spec.validations[2].expression',
+      warning: `${unknown(both, 7)}\nERROR: <input>:1:31: undefined field 'spec'\n | ${both}\n | ..............................^\n`,
+    },
+  ])
+  const { json } = await send(server, 'GET', path)
+  assert.equal(json.status.observedGeneration, json.metadata.generation)
+  const { manager, operation, subresource } = json.metadata.managedFields.find((entry: any) => entry.subresource === 'status')
+  assert.deepEqual([manager, operation, subresource], ['validatingadmissionpolicy-status', 'Apply', 'status'])
+})

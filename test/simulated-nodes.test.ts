@@ -198,7 +198,8 @@ test('a Node that is created with the label is simulated; one of a real kubelet 
   await createPod(server, { name: 'ours', spec: { nodeName: 'big' } })
   await podIn(server, 'ours', phase('Running'))
   assert.equal((await read(server, `${PODS}/theirs`)).status.phase, 'Pending')
-  assert.equal((await read(server, '/api/v1/nodes/real')).metadata.resourceVersion, json.metadata.resourceVersion)
+  const { spec, status } = await read(server, '/api/v1/nodes/real')
+  assert.deepEqual([spec.podCIDR, status], [undefined, json.status])
   assert.match((await ask(server, `${PODS}/theirs/log`)).json.message, /cannot reach the kubelet of node "real"/)
 })
 
@@ -226,6 +227,37 @@ test('a node that fails does nothing until it is back, and one that is deleted s
   await ask(server, '/api/v1/nodes/simulated-2', { method: 'DELETE' })
   await new Promise(resolve => setTimeout(resolve, 200))
   assert.equal((await ask(server, '/api/v1/nodes/simulated-2')).status, 404)
+})
+
+test('services and ingresses get an address, each as its class says', async t => {
+  const server = await startInProcess(t, { nodes: 1, serviceClusterIpRange: ['10.0.0.0/24', 'fd00::/112'] })
+  const services = '/api/v1/namespaces/default/services'
+  const create = (name: string, more: object) =>
+    ask(server, services, { method: 'POST', body: { metadata: { name }, spec: { type: 'LoadBalancer', ports: [{ port: 80 }], ...more } } })
+  await create('theirs', { loadBalancerClass: 'example.com/theirs' })
+  await Promise.all([create('a', {}), create('b', {}), create('fixed', { loadBalancerIP: '192.0.2.7' })])
+  await create('both', { ipFamilyPolicy: 'RequireDualStack' })
+  const addressOf = (path: string) =>
+    eventually(`an address of ${path}`, async () => {
+      const { ingress } = (await read(server, path)).status.loadBalancer
+      return ingress?.map((each: any) => each.ip)
+    })
+  const found = await Promise.all(['a', 'b', 'fixed', 'both'].map(name => addressOf(`${services}/${name}`)))
+  assert.equal(new Set(found.flat()).size, 5)
+  assert.deepEqual(found[2], ['192.0.2.7'])
+  assert.match(found[0][0], /^198\.18\./)
+  assert.match(found[3][1], /^fd00:198:18::/)
+  assert.deepEqual((await read(server, `${services}/theirs`)).status.loadBalancer, {})
+
+  const ingresses = '/apis/networking.k8s.io/v1/namespaces/default/ingresses'
+  const defaultBackend = { service: { name: 'a', port: { number: 80 } } }
+  for (const ingressClassName of ['simulated', 'nginx'])
+    await ask(server, ingresses, {
+      method: 'POST',
+      body: { metadata: { name: ingressClassName }, spec: { ingressClassName, defaultBackend } },
+    })
+  assert.equal((await addressOf(`${ingresses}/simulated`)).length, 1)
+  assert.deepEqual((await read(server, `${ingresses}/nginx`)).status.loadBalancer, {})
 })
 
 test('after kill -9 pods are where they were, and go on from there', patient, async t => {

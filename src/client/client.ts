@@ -167,6 +167,11 @@ export class ResourceClient<O extends Envelope> {
     return unless(['AlreadyExists'], this.#write('create', { namespace, name: '' }, { body: object }))
   }
 
+  /** Sends a message to an object, such as a binding to a pod. Undefined when there is no such object. */
+  createSubresource(named: Named, subresource: string, body: object): Promise<Written<O> | undefined> {
+    return unless(['NotFound'], this.#write('create', named, { body, subresource }))
+  }
+
   /** Undefined when it is gone. Throws a conflict when it has changed since it was read. */
   update(object: O, { subresource = '' }: { readonly subresource?: string } = {}): Promise<Written<O> | undefined> {
     return unless(['NotFound'], this.#write('update', object.metadata, { body: object, subresource }))

@@ -51,7 +51,7 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
   const similar = new Recent<Similar>()
   const budgets = new Recent<Budget>()
   let writing: Promise<void> = Promise.resolve()
-  let lastName = 0n
+  const nameFor = eventNames()
 
   function record(object: Involved, type: EventType, reason: string, message: string): void {
     const { apiVersion, kind, metadata, fieldPath = '' } = object
@@ -104,13 +104,6 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
     }
   }
 
-  /** Names end with the nanoseconds of their time, here made different for each. */
-  function nameFor(object: string, ms: number): string {
-    const nanoseconds = BigInt(ms) * 1_000_000n
-    lastName = nanoseconds > lastName ? nanoseconds : lastName + 1n
-    return `${object.slice(0, LONGEST_NAME)}.${lastName.toString(16)}`
-  }
-
   function combines(group: string, message: string, now: number): boolean {
     const found = similar.get(group)
     const record = found && now - found.last <= COMBINED_WINDOW_MS ? found : { messages: new Set<string>(), last: now }
@@ -132,10 +125,20 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
   return { event: record, flushed: () => writing }
 }
 
+/** Names of events: that of the object and the nanoseconds of the time, here made different for each. */
+export function eventNames(): (object: string, ms: number) => string {
+  let last = 0n
+  return (object, ms) => {
+    const nanoseconds = BigInt(ms) * 1_000_000n
+    last = nanoseconds > last ? nanoseconds : last + 1n
+    return `${object.slice(0, LONGEST_NAME)}.${last.toString(16)}`
+  }
+}
+
 const LONGEST_NAME = 253 - 1 - 16
 
 /** A map of the entries that were used last. */
-class Recent<V> {
+export class Recent<V> {
   readonly #entries = new Map<string, V>()
 
   get(key: string): V | undefined {

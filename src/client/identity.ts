@@ -27,3 +27,9 @@ export const controllerIdentity = (account: string): Identity => ({
   },
   manager: 'kube-controller-manager',
 })
+
+/** kube-scheduler, with the rights that are bound to its user. */
+export const SCHEDULER: Identity = {
+  user: { name: 'system:kube-scheduler', groups: ['system:authenticated'] },
+  manager: 'kube-scheduler',
+}

@@ -24,6 +24,8 @@ export type ControllerContext = {
   readonly signal: AbortSignal
   /** Adds keys to the queue, at once or after a while, beside what the watches add. */
   readonly enqueue: (key: string, afterMs?: number) => void
+  /** Told of failures that are not those of reconciling a key. */
+  readonly onError: (error: unknown) => void
 }
 
 /** What changes of a resource mean to a controller. */
@@ -33,6 +35,8 @@ export type Running = {
   readonly watches: readonly Watch[]
   /** Brings what a key names up to date. May say in how many milliseconds it wants to be called again. */
   readonly reconcile: (key: string) => Promise<number | undefined | void>
+  /** Resolves when what is written beside reconciling is written, for those that do that. */
+  readonly flushed?: () => Promise<void>
 }
 
 export type Controller = {
@@ -110,7 +114,8 @@ export function startController(controller: Controller, parts: ControllerParts):
     else queue.add(key)
   }
   const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
-  const { watches, reconcile } = controller.create({ client, recorder, recorderFor, groupDomain, signal, enqueue })
+  const context = { client, recorder, recorderFor, groupDomain, signal, enqueue, onError: (error: unknown) => onError(error, undefined) }
+  const { watches, reconcile, flushed } = controller.create(context)
   const queue: WorkQueue<string> = new WorkQueue({
     name,
     reconcile,
@@ -131,6 +136,7 @@ export function startController(controller: Controller, parts: ControllerParts):
       await synced
       await queue.idle()
       await Promise.all(recorders.map(each => each.flushed()))
+      await flushed?.()
     },
   }
 }

@@ -19,11 +19,12 @@ export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim
 /** The ways there are to decide what users may do. */
 export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'AlwaysAllow', 'AlwaysDeny'] as const
 
-/** Whether a controller runs: named, or not taken out of all. */
-export function runsController({ controllers }: Config, name: ControllerName): boolean {
+/** Whether a controller runs: named, or not taken out of all. Some of all run only where there are simulated nodes. */
+export function runsController(config: Config, name: ControllerName): boolean {
+  const { controllers } = config
   const named = (prefix: string) => controllers.some(each => each.startsWith(prefix) && controllerNamed(each.slice(prefix.length)) === name)
   if (controllers.includes('none') || named('-')) return false
-  return controllers.includes('*') || named('')
+  return named('') || (controllers.includes('*') && (!CONTROLLERS.get(name)!.onlyWithNodes || simulatedNodes(config) > 0))
 }
 
 /** How many simulated nodes there are. */

@@ -2,15 +2,18 @@
 import type { Controller } from '../controllers/controller.ts'
 import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
 import type { TokenControllerParts } from '../controllers/serviceaccount-token/controller.ts'
+import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicystatus/controller.ts'
 
 /** What some controllers need beside their client. */
-export type ControllerParts = TokenControllerParts & QuotaControllerParts
+export type ControllerParts = TokenControllerParts & QuotaControllerParts & PolicyStatusParts
 
 export type ControllerEntry = {
   /** The older name that `--controllers` takes as well. */
   readonly alias?: string
   /** Whether the first clients rely on its work: what is there has been dealt with when the server is ready. */
   readonly first?: true
+  /** Whether it runs only where there are simulated nodes, unless it is named. */
+  readonly onlyWithNodes?: true
   readonly load: (parts: ControllerParts) => Promise<Controller>
 }
 
@@ -18,6 +21,10 @@ const TABLE = {
   'clusterrole-aggregation-controller': {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
+  },
+  'daemonset-controller': {
+    alias: 'daemonset',
+    load: async () => (await import('../controllers/daemonset/controller.ts')).daemonSetController,
   },
   'deployment-controller': {
     alias: 'deployment',
@@ -88,6 +95,10 @@ const TABLE = {
     first: true,
     load: async ({ authority }) => (await import('../controllers/root-ca-cert-publisher/controller.ts')).rootCaPublisher(authority),
   },
+  scheduler: {
+    onlyWithNodes: true,
+    load: async () => (await import('../scheduler/controller.ts')).scheduler({ random: Math.random }),
+  },
   'service-cidr-controller': {
     load: async () => (await import('../controllers/servicecidr/controller.ts')).serviceCIDRController,
   },
@@ -109,7 +120,7 @@ const TABLE = {
     load: async () => (await import('../controllers/ttlafterfinished/controller.ts')).ttlAfterFinishedController,
   },
   'validatingadmissionpolicy-status-controller': {
-    load: async () => (await import('../controllers/validatingadmissionpolicy-status/controller.ts')).policyStatusController,
+    load: async parts => (await import('../controllers/validatingadmissionpolicystatus/controller.ts')).policyStatusController(parts),
   },
   'volumeattributesclass-protection-controller': {
     load: async () => (await import('../controllers/protection/controller.ts')).attributesClassProtection,

@@ -19,9 +19,10 @@ export async function startSimulatedNodes({
 }: Pick<ServerContext, 'config' | 'run' | 'gate' | 'signal'>): Promise<void> {
   const count = simulatedNodes(config)
   if (count === 0) return
-  const [{ simulatedNodes: nodes }, { simulatedKubelets }] = await Promise.all([
+  const [{ simulatedNodes: nodes }, { simulatedKubelets }, { simulatedLoadBalancers }] = await Promise.all([
     import('../nodes/node/controller.ts'),
     import('../nodes/pod/controller.ts'),
+    import('../nodes/load-balancer/controller.ts'),
   ])
   if (signal.aborted) return
   run(
@@ -34,6 +35,7 @@ export async function startSimulatedNodes({
     }),
   )
   run(simulatedKubelets({ gate }))
+  run(simulatedLoadBalancers)
 }
 
 /** Answers requests that are for nodes. What does is loaded with the first of them. */

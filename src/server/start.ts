@@ -268,7 +268,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   const starting = startControllers(
     config,
-    { ...quota, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
+    { ...quota, served: catalog, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
     { run: controllers.run, signal },
   )
   await Promise.all([

@@ -1,4 +1,5 @@
 /** The rules of a whole schema (`x-kubernetes-validations`), compiled at first use and run on written objects. */
+import { escapeName } from '../cel/kubernetes/field-names.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import type { FieldError } from '../schema/refs.ts'
@@ -7,7 +8,7 @@ import { Correlation, itemsByKey, keyOf } from './correlation.ts'
 import { withEnvelope } from './envelope.ts'
 import { childOf, entryOf } from './error-path.ts'
 import { type RuleContext, RuleRunner, RulesEnded } from './rule-runner.ts'
-import { escapeName, type RuleType, ruleTypeOf } from './rule-types.ts'
+import { type RuleType, ruleTypeOf } from './rule-types.ts'
 import type { Structural } from './schema.ts'
 
 export type RuleResult = {

@@ -7,12 +7,13 @@ import type { Library } from '../cel/checker/library.ts'
 import { type CelType, optionalType } from '../cel/checker/types.ts'
 import { baseEnv, type ExpressionAge } from '../cel/kubernetes/base-env.ts'
 import { checkExpression, isProblem, programOf } from '../cel/kubernetes/expression.ts'
+import { withReservedNames } from '../cel/kubernetes/field-names.ts'
 import { sizedTypesLibrary, sizesOf } from '../cel/kubernetes/sized-types.ts'
 import { kubernetesEstimator } from '../cel/libraries/call-estimates.ts'
 import type { Program } from '../cel/runtime/program.ts'
 import type { CheckedAst } from '../cel/syntax/ast.ts'
 import { fieldAt } from './field-path.ts'
-import { MAX_REQUEST_BYTES, RESERVED, type RuleType } from './rule-types.ts'
+import { MAX_REQUEST_BYTES, type RuleType } from './rule-types.ts'
 import type { JsonSchema, ValidationRule } from './schema.ts'
 
 /** An expression that became a program, or what is wrong with it. */
@@ -122,12 +123,9 @@ class RuleCompiler {
   }
 }
 
-/** Fields named by words that CEL keeps for itself may be written as they are. */
 function typesOf(root: RuleType): Library {
-  const { types } = sizedTypesLibrary(root)
-  const findField = (type: string, field: string) =>
-    types!.findField(type, field) ?? (RESERVED.has(field) ? types!.findField(type, `__${field}__`) : undefined)
-  return { types: { ...types!, findField } }
+  const types = sizedTypesLibrary(root).types!
+  return { types: { ...types, findField: withReservedNames(types.findField) } }
 }
 
 const variablesFor = (type: CelType, optional: boolean): Library => ({

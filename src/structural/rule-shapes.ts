@@ -1,4 +1,6 @@
 /** How rules read the JSON that a schema describes. */
+
+import { escapeName, RESERVED } from '../cel/kubernetes/field-names.ts'
 import type { Shape, ShapeField } from '../cel/runtime/json-values.ts'
 import {
   boolShape,
@@ -18,7 +20,6 @@ import {
 } from '../cel/runtime/shapes.ts'
 import { fault } from '../cel/runtime/values.ts'
 import { withEnvelope } from './envelope.ts'
-import { escapeName, RESERVED } from './rule-types.ts'
 import type { Structural } from './schema.ts'
 
 const shapes = new WeakMap<Structural, Shape>()

@@ -11,6 +11,7 @@ import {
   stringType,
   timestampType,
 } from '../cel/checker/types.ts'
+import { escapeName } from '../cel/kubernetes/field-names.ts'
 import { type SizedType, sized, sizedList, sizedMap } from '../cel/kubernetes/sized-types.ts'
 import { withEnvelope } from './envelope.ts'
 import type { Structural } from './schema.ts'
@@ -115,15 +116,3 @@ function boundedLength({ limits, source, intOrString }: Structural): number {
 }
 
 const limit = (value: number | undefined) => (value === undefined ? undefined : Math.max(0, value))
-
-/** Names that mean something to CEL by themselves; as fields they are known in both ways. */
-export const RESERVED: ReadonlySet<string> = new Set(
-  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(' '),
-)
-const ESCAPES: Readonly<Record<string, string>> = { __: '__underscores__', '.': '__dot__', '-': '__dash__', '/': '__slash__' }
-
-/** The name by which rules know a member; undefined for one that they cannot name. */
-export function escapeName(name: string): string | undefined {
-  if (!/^[a-zA-Z_./-][a-zA-Z0-9_./-]*$/.test(name)) return undefined
-  return RESERVED.has(name) ? `__${name}__` : name.replace(/__|[./-]/g, found => ESCAPES[found]!)
-}

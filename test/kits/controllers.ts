@@ -1,5 +1,6 @@
 /** A registry with the client of the server's components and controllers over it, for tests. */
 import assert from 'node:assert/strict'
+import { setMaxListeners } from 'node:events'
 import type { Authorizer } from '../../src/authz/authorizer.ts'
 import type { Client, ClientFor } from '../../src/client/client.ts'
 import { type Controller, type RunningController, startController } from '../../src/controllers/controller.ts'
@@ -33,6 +34,7 @@ export function clientsOver(
 ): ClientBench {
   const ending = new AbortController()
   const { signal } = ending
+  setMaxListeners(0, signal)
   const parts = { caches: bench.caches, catalog, groupDomain: 'k8s.io', gate: () => false, now, signal, onError: assert.ifError }
   const clientFor = createClients({ ...parts, registry: () => bench.registry, ...(authorizer && { authorizer: () => authorizer }) })
   return {

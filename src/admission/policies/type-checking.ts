@@ -1,82 +1,83 @@
-/**
- * Whether the expressions of a validating policy fit the kinds that it is about. Requests are decided without it: it tells authors of
- * policies, in the status of the policy, what will fail.
- */
+/** Mistakes in the types of a policy's expressions, for each kind that the policy is about. They are warnings: policies work all the same. */
 import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
-import { isProblem } from '../../cel/kubernetes/expression.ts'
-import { authorizerType } from '../../cel/libraries/authorizer.ts'
-import type { AnyObject } from '../../schema/object-meta.ts'
+import type { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
-import type { Rule } from '../matching.ts'
-import { DeclaredTypes } from './declared-types.ts'
-import type { ParamKind } from './policy.ts'
+import { ObjectTypes } from './object-types.ts'
 
+type Policy = ObjectOf<typeof ValidatingAdmissionPolicy>
 export type ExpressionWarning = { readonly fieldRef: string; readonly warning: string }
 
-export type KnownKinds = {
-  readonly find: (name: { readonly group: string; readonly version: string; readonly plural: string }) => Resource | undefined
-  readonly ofKind: (apiVersion: string, kind: string) => Resource | undefined
-}
-
-/** Rules that name more kinds are checked for the first of them. */
+/** How many kinds one rule may add. */
 const MAX_KINDS = 10
 
-/** A warning for each expression that does not fit one of the kinds; the kinds that rules name by wildcards are not looked at. */
-export function expressionWarnings({ spec }: AnyObject, kinds: KnownKinds): ExpressionWarning[] {
-  const checkers = kindsOf(spec.matchConstraints?.resourceRules ?? [], kinds).map(kind => checkerFor(kind, spec, kinds))
+/** Yields after each expression, and returns what is wrong with those that are wrong. */
+export function* typeWarnings(policy: Policy, resources: readonly Resource[]): Generator<void, ExpressionWarning[]> {
+  const check = expressionCheck(policy, resources)
   const warnings: ExpressionWarning[] = []
-  const check = (fieldRef: string, text: string) => {
-    const found = checkers.map(warningOf => warningOf(text)).filter(warning => warning !== undefined)
-    if (found.length > 0) warnings.push({ fieldRef, warning: found.join('\n') })
-  }
-  for (const [i, { expression = '', messageExpression = '' }] of (spec.validations ?? []).entries()) {
-    check(`spec.validations[${i}].expression`, expression)
-    if (messageExpression !== '') check(`spec.validations[${i}].messageExpression`, messageExpression)
-  }
+  for (const [i, { expression, messageExpression }] of (policy.spec.validations ?? []).entries())
+    for (const [field, text] of Object.entries({ expression, messageExpression })) {
+      if (!text) continue
+      const warning = check(text)
+      if (warning !== '') warnings.push({ fieldRef: `spec.validations[${i}].${field}`, warning })
+      yield
+    }
   return warnings
 }
 
-function kindsOf(rules: readonly Rule[], { find }: KnownKinds): Resource[] {
-  const found = new Set<Resource>()
-  for (const { apiGroups = [], apiVersions = [], resources = [] } of rules) {
-    if ([...apiGroups, ...apiVersions].some(name => name.includes('*'))) continue
-    const plurals = resources.filter(name => !/[*/]/.test(name))
-    for (const group of [...apiGroups].sort())
-      for (const version of [...apiVersions].sort())
-        for (const plural of plurals.sort()) {
-          const resource = find({ group, version, plural })
-          if (resource && found.size < MAX_KINDS) found.add(resource)
-        }
-  }
-  const key = ({ group, version, kind }: Resource) => `${group} ${version} ${kind}`
-  return [...found].sort((a, b) => (key(a) < key(b) ? -1 : 1))
+/** Tells what is wrong with an expression, by kind; empty when nothing is. */
+function expressionCheck({ spec }: Policy, resources: readonly Resource[]): (text: string) => string {
+  const { paramKind, variables: composed = [] } = spec
+  const variables = { hasParams: paramKind !== undefined, hasAuthorizer: true }
+  const params = resources.find(({ apiVersion, kind }) => apiVersion === paramKind?.apiVersion && kind === paramKind?.kind)
+  const compilers = kindsToCheck(spec, resources).flatMap(resource => {
+    const types = new ObjectTypes()
+    const object = types.of(resource, 0)
+    if (!object) return []
+    const known = { object, params: params && types.of(params, 1), library: types.library }
+    const compiler = new AdmissionCompiler({ composes: true, types: known })
+    for (const { name = '', expression: text = '' } of composed) compiler.declare(name, { text, variables, age: 'stored' })
+    return [{ shown: `${resource.group}/${resource.version}, Kind=${resource.kind}`, compiler }]
+  })
+  return text =>
+    compilers
+      .flatMap(({ shown, compiler }) => {
+        const problem = compiler.problemOf({ text, variables, age: 'stored' })
+        return problem ? [`${shown}: ${problem.detail.replace(/^compilation failed: /, '')}\n`] : []
+      })
+      .join('\n')
 }
 
-/** Tells what is wrong with an expression about one kind. */
-function checkerFor(resource: Resource, spec: AnyObject['spec'], { ofKind }: KnownKinds): (text: string) => string | undefined {
-  const types = new DeclaredTypes()
-  const declared = (name: string, { type, def }: Resource) => types.add(name, type, { isCustom: def.custom !== undefined })
-  const object = declared(resource.kind, resource)
-  const { apiVersion = '', kind = '' }: ParamKind = spec.paramKind ?? {}
-  const paramKind = spec.paramKind && ofKind(apiVersion, kind)
-  const params = paramKind && declared(`params ${kind}`, paramKind)
-  const compiler = new AdmissionCompiler({
-    composes: true,
-    types: {
-      variables: [
-        ...(object ? ['object', 'oldObject'].map(name => ({ name, type: object })) : []),
-        ...(params ? [{ name: 'params', type: params }] : []),
-        { name: 'authorizer', type: authorizerType },
-      ],
-      types: types.library!,
-    },
-  })
-  const variables = { hasParams: spec.paramKind !== undefined }
-  for (const { name = '', expression = '' } of spec.variables ?? []) compiler.declare(name, { text: expression, variables, age: 'stored' })
-  return text => {
-    const checked = compiler.compile({ text, use: 'variable', variables, age: 'stored' })
-    if (!isProblem(checked) || checked.reason !== 'invalid') return undefined
-    const { group, version, kind: about } = resource
-    return `${group === '' ? '/' : `${group}/`}${version}, Kind=${about}: ${checked.detail.replace(/^compilation failed: /, '')}\n`
+/** The kinds that rules without wildcards name, in the order of group, version and kind. */
+function kindsToCheck({ matchConstraints }: Policy['spec'], resources: readonly Resource[]): Resource[] {
+  const found = new Map<string, Resource>()
+  for (const { apiGroups = [], apiVersions = [], resources: names = [] } of matchConstraints?.resourceRules ?? []) {
+    if ([...apiGroups, ...apiVersions].some(name => name.includes('*'))) continue
+    const plain = names.filter(name => !/[*/]/.test(name)).sort()
+    let count = 0
+    for (const group of [...apiGroups].sort())
+      for (const version of [...apiVersions].sort())
+        for (const name of plain)
+          for (const resource of resources.filter(each => isMeant(each, { group, version, name }))) {
+            found.set(`${resource.apiVersion} ${resource.kind}`, resource)
+            if (++count === MAX_KINDS) return inOrder(found.values())
+          }
   }
+  return inOrder(found.values())
+}
+
+/** As clients look kinds up: without a group, that of any group is meant. */
+const isMeant = (
+  { group, version, plural, singular }: Resource,
+  wanted: { readonly group: string; readonly version: string; readonly name: string },
+): boolean =>
+  (wanted.group === '' || wanted.group === group) && version === wanted.version && (plural === wanted.name || singular === wanted.name)
+
+const inOrder = (resources: Iterable<Resource>): Resource[] => {
+  const key = ({ group, version, kind }: Resource) => [group, version, kind]
+  const compare = (a: readonly string[], b: readonly string[]) => {
+    const i = a.findIndex((part, j) => part !== b[j])
+    return i < 0 ? 0 : a[i]! < b[i]! ? -1 : 1
+  }
+  return [...resources].sort((a, b) => compare(key(a), key(b)))
 }

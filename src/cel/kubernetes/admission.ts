@@ -49,20 +49,24 @@ export interface AdmissionExpression {
   readonly age?: ExpressionAge
 }
 
+/** The types of objects and parameters, where they are known: only to look for mistakes, as expressions see whatever is sent. */
+export interface KnownTypes {
+  readonly object: CelType
+  readonly params?: CelType | undefined
+  readonly library: Library
+}
+
 const variablesType = objectType('kubernetes.variables')
 
 /** Compiles the expressions of one policy or webhook: variables that are declared can be used by those that come after. */
 export class AdmissionCompiler {
-  readonly #types: Library | undefined
   readonly #composition: Library | undefined
   readonly #fields = new Map<string, CelType>()
   readonly #envs = new Map<string, Env>()
+  readonly #types: KnownTypes | undefined
 
-  /**
-   * `composes` tells that there are variables; without any, the name `variables` means nothing. `types` says more than that the object
-   * and the parameters may be anything.
-   */
-  constructor({ composes = false, types }: { composes?: boolean; types?: Library } = {}) {
+  /** `composes` tells that there are variables; without any, the name `variables` means nothing. */
+  constructor({ composes = false, types }: { composes?: boolean; types?: KnownTypes } = {}) {
     this.#types = types
     if (!composes) return
     this.#composition = {
@@ -91,12 +95,17 @@ export class AdmissionCompiler {
     return compiled
   }
 
+  /** What is wrong with the types in an expression, whatever it is for. */
+  problemOf({ text, variables = {}, age = 'new' }: Omit<AdmissionExpression, 'use'>): ExpressionProblem | undefined {
+    const checked = checkExpression(this.#env(variables, age), text)
+    return isProblem(checked) ? checked : undefined
+  }
+
   #env(variables: AdmissionVariables, age: ExpressionAge): Env {
-    const shared = admissionEnv(variables, age)
-    const own = [this.#types, this.#composition].filter(library => library !== undefined)
-    if (own.length === 0) return shared
+    if (!this.#composition && !this.#types) return admissionEnv(variables, age)
     const key = keyOf(variables, age)
-    const known = this.#envs.get(key) ?? extendEnv(shared, own)
+    const base = () => (this.#types ? makeEnv(variables, age, this.#types) : admissionEnv(variables, age))
+    const known = this.#envs.get(key) ?? extendEnv(base(), this.#composition ? [this.#composition] : [])
     this.#envs.set(key, known)
     return known
   }
@@ -141,21 +150,19 @@ export function admissionEnv(variables: AdmissionVariables, age: ExpressionAge):
   return known
 }
 
-function makeEnv({ hasParams, hasAuthorizer, hasPatchTypes }: AdmissionVariables, age: ExpressionAge): Env {
+function makeEnv({ hasParams, hasAuthorizer, hasPatchTypes }: AdmissionVariables, age: ExpressionAge, types?: KnownTypes): Env {
   const libraries: Library[] = [
+    ...(types ? [types.library] : []),
     {
       variables: [
-        { name: 'object', type: dynType },
-        { name: 'oldObject', type: dynType },
+        { name: 'object', type: types?.object ?? dynType },
+        { name: 'oldObject', type: types?.object ?? dynType },
         { name: 'namespaceObject', type: namespaceObjectType.type },
         { name: 'request', type: admissionRequestType.type },
-        ...(hasParams ? [{ name: 'params', type: dynType }] : []),
-        ...(hasAuthorizer
-          ? [
-              { name: 'authorizer', type: authorizerType },
-              { name: 'authorizer.requestResource', type: resourceCheckType },
-            ]
-          : []),
+        ...(hasParams ? [{ name: 'params', type: types?.params ?? dynType }] : []),
+        ...(hasAuthorizer ? [{ name: 'authorizer', type: authorizerType }] : []),
+        // Kubernetes does not know it when it looks for mistakes.
+        ...(hasAuthorizer && !types ? [{ name: 'authorizer.requestResource', type: resourceCheckType }] : []),
       ],
     },
     sizedTypesLibrary(namespaceObjectType, admissionRequestType),

@@ -1,6 +1,7 @@
 /** What is known of the values that expressions at one position of a schema are about: their type, and how many of them there can be. */
 import { saturate } from '../../cel/checker/cost-range.ts'
-import { escapeName, type RuleType, ruleTypeOf } from '../../structural/rule-types.ts'
+import { escapeName } from '../../cel/kubernetes/field-names.ts'
+import { type RuleType, ruleTypeOf } from '../../structural/rule-types.ts'
 import { compileSchema, type Structural } from '../../structural/schema.ts'
 import type { Schema } from './json-schema.ts'
 

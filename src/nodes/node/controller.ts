@@ -13,7 +13,6 @@ import {
   DEFAULT_CAPACITY,
   HEARTBEAT_MS,
   isAlive,
-  isSimulated,
   labelsOf,
   type NodeObject,
   nodeName,
@@ -35,9 +34,8 @@ const LEASES = 'kube-node-lease'
 const LEASE_SECONDS = 40
 /** How often leases are renewed; with many nodes less often, so that they cost little. */
 const renewalMs = (nodes: number) => (nodes <= 100 ? 10_000 : 20_000)
-const NOT_READY_TAINT = 'node.kubernetes.io/not-ready'
 
-/** Its own identity is that of what gives nodes their blocks and takes their first taint away; nodes report as themselves. */
+/** Its own identity is that of what gives nodes their blocks; nodes report as themselves. The first taint is taken away by the node lifecycle controller. */
 export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
   defineController({
     name: 'simulated-node-controller',
@@ -96,10 +94,10 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
           const node = nodes.get({ name })
           if (!node && missing.has(name)) await register(name)
           missing.delete(name)
-          if (!node || !isSimulated(node) || !isAlive(node)) return undefined
+          if (!node || !isAlive(node)) return undefined
           const { podCIDRs, addresses } = allotted(name, node)
-          if (needsUpdate(node, podCIDRs)) {
-            await nodes.update(withBlocks(node, podCIDRs))
+          if (!node.spec.podCIDRs?.length && podCIDRs.length > 0) {
+            await nodes.update({ ...node, spec: { ...node.spec, podCIDR: podCIDRs[0]!, podCIDRs } })
             return undefined
           }
           const now = client.now.getTime()
@@ -111,28 +109,6 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       }
     },
   })
-
-/** Whether the node waits for a block, or has said that it is ready and is still kept from pods. */
-function needsUpdate(node: NodeObject, podCIDRs: readonly string[]): boolean {
-  return ((node.spec.podCIDRs ?? []).length === 0 && podCIDRs.length > 0) || (isReady(node) && hasFirstTaint(node))
-}
-
-const isReady = ({ status }: NodeObject) => (status.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True')
-const isFirstTaint = ({ key, effect }: { key?: string; effect?: string }) => key === NOT_READY_TAINT && effect === 'NoSchedule'
-const hasFirstTaint = ({ spec }: NodeObject) => (spec.taints ?? []).some(isFirstTaint)
-
-function withBlocks(node: NodeObject, podCIDRs: readonly string[]): NodeObject {
-  const { taints = [], ...spec } = node.spec
-  const kept = isReady(node) ? taints.filter(taint => !isFirstTaint(taint)) : taints
-  return {
-    ...node,
-    spec: {
-      ...spec,
-      ...(kept.length > 0 && { taints: kept }),
-      ...(!spec.podCIDRs?.length && podCIDRs.length > 0 && { podCIDR: podCIDRs[0]!, podCIDRs: [...podCIDRs] }),
-    },
-  }
-}
 
 /** Renews the lease of a node when it is time; says in how many milliseconds it is time again. */
 async function renewLease(client: Client, node: NodeObject, { now, everyMs }: { now: number; everyMs: number }): Promise<number> {

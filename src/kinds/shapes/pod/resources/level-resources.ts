@@ -89,7 +89,8 @@ function add(totals: Totals, amounts: Iterable<[string, Quantity]>): void {
   }
 }
 
-function raise(totals: Totals, amounts: Totals): void {
+/** Takes the greater amount of each resource. */
+export function raise(totals: Totals, amounts: ReadonlyMap<string, Quantity>): void {
   for (const [name, amount] of amounts) {
     const total = totals.get(name)
     if (!total || compareQuantity(amount, total) > 0) totals.set(name, amount)

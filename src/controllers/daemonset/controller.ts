@@ -1,0 +1,138 @@
+/** Runs the pods of DaemonSets, one on each node that is to have one. */
+import { NODE_INDEX } from '../../client/informer.ts'
+import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
+import { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
+import { DaemonSet } from '../../kinds/apps/daemonset.ts'
+import { Node } from '../../kinds/core/node.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import { isEmptySelector, labelTermsOf } from '../../kinds/shapes/meta.ts'
+import { deepEqual } from '../../lib/json-value.ts'
+import type { Envelope } from '../../schema/object-meta.ts'
+import { matchesLabelTerms } from '../../schema/selectors.ts'
+import { isNamespaceTerminating } from '../../schema/status-error.ts'
+import { defineController, watch } from '../controller.ts'
+import { candidatesFor, claimObjects, controlledBy, isControlledBy, watchDependents } from '../pods/ownership.ts'
+import { podControl } from '../pods/pod-control.ts'
+import { nextAvailable, type PodObject } from '../pods/pod-state.ts'
+import { slowStart } from '../pods/slow-start.ts'
+import { hashOf } from '../pods/template-hash.ts'
+import { createRevision, POD_REVISION_LABEL, type RevisionObject, revisionFor } from '../revisions/revision.ts'
+import { FailedPods } from './failed-pods.ts'
+import { historyOf, surplusRevisions } from './history.ts'
+import { type DaemonSetObject, type NodeObject, placementOf, podFor } from './placement.ts'
+import { type PodPlan, planUpdate, planUpkeep, statusOf } from './reconcile.ts'
+
+export const daemonSetController = defineController({
+  name: 'daemonset-controller',
+  identity: 'daemon-set-controller',
+  workers: 2,
+  create({ client, recorder }) {
+    const [sets, pods, nodes, revisions] = [client.of(DaemonSet), client.of(Pod), client.of(Node), client.of(ControllerRevision)]
+    const control = podControl(pods, recorder)
+    const failed = new FailedPods()
+    const selectorOf = ({ spec }: DaemonSetObject) => labelTermsOf(spec.selector)
+
+    /** The sets to which a change of a node matters. */
+    function* onNode({ type, current, previous }: Change<NodeObject>): Iterable<string> {
+      const [node, before] = [current.object, previous?.object]
+      if (!node) return
+      const isSame = deepEqual(node.metadata.labels, before?.metadata.labels) && deepEqual(node.spec.taints, before?.spec.taints)
+      if (type === 'updated' && before && isSame) return
+      const here = [...pods.byIndex(NODE_INDEX, current.name)]
+      for (const set of sets.list()) {
+        const { mayStart, mayStay } = placementOf(set)(node)
+        const isPlaced = here.some(pod => isControlledBy(pod, set))
+        const isConcerned = isPlaced ? !mayStay || set.status.numberMisscheduled > 0 : mayStart
+        if (type === 'deleted' || isConcerned) yield queueKey(set.metadata)
+      }
+    }
+
+    const claim = <O extends Envelope>(set: DaemonSetObject, objects: typeof pods | typeof revisions): Promise<O[]> => {
+      const terms = selectorOf(set) ?? []
+      const candidates = candidatesFor(objects as never, set, terms)
+      const matches = ({ metadata }: Envelope) => matchesLabelTerms(terms, metadata.labels)
+      return claimObjects({ owner: set, owners: sets, objects: objects as never, candidates, matches }) as Promise<never>
+    }
+
+    /** The hash of the current revision, and the older ones. Undefined when another revision has its name: it gets another next time. */
+    async function keepHistory(set: DaemonSetObject, own: readonly PodObject[]) {
+      const claimed: RevisionObject[] = []
+      for (const revision of await claim<RevisionObject>(set, revisions)) claimed.push(await labelled(revision))
+      const { current, duplicates, old, number } = historyOf(set, claimed)
+      if (!current) {
+        const { collisionCount } = set.status
+        const { template } = set.spec
+        const hash = hashOf(template, collisionCount)
+        const draft = revisionFor(set, { template, revision: number, hash, hashLabel: POD_REVISION_LABEL })
+        const created = await createRevision(revisions, draft, template)
+        if (created) return { hash: created.metadata.labels?.[POD_REVISION_LABEL] ?? hash, old }
+        await sets.updateStatus({ ...set, status: { ...set.status, collisionCount: (collisionCount ?? 0) + 1 } })
+        return undefined
+      }
+      const hash = current.metadata.labels![POD_REVISION_LABEL]!
+      if (duplicates.length > 0)
+        for (const { metadata } of own)
+          if (metadata.labels?.[POD_REVISION_LABEL] !== hash)
+            await pods.patch(metadata, { metadata: { labels: { [POD_REVISION_LABEL]: hash } } })
+      for (const revision of duplicates) await revisions.delete(revision)
+      if (Number(current.revision) < number) await revisions.update({ ...current, revision: number })
+      return { hash, old }
+    }
+
+    /** Revisions of old servers have no hash: their name tells them apart as well. */
+    async function labelled(revision: RevisionObject): Promise<RevisionObject> {
+      const { metadata } = revision
+      if (metadata.labels?.[POD_REVISION_LABEL] !== undefined) return revision
+      const labels = { ...metadata.labels, [POD_REVISION_LABEL]: metadata.name! }
+      return (await revisions.update({ ...revision, metadata: { ...metadata, labels } }))?.object ?? revision
+    }
+
+    async function carryOut(set: DaemonSetObject, { create, remove }: PodPlan, hash: string): Promise<unknown> {
+      const created = await slowStart(create.length, async i => {
+        try {
+          await control.create(set, podFor(set, create[i]!, hash))
+        } catch (error) {
+          if (!isNamespaceTerminating(error)) throw error
+        }
+      })
+      const results = await Promise.allSettled(remove.map(pod => control.delete(set, pod)))
+      return created.error ?? results.find(result => result.status === 'rejected')?.reason
+    }
+
+    return {
+      watches: [
+        watch(DaemonSet),
+        watchDependents(Pod, { owners: sets, selectorOf }),
+        watchDependents(ControllerRevision, { owners: sets, selectorOf }),
+        watch(Node, onNode),
+      ],
+      async reconcile(key) {
+        const set = sets.get(namedBy(key))
+        if (!set || set.metadata.deletionTimestamp) return undefined
+        if (isEmptySelector(set.spec.selector)) {
+          recorder.event(set, 'Warning', 'SelectingAll', 'This daemon set is selecting all pods. A non-empty selector is required.')
+          return undefined
+        }
+        const claimed = await claim<PodObject>(set, pods)
+        const history = await keepHistory(set, claimed)
+        if (!history) return undefined
+        const { hash, old } = history
+        const situation = () => ({ set, nodes: [...nodes.list()], pods: [...controlledBy(pods, set)], hash, now: client.now })
+        const failedKey = (node: string) => `${set.metadata.uid}/${set.status.observedGeneration}/${node}`
+        const now = client.now.getTime()
+        const upkeep = planUpkeep(situation(), node => failed.waitMs(failedKey(node), now))
+        for (const { type, reason, message } of upkeep.events) recorder.event(set, type, reason, message)
+        for (const node of upkeep.failedOn) failed.deleted(failedKey(node), now)
+        const isIdle = upkeep.create.length + upkeep.remove.length === 0
+        const error = await carryOut(set, isIdle ? planUpdate(situation()) : upkeep, hash)
+        const after = situation()
+        if (!error) for (const revision of surplusRevisions(set, old, after.pods)) await revisions.delete(revision)
+        const status = statusOf(after)
+        if (status) await sets.updateStatus({ ...set, status })
+        if (error) throw error
+        const waits = [upkeep.waitMs, nextAvailable(after.pods, set.spec.minReadySeconds ?? 0, client.now)].filter(ms => ms !== undefined)
+        return waits.length > 0 ? Math.min(...waits) : undefined
+      },
+    }
+  },
+})

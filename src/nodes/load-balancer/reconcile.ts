@@ -1,0 +1,55 @@
+/** Which addresses simulated load balancers have. No packet ever reaches them: they are from blocks that nobody routes. */
+import type { Service } from '../../kinds/core/service/service.ts'
+import type { Ingress } from '../../kinds/networking/ingress.ts'
+import type { IngressClass } from '../../kinds/networking/ingressclass.ts'
+import { addressAt, formatIP, parseCIDR, parseIP } from '../../lib/ip.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+
+export type ServiceObject = ObjectOf<typeof Service>
+export type IngressObject = ObjectOf<typeof Ingress>
+type IngressClassObject = ObjectOf<typeof IngressClass>
+
+/** The class of load balancers and the controller of ingresses that are simulated. */
+export const SIMULATED_CLASS = 'keelson.dev/simulated'
+/** The IngressClass that every server with simulated nodes has. */
+export const INGRESS_CLASS = 'simulated'
+
+const NETWORKS: Readonly<Record<string, string>> = { IPv4: '198.18.0.0/15', IPv6: 'fd00:198:18::/64' }
+/** Ingresses share one address, as behind one ingress controller: the last of the block that services do not get to. */
+const INGRESS_ADDRESS = '198.19.255.254'
+const MOST = 1n << 16n
+
+/** Whether a service is given an address here: services of type LoadBalancer of no class are, as by the controller of a cloud. */
+export const isBalanced = ({ spec, metadata }: ServiceObject): boolean =>
+  spec.type === 'LoadBalancer' && (spec.loadBalancerClass ?? SIMULATED_CLASS) === SIMULATED_CLASS && !metadata.deletionTimestamp
+
+/** The addresses that a service has. */
+export const addressesOf = ({ status }: ServiceObject): string[] => (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? [])
+
+/** The addresses for a service that has none: one of each of its families, that which it asks for if it can have it. */
+export function newAddresses({ spec }: ServiceObject, taken: ReadonlySet<string>): string[] {
+  const { loadBalancerIP } = spec
+  const wanted = loadBalancerIP ? parseIP(loadBalancerIP) : undefined
+  return (spec.ipFamilies ?? ['IPv4']).flatMap(family => {
+    if (wanted && `IPv${wanted.family}` === family && !taken.has(formatIP(wanted))) return [formatIP(wanted)]
+    const network = parseCIDR(NETWORKS[family] ?? '')
+    if (!network) return []
+    for (let offset = 1n; offset < MOST; offset++) {
+      const address = formatIP(addressAt(network, offset)!)
+      if (!taken.has(address)) return [address]
+    }
+    return []
+  })
+}
+
+/** The class that an ingress names, by its field or by the older annotation. */
+export const classOf = ({ spec, metadata }: IngressObject): string | undefined =>
+  spec.ingressClassName ?? metadata.annotations?.['kubernetes.io/ingress.class']
+
+/** The status that an ingress is to have; undefined when it stays as it is. */
+export function ingressStatus(ingress: IngressObject, ingressClass: IngressClassObject | undefined): IngressObject['status'] | undefined {
+  const isOurs = ingressClass?.spec.controller === SIMULATED_CLASS
+  const has = ingress.status?.loadBalancer?.ingress?.some(({ ip }) => ip === INGRESS_ADDRESS) ?? false
+  if (isOurs === has) return undefined
+  return { loadBalancer: isOurs ? { ingress: [{ ip: INGRESS_ADDRESS }] } : {} }
+}

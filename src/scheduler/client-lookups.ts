@@ -1,0 +1,64 @@
+/** What plugins ask about other objects, answered from the informers of the server. */
+import type { Client } from '../client/client.ts'
+import type { IndexDefinition } from '../client/informer.ts'
+import { ReplicaSet } from '../kinds/apps/replicaset.ts'
+import { StatefulSet } from '../kinds/apps/statefulset.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
+import { PersistentVolume } from '../kinds/core/persistentvolume.ts'
+import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
+import { ReplicationController } from '../kinds/core/replicationcontroller.ts'
+import { Service } from '../kinds/core/service/service.ts'
+import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
+import { CSIDriver } from '../kinds/storage/csidriver.ts'
+import { CSINode } from '../kinds/storage/csinode.ts'
+import { StorageClass } from '../kinds/storage/storageclass.ts'
+import { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+import type { Lookups } from './lookups.ts'
+
+const ATTACHED_TO: IndexDefinition<ObjectOf<typeof VolumeAttachment>> = {
+  name: 'attached-to',
+  valuesOf: ({ object }) => (object ? [object.spec.nodeName] : []),
+}
+
+export function clientLookups(client: Client): Lookups {
+  const [namespaces, services, claims] = [client.of(Namespace), client.of(Service), client.of(PersistentVolumeClaim)]
+  const [volumes, classes, attachments] = [client.of(PersistentVolume), client.of(StorageClass), client.of(VolumeAttachment)]
+  const [csiNodes, csiDrivers, resourceClaims] = [client.of(CSINode), client.of(CSIDriver), client.of(ResourceClaim)]
+  const [controllers, replicaSets, statefulSets] = [client.of(ReplicationController), client.of(ReplicaSet), client.of(StatefulSet)]
+  return {
+    namespaceLabels: name => namespaces.revision({ name })?.labels ?? {},
+    *namespacesMatching({ matches }) {
+      for (const { name, labels } of namespaces.revisions()) if (matches(labels)) yield name
+    },
+    *serviceSelectors(namespace) {
+      for (const { spec } of services.list({ namespace })) if (spec.selector && Object.keys(spec.selector).length > 0) yield spec.selector
+    },
+    workloadSelector({ apiVersion, kind, name }, namespace) {
+      const named = { namespace, name }
+      switch (`${apiVersion}/${kind}`) {
+        case 'v1/ReplicationController': {
+          const labels = controllers.get(named)?.spec.selector
+          return labels && { labels }
+        }
+        case 'apps/v1/ReplicaSet': {
+          const selector = replicaSets.get(named)?.spec.selector
+          return selector && { selector }
+        }
+        case 'apps/v1/StatefulSet': {
+          const selector = statefulSets.get(named)?.spec.selector
+          return selector && { selector }
+        }
+        default:
+          return undefined
+      }
+    },
+    claim: (namespace, name) => claims.get({ namespace, name }),
+    volume: name => volumes.get({ name }),
+    storageClass: name => classes.get({ name }),
+    csiNode: name => csiNodes.get({ name }),
+    csiDriver: name => csiDrivers.get({ name }),
+    attachmentsOn: node => attachments.byIndex(ATTACHED_TO, node),
+    hasResourceClaim: (namespace, name) => resourceClaims.exists({ namespace, name }),
+  }
+}

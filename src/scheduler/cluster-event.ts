@@ -1,0 +1,87 @@
+/** Changes that can make a pod fit that did not fit before, and which of them a changed object stands for. */
+import type { PersistentVolume } from '../kinds/core/persistentvolume.ts'
+import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
+import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import type { CSIDriver } from '../kinds/storage/csidriver.ts'
+import type { CSINode } from '../kinds/storage/csinode.ts'
+import type { StorageClass } from '../kinds/storage/storageclass.ts'
+import { deepEqual } from '../lib/json-value.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+import type { NodeObject } from './node-info.ts'
+import { type PodInfo, podInfoOf } from './pod-info.ts'
+import type { Resources } from './resources.ts'
+
+/** What a change is about. `pod` is a pod on a node, `self` the waiting pod itself. */
+type Objects = {
+  readonly node: NodeObject
+  readonly pod: PodInfo
+  readonly self: PodObject
+  readonly claim: ObjectOf<typeof PersistentVolumeClaim>
+  readonly volume: ObjectOf<typeof PersistentVolume>
+  readonly class: ObjectOf<typeof StorageClass>
+  readonly csiNode: ObjectOf<typeof CSINode>
+  readonly csiDriver: ObjectOf<typeof CSIDriver>
+  readonly attachment: object
+  readonly resourceClaim: object
+}
+
+type Names = {
+  readonly node: 'node added' | 'node labels' | 'node taints' | 'node allocatable' | 'node features' | 'node deleted'
+  readonly pod: 'pod added' | 'pod labels' | 'pod scaled down' | 'pod deleted'
+  readonly self: 'self labels' | 'self tolerations' | 'self scaled down' | 'self gates' | 'self claims' | 'self changed'
+  readonly claim: 'claim added' | 'claim changed'
+  readonly volume: 'volume added' | 'volume changed'
+  readonly class: 'class added' | 'class changed'
+  readonly csiNode: 'csiNode added' | 'csiNode changed'
+  readonly csiDriver: 'csiDriver changed'
+  readonly attachment: 'attachment deleted'
+  readonly resourceClaim: 'resourceClaim changed'
+}
+
+/** `before` is absent of what was added, `after` of what was deleted. */
+export type ClusterEvent = {
+  [K in keyof Objects]: { readonly about: K; readonly name: Names[K]; readonly before?: Objects[K]; readonly after?: Objects[K] }
+}[keyof Objects]
+export type EventName = ClusterEvent['name']
+
+/** What changed about a node, as far as it matters to pods that wait. */
+export function nodeEvents(before: NodeObject | undefined, after: NodeObject | undefined): ClusterEvent[] {
+  const event = (name: Names['node']): ClusterEvent => ({ about: 'node', name, ...(before && { before }), ...(after && { after }) })
+  if (!before || !after) return [event(after ? 'node added' : 'node deleted')]
+  const names: Names['node'][] = []
+  if ((before.spec?.unschedulable && !after.spec?.unschedulable) || !deepEqual(before.spec?.taints, after.spec?.taints))
+    names.push('node taints')
+  if (!deepEqual(before.status?.allocatable, after.status?.allocatable)) names.push('node allocatable')
+  if (!deepEqual(before.metadata.labels, after.metadata.labels)) names.push('node labels')
+  if (!deepEqual(before.status?.declaredFeatures, after.status?.declaredFeatures)) names.push('node features')
+  return names.map(event)
+}
+
+/** What changed about a pod on a node. */
+export function podEvents(before: PodInfo | undefined, after: PodInfo | undefined): ClusterEvent[] {
+  const event = (name: Names['pod']): ClusterEvent => ({ about: 'pod', name, ...(before && { before }), ...(after && { after }) })
+  if (!before || !after) return [event(after ? 'pod added' : 'pod deleted')]
+  const names: Names['pod'][] = []
+  if (!deepEqual(before.labels, after.labels)) names.push('pod labels')
+  if (isLess(after.requests, before.requests)) names.push('pod scaled down')
+  return names.map(event)
+}
+
+/** What changed about a pod that waits. */
+export function selfEvents(before: PodObject, after: PodObject): ClusterEvent[] {
+  const names: Names['self'][] = []
+  if (!deepEqual(before.metadata.labels, after.metadata.labels)) names.push('self labels')
+  if (isLess(podInfoOf(after).requests, podInfoOf(before).requests)) names.push('self scaled down')
+  if (!after.spec.schedulingGates?.length && before.spec.schedulingGates?.length) names.push('self gates')
+  if (after.spec.tolerations?.length !== before.spec.tolerations?.length) names.push('self tolerations')
+  if (!deepEqual(before.status.resourceClaimStatuses, after.status.resourceClaimStatuses)) names.push('self claims')
+  if (names.length === 0) names.push('self changed')
+  return names.map(name => ({ about: 'self', name, before, after }))
+}
+
+/** Whether any amount is smaller. */
+function isLess(a: Resources, b: Resources): boolean {
+  if (a.cpu < b.cpu || a.memory < b.memory || a.ephemeralStorage < b.ephemeralStorage) return true
+  for (const [name, amount] of b.scalars) if ((a.scalars.get(name) ?? 0) < amount) return true
+  return false
+}

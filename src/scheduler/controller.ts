@@ -1,0 +1,399 @@
+/**
+ * Places pods on nodes, as kube-scheduler does. Changes of objects keep the cluster and the queue up to date; one pod after
+ * another is taken from the queue, a node is found for it at once, and what follows from that is written beside the next ones.
+ */
+import { hostname } from 'node:os'
+import { SCHEDULER } from '../client/identity.ts'
+import type { Change } from '../client/object-revision.ts'
+import { seriesRecorder } from '../client/series-recorder.ts'
+import { type Controller, defineController, type Watch, watch } from '../controllers/controller.ts'
+import { Node } from '../kinds/core/node.ts'
+import { PersistentVolume } from '../kinds/core/persistentvolume.ts'
+import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
+import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
+import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
+import { CSIDriver } from '../kinds/storage/csidriver.ts'
+import { CSINode } from '../kinds/storage/csinode.ts'
+import { StorageClass } from '../kinds/storage/storageclass.ts'
+import { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
+import { yieldToOthers } from '../lib/yield.ts'
+import type { Kind } from '../schema/kind.ts'
+import { clientLookups } from './client-lookups.ts'
+import { Cluster } from './cluster.ts'
+import { type ClusterEvent, nodeEvents, podEvents, selfEvents } from './cluster-event.ts'
+import { describe } from './diagnosis.ts'
+import type { NodeObject } from './node-info.ts'
+import { Nominations } from './nominations.ts'
+import type { Cycle } from './plugin.ts'
+import { isGated } from './plugins/scheduling-gates.ts'
+import { type PodInfo, podInfoOf } from './pod-info.ts'
+import { type Failure, failurePatch, victimPatch } from './pod-status.ts'
+import { preempt } from './preemption.ts'
+import { PLUGINS, PLUGINS_BY_NAME } from './profile.ts'
+import { type Placement, schedulePod } from './schedule-pod.ts'
+import { type QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
+
+export type SchedulerParts = {
+  /** From 0 to below 1: decides between nodes that are equally good. */
+  readonly random: () => number
+  /** The pods that are placed name this scheduler. */
+  readonly schedulerName?: string
+}
+
+/** Keys of the work queue: the next pod is to be tried, long waits are over; anything else is the uid of a pod with writes to be done. */
+const NEXT = 'next'
+const OVERDUE = 'overdue'
+/** Writes that go on at the same time: they can wait for the disk together. */
+const WORKERS = 50
+/** Stands for the plugins of a pod that had no nodes to choose from. */
+const NO_NODES = 'no nodes'
+
+export const scheduler = ({ random, schedulerName = 'default-scheduler' }: SchedulerParts): Controller =>
+  defineController({
+    name: 'scheduler',
+    identity: SCHEDULER,
+    workers: WORKERS,
+    create({ client, signal, enqueue, onError }) {
+      const pods = client.of(Pod)
+      const budgets = client.of(PodDisruptionBudget)
+      const events = seriesRecorder({ client, controller: schedulerName, instance: `${schedulerName}-${hostname()}`, onError })
+      const cluster = new Cluster()
+      const lookups = clientLookups(client)
+      const nominations = new Nominations()
+      const now = () => client.now.getTime()
+      const queue = new SchedulingQueue({ now, isHeld })
+      const rotation = { next: 0 }
+      /** Pods whose binding is under way, by uid. */
+      const assumed = new Set<string>()
+      /** By uid of the pod that room is made for: the last pod to be deleted, once it is its turn. */
+      const preempting = new Map<string, PodInfo | undefined>()
+      /** By uid: writes for a pod, which happen one after another. */
+      const writes = new Map<string, (() => Promise<void>)[]>()
+
+      function podOf({ namespace, name, uid }: Pick<QueuedPod, 'namespace' | 'name' | 'uid'>): PodObject | undefined {
+        const pod = pods.get({ namespace, name })
+        return pod?.metadata.uid === uid ? pod : undefined
+      }
+
+      function isHeld(queued: QueuedPod): boolean {
+        const pod = podOf(queued)
+        if (pod && isGated(pod)) return true
+        if (!preempting.has(queued.uid)) return false
+        const last = preempting.get(queued.uid)
+        const victim = last && podOf(last)
+        // Once the last one has begun to end, the deletions that the pod waits for may come at any time.
+        return !last || (victim !== undefined && victim.metadata.deletionTimestamp === undefined)
+      }
+
+      // Changes
+
+      /** Tries again the pods that one of the events may help. */
+      function wake(all: readonly ClusterEvent[], isMeant: (pod: QueuedPod) => boolean = () => true): void {
+        if (!queue.isAnyUnschedulable) return
+        for (const event of all) if (queue.wake(queued => isMeant(queued) && isWorth(queued, event))) enqueue(NEXT)
+      }
+
+      function isWorth(queued: QueuedPod, event: ClusterEvent): boolean {
+        for (const name of queued.rejectors) {
+          if (name === NO_NODES && event.name === 'node added') return true
+          const test = PLUGINS_BY_NAME.get(name)?.wakes?.[event.name]
+          const pod = test && podOf(queued)
+          if (pod && test(pod, event, { cluster, lookups })) return true
+        }
+        return false
+      }
+
+      function onNode({ type, current }: Change<NodeObject>): void {
+        const before = cluster.node(current.name)?.node
+        const after = type === 'deleted' ? undefined : current.object
+        if (after) cluster.setNode(after)
+        else if (type === 'deleted') cluster.removeNode(current.name)
+        if (before || after) wake(nodeEvents(before, after))
+      }
+
+      function onPod(change: Change<PodObject>): void {
+        const { type, current, previous } = change
+        const { uid, fields } = current
+        const isOver = type === 'deleted' || fields['status.phase'] === 'Succeeded' || fields['status.phase'] === 'Failed'
+        // A name may have gone to another pod in between.
+        if (previous && previous.uid !== uid) leave(previous.uid)
+        if (isOver) leave(uid)
+        else if (fields['spec.nodeName']) settle(current.object)
+        else if (fields['spec.schedulerName'] === schedulerName) lineUp(change)
+      }
+
+      /** A pod is gone or has ended: what it had is free. */
+      function leave(uid: string): void {
+        assumed.delete(uid)
+        queue.remove(uid)
+        const before = cluster.removePod(uid)
+        if (before) wake(podEvents(before, undefined))
+        endNomination(uid)
+      }
+
+      /** A pod is on a node. */
+      function settle(pod: PodObject | undefined): void {
+        if (!pod) return
+        const after = podInfoOf(pod)
+        const before = assumed.delete(after.uid) ? undefined : cluster.pod(after.uid)
+        cluster.setPod(after)
+        queue.remove(after.uid)
+        nominations.remove(after.uid)
+        wake(podEvents(before, after))
+      }
+
+      /** A pod waits for a node. */
+      function lineUp({ current, previous }: Change<PodObject>): void {
+        const pod = current.object
+        if (!pod) return
+        const { uid, terminating } = current
+        if (assumed.has(uid)) {
+          // Its binding will fail; until then it takes no room.
+          if (terminating) release(uid)
+          return
+        }
+        const nominated = pod.status.nominatedNodeName ?? ''
+        const before = previous?.fields['status.nominatedNodeName'] ?? ''
+        const info = podInfoOf(pod)
+        if (before && before !== nominated) endNomination(uid)
+        nominations.set(info, nominated || before ? nominated : (nominations.nodeOf(uid) ?? ''))
+        if (!queue.has(uid)) queue.add(info)
+        else if (previous?.object)
+          for (const event of selfEvents(previous.object, pod)) {
+            if (event.name === 'self gates') queue.retry(uid)
+            else wake([event], queued => queued.uid === uid)
+          }
+        if (queue.nextAfterMs !== undefined) enqueue(NEXT)
+      }
+
+      /** Pods of lower or the same priority have left room for it that they can have now. */
+      function endNomination(uid: string): void {
+        const node = nominations.nodeOf(uid)
+        if (node === undefined) return
+        const before = [...nominations.on(node)].find(pod => pod.uid === uid)!
+        nominations.remove(uid)
+        wake(podEvents(before, undefined), ({ priority }) => priority <= before.priority)
+      }
+
+      /** A pod that was taken to be on a node is not. */
+      function release(uid: string): void {
+        assumed.delete(uid)
+        const before = cluster.removePod(uid)
+        if (before) wake(podEvents(before, undefined), queued => queued.uid !== uid)
+      }
+
+      /** Events about objects that matter to pods which wait; who changed is looked at only when one does. */
+      function watchFor<K extends Kind<any>>(kind: K, about: ClusterEvent['about'], names: Partial<Record<Change['type'], string>>): Watch {
+        return watch(kind, ({ type, current, previous }: Change<any>) => {
+          const name = names[type]
+          if (!name || !queue.isAnyUnschedulable) return undefined
+          const [before, after] = type === 'deleted' ? [current.object, undefined] : [previous?.object, current.object]
+          wake([{ about, name, ...(before && { before }), ...(after && { after }) } as ClusterEvent])
+          return undefined
+        })
+      }
+
+      // Decisions
+
+      /** Tries pods, each by itself, until there are none to be tried now. */
+      async function tryPods(): Promise<number | undefined> {
+        for (let queued = queue.pop(); queued && !signal.aborted; queued = queue.pop()) {
+          const pod = podOf(queued)
+          if (!pod || pod.spec.nodeName) queue.remove(queued.uid)
+          else if (pod.metadata.deletionTimestamp) {
+            const { namespace, name } = queued
+            queue.remove(queued.uid)
+            events.event(pod, { ...FAILED, note: `skip schedule deleting pod: ${namespace}/${name}` })
+          } else tryPod(queued, pod)
+          await yieldToOthers()
+        }
+        if (queue.isAnyUnschedulable) enqueue(OVERDUE, CHECK_MS)
+        return queue.nextAfterMs
+      }
+
+      function tryPod(queued: QueuedPod, pod: PodObject): void {
+        try {
+          place(queued, pod)
+        } catch (error) {
+          onError(error)
+          fail(queued, pod, messageOf(error))
+        }
+      }
+
+      function place(queued: QueuedPod, pod: PodObject): void {
+        const known = podInfoOf(pod)
+        const info = { ...known, nominatedNodeName: nominations.nodeOf(known.uid) ?? known.nominatedNodeName }
+        const cycle: Cycle = { pod, info, cluster, lookups }
+        const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random, rotation })
+        if (placement.type === 'placed') assume(queued, pod, { ...info, nodeName: placement.node })
+        else if (placement.type === 'rejected') reject(queued, cycle, placement)
+        else {
+          queue.reject(queued, new Set([NO_NODES]))
+          report(pod, { reason: 'Unschedulable', message: 'no nodes available to schedule pods', nominatedNode: '' })
+        }
+      }
+
+      /** No node is good: others may have to make room, and the pod waits. */
+      function reject(queued: QueuedPod, cycle: Cycle, placement: Extract<Placement, { type: 'rejected' }>): void {
+        const { info, pod } = cycle
+        const { diagnosis } = placement
+        const preemption = preempt(cycle, placement, { nominations, random, now: now(), budgets: budgets.list() })
+        const message = describe(diagnosis, preemption.message)
+        let nominatedNode: string | undefined
+        if (preemption.type === 'victims') {
+          nominatedNode = preemption.node
+          makeRoom(info, preemption.node, preemption.victims)
+          nominations.set(info, nominatedNode)
+        } else if (!preemption.keeps) {
+          nominatedNode = ''
+          endNomination(info.uid)
+        }
+        queue.reject(queued, diagnosis.rejectors)
+        report(pod, { reason: 'Unschedulable', message, nominatedNode })
+      }
+
+      /** Takes the pod to be on its node from now on, and binds it. */
+      function assume(queued: QueuedPod, pod: PodObject, info: PodInfo): void {
+        assumed.add(info.uid)
+        cluster.setPod(info)
+        nominations.remove(info.uid)
+        later(info.uid, () => bind(queued, pod, info))
+      }
+
+      /** Something went wrong: the pod is tried again after a while. */
+      function fail(queued: QueuedPod, pod: PodObject, message: string): void {
+        endNomination(queued.uid)
+        queue.fail(queued)
+        report(pod, { reason: 'SchedulerError', message, nominatedNode: '' })
+        enqueue(NEXT, queue.nextAfterMs)
+      }
+
+      // Writes
+
+      function later(uid: string, write: () => Promise<void>): void {
+        const waiting = writes.get(uid)
+        if (waiting) waiting.push(write)
+        else writes.set(uid, [write])
+        enqueue(uid)
+      }
+
+      async function writeFor(uid: string): Promise<void> {
+        const waiting = writes.get(uid)
+        for (let write = waiting?.shift(); write; write = waiting!.shift()) await write()
+        if (waiting?.length === 0) writes.delete(uid)
+      }
+
+      async function bind(queued: QueuedPod, pod: PodObject, { uid, namespace, name, nodeName }: PodInfo): Promise<void> {
+        const body = {
+          apiVersion: 'v1',
+          kind: 'Binding',
+          metadata: { namespace, name, uid },
+          target: { kind: 'Node', name: nodeName },
+        }
+        try {
+          const bound = await pods.createSubresource({ namespace, name }, 'binding', body)
+          if (bound)
+            events.event(pod, {
+              type: 'Normal',
+              reason: 'Scheduled',
+              action: 'Binding',
+              note: `Successfully assigned ${namespace}/${name} to ${nodeName}`,
+            })
+          else release(uid)
+        } catch (error) {
+          if (signal.aborted) return
+          release(uid)
+          const current = podOf({ namespace, name, uid })
+          // Somebody else has bound it, or deleted it.
+          if (!current || current.spec.nodeName) return queue.remove(uid)
+          fail(queued, current, `running Bind plugin "DefaultBinder": ${messageOf(error)}`)
+        }
+      }
+
+      /** Says in an event and in the status of the pod why it has no node. */
+      function report(pod: PodObject, failure: Failure): void {
+        events.event(pod, { ...FAILED, note: failure.message })
+        const { namespace = '', name = '', uid = '' } = pod.metadata
+        later(uid, async () => {
+          const current = podOf({ namespace, name, uid })
+          if (!current || current.spec.nodeName || assumed.has(uid)) return
+          const patch = failurePatch(current, failure, client.now)
+          if (patch) await pods.patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' })
+        })
+      }
+
+      /** Deletes the pods whose place a more important one is to have. */
+      function makeRoom(pod: PodInfo, node: string, victims: readonly PodInfo[]): void {
+        const ending = victims.filter(({ isTerminating }) => !isTerminating)
+        if (ending.length === 0) return
+        preempting.set(pod.uid, undefined)
+        later(`preemption/${pod.uid}`, async () => {
+          try {
+            // The room is not meant for pods of lower priority that were to have it: they look elsewhere.
+            for (const other of [...nominations.on(node)]) if (other.priority < pod.priority) await clearNomination(other)
+            await Promise.all(ending.slice(0, -1).map(victim => evict(victim, pod, node)))
+            const last = ending.at(-1)!
+            preempting.set(pod.uid, last)
+            await evict(last, pod, node)
+            preempting.delete(pod.uid)
+          } catch (error) {
+            preempting.delete(pod.uid)
+            if (queue.retry(pod.uid)) enqueue(NEXT)
+            throw error
+          }
+        })
+      }
+
+      async function clearNomination({ namespace, name }: PodInfo): Promise<void> {
+        await pods.patch({ namespace, name }, { status: { nominatedNodeName: null } }, { type: 'strategic', subresource: 'status' })
+      }
+
+      async function evict({ namespace, name, uid }: PodInfo, by: PodInfo, node: string): Promise<void> {
+        const victim = podOf({ namespace, name, uid })
+        if (!victim || victim.metadata.deletionTimestamp) return
+        const patch = victimPatch(victim, schedulerName, client.now)
+        if (patch && !(await pods.patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' }))) return
+        if (!(await pods.delete({ metadata: { namespace, name, uid } }))) return
+        const preemptor = podOf(by)
+        events.event(victim, {
+          type: 'Normal',
+          reason: 'Preempted',
+          action: 'Preempting',
+          note: `Preempted by pod ${by.uid} on node ${node}`,
+          ...(preemptor && { related: preemptor }),
+        })
+      }
+
+      return {
+        watches: [
+          watch(Node, change => void onNode(change)),
+          watch(Pod, change => void onPod(change)),
+          watchFor(PersistentVolumeClaim, 'claim', { added: 'claim added', updated: 'claim changed' }),
+          watchFor(PersistentVolume, 'volume', { added: 'volume added', updated: 'volume changed' }),
+          watchFor(StorageClass, 'class', { added: 'class added', updated: 'class changed' }),
+          watchFor(CSINode, 'csiNode', { added: 'csiNode added', updated: 'csiNode changed' }),
+          watchFor(CSIDriver, 'csiDriver', { updated: 'csiDriver changed' }),
+          watchFor(VolumeAttachment, 'attachment', { deleted: 'attachment deleted' }),
+          watchFor(ResourceClaim, 'resourceClaim', { added: 'resourceClaim changed', updated: 'resourceClaim changed' }),
+        ],
+        flushed: () => events.flushed(),
+        async reconcile(key) {
+          if (key === NEXT) return tryPods()
+          if (key === OVERDUE) {
+            const next = queue.retryOverdue()
+            if (queue.nextAfterMs !== undefined) enqueue(NEXT)
+            return next
+          }
+          await writeFor(key)
+          return undefined
+        },
+      }
+    },
+  })
+
+/** How often it is looked for pods that have waited very long. */
+const CHECK_MS = 30_000
+const FAILED = { type: 'Warning', reason: 'FailedScheduling', action: 'Scheduling' } as const
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

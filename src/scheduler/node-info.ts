@@ -1,0 +1,109 @@
+/** A node with the pods on it, and what they take of it. */
+import type { Node } from '../kinds/core/node.ts'
+import type { NodeIdentity } from '../kinds/shapes/pod/scheduling/node-match.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+import { ANY_ADDRESS, type HostPort, type PodInfo } from './pod-info.ts'
+import { allocatableOf, type Resources } from './resources.ts'
+import type { Labels } from './selector.ts'
+
+export type NodeObject = ObjectOf<typeof Node>
+
+type Used = { cpu: number; memory: number; ephemeralStorage: number; scalars: Map<string, number> }
+const NO_ALLOCATABLE: Resources & { readonly pods: number } = allocatableOf()
+
+/** Pods come and go; the node itself may come after its pods. */
+export class NodeInfo implements NodeIdentity {
+  readonly name: string
+  readonly pods: Map<string, PodInfo>
+  readonly requested: Used
+  readonly assumed: { cpu: number; memory: number }
+  readonly #ports: Map<string, number>
+  #node: NodeObject | undefined
+  #allocatable = NO_ALLOCATABLE
+  #features: ReadonlySet<string> = new Set()
+
+  constructor(name: string, from?: NodeInfo) {
+    this.name = name
+    this.pods = new Map(from?.pods)
+    const used = from?.requested ?? { cpu: 0, memory: 0, ephemeralStorage: 0, scalars: new Map() }
+    this.requested = { ...used, scalars: new Map(used.scalars) }
+    this.assumed = { ...(from?.assumed ?? { cpu: 0, memory: 0 }) }
+    this.#ports = new Map(from ? from.#ports : [])
+    if (!from) return
+    this.#node = from.#node
+    this.#allocatable = from.#allocatable
+    this.#features = from.#features
+  }
+
+  /** The same node, to try something out on. */
+  copy(): NodeInfo {
+    return new NodeInfo(this.name, this)
+  }
+
+  /** Undefined while there are pods bound to a node that is not there. */
+  get node(): NodeObject | undefined {
+    return this.#node
+  }
+
+  set node(node: NodeObject | undefined) {
+    this.#node = node
+    this.#allocatable = node ? allocatableOf(node.status?.allocatable) : NO_ALLOCATABLE
+    this.#features = new Set(node?.status?.declaredFeatures)
+  }
+
+  get labels(): Labels {
+    return this.#node?.metadata.labels ?? NO_LABELS
+  }
+
+  get allocatable(): Resources & { readonly pods: number } {
+    return this.#allocatable
+  }
+
+  /** Features that pods can rely on. */
+  get features(): ReadonlySet<string> {
+    return this.#features
+  }
+
+  add(pod: PodInfo): void {
+    this.pods.set(pod.uid, pod)
+    this.#count(pod, 1)
+  }
+
+  remove(uid: string): void {
+    const pod = this.pods.get(uid)
+    if (!pod) return
+    this.pods.delete(uid)
+    this.#count(pod, -1)
+  }
+
+  /** Whether another pod has the port already; one that listens on every address conflicts with all. */
+  isTaken({ ip, protocol, port }: HostPort): boolean {
+    if (this.#ports.size === 0) return false
+    if (ip !== ANY_ADDRESS) return this.#ports.has(portKey(ip, protocol, port)) || this.#ports.has(portKey(ANY_ADDRESS, protocol, port))
+    const ending = portKey('', protocol, port)
+    for (const key of this.#ports.keys()) if (key.endsWith(ending)) return true
+    return false
+  }
+
+  #count({ requests, assumed, ports }: PodInfo, sign: 1 | -1): void {
+    const { requested } = this
+    requested.cpu += sign * requests.cpu
+    requested.memory += sign * requests.memory
+    requested.ephemeralStorage += sign * requests.ephemeralStorage
+    for (const [name, amount] of requests.scalars) requested.scalars.set(name, (requested.scalars.get(name) ?? 0) + sign * amount)
+    this.assumed.cpu += sign * assumed.cpu
+    this.assumed.memory += sign * assumed.memory
+    for (const { ip, protocol, port } of ports) bump(this.#ports, portKey(ip, protocol, port), sign)
+  }
+}
+
+const NO_LABELS: Labels = {}
+/** The address ends at the bar, which no address has. */
+const portKey = (ip: string, protocol: string, port: number): string => `${ip}|${protocol}/${port}`
+
+/** Counts under a key; a count of zero is no entry. */
+export function bump<K>(counts: Map<K, number>, key: K, by: number): void {
+  const count = (counts.get(key) ?? 0) + by
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
+}

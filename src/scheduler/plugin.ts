@@ -1,0 +1,75 @@
+/** What a plugin of the scheduler is: rules that filter nodes for a pod, score those that are left, and say when to try again. */
+import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import type { Cluster } from './cluster.ts'
+import type { ClusterEvent, EventName } from './cluster-event.ts'
+import type { Lookups } from './lookups.ts'
+import type { NodeInfo } from './node-info.ts'
+import type { PodInfo } from './pod-info.ts'
+
+/** Why a pod cannot be on a node. */
+export type Rejection = {
+  readonly reasons: readonly string[]
+  /** Whether taking other pods off the node cannot change that. */
+  readonly isFinal: boolean
+}
+
+/** Others that go may make room. */
+export const rejected = (...reasons: readonly string[]): Rejection => ({ reasons, isFinal: false })
+/** Whoever goes, nothing changes. */
+export const rejectedFinally = (...reasons: readonly string[]): Rejection => ({ reasons, isFinal: true })
+
+/** One attempt to place one pod. */
+export type Cycle = {
+  readonly pod: PodObject
+  readonly info: PodInfo
+  readonly cluster: Cluster
+  readonly lookups: Lookups
+}
+
+/** The test of nodes for one pod. */
+export interface NodeFilter {
+  /** Undefined when the pod can be on the node. */
+  test(node: NodeInfo): Rejection | undefined
+  /** The only nodes that can pass, where that is known beforehand. */
+  readonly names?: ReadonlySet<string>
+  /** The same, to try something out with `adjust`; needed by those that look at more than the node. */
+  copy?(): NodeFilter
+  /** Takes in that a pod comes to a node or leaves it. */
+  adjust?(pod: PodInfo, node: NodeInfo, sign: 1 | -1): void
+}
+
+/** The scores of nodes for one pod: any numbers, which `normalize` turns into 0 to 100 where they are not yet. */
+export interface NodeScorer {
+  score(node: NodeInfo): number
+  normalize?(scores: number[], nodes: readonly NodeInfo[]): void
+}
+
+/** Whether a change can make a difference to a pod that the plugin has rejected. */
+export type WakeTest = (pod: PodObject, event: ClusterEvent, context: Pick<Cycle, 'cluster' | 'lookups'>) => boolean
+
+export type Plugin = {
+  readonly name: string
+  /** Undefined when the plugin has nothing to say about the pod; a rejection when there is no node for it at all. */
+  readonly filter?: (cycle: Cycle) => NodeFilter | Rejection | undefined
+  /** Undefined when it makes no difference between nodes. */
+  readonly score?: (cycle: Cycle, nodes: readonly NodeInfo[]) => NodeScorer | undefined
+  readonly weight?: number
+  /** The changes that are worth a look for pods that it has rejected. */
+  readonly wakes?: { readonly [E in EventName]?: WakeTest }
+}
+
+export const MAX_SCORE = 100
+
+/** Whatever happened, it is worth another try. */
+export const always: WakeTest = () => true
+
+export const isRejection = (result: NodeFilter | Rejection): result is Rejection => 'reasons' in result
+
+/** Scales scores so that the highest becomes the maximum; `reversed` makes the lowest the best. */
+export function scaleToMax(scores: number[], { reversed = false }: { readonly reversed?: boolean } = {}): void {
+  const highest = Math.max(0, ...scores)
+  for (const [i, score] of scores.entries()) {
+    const scaled = highest === 0 ? 0 : Math.trunc((MAX_SCORE * score) / highest)
+    scores[i] = reversed ? MAX_SCORE - scaled : scaled
+  }
+}

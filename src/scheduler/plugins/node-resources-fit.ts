@@ -1,0 +1,83 @@
+/** A pod needs what it asks for to be free on the node; the node of which more is left is better. */
+import { NodeInfo, type NodeObject } from '../node-info.ts'
+import { MAX_SCORE, type Plugin, type Rejection } from '../plugin.ts'
+import { allocatableOf, type Resources, requestsOf } from '../resources.ts'
+
+export const nodeResourcesFit: Plugin = {
+  name: 'NodeResourcesFit',
+  weight: 1,
+  filter: ({ info: { requests } }) => ({ test: node => insufficiencyOf(requests, node) }),
+  score: ({ info: { assumed } }) => ({
+    score({ allocatable, assumed: used }) {
+      const parts: number[] = []
+      for (const name of ['cpu', 'memory'] as const)
+        if (allocatable[name] > 0) parts.push(freeShare(used[name] + assumed[name], allocatable[name]))
+      return parts.length === 0 ? 0 : Math.floor(parts.reduce((sum, part) => sum + part, 0) / parts.length)
+    },
+  }),
+  wakes: {
+    'pod deleted': () => true,
+    'pod scaled down': (pod, event) =>
+      event.about === 'pod' &&
+      event.before !== undefined &&
+      event.after !== undefined &&
+      frees(pod, event.before.requests, event.after.requests),
+    'self scaled down': () => true,
+    'node added': (pod, event) => event.about === 'node' && fitsEmpty(requestsOf(pod).requests, event.after),
+    'node allocatable': (pod, event) => {
+      if (event.about !== 'node') return false
+      const { requests } = requestsOf(pod)
+      return fitsEmpty(requests, event.after) && grew(requests, event.before, event.after)
+    },
+  },
+}
+
+/** All that is missing on the node; undefined when the pod fits. */
+export function insufficiencyOf(requests: Resources, { pods, requested, allocatable }: NodeInfo): Rejection | undefined {
+  let reasons: string[] | undefined
+  let isFinal = false
+  const lacks = (reason: string, isMoreThanThereIs: boolean) => {
+    ;(reasons ??= []).push(reason)
+    isFinal ||= isMoreThanThereIs
+  }
+  if (pods.size + 1 > allocatable.pods) lacks('Too many pods', false)
+  for (const [name, label] of COMPUTE)
+    if (requests[name] > 0 && requests[name] > allocatable[name] - requested[name])
+      lacks(`Insufficient ${label}`, requests[name] > allocatable[name])
+  for (const [name, amount] of requests.scalars) {
+    const there = allocatable.scalars.get(name) ?? 0
+    if (amount > 0 && amount > there - (requested.scalars.get(name) ?? 0)) lacks(`Insufficient ${name}`, amount > there)
+  }
+  return reasons && { reasons, isFinal }
+}
+
+const COMPUTE = [
+  ['cpu', 'cpu'],
+  ['memory', 'memory'],
+  ['ephemeralStorage', 'ephemeral-storage'],
+] as const
+
+const freeShare = (used: number, capacity: number): number => (used > capacity ? 0 : Math.floor(((capacity - used) * MAX_SCORE) / capacity))
+
+/** Whether a node without pods would do. */
+function fitsEmpty(requests: Resources, node: NodeObject | undefined): boolean {
+  if (!node) return false
+  const empty = new NodeInfo('')
+  empty.node = node
+  return insufficiencyOf(requests, empty) === undefined
+}
+
+/** Whether there is more of what is asked for. */
+function grew(requests: Resources, before: NodeObject | undefined, after: NodeObject | undefined): boolean {
+  const [old, now] = [allocatableOf(before?.status?.allocatable), allocatableOf(after?.status?.allocatable)]
+  if (now.pods > old.pods) return true
+  if (COMPUTE.some(([name]) => requests[name] > 0 && now[name] > old[name])) return true
+  return [...requests.scalars].some(([name, amount]) => amount > 0 && (now.scalars.get(name) ?? 0) > (old.scalars.get(name) ?? 0))
+}
+
+/** Whether a pod that now asks for less gives back something that another one asks for. */
+function frees(pod: Parameters<typeof requestsOf>[0], before: Resources, after: Resources): boolean {
+  const { requests } = requestsOf(pod)
+  if (COMPUTE.some(([name]) => requests[name] > 0 && before[name] > after[name])) return true
+  return [...requests.scalars].some(([name, amount]) => amount > 0 && (before.scalars.get(name) ?? 0) > (after.scalars.get(name) ?? 0))
+}

@@ -1,0 +1,29 @@
+/** Keeps pods from nodes with taints that they do not tolerate, and prefers nodes with few taints that say "better not". */
+import { isTolerated, untoleratedTaint } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
+import { type Plugin, rejectedFinally, scaleToMax } from '../plugin.ts'
+
+const REJECTION = rejectedFinally('node(s) had untolerated taint(s)')
+const AVOIDED = 'PreferNoSchedule'
+
+export const taintToleration: Plugin = {
+  name: 'TaintToleration',
+  weight: 3,
+  filter: ({ pod }) => ({
+    test: ({ node }) => (untoleratedTaint(node?.spec?.taints, pod.spec.tolerations) ? REJECTION : undefined),
+  }),
+  score: ({ pod }) => {
+    const tolerations = pod.spec.tolerations?.filter(({ effect }) => !effect || effect === AVOIDED)
+    return {
+      score: ({ node }) => node?.spec?.taints?.filter(taint => taint.effect === AVOIDED && !isTolerated(taint, tolerations)).length ?? 0,
+      normalize: scores => scaleToMax(scores, { reversed: true }),
+    }
+  },
+  wakes: {
+    'node added': ({ spec }, event) => event.about === 'node' && !untoleratedTaint(event.after?.spec?.taints, spec.tolerations),
+    'node taints': ({ spec }, event) =>
+      event.about === 'node' &&
+      untoleratedTaint(event.before?.spec?.taints, spec.tolerations) !== undefined &&
+      !untoleratedTaint(event.after?.spec?.taints, spec.tolerations),
+    'self tolerations': () => true,
+  },
+}

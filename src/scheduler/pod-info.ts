@@ -1,0 +1,137 @@
+/** What the scheduler keeps of a pod that is on a node, or that is to be put on one: only what decisions about other pods need. */
+import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import { isSidecar } from '../kinds/shapes/pod/containers/container.ts'
+import type { PodAffinityTerm } from '../kinds/shapes/pod/scheduling/affinity.ts'
+import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
+import { type PodRequests, requestsOf } from './resources.ts'
+import { type Labels, type Selector, selectorOf } from './selector.ts'
+
+export type HostPort = { readonly ip: string; readonly protocol: string; readonly port: number }
+
+/** Pods that a pod wants near, or far: those in the namespaces that the selector selects. */
+export type AffinityTerm = {
+  readonly topologyKey: string
+  readonly selector: Selector
+  readonly namespaces: ReadonlySet<string>
+  /** Namespaces by their labels, beside those that are named. */
+  readonly namespaceSelector: Selector
+}
+export type WeightedTerm = AffinityTerm & { readonly weight: number }
+
+/** The wishes of a pod about its neighbours. */
+export type PodAffinity = {
+  /** The same for pods of the same wishes, so that these are looked at once. */
+  readonly key: string
+  readonly required: readonly AffinityTerm[]
+  readonly requiredAnti: readonly AffinityTerm[]
+  readonly preferred: readonly WeightedTerm[]
+  readonly preferredAnti: readonly WeightedTerm[]
+}
+
+export type PodInfo = PodRequests & {
+  readonly uid: string
+  readonly namespace: string
+  readonly name: string
+  readonly labels: Labels
+  readonly nodeName: string
+  readonly nominatedNodeName: string
+  readonly priority: number
+  readonly ports: readonly HostPort[]
+  readonly affinity: PodAffinity | undefined
+  /** Claims in its namespace that it uses, those made for it among them. */
+  readonly claims: readonly string[]
+  /** Volumes that cannot be shared freely, if it has any. */
+  readonly disks: readonly Disk[]
+  readonly isTerminating: boolean
+  /** Whether it ends because another one was given its place. */
+  readonly isPreempted: boolean
+  /** Milliseconds; undefined for a pod that has not started. */
+  readonly startedAt: number | undefined
+}
+
+export type Disk = Pick<NonNullable<PodSpec['volumes']>[number], 'gcePersistentDisk' | 'awsElasticBlockStore' | 'iscsi' | 'rbd'>
+
+export function podInfoOf(pod: PodObject): PodInfo {
+  const { metadata, spec, status } = pod
+  const { namespace = '', name = '', uid = '', labels = {}, deletionTimestamp } = metadata
+  const volumes = spec.volumes ?? []
+  return {
+    uid,
+    namespace,
+    name,
+    labels,
+    nodeName: spec.nodeName ?? '',
+    nominatedNodeName: status.nominatedNodeName ?? '',
+    priority: spec.priority ?? 0,
+    ...requestsOf(pod),
+    ports: hostPortsOf(spec),
+    affinity: podAffinityOf(pod),
+    claims: volumes.length === 0 ? NONE : volumes.flatMap(volume => claimNameOf(volume, name) ?? []),
+    disks: volumes.length === 0 ? NONE : volumes.filter(isExclusive),
+    isTerminating: deletionTimestamp !== undefined,
+    isPreempted: deletionTimestamp !== undefined && wasPreempted(pod),
+    startedAt: status.startTime === undefined ? undefined : Date.parse(status.startTime),
+  }
+}
+
+const NONE: readonly never[] = []
+
+/** The claim behind a volume: one that is named, or the one that is made for the pod. */
+export function claimNameOf(
+  { name, persistentVolumeClaim, ephemeral }: NonNullable<PodSpec['volumes']>[number],
+  pod: string,
+): string | undefined {
+  return persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod}-${name}` : undefined)
+}
+
+/** Whether a volume is of the kinds that several pods of a node cannot always have at once. */
+const isExclusive = ({ gcePersistentDisk, awsElasticBlockStore, iscsi, rbd }: Disk): boolean =>
+  (gcePersistentDisk ?? awsElasticBlockStore ?? iscsi ?? rbd) !== undefined
+
+const wasPreempted = ({ status: { conditions = [] } }: PodObject): boolean => {
+  const target = conditions.find(({ type }) => type === 'DisruptionTarget')
+  return target?.status === 'True' && target.reason === 'PreemptionByScheduler'
+}
+
+/** Ports of the node that the containers take for as long as the pod runs. */
+export function hostPortsOf({ containers, initContainers }: PodSpec): readonly HostPort[] {
+  const lasting = [...(initContainers ?? []).filter(isSidecar), ...(containers ?? [])]
+  return lasting.flatMap(({ ports = [] }) =>
+    ports.flatMap(({ hostPort = 0, hostIP, protocol }) =>
+      hostPort > 0 ? [{ ip: hostIP || ANY_ADDRESS, protocol: protocol || 'TCP', port: hostPort }] : [],
+    ),
+  )
+}
+export const ANY_ADDRESS = '0.0.0.0'
+
+/** What a pod wishes about its neighbours; undefined when that is nothing. */
+export function podAffinityOf({ metadata: { namespace = '' }, spec: { affinity } }: PodObject): PodAffinity | undefined {
+  const { podAffinity, podAntiAffinity } = affinity ?? {}
+  if (!podAffinity && !podAntiAffinity) return undefined
+  const terms = (given: readonly PodAffinityTerm[] | undefined) => (given ?? []).map(term => affinityTerm(term, namespace))
+  const weighted = (given: readonly { weight: number; podAffinityTerm: PodAffinityTerm }[] | undefined) =>
+    (given ?? []).map(({ weight, podAffinityTerm }) => ({ weight, ...affinityTerm(podAffinityTerm, namespace) }))
+  return {
+    key: JSON.stringify([namespace, podAffinity, podAntiAffinity]),
+    required: terms(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+    requiredAnti: terms(podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+    preferred: weighted(podAffinity?.preferredDuringSchedulingIgnoredDuringExecution),
+    preferredAnti: weighted(podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution),
+  }
+}
+
+function affinityTerm({ labelSelector, namespaces = [], namespaceSelector, topologyKey }: PodAffinityTerm, own: string): AffinityTerm {
+  return {
+    topologyKey,
+    selector: selectorOf(labelSelector),
+    namespaces: new Set(namespaces.length === 0 && namespaceSelector === undefined ? [own] : namespaces),
+    namespaceSelector: selectorOf(namespaceSelector),
+  }
+}
+
+/** Whether a term means a pod. `namespaceLabels` are those of the namespace of the pod. */
+export const termMatches = (
+  { namespaces, namespaceSelector, selector }: AffinityTerm,
+  { namespace, labels }: Pick<PodInfo, 'namespace' | 'labels'>,
+  namespaceLabels: Labels,
+): boolean => (namespaces.has(namespace) || namespaceSelector.matches(namespaceLabels)) && selector.matches(labels)

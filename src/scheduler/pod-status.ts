@@ -1,0 +1,35 @@
+/** What the scheduler writes into the status of pods. */
+import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import { formatTime, instantOf } from '../lib/time.ts'
+
+export type Failure = {
+  readonly reason: 'Unschedulable' | 'SchedulerError'
+  readonly message: string
+  /** Where others are making room for the pod; empty for nowhere, undefined to leave what is said. */
+  readonly nominatedNode: string | undefined
+}
+
+/** Says why a pod has no node; undefined when that is what its status says already. */
+export function failurePatch(pod: PodObject, { reason, message, nominatedNode }: Failure, now: Date): object | undefined {
+  const condition = conditionPatch(pod, { type: 'PodScheduled', status: 'False', reason, message }, now)
+  const isMoved = nominatedNode !== undefined && nominatedNode !== (pod.status.nominatedNodeName ?? '')
+  if (!condition && !isMoved) return undefined
+  return { status: { ...(condition && { conditions: [condition] }), ...(isMoved && { nominatedNodeName: nominatedNode || null }) } }
+}
+
+/** Says that a pod is deleted for a more important one; undefined when that is said already. */
+export function victimPatch(pod: PodObject, scheduler: string, now: Date): object | undefined {
+  const message = `${scheduler}: preempting to accommodate a higher priority pod`
+  const condition = conditionPatch(pod, { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler', message }, now)
+  return condition && { status: { conditions: [condition] } }
+}
+
+type Condition = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }
+
+function conditionPatch({ metadata, status }: PodObject, condition: Condition, now: Date): object | undefined {
+  const old = status.conditions?.find(({ type }) => type === condition.type)
+  const isSame = old?.status === condition.status && old.reason === condition.reason && old.message === condition.message
+  if (isSame && !old.lastProbeTime) return undefined
+  const lastTransitionTime = old?.status === condition.status ? old.lastTransitionTime : formatTime(instantOf(now.getTime()))
+  return { ...condition, observedGeneration: metadata.generation, lastProbeTime: null, lastTransitionTime }
+}
