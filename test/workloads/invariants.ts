@@ -100,7 +100,8 @@ export function brokenIn(steps: readonly Step[]): string[] {
 export function unsettledIn(current: Readonly<Record<string, readonly any[]>>): string[] {
   const unsettled: string[] = []
   const uids = new Set(Object.values(current).flatMap(objects => objects.map(({ metadata }) => metadata.uid)))
-  const say = (object: any, what: string) => unsettled.push(`${object.kind} ${keyOf(object)} ${what}`)
+  const kinds = new Map(Object.entries(current).flatMap(([kind, objects]) => objects.map(object => [object, kind] as const)))
+  const say = (object: any, what: string) => unsettled.push(`${kinds.get(object)} ${keyOf(object)} ${what}`)
   const pods = current['pods'] ?? []
   const owned = (object: any) => pods.filter(pod => controllerOf(pod)?.uid === object.metadata.uid)
   for (const pod of pods) {
