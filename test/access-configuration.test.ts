@@ -331,6 +331,13 @@ jwt:
   await eventually('the file is read again', async () =>
     (await whoami(server, as(two.token({ n: Math.random() })))).username === 'new:jane' ? true : undefined,
   )
+  // Whether anonymous requests are allowed is decided at start: a file that says otherwise is not taken, as a whole.
+  writeFileSync(file, text.replace('prefix: "two:"', 'prefix: "newest:"').replace('/livez', '/version'))
+  await eventually('the file is not taken', async () => {
+    const { text: metrics } = await ask(server, '/metrics')
+    return /authentication_config_controller_automatic_reloads_total\{[^}]*status="failure"[^}]*\} 1/.test(metrics) ? true : undefined
+  })
+  assert.equal((await whoami(server, as(two.token({ n: Math.random() })))).username, 'new:jane')
   const cases: [string, RegExp][] = [
     [
       text.replace('audienceMatchPolicy: MatchAny', 'audienceMatchPolicy: ""'),

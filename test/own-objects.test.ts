@@ -1,7 +1,11 @@
 // What a server writes on its own behalf is written as kube-apiserver and its controllers write it.
 import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { ask, eventually, patient, startInProcess, type Target } from './kit.ts'
+import { issueAuthority } from '../src/lib/x509/issue.ts'
+import { ask, eventually, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 
 type Entry = { manager: string; operation: string; subresource?: string; fieldsV1: any }
 
@@ -50,6 +54,43 @@ test('a ConfigMap says since when tokens in secrets are tracked', patient, async
   const patch = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' }, body: { data: { since: 'ever' } } }
   assert.equal((await ask(server, path, patch)).status, 200)
   await eventually('a date', async () => (/^\d{4}-/.test((await get(server, path)).data.since) ? true : undefined))
+})
+
+test('a ConfigMap says whose certificates and which proxies the server trusts', patient, async t => {
+  const validity = { notBefore: new Date(Date.now() - 3600_000), notAfter: new Date(Date.now() + 3600_000) }
+  const [clients, later, proxies] = ['clients', 'later', 'proxies'].map(name => issueAuthority(name, validity).cert)
+  const folder = temporaryDirectory(t)
+  const [clientCaFile, requestheaderClientCaFile] = [join(folder, 'clients'), join(folder, 'proxies')]
+  writeFileSync(clientCaFile, clients!)
+  writeFileSync(requestheaderClientCaFile, proxies!)
+  const server = await startInProcess(t, {
+    clientCaFile,
+    requestheaderClientCaFile,
+    requestheaderAllowedNames: ['front'],
+    requestheaderUsernameHeaders: ['X-Remote-User'],
+  })
+  const path = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication'
+  const names = (bundle: string) =>
+    bundle.match(/-----BEGIN[^-]*-----[^-]*-----END[^-]*-----/g)!.map(pem => new X509Certificate(pem).subject.replace('CN=', ''))
+  const published = async (key: string, wanted: string[]) =>
+    eventually(`${key} having ${wanted}`, async () => {
+      const { status, json } = await ask(server, path)
+      return status === 200 && wanted.every(name => names(json.data[key]).includes(name)) ? json : undefined
+    })
+  const { data } = await published('client-ca-file', ['clients'])
+  assert.equal(names(data['client-ca-file']).length, 2)
+  assert.ok(new X509Certificate(server.credentials.cert).verify(new X509Certificate(data['client-ca-file']).publicKey))
+  assert.deepEqual(names(data['requestheader-client-ca-file']), ['proxies'])
+  assert.deepEqual(Object.fromEntries(Object.entries(data).filter(([key]) => !key.endsWith('-file'))), {
+    'requestheader-allowed-names': '["front"]',
+    'requestheader-extra-headers-prefix': '[]',
+    'requestheader-group-headers': '[]',
+    'requestheader-username-headers': '["X-Remote-User"]',
+  })
+  writeFileSync(clientCaFile, later!)
+  await published('client-ca-file', ['clients', 'later'])
+  assert.equal((await ask(server, path, { method: 'DELETE' })).status, 200)
+  await published('client-ca-file', ['later'])
 })
 
 test('an aggregated role without matches has null rules', patient, async t => {

@@ -57,7 +57,7 @@ class Reader {
   /** A second time it has been stopped before, with no chance to prepare. */
   async #serve(output: string): Promise<void> {
     await this.#server?.stop('SIGKILL')
-    this.#server = await startProcess(this.#t, { dataDir: join(this.#home, 'keelson-data'), flags: ['--controllers=*'] })
+    this.#server = await startProcess(this.#t, { dataDir: join(this.#home, 'keelson-data'), flags: ['--nodes=1'] })
     same(this.#server.readyLine.replace(this.#home, '/home/you'), output, 'npx keelson serve')
   }
 

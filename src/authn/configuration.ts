@@ -1,5 +1,5 @@
 /** AuthenticationConfiguration: issuers of tokens, how their claims make a user, and who may come in without credentials. */
-import { compileAuthentication } from '../cel/kubernetes/authentication.ts'
+import { compileAuthentication, readsClaim } from '../cel/kubernetes/authentication.ts'
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import { isProblem } from '../cel/kubernetes/expression.ts'
 import type { Program } from '../cel/runtime/program.ts'
@@ -7,7 +7,7 @@ import { dynShape } from '../cel/runtime/shapes.ts'
 import { CelFault, CelList, type CelValue, elementsOf } from '../cel/runtime/values.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { isDomainPrefixedPath } from '../lib/names.ts'
-import { duplicate, type FieldError, internal, invalid, type Ref, refTo, required, tooMany, withValue } from '../schema/refs.ts'
+import { duplicate, type FieldError, internal, invalid, pathOf, type Ref, refTo, required, tooMany, withValue } from '../schema/refs.ts'
 import { atomic, bool, message, type Static, string } from '../schema/types.ts'
 import type { User } from '../schema/user.ts'
 import { groupsOf, nameOf, type OidcSettings, TokenError, userOf } from './oidc.ts'
@@ -214,12 +214,15 @@ function* validate({ jwt = [], anonymous }: Configuration, rules: Authentication
     yield tooMany(at.jwt, jwt.length, MAX_ISSUERS)
     return
   }
-  const urls = new Set<string>()
+  const [urls, discoveryUrls] = [new Set<string>(), new Set<string>()]
   for (const [i, each] of jwt.entries()) {
-    yield* validateJwt(each, at.jwt[i]!, rules)
-    const url = each.issuer?.url ?? ''
-    if (urls.has(url)) yield duplicate(withValue(at.jwt[i]!.issuer.url, url))
+    const here = at.jwt[i]!
+    yield* validateJwt(each, here, rules)
+    const { url = '', discoveryURL = '' } = each.issuer ?? {}
+    if (urls.has(url)) yield duplicate(withValue(here.issuer.url, url))
     urls.add(url)
+    if (discoveryUrls.has(discoveryURL)) yield duplicate(here.issuer.discoveryURL)
+    if (discoveryURL !== '') discoveryUrls.add(discoveryURL)
   }
   if (anonymous && !anonymous.enabled && anonymous.conditions?.length)
     yield invalid(at.anonymous.conditions, 'enabled should be set to true when conditions are defined')
@@ -239,7 +242,7 @@ function* validateJwt(jwt: Jwt, at: Ref<Jwt>, rules: AuthenticationRules): Itera
       yield invalid(at.issuer.discoveryURL, 'discoveryURL must be different from URL')
     yield* validateUrl(discoveryURL, at.issuer.discoveryURL)
   }
-  if (audiences.length === 0) yield required(at.issuer.audiences, 'at least one audience is required')
+  if (audiences.length === 0) yield required(at.issuer.audiences, `at least one ${pathOf(at.issuer.audiences)} is required`)
   for (const [i, audience] of audiences.entries()) {
     if (audience === '') yield required(at.issuer.audiences[i]!)
     if (audiences.indexOf(audience) !== i) yield duplicate(at.issuer.audiences[i]!)
@@ -251,18 +254,38 @@ function* validateJwt(jwt: Jwt, at: Ref<Jwt>, rules: AuthenticationRules): Itera
     yield invalid(policyAt, 'audienceMatchPolicy must be empty or MatchAny for single audience')
   const problem = certificateAuthority === '' ? undefined : rules.certificateProblem(certificateAuthority)
   if (problem !== undefined) yield invalid(withValue(at.issuer.certificateAuthority, '<omitted>'), problem)
-  for (const [i, rule] of claimValidationRules.entries()) {
-    const here = at.claimValidationRules[i]!
-    if (rule.claim && rule.expression) yield invalid(withValue(here, rule.claim), "claim and expression can't both be set")
-    else if (!rule.claim && !rule.expression) yield required(here, 'claim or expression is required')
-    else if (rule.expression) yield* validateExpression(rule.expression, here.expression, { variable: 'claims', isRule: true })
-    else if (rule.message) yield invalid(here.message, 'may not be specified when claim is set')
-  }
-  yield* validateMappings(claimMappings, at.claimMappings, JSON.stringify(claimValidationRules))
+  if (!['', 'controlplane', 'cluster'].includes(issuer.egressSelectorType ?? ''))
+    yield invalid(at.issuer.egressSelectorType, 'egress selector must be either controlplane or cluster')
+  yield* validateClaimRules(claimValidationRules, at.claimValidationRules)
+  yield* validateMappings(claimMappings, at.claimMappings, claimValidationRules)
+  const expressions = new Set<string>()
   for (const [i, { expression = '' }] of userValidationRules.entries()) {
     const here = at.userValidationRules[i]!.expression
     if (expression === '') yield required(here)
+    else if (expressions.has(expression)) yield duplicate(here)
     else yield* validateExpression(expression, here, { variable: 'user', isRule: true })
+    expressions.add(expression)
+  }
+}
+
+type ClaimRules = NonNullable<Jwt['claimValidationRules']>
+
+function* validateClaimRules(rules: ClaimRules, at: Ref<ClaimRules>): Iterable<FieldError> {
+  const [claims, expressions] = [new Set<string>(), new Set<string>()]
+  for (const [i, { claim = '', expression = '', message, requiredValue }] of rules.entries()) {
+    const here = at[i]!
+    if (claim !== '' && expression !== '') yield invalid(withValue(here, claim), "claim and expression can't both be set")
+    else if (claim === '' && expression === '') yield required(here, 'claim or expression is required')
+    else if (claim !== '') {
+      if (message) yield invalid(here.message, 'may not be specified when claim is set')
+      if (claims.has(claim)) yield duplicate(here.claim)
+      claims.add(claim)
+    } else {
+      if (requiredValue) yield invalid(here.requiredValue, 'may not be specified when expression is set')
+      if (expressions.has(expression)) yield duplicate(here.expression)
+      else yield* validateExpression(expression, here.expression, { variable: 'claims', isRule: true })
+      expressions.add(expression)
+    }
   }
 }
 
@@ -271,7 +294,7 @@ type Mappings = NonNullable<Jwt['claimMappings']>
 function* validateMappings(
   { username = {}, groups = {}, uid = {}, extra = [] }: Mappings,
   at: Ref<Mappings>,
-  rules: string,
+  rules: ClaimRules,
 ): Iterable<FieldError> {
   if (!username.claim && !username.expression) yield required(at.username, 'claim or expression is required')
   for (const [mapping, here] of [
@@ -290,23 +313,30 @@ function* validateMappings(
   const keys = new Set<string>()
   for (const [i, { key = '', valueExpression = '' }] of extra.entries()) {
     const here = at.extra[i]!
-    if (isDomainPrefixedPath(key).length > 0)
-      yield invalid(withValue(here.key, key), 'must be a domain-prefixed path (such as "acme.io/foo")')
+    for (const fault of isDomainPrefixedPath(key))
+      yield fault.type === 'required' ? required(here.key) : invalid(withValue(here.key, fault.value), fault.message)
     if (key !== key.toLowerCase()) yield invalid(here.key, 'must be lowercase')
     if (/^([^/]+\.)?(kubernetes|k8s)\.io\//.test(key))
       yield invalid(here.key, 'k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use')
-    if (keys.has(key)) yield duplicate(here.key)
+    if (keys.has(key)) {
+      yield duplicate(withValue(here.key, key))
+      continue
+    }
     keys.add(key)
     if (valueExpression === '') yield required(here.valueExpression)
     else yield* validateExpression(valueExpression, here.valueExpression, { variable: 'claims', isRule: false })
   }
-  const all = [username.expression ?? '', rules, ...extra.map(({ valueExpression = '' }) => valueExpression)].join('\n')
-  if (/\bclaims\.\??email\b(?!_)/.test(username.expression ?? '') && !/\bclaims\.\??email_verified\b/.test(all))
+  const all = [username, ...rules, ...extra.map(({ valueExpression }) => ({ expression: valueExpression }))]
+  if (reads(username.expression, 'email') && !all.some(({ expression }) => reads(expression, 'email_verified')))
     yield invalid(
       at.username.expression,
       'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression',
     )
 }
+
+/** Whether an expression can be read and reads a claim. */
+const reads = (expression: string | undefined, claim: string): boolean =>
+  !!expression && !isProblem(compileAuthentication(expression, { variable: 'claims', isRule: false })) && readsClaim(expression, claim)
 
 function* validateExpression(expression: string, at: Ref<any>, use: Parameters<typeof compileAuthentication>[1]): Iterable<FieldError> {
   const compiled = compileAuthentication(expression, use)

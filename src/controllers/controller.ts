@@ -12,6 +12,7 @@ import type { QueueMetrics } from '../client/queue-metrics.ts'
 import { type BackOff, WorkQueue } from '../client/work-queue.ts'
 import type { Kind, ObjectOf } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
+import { isNamespaceTerminating } from '../schema/status-error.ts'
 
 /** What a controller works with. */
 export type ControllerContext = {
@@ -115,7 +116,15 @@ export function startController(controller: Controller, parts: ControllerParts):
   }
   const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
   const context = { client, recorder, recorderFor, groupDomain, signal, enqueue, onError: (error: unknown) => onError(error, undefined) }
-  const { watches, reconcile, flushed } = controller.create(context)
+  const { watches, flushed, ...running } = controller.create(context)
+  const reconcile = async (key: string) => {
+    try {
+      return await running.reconcile(key)
+    } catch (error) {
+      // Nothing can be created in a namespace that is being deleted, and what is there goes with it.
+      if (!isNamespaceTerminating(error)) throw error
+    }
+  }
   const queue: WorkQueue<string> = new WorkQueue({
     name,
     reconcile,

@@ -9,7 +9,7 @@ import { compileMutating, compileValidating, mutatingPolicies, validatingPolicie
 import { validatingPolicyPlugin } from '../admission/policies/validating.ts'
 import { type CallParts, UnresolvedService } from '../admission/webhooks/call.ts'
 import { mutatingWebhooks, validatingWebhooks } from '../admission/webhooks/dispatch.ts'
-import { webhooksOf } from '../admission/webhooks/webhook.ts'
+import { compileWebhooks, webhooksOf } from '../admission/webhooks/webhook.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import type { Client } from '../client/client.ts'
 import { MutatingAdmissionPolicy } from '../kinds/admissionregistration/mutatingadmissionpolicy.ts'
@@ -45,6 +45,10 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
     follow(client, { kinds, make, signal })
   const expressions = new ExpressionAuthorizer((user, attributes, request) => parts.authorizer.authorize(user, attributes, request))
+  const webhooksIn = (kind: Kind<any>) => {
+    const compiled = perGeneration(compileWebhooks)
+    return following([kind], configurations => new MatchIndex(webhooksOf(configurations!, compiled)))
+  }
   const webhooks = {
     transport,
     resolve: serviceAddress(client),
@@ -52,8 +56,8 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
     namespace,
     expressions,
     observer,
-    mutating: following([MutatingWebhookConfiguration], configurations => new MatchIndex(webhooksOf(configurations!))),
-    validating: following([ValidatingWebhookConfiguration], configurations => new MatchIndex(webhooksOf(configurations!))),
+    mutating: webhooksIn(MutatingWebhookConfiguration),
+    validating: webhooksIn(ValidatingWebhookConfiguration),
   }
   const policies = {
     namespace,
@@ -63,7 +67,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
     get: (resource: Resource, inside: string, name: string) => client.of(resource).get({ namespace: inside, name }),
     list: (resource: Resource, inside: string) => client.of(resource).list({ namespace: inside }),
   }
-  const [compiledMutating, compiledValidating] = [perRevision(compileMutating), perRevision(compileValidating)]
+  const [compiledMutating, compiledValidating] = [perGeneration(compileMutating), perGeneration(compileValidating)]
   return [
     mutatingPolicyPlugin({
       ...policies,
@@ -102,17 +106,17 @@ function follow<T>(
   }
 }
 
-/** Compiling is expensive: a policy is compiled again only when it was written again, whatever else changed. */
-function perRevision<T>(compile: (stored: AnyObject) => T): (stored: AnyObject) => T {
-  const known = new Map<string, { readonly revision: string; readonly value: T }>()
+/** Compiling is expensive: a policy or configuration is compiled again only when its specification has changed, whatever else has. */
+export function perGeneration<T>(compile: (stored: AnyObject) => T): (stored: AnyObject) => T {
+  const known = new Map<string, { readonly id: string; readonly value: T }>()
   return stored => {
-    const { name = '', uid, resourceVersion } = stored.metadata
-    const revision = `${uid}/${resourceVersion}`
+    const { name = '', uid, generation } = stored.metadata
+    const id = `${uid}/${generation}`
     const found = known.get(name)
-    if (found?.revision === revision) return found.value
+    if (found?.id === id) return found.value
     if (known.size >= MAX_COMPILED) known.clear()
     const value = compile(stored)
-    known.set(name, { revision, value })
+    known.set(name, { id, value })
     return value
   }
 }

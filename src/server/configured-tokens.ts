@@ -1,5 +1,6 @@
 /** Tokens that others know about: issuers of a configuration file, and a webhook. Loaded only where one of them is asked for. */
 import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import { AUTHENTICATION_CONFIGURATION, authenticationOf, type ConfiguredAuthentication } from '../authn/configuration.ts'
 import { OidcAuthenticator } from '../authn/oidc.ts'
 import type { TokenAuthenticator } from '../authn/token.ts'
@@ -62,7 +63,10 @@ export function configuredIssuers(
   const stop = followFile(file, {
     text,
     take(text) {
-      current = make(authenticationIn(text, parts))
+      const changed = authenticationIn(text, parts)
+      if (!isDeepStrictEqual(changed.anonymous, initial.anonymous))
+        throw new ConfigError(`--authentication-config: ${file}: anonymous: Forbidden: changed from initial configuration file`)
+      current = make(changed)
       metrics.reloaded('authentication', 'success', Date.now() / 1000)
       log.info({ file }, 'the authentication configuration was read again')
     },
@@ -90,6 +94,7 @@ function authenticationIn(
 ): ConfiguredAuthentication {
   const fail = (why: string) => new ConfigError(`--authentication-config: ${config.authenticationConfig}: ${why}`)
   const certificateProblem = (pem: string) => {
+    if (!pem.includes('-----BEGIN CERTIFICATE-----')) return 'data does not contain any valid RSA or ECDSA certificates'
     try {
       checkCertificates(pem, 'it')
       return undefined
@@ -105,10 +110,13 @@ function authenticationIn(
       signingAlgorithms,
     })
     if ('errors' in found) throw fail(aggregate(found.errors))
-    if (found.anonymous && !config.anonymousAuth) throw fail('anonymous must not be set in the file when --anonymous-auth is given')
+    if (found.anonymous && !config.anonymousAuth) throw fail(ANONYMOUS_TWICE)
     return found
   } catch (error) {
     if (error instanceof ConfigurationError) throw fail(error.message)
     throw error
   }
 }
+
+const ANONYMOUS_TWICE =
+  'anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file'

@@ -112,6 +112,10 @@ const TABLE = {
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
   },
+  'statefulset-controller': {
+    alias: 'statefulset',
+    load: async () => (await import('../controllers/statefulset/controller.ts')).statefulSetController,
+  },
   'taint-eviction-controller': {
     load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
   },

@@ -43,6 +43,7 @@ import { dynamicAdmission } from './admission.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
 import { type AdmissionSettings, admissionPlugins, checkSettings, chosenPlugins, isPlugin } from './admission-plugins.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
+import { trustedProxies, trustPublisher } from './authentication-trust.ts'
 import { openAuthorization } from './authorization.ts'
 import { bootstrap } from './bootstrap.ts'
 import { createClients } from './client-backend.ts'
@@ -235,6 +236,11 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
   const hooks = new StartHooks(HOOKS)
+  const trust = trustPublisher({
+    clientCa: tlsMaterial(files, pki).clientCa,
+    proxyCa: files.proxyCa ?? '',
+    proxies: trustedProxies(config),
+  })
   await Promise.all([
     claimed,
     pki.saved,
@@ -257,6 +263,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     authorizer,
     pki,
     files,
+    onClientCa: trust.take,
     log,
     gate,
     now,
@@ -278,6 +285,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
     controllers.run(legacyTokenTracking).idle(),
+    hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).synced),
   ])
   for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
   const { startOthers } = await starting
@@ -335,6 +343,7 @@ const HOOKS = [
   'priority-and-fairness-config-producer',
   'bootstrap-controller',
   'kube-apiserver-autoregistration',
+  'start-cluster-authentication-info-controller',
 ]
 
 type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
@@ -350,6 +359,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly authorizer: Authorizer
   readonly pki: Pki
   readonly files: OwnFiles
+  readonly onClientCa: (clientCa: string) => void
   readonly now: () => Date
   readonly ending: AbortController
   /** What controllers, admission, and webhooks that decide about access count. */
@@ -371,6 +381,7 @@ async function openPort(
     authorizer,
     pki,
     files,
+    onClientCa,
     log,
     gate,
     now,
@@ -429,7 +440,7 @@ async function openPort(
     async () => flowControl[Symbol.dispose](),
   )
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const stop = keepTlsFresh(config, { pki, files, listener, url: `https://${address}`, log, clock })
+  const stop = keepTlsFresh(config, { pki, files, listener, onClientCa, url: `https://${address}`, log, clock })
   open.push(async () => stop())
   return listener
 }

@@ -14,6 +14,8 @@ export type TlsParts = {
   readonly pki: Pki
   readonly files: Pick<OwnFiles, 'clientCa' | 'server'> & Partial<Pick<OwnFiles, 'proxyCa'>>
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
+  /** Told when the authorities of clients have changed; PEM. */
+  readonly onClientCa?: (clientCa: string) => void
   readonly url: string
   readonly log: Log
   readonly clock: Clock
@@ -30,12 +32,17 @@ export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['f
  * connections. Returns what ends it.
  */
 export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
-  const { listener, url, log, clock } = parts
+  const { listener, url, log, clock, onClientCa = () => {} } = parts
   let { pki, files } = parts
+  const reload = () => {
+    const material = tlsMaterial(files, pki)
+    listener.reload(material)
+    onClientCa(material.clientCa)
+  }
   const renew = async (now: Date) => {
     pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now })
     await pki.saved
-    listener.reload(tlsMaterial(files, pki))
+    reload()
     const ca = files.server?.cert ?? pki.authority.cert
     const { cert, key } = pki.admin
     if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key })
@@ -50,7 +57,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   let stopLooking = clock.after(DAY_MS, look)
   const stopFollowing = followClientCa(config.clientCaFile, { log, clientCa: files.clientCa }, clientCa => {
     files = { ...files, clientCa }
-    listener.reload(tlsMaterial(files, pki))
+    reload()
     listener.renewCertified()
   })
   return () => {

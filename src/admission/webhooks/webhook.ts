@@ -48,13 +48,16 @@ export type Webhook = {
 const DEFAULT_TIMEOUT_SECONDS = 10
 
 /** The webhooks of all configurations, in the order in which they are called: configurations by name, webhooks as listed. */
-export function webhooksOf(configurations: Iterable<AnyObject>): Webhook[] {
-  return [...configurations]
-    .sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1))
-    .flatMap(({ metadata, webhooks }) =>
-      ((webhooks ?? []) as readonly Declared[]).map((declared, i) => webhookOf(declared, metadata.name!, i)),
-    )
+export function webhooksOf(
+  configurations: Iterable<AnyObject>,
+  compiled: (configuration: AnyObject) => readonly Webhook[] = compileWebhooks,
+): Webhook[] {
+  return [...configurations].sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1)).flatMap(compiled)
 }
+
+/** The webhooks of one configuration. Their conditions are compiled, which is expensive. */
+export const compileWebhooks = ({ metadata, webhooks }: AnyObject): readonly Webhook[] =>
+  ((webhooks ?? []) as readonly Declared[]).map((declared, i) => webhookOf(declared, metadata.name!, i))
 
 function webhookOf(declared: Declared, configuration: string, index: number): Webhook {
   const { name, clientConfig, rules = [], matchPolicy, namespaceSelector, objectSelector, matchConditions = [] } = declared

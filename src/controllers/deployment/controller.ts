@@ -90,11 +90,7 @@ export const deploymentController = defineController({
         const claimed = await claimObjects({ owner: deployment, owners: deployments, objects: sets, candidates, matches })
         const isRunning = (set: ReplicaSetObject) => [...controlledBy(pods, set)].some(pod => !isTerminal(pod))
         const plan = planDeployment(deployment, { sets: claimed, isRunning, now: client.now })
-        try {
-          await carryOut(deployment, plan)
-        } catch (error) {
-          if (!isNamespaceTerminating(error)) throw error
-        }
+        await carryOut(deployment, plan)
         return plan.after
       },
     }

@@ -23,7 +23,7 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
   defineController({
     name: 'simulated-kubelet-controller',
     identity: 'node-controller',
-    workers: 50,
+    workers: 10,
     create({ client, recorderFor }) {
       const [pods, nodes] = [client.of(Pod), client.of(Node)]
       const kubelets = new Map<string, Kubelet>()

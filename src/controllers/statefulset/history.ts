@@ -1,0 +1,40 @@
+/** The revisions of a StatefulSet: the one that its pods go to, and which are kept. */
+import type { ResourceClient } from '../../client/client.ts'
+import { hashOf } from '../pods/template-hash.ts'
+import { createRevision, holdsTemplate, maxRevision, type RevisionObject, revisionFor } from '../revisions/revision.ts'
+import type { StatefulSetObject } from './identity.ts'
+
+const HASH_LABEL = 'controller.kubernetes.io/hash'
+
+export type Latest = { readonly revision: RevisionObject; readonly collisionCount: number }
+
+/** The revision with the template of the set, the latest of its history. An earlier one with the same template becomes that. */
+export async function latestRevision(
+  revisions: ResourceClient<RevisionObject>,
+  set: StatefulSetObject,
+  history: readonly RevisionObject[],
+): Promise<Latest> {
+  let collisionCount = set.status.collisionCount ?? 0
+  const { template } = set.spec
+  const same = history.filter(revision => holdsTemplate(revision, template)).at(-1)
+  if (same && same === history.at(-1)) return { revision: same, collisionCount }
+  const number = maxRevision(history) + 1
+  const renewed = same && (await revisions.update({ ...same, revision: number }))
+  if (renewed) return { revision: renewed.object, collisionCount }
+  for (; ; collisionCount++) {
+    const hash = hashOf(template, collisionCount)
+    const revision = await createRevision(
+      revisions,
+      revisionFor(set, { template, revision: number, hash, hashLabel: HASH_LABEL }),
+      template,
+    )
+    if (revision) return { revision, collisionCount }
+  }
+}
+
+/** The revisions beyond the limit, of those that neither the set nor a pod is of; a limit below zero keeps all. */
+export function unusedRevisions(set: StatefulSetObject, history: readonly RevisionObject[], live: ReadonlySet<string>): RevisionObject[] {
+  const { revisionHistoryLimit: limit } = set.spec
+  const unused = history.filter(({ metadata }) => !live.has(metadata.name!))
+  return limit < 0 ? [] : unused.slice(0, Math.max(0, unused.length - limit))
+}

@@ -1,0 +1,169 @@
+/**
+ * What is to be done about the pods of a StatefulSet. In order, one pod waits for the one before it, also when they go; in
+ * parallel, none waits:
+ *
+ *     web-0 available ─→ create web-1 … available ─→ web-2          scaled down: web-2 ─→ gone ─→ web-1
+ */
+import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import { scaledAmount } from '../../kinds/shapes/workload.ts'
+import { deepEqual } from '../../lib/json-value.ts'
+import { isAvailable, isReady, isTerminal, type PodObject } from '../pods/pod-state.ts'
+import { type FindClaim, hasStaleClaims, misownedClaims } from './claims.ts'
+import { isInRange, newPod, ordinalOf, revisionOf, type StatefulSetObject, startOrdinal, withIdentity } from './identity.ts'
+
+export type StatefulSetStatus = StatefulSetObject['status']
+export type Revision = { readonly name: string; readonly template: PodTemplateSpec }
+
+export type Step =
+  /** Create its claims and the pod. */
+  | { readonly step: 'create'; readonly pod: PodObject }
+  /** Create the claims that a pod waits for. */
+  | { readonly step: 'claim'; readonly pod: PodObject }
+  /** Give the pod its labels and volumes, and its claims their owners. */
+  | { readonly step: 'update'; readonly pod: PodObject }
+  /** Give its claims their owners. */
+  | { readonly step: 'own'; readonly pod: PodObject }
+  | { readonly step: 'delete'; readonly pod: PodObject }
+
+/** One after the other. Where pods are managed in parallel, the steps of a phase are begun together, those about one pod in order. */
+export type Phase = readonly (readonly Step[])[]
+
+export type Observed = {
+  readonly pods: readonly PodObject[]
+  /** The revision that pods come from, and the one that they go to. */
+  readonly current: Revision
+  readonly update: Revision
+  readonly findClaim: FindClaim
+  readonly now: Date
+}
+
+type Pods = { readonly replicas: readonly PodObject[]; readonly surplus: readonly PodObject[] }
+
+const isCreated = ({ status }: PodObject): boolean => Boolean(status.phase)
+const isGoing = ({ metadata }: PodObject): boolean => Boolean(metadata.deletionTimestamp)
+const isRunning = (pod: PodObject): boolean => pod.status.phase === 'Running' && isReady(pod)
+export const isInOrder = ({ spec }: StatefulSetObject): boolean => spec.podManagementPolicy !== 'Parallel'
+
+export function planPods(set: StatefulSetObject, observed: Observed): Phase[] {
+  const pods = podsOf(set, observed)
+  const phases = [() => keepReplicas(set, pods, observed), () => ownSurplus(set, pods, observed), () => endSurplus(set, pods, observed)]
+  const decided: Phase[] = []
+  for (const phase of phases) {
+    const { steps, isWaiting } = phase()
+    decided.push(steps)
+    if (isWaiting && isInOrder(set)) return decided
+  }
+  decided.push(replaceOutdated(set, pods.replicas, observed).map(pod => [{ step: 'delete', pod }]))
+  return decided
+}
+
+/** The pods that there should be, those that are missing among them, and the others from the last to the first. */
+function podsOf(set: StatefulSetObject, { pods, current, update }: Observed): Pods {
+  const start = startOrdinal(set)
+  const existing = new Map(pods.map(pod => [ordinalOf(pod), pod]))
+  const replicas = Array.from({ length: set.spec.replicas }, (_, index) => {
+    const { name: revision, template } = isKeptBack(set, start + index) ? current : update
+    return existing.get(start + index) ?? newPod(set, { template, revision }, start + index)
+  })
+  const surplus = pods.filter(pod => ordinalOf(pod) >= 0 && !isInRange(set, pod)).sort((a, b) => ordinalOf(b) - ordinalOf(a))
+  return { replicas, surplus }
+}
+
+/** Whether a pod of an ordinal is still made from the current revision. */
+function isKeptBack(set: StatefulSetObject, ordinal: number): boolean {
+  const { type, rollingUpdate } = set.spec.updateStrategy
+  if (rollingUpdate) return ordinal < startOrdinal(set) + (rollingUpdate.partition ?? 0)
+  return type === 'RollingUpdate' && ordinal < startOrdinal(set) + (set.status.currentReplicas ?? 0)
+}
+
+type Decided = { readonly steps: Phase; readonly isWaiting: boolean }
+
+/** Decides for pods in turn; in order, only as far as the first for which something has to be waited for. */
+function inTurn(
+  set: StatefulSetObject,
+  pods: readonly PodObject[],
+  decide: (pod: PodObject) => { steps: Step[]; waits: boolean },
+): Decided {
+  const steps: Step[][] = []
+  for (const pod of pods) {
+    const { steps: next, waits } = decide(pod)
+    if (next.length > 0) steps.push(next)
+    if (waits && isInOrder(set)) return { steps, isWaiting: true }
+  }
+  return { steps, isWaiting: false }
+}
+
+function keepReplicas(set: StatefulSetObject, { replicas }: Pods, { findClaim, now }: Observed): Decided {
+  return inTurn(set, replicas, pod => {
+    if (isTerminal(pod)) return { steps: isGoing(pod) ? [] : [{ step: 'delete', pod }], waits: true }
+    if (!isCreated(pod)) return { steps: hasStaleClaims(set, pod, findClaim) ? [] : [{ step: 'create', pod }], waits: true }
+    const steps: Step[] = pod.status.phase === 'Pending' ? [{ step: 'claim', pod }] : []
+    if (isInOrder(set) && (isGoing(pod) || !isRunning(pod) || !isAvailableIn(set, pod, now))) return { steps, waits: true }
+    const isUpToDate = !withIdentity(set, pod) && misownedClaims(set, pod, findClaim)[Symbol.iterator]().next().done
+    return { steps: isUpToDate ? steps : [...steps, { step: 'update', pod }], waits: false }
+  })
+}
+
+const isAvailableIn = ({ spec }: StatefulSetObject, pod: PodObject, now: Date): boolean => isAvailable(pod, spec.minReadySeconds ?? 0, now)
+const isMissing = (set: StatefulSetObject, pod: PodObject, now: Date): boolean => !isAvailableIn(set, pod, now) || isGoing(pod)
+
+function ownSurplus(set: StatefulSetObject, { surplus }: Pods, { findClaim }: Observed): Decided {
+  return inTurn(set, surplus, pod => {
+    const isRight = misownedClaims(set, pod, findClaim)[Symbol.iterator]().next().done
+    return { steps: isRight ? [] : [{ step: 'own', pod }], waits: false }
+  })
+}
+
+/** In order, a pod that is not available may only go when it is the first that is not. */
+function endSurplus(set: StatefulSetObject, { replicas, surplus }: Pods, { now }: Observed): Decided {
+  const firstMissing = [...replicas, ...[...surplus].reverse()].find(pod => isMissing(set, pod, now))
+  return inTurn(set, surplus, pod => {
+    const isHeld = isInOrder(set) && (!isRunning(pod) || !isAvailableIn(set, pod, now)) && pod !== firstMissing
+    return { steps: isGoing(pod) || isHeld ? [] : [{ step: 'delete', pod }], waits: true }
+  })
+}
+
+/** The pods of an old revision that may go now, from the last to the partition. */
+function replaceOutdated(set: StatefulSetObject, replicas: readonly PodObject[], { update, now }: Observed): PodObject[] {
+  const { type, rollingUpdate } = set.spec.updateStrategy
+  if (type !== 'RollingUpdate') return []
+  const isOld = (pod: PodObject) => isCreated(pod) && revisionOf(pod) !== update.name && !isGoing(pod)
+  const allowed = Math.max(1, scaledAmount(rollingUpdate?.maxUnavailable ?? 1, set.spec.replicas, 'down'))
+  const missing = replicas.filter(pod => isMissing(set, pod, now))
+  const outdated = replicas
+    .slice(rollingUpdate?.partition ?? 0)
+    .filter(isOld)
+    .reverse()
+  if (isInOrder(set)) return outdated.slice(0, Math.max(0, allowed - missing.length))
+  // Those that are missing anyway cost nothing.
+  if (missing.length >= allowed && !missing.some(isOld)) return []
+  const [lost, there] = [outdated.filter(pod => !isAvailableIn(set, pod, now)), outdated.filter(pod => isAvailableIn(set, pod, now))]
+  return [...lost, ...there.slice(0, Math.max(0, allowed - missing.length))]
+}
+
+export type Names = { readonly current: string; readonly update: string; readonly collisionCount: number }
+
+/** The status that a set should have; undefined when it has it. */
+export function nextStatus(set: StatefulSetObject, pods: readonly PodObject[], names: Names, now: Date): StatefulSetStatus | undefined {
+  const created = pods.filter(isCreated)
+  const ready = created.filter(isRunning)
+  const staying = created.filter(pod => !isGoing(pod))
+  const countOf = (revision: string) => staying.filter(pod => revisionOf(pod) === revision).length
+  const { replicas } = set.spec
+  const updated = countOf(names.update)
+  const isComplete = updated === replicas && ready.length === replicas && created.length === replicas
+  const current = isComplete ? updated : countOf(names.current)
+  const counts = { readyReplicas: ready.length, currentReplicas: current, updatedReplicas: updated }
+  const status: StatefulSetStatus = {
+    ...(set.metadata.generation !== undefined && { observedGeneration: set.metadata.generation }),
+    replicas: created.length,
+    // Counts of zero are not stored.
+    ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
+    ...(names.current && { currentRevision: isComplete ? names.update : names.current }),
+    ...(names.update && { updateRevision: names.update }),
+    collisionCount: names.collisionCount,
+    ...(set.status.conditions && { conditions: set.status.conditions }),
+    availableReplicas: ready.filter(pod => isAvailableIn(set, pod, now)).length,
+  }
+  return deepEqual(status, set.status) ? undefined : status
+}

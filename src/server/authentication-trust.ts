@@ -1,0 +1,104 @@
+/** The ConfigMap in which servers that extend the API find out whom this one trusts: authorities of clients, and proxies that name users. */
+import { X509Certificate } from 'node:crypto'
+import { serverIdentity } from '../client/identity.ts'
+import { queueKey } from '../client/object-revision.ts'
+import { type Controller, defineController, watch } from '../controllers/controller.ts'
+import { ConfigMap } from '../kinds/core/configmap.ts'
+import { deepEqual } from '../lib/json-value.ts'
+import { StatusError } from '../schema/status-error.ts'
+import type { Config } from './config.ts'
+
+const NAMED = { namespace: 'kube-system', name: 'extension-apiserver-authentication' }
+const KEY = queueKey(NAMED)
+const LOOK_EVERY_MS = 60_000
+const EXPIRY_SLACK_MS = 5 * 60_000
+
+/** What is trusted; certificates in PEM. */
+export type Trust = {
+  readonly clientCa: string
+  /** Authorities of proxies; empty where no proxy may name users. */
+  readonly proxyCa: string
+  /** The settings of proxies, by their keys in the ConfigMap. */
+  readonly proxies: Readonly<Record<string, readonly string[]>>
+}
+
+export type TrustPublisher = {
+  readonly controller: Controller
+  /** Publishes other authorities of clients. */
+  take(clientCa: string): void
+}
+
+export function trustPublisher(initial: Trust): TrustPublisher {
+  let trust = initial
+  let publish = () => {}
+  const controller = defineController({
+    name: 'cluster_authentication_trust_controller',
+    identity: serverIdentity(),
+    create({ client, enqueue }) {
+      const maps = client.of(ConfigMap)
+      publish = () => enqueue(KEY)
+      publish()
+      return {
+        watches: [watch(ConfigMap, ({ current }) => (queueKey(current) === KEY ? KEY : undefined))],
+        async reconcile() {
+          const stored = maps.get(NAMED)
+          const data = combinedTrust(stored?.data ?? {}, trust, client.now)
+          if (!stored) await maps.create({ metadata: NAMED, data })
+          else if (!deepEqual(stored.data ?? {}, data)) {
+            try {
+              await maps.update({ ...stored, data })
+            } catch (error) {
+              // Others can fill it up; without what is there it fits.
+              if (isTooLarge(error)) await maps.delete(stored)
+              throw error
+            }
+          }
+          return LOOK_EVERY_MS
+        },
+      }
+    },
+  })
+  return {
+    controller,
+    take(clientCa) {
+      trust = { ...trust, clientCa }
+      publish()
+    },
+  }
+}
+
+/** What proxies the configuration trusts. */
+export const trustedProxies = (config: Config): Trust['proxies'] => ({
+  'requestheader-username-headers': config.requestheaderUsernameHeaders,
+  'requestheader-uid-headers': config.requestheaderUidHeaders,
+  'requestheader-group-headers': config.requestheaderGroupHeaders,
+  'requestheader-extra-headers-prefix': config.requestheaderExtraHeadersPrefix,
+  'requestheader-allowed-names': config.requestheaderAllowedNames,
+})
+
+/**
+ * What is published when others have published something before: several servers add up, and only what has expired is left out. Throws
+ * when what is there cannot be read.
+ */
+export function combinedTrust(stored: Readonly<Record<string, string>>, { clientCa, proxyCa, proxies }: Trust, now: Date) {
+  const clients = combinedCertificates([stored['client-ca-file'], clientCa], now)
+  const proxyAuthorities = combinedCertificates([stored['requestheader-client-ca-file'], proxyCa], now)
+  const data: Record<string, string> = clients === '' ? {} : { 'client-ca-file': clients }
+  if (proxyAuthorities === '') return data
+  data['requestheader-client-ca-file'] = proxyAuthorities
+  for (const [key, values] of Object.entries(proxies)) {
+    const all = [...new Set([...(JSON.parse(stored[key] || '[]') as string[]), ...values])]
+    if (all.length > 0 || key !== 'requestheader-uid-headers') data[key] = JSON.stringify(all)
+  }
+  return data
+}
+
+function combinedCertificates(bundles: readonly (string | undefined)[], now: Date): string {
+  const all = bundles.flatMap(bundle => bundle?.match(CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
+  const valid = all.filter(({ validTo }) => Date.parse(validTo) > now.getTime() - EXPIRY_SLACK_MS)
+  return [...new Map(valid.map(certificate => [certificate.fingerprint256, certificate.toString()])).values()].join('')
+}
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof StatusError && (error.code === 413 || (error.reason === 'Invalid' && error.message.includes('Too long')))
