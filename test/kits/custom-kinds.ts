@@ -1,7 +1,6 @@
 /** A registry with custom kinds over a store in memory, spoken to by method and path, without a socket. */
 
 import { Caches } from '../../src/cache/caches.ts'
-import { parseObject } from '../../src/codec/stored-bytes.ts'
 import { startController } from '../../src/controllers/controller.ts'
 import { customKindControllers } from '../../src/custom/custom-kinds.ts'
 import { type WebhookParts, webhookConverter } from '../../src/custom/webhook-converter.ts'
@@ -58,7 +57,7 @@ export async function openCustomBench(
   const ending = new AbortController()
   const [groupDomain, gate] = ['k8s.io', () => false]
   const { signal } = ending
-  const clientFor = createClients({ caches, catalog, groupDomain, gate, now, registry: () => registry, onError: fail, signal })
+  const { clientFor } = createClients({ caches, catalog, groupDomain, gate, now, registry: () => registry, onError: fail, signal })
   const webhook = { post: post ?? (() => Promise.reject(new Error('nobody there'))), newUid, groupDomain, resolve: () => undefined }
   const converter = (definition: Parameters<typeof webhookConverter>[0]) => webhookConverter(definition, webhook)
   const onError = (error: unknown, name: string | undefined) => errors.push(`${name}: ${error}`)
