@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { deepEqual, type Json } from '../lib/json-value.ts'
-import { JsonError, MAX_DEPTH, parseJson, stringifyJson, stringifyPretty } from './json.ts'
+import { JsonError, MAX_DEPTH, parseJson, prettyChunks, stringifyJson, stringifyPretty } from './json.ts'
 import { readJson } from './json-reader.ts'
 
 const paths = (text: string) => parseJson(text).duplicates.map(duplicate => duplicate.path)
@@ -166,4 +166,5 @@ test('what is written is read back the same', () => {
       value => deepEqual(parseJson(stringifyJson(value)).value, value) && deepEqual(parseJson(stringifyPretty(value)).value, value),
     ),
   )
+  fc.assert(fc.property(fc.jsonValue(), value => [...prettyChunks(value as Json)].join('') === JSON.stringify(value, null, 2)))
 })

@@ -1,6 +1,6 @@
 // JSON in and out: JSON.parse when a scan proves it exact, the exact reader otherwise.
 
-import type { Json } from '../lib/json-value.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
 import { writtenText } from '../lib/written-number.ts'
 import { tooManyValues } from './decoded-size.ts'
 import { MAX_DEPTH, type Parsed, type ReadOptions, readJson } from './json-reader.ts'
@@ -95,7 +95,7 @@ export function stringifyJson(value: Json): string {
     return JSON.stringify(value)
   } catch (error) {
     // JSON.stringify refuses bigints; they are rare enough to be found out by its refusal.
-    if (error instanceof TypeError) return write(value, '', '')
+    if (error instanceof TypeError) return joined(jsonChunks(value, COMPACT))
     throw error
   }
 }
@@ -105,25 +105,67 @@ export function stringifyPretty(value: Json): string {
   try {
     return JSON.stringify(value, null, 2)
   } catch (error) {
-    if (error instanceof TypeError) return write(value, '  ', '\n')
+    if (error instanceof TypeError) return joined(prettyChunks(value))
     throw error
   }
 }
 
-/** Writes a value that JSON.stringify cannot; `line` is what starts a line at the current depth, empty for compact text. */
-function write(value: Json, indent: string, line: string): string {
-  if (typeof value === 'bigint') return value.toString()
-  if (typeof value !== 'object' || value === null) return writtenText(value) ?? JSON.stringify(value)
-  const inner = line + indent
-  if (Array.isArray(value)) {
-    if (value.length === 0) return '[]'
-    return `[${inner}${value.map(item => write(item, indent, inner)).join(`,${inner}`)}${line}]`
-  }
-  const colon = indent === '' ? ':' : ': '
-  const members: string[] = []
-  for (const key of Object.keys(value)) {
-    const item = value[key]
-    if (item !== undefined) members.push(JSON.stringify(key) + colon + write(item, indent, inner))
-  }
-  return members.length === 0 ? '{}' : `{${inner}${members.join(`,${inner}`)}${line}}`
+/** The same in parts, each made when it is asked for; `line` is what begins the lines after the first. */
+export const prettyChunks = (value: Json, line = '\n'): Generator<string, undefined> =>
+  jsonChunks(value, { line, indent: '  ', colon: ': ' })
+
+function joined(chunks: Iterable<string>): string {
+  let text = ''
+  for (const chunk of chunks) text += chunk
+  return text
 }
+
+/** How JSON is laid out; all empty but the colon for compact text. */
+type Layout = { readonly line: string; readonly indent: string; readonly colon: string }
+
+const COMPACT: Layout = { line: '', indent: '', colon: ':' }
+
+/** Characters after which the text so far is handed out. */
+const CHUNK_LENGTH = 16 * 1024
+
+/** A list or object that is being written: what of it comes next, and what begins its lines. */
+type Frame = { readonly value: Json[] | JsonObject; readonly keys: readonly string[] | undefined; next: number; readonly line: string }
+
+/** The text of a value that JSON.stringify cannot write, or not at once. */
+function* jsonChunks(value: Json, { line, indent, colon }: Layout): Generator<string, undefined> {
+  // Not recursive: a generator within a thousand others would be asked through all of them for every part.
+  const stack: Frame[] = []
+  let text = ''
+  const write = (item: Json, outer: string) => {
+    if (typeof item !== 'object' || item === null) text += scalarText(item)
+    else if (Array.isArray(item)) {
+      text += '['
+      stack.push({ value: item, keys: undefined, next: 0, line: outer + indent })
+    } else {
+      text += '{'
+      stack.push({ value: item, keys: Object.keys(item).filter(key => item[key] !== undefined), next: 0, line: outer + indent })
+    }
+  }
+  write(value, line)
+  for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
+    const { value: around, keys } = frame
+    const index = frame.next++
+    if (index >= (keys ?? (around as Json[])).length) {
+      stack.pop()
+      text += `${index === 0 ? '' : (stack.at(-1)?.line ?? line)}${keys ? '}' : ']'}`
+      continue
+    }
+    text += index === 0 ? frame.line : `,${frame.line}`
+    const key = keys?.[index]
+    if (key !== undefined) text += JSON.stringify(key) + colon
+    write(key === undefined ? (around as Json[])[index]! : (around as JsonObject)[key]!, frame.line)
+    if (text.length >= CHUNK_LENGTH) {
+      yield text
+      text = ''
+    }
+  }
+  yield text
+}
+
+const scalarText = (value: Json): string =>
+  typeof value === 'bigint' ? value.toString() : (writtenText(value) ?? JSON.stringify(value) ?? 'null')

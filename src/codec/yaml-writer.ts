@@ -5,12 +5,10 @@ import { formatFloat, resolveScalar } from './yaml-scalar.ts'
 
 /** The YAML text of a value, ending in a line break; integers of any size are exact and long lines are not folded. */
 export function stringifyYaml(value: Json): string {
-  if (isBlock(value)) return blockLines(value, '').join('')
-  return `${scalar(value, '')}\n`
+  let text = ''
+  for (const chunk of yamlChunks(value)) text += chunk
+  return text
 }
-
-/** The lines of one item of a list that stands at the margin, its dash included. */
-export const yamlItem = (item: Json): string => blockLines([item], '').join('')
 
 /** A key longer than this is written behind a question mark, since parsers need not look further for its colon. */
 const MAX_SIMPLE_KEY_BYTES = 128
@@ -21,41 +19,61 @@ function isBlock(value: Json): value is Block {
   return typeof value === 'object' && value !== null && (Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0)
 }
 
-/** The lines of a non-empty list or mapping, each with its line break; the first is without indentation, for a dash to precede it. */
-function blockLines(value: Block, indent: string): string[] {
-  const lines: string[] = []
-  const start = (line: string) => lines.push(lines.length === 0 ? line : indent + line)
-  if (Array.isArray(value)) {
-    for (const item of value) {
-      if (isBlock(item)) {
-        const [first = '', ...rest] = blockLines(item, `${indent}  `)
-        start(`- ${first}`)
-        for (const line of rest) lines.push(line)
-      } else start(`- ${scalar(item, indent)}\n`)
-    }
-    return lines
-  }
-  for (const key of Object.keys(value).sort(compareKeys)) {
-    const item = value[key] as Json
-    const isLong = Buffer.byteLength(key) > MAX_SIMPLE_KEY_BYTES || key.includes('\n')
-    start(isLong ? `? ${quoteKey(key)}\n${indent}:` : `${quoteKey(key)}:`)
-    appendValue(lines, item, indent)
-  }
-  return lines
-}
+/** Characters after which the text so far is handed out. */
+const CHUNK_LENGTH = 16 * 1024
 
-function appendValue(lines: string[], item: Json, indent: string): void {
-  const last = lines.length - 1
-  if (!isBlock(item)) {
-    lines[last] += ` ${scalar(item, indent)}\n`
+/** A list or mapping that is being written: what of it comes next, and how its lines are indented. */
+type Frame = { readonly block: Block; readonly keys: readonly string[] | undefined; next: number; readonly indent: string }
+
+const open = (block: Block, indent: string): Frame => ({
+  block,
+  keys: Array.isArray(block) ? undefined : Object.keys(block).sort(compareKeys),
+  next: 0,
+  indent,
+})
+
+/** The same text in parts, each made when it is asked for. */
+export function* yamlChunks(value: Json): Generator<string, undefined> {
+  if (!isBlock(value)) {
+    yield `${scalar(value, '')}\n`
     return
   }
-  lines[last] += '\n'
-  // Lists stand at the indentation of their key, mappings one step further.
-  const inner = Array.isArray(item) ? indent : `${indent}  `
-  const [first = '', ...rest] = blockLines(item, inner)
-  lines.push(inner + first)
-  for (const line of rest) lines.push(line)
+  // Not recursive: a generator within a thousand others would be asked through all of them for every part.
+  const stack = [open(value, '')]
+  let text = ''
+  let followsDash = false
+  for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
+    const { block, keys, indent } = frame
+    const index = frame.next++
+    if (index >= (keys ?? (block as Json[])).length) {
+      stack.pop()
+      continue
+    }
+    const start = followsDash ? '' : indent
+    followsDash = false
+    const key = keys?.[index]
+    const item = key === undefined ? (block as Json[])[index]! : (block as JsonObject)[key]!
+    if (key === undefined) {
+      text += `${start}- `
+      if (isBlock(item)) {
+        followsDash = true
+        stack.push(open(item, `${indent}  `))
+      } else text += `${scalar(item, indent)}\n`
+    } else {
+      const isLong = Buffer.byteLength(key) > MAX_SIMPLE_KEY_BYTES || key.includes('\n')
+      text += isLong ? `${start}? ${quoteKey(key)}\n${indent}:` : `${start}${quoteKey(key)}:`
+      if (isBlock(item)) {
+        text += '\n'
+        // Lists stand at the indentation of their key, mappings one step further.
+        stack.push(open(item, Array.isArray(item) ? indent : `${indent}  `))
+      } else text += ` ${scalar(item, indent)}\n`
+    }
+    if (text.length >= CHUNK_LENGTH) {
+      yield text
+      text = ''
+    }
+  }
+  yield text
 }
 
 function scalar(value: Json, indent: string): string {
@@ -137,6 +155,18 @@ function escapeCharacter(character: string): string {
 
 /** The order of go-yaml: letters after everything else, runs of digits by value. */
 function compareKeys(a: string, b: string): number {
+  // Most keys first differ in two letters, or one begins with the other.
+  const both = Math.min(a.length, b.length)
+  let same = 0
+  while (same < both && a.charCodeAt(same) === b.charCodeAt(same)) same++
+  if (same === both) return a.length - b.length
+  const [x, y] = [a.charCodeAt(same), b.charCodeAt(same)]
+  return isAsciiLetter(x) && isAsciiLetter(y) ? x - y : compareCharacters(a, b)
+}
+
+const isAsciiLetter = (code: number): boolean => (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a)
+
+function compareCharacters(a: string, b: string): number {
   const [left, right] = [Array.from(a), Array.from(b)]
   const shorter = Math.min(left.length, right.length)
   for (let i = 0; i < shorter; i++) {

@@ -1,17 +1,18 @@
 /** From what the registry answers to bytes on the wire; objects and lists are sent as they are stored wherever that is possible. */
-import { parseJson, stringifyJson, stringifyPretty } from '../codec/json.ts'
+import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, type TableOptions, tableHead, tableOf, tableRows } from '../codec/table.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Result } from '../registry/api.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
 import { listBody, listItem } from './list-body.ts'
-import { compactChunks, documentBody, type ListDocument, prettyChunks, yamlChunks } from './list-document.ts'
+import { compactList, documentBody, type ListDocument, prettyList, yamlList } from './list-document.ts'
 import { pump } from './listener/streams.ts'
-import { bytesResponse, type Outlet, type Response } from './message.ts'
+import { bytesResponse, type Outlet, type Response, type ResponseBody } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
@@ -67,7 +68,11 @@ function textResponse(result: Exclude<Result, { type: 'watch' | 'bytes' }>, form
       headers: { 'content-type': format.mediaType },
       body: documentBody(chunks),
     }))
-  return whenDone(writeAs(jsonOf(result, format.shape, now), format), bytes => bytesResponse(result.code, format.mediaType, bytes))
+  return whenDone(bodyAs(jsonOf(result, format.shape, now), format), body => ({
+    status: result.code,
+    headers: { 'content-type': format.mediaType },
+    body,
+  }))
 }
 
 /** A list in the requested representation. */
@@ -96,8 +101,8 @@ function* each<T>(items: readonly T[], text: (item: T) => string): Generator<str
 }
 
 function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybePromise<Iterable<string>> {
-  if (mediaType === 'application/yaml') return import('../codec/yaml-writer.ts').then(writer => yamlChunks(document, writer))
-  return pretty ? prettyChunks(document) : compactChunks(document)
+  if (mediaType === 'application/yaml') return import('../codec/yaml-writer.ts').then(writer => yamlList(document, writer))
+  return pretty ? prettyList(document) : compactList(document)
 }
 
 /** The whole response as JSON, in the requested representation. */
@@ -111,8 +116,11 @@ function jsonOf(result: Exclude<Result, { type: 'watch' | 'list' | 'bytes' }>, s
 const tableOptions = ({ apiVersion, includeObject }: Shape, now: Date): TableOptions => ({ apiVersion, includeObject, columns: true, now })
 const unshaped = (message: string) => new StatusError(406, 'NotAcceptable', message)
 
-function writeAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<Uint8Array> {
+/** A large body is made while it is sent. */
+function bodyAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<ResponseBody> {
   if (mediaType === 'application/yaml')
-    return import('../codec/yaml-writer.ts').then(({ stringifyYaml }) => Buffer.from(stringifyYaml(parseJson(json).value)))
-  return pretty ? Buffer.from(stringifyPretty(parseJson(json).value)) : json
+    return import('../codec/yaml-writer.ts').then(({ yamlChunks }) => documentBody(yamlChunks(parseJson(json).value)))
+  if (!pretty) return json
+  const { value } = parseJson(json)
+  return json.byteLength > LIMITS.smallBytes ? documentBody(prettyChunks(value)) : Buffer.from(stringifyPretty(value))
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { find, secretJson, testCatalog } from '../../test/kits/http/test-server.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { listBody, listItem } from './list-body.ts'
-import { compactChunks } from './list-document.ts'
+import { compactList } from './list-document.ts'
 import type { ResponseBody } from './message.ts'
 
 const secrets = find(testCatalog(), 'secrets')
@@ -31,9 +31,7 @@ test('a list is the same whole and in pieces, whatever the size of its items', a
       const bytes = await bytesOf(body)
       const head = { kind: 'SecretList', apiVersion: 'v1', metadata: meta }
       assert.ok(
-        bytes.equals(
-          Buffer.from([...compactChunks({ head, member: 'items', items: items.map(item => listItem(secrets, item)) })].join('')),
-        ),
+        bytes.equals(Buffer.from([...compactList({ head, member: 'items', items: items.map(item => listItem(secrets, item)) })].join(''))),
       )
       if (!(body instanceof Uint8Array) && body.type === 'pieces') assert.equal(body.length, bytes.length)
       const list = JSON.parse(bytes.toString())

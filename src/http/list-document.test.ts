@@ -5,7 +5,7 @@ import { parseJson, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import * as writer from '../codec/yaml-writer.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
-import { compactChunks, documentBody, prettyChunks, yamlChunks } from './list-document.ts'
+import { compactList, documentBody, prettyList, yamlList } from './list-document.ts'
 
 const object = fc.dictionary(fc.string(), fc.jsonValue()).map(value => parseJson(JSON.stringify(value)).value as JsonObject)
 
@@ -19,9 +19,9 @@ test('a list that is made item by item is the same as one that is made at once',
         const head = { kind: 'List', apiVersion: 'v1', metadata }
         const whole = { ...head, [member]: items } as Json
         const document = { head, member, items: items.map(stringifyJson) }
-        assert.equal([...compactChunks(document)].join(''), stringifyJson(whole))
-        assert.equal([...prettyChunks(document)].join(''), stringifyPretty(whole))
-        assert.equal([...yamlChunks(document, writer)].join(''), writer.stringifyYaml(whole))
+        assert.equal([...compactList(document)].join(''), stringifyJson(whole))
+        assert.equal([...prettyList(document)].join(''), stringifyPretty(whole))
+        assert.equal([...yamlList(document, writer)].join(''), writer.stringifyYaml(whole))
       },
     ),
   )

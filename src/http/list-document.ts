@@ -1,10 +1,11 @@
 /**
- * Lists that are encoded anew (pretty, YAML, Table, metadata only), item by item while they are sent: a large one needs no more
+ * Responses that are encoded anew (pretty, YAML, Table, metadata only), part by part while they are sent: a large one needs no more
  * memory than a piece, other requests are answered between pieces, and nothing more is made for a client who has gone.
  */
-import { parseJson, stringifyJson, stringifyPretty } from '../codec/json.ts'
+import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { yieldToOthers } from '../lib/yield.ts'
 import type { ResponseBody } from './message.ts'
 
 /** A document whose last member is a list, and its items as compact JSON. */
@@ -24,9 +25,13 @@ export function documentBody(chunks: Iterable<string>): ResponseBody {
   return { type: 'pieces', length: undefined, pieces: resumed([first.value, second.value], pieces) }
 }
 
-function* resumed(begun: readonly Uint8Array[], rest: Iterable<Uint8Array>): Generator<Uint8Array> {
+/** Pieces that are written at once to a socket would follow each other without anyone else having a chance to run. */
+async function* resumed(begun: readonly Uint8Array[], rest: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* begun
-  yield* rest
+  for (const piece of rest) {
+    await yieldToOthers()
+    yield piece
+  }
 }
 
 function* piecesOf(chunks: Iterable<string>): Generator<Uint8Array, undefined> {
@@ -40,7 +45,7 @@ function* piecesOf(chunks: Iterable<string>): Generator<Uint8Array, undefined> {
   if (text !== '') yield Buffer.from(text)
 }
 
-export function* compactChunks({ head, member, items }: ListDocument): Generator<string> {
+export function* compactList({ head, member, items }: ListDocument): Generator<string> {
   yield `${stringifyJson(head).slice(0, -1)},"${member}":[`
   let separator = ''
   for (const item of items) {
@@ -50,12 +55,15 @@ export function* compactChunks({ head, member, items }: ListDocument): Generator
   yield ']}'
 }
 
-export function* prettyChunks({ head, member, items }: ListDocument): Generator<string> {
+export function* prettyList({ head, member, items }: ListDocument): Generator<string> {
   yield `${stringifyPretty(head).slice(0, -2)},\n  "${member}": [`
   let isEmpty = true
   for (const item of items) {
+    yield isEmpty ? '\n    ' : ',\n    '
+    const { value } = parseJson(item)
     // No text in JSON holds a line break.
-    yield `${isEmpty ? '' : ','}\n    ${stringifyPretty(parseJson(item).value).replaceAll('\n', '\n    ')}`
+    if (item.length <= LIMITS.smallBytes) yield stringifyPretty(value).replaceAll('\n', '\n    ')
+    else yield* prettyChunks(value, '\n    ')
     isEmpty = false
   }
   yield isEmpty ? ']\n}' : '\n  ]\n}'
@@ -64,13 +72,14 @@ export function* prettyChunks({ head, member, items }: ListDocument): Generator<
 type YamlWriter = typeof import('../codec/yaml-writer.ts')
 
 /** Members of YAML are in order of their names. */
-export function* yamlChunks({ head, member, items }: ListDocument, { stringifyYaml, yamlItem }: YamlWriter): Generator<string> {
+export function* yamlList({ head, member, items }: ListDocument, { stringifyYaml, yamlChunks }: YamlWriter): Generator<string> {
   const members = Object.entries(head)
   const part = (some: typeof members) => (some.length === 0 ? '' : stringifyYaml(Object.fromEntries(some)))
   yield `${part(members.filter(([name]) => name < member))}${member}:`
   let isEmpty = true
   for (const item of items) {
-    yield `${isEmpty ? '\n' : ''}${yamlItem(parseJson(item).value)}`
+    if (isEmpty) yield '\n'
+    yield* yamlChunks([parseJson(item).value])
     isEmpty = false
   }
   yield `${isEmpty ? ' []\n' : ''}${part(members.filter(([name]) => name > member))}`

@@ -138,18 +138,30 @@ test('invalid blocks have the messages of kube-apiserver', () => {
 })
 
 test('unusual notations in old fields give warnings', () => {
-  assert.deepEqual(ip.warningsForIP('spec.a', '1.2.3.4'), [])
-  assert.deepEqual(ip.warningsForIP('spec.a', '01.2.3.4'), ['spec.a: non-standard IP address "01.2.3.4" is invalid: use "1.2.3.4"'])
-  assert.deepEqual(ip.warningsForIP('spec.a', 'FE80::1'), [
-    'spec.a: IPv6 address "FE80::1" should be in RFC 5952 canonical format ("fe80::1")',
-  ])
-  assert.deepEqual(ip.warningsForCIDR('c', '10.0.0.1/8'), [
-    'c: CIDR value "10.0.0.1/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)',
-  ])
-  assert.deepEqual(ip.warningsForCIDR('c', '010.0.0.0/8'), ['c: non-standard CIDR value "010.0.0.0/8" is invalid: use "10.0.0.0/8"'])
-  assert.deepEqual(ip.warningsForCIDR('c', '2001:DB8::/32'), [
-    'c: IPv6 CIDR value "2001:DB8::/32" should be in RFC 5952 canonical format ("2001:db8::/32")',
-  ])
+  assert.deepEqual(
+    ip.warningsForIP(() => 'spec.a', '1.2.3.4'),
+    [],
+  )
+  assert.deepEqual(
+    ip.warningsForIP(() => 'spec.a', '01.2.3.4'),
+    ['spec.a: non-standard IP address "01.2.3.4" is invalid: use "1.2.3.4"'],
+  )
+  assert.deepEqual(
+    ip.warningsForIP(() => 'spec.a', 'FE80::1'),
+    ['spec.a: IPv6 address "FE80::1" should be in RFC 5952 canonical format ("fe80::1")'],
+  )
+  assert.deepEqual(
+    ip.warningsForCIDR(() => 'c', '10.0.0.1/8'),
+    ['c: CIDR value "10.0.0.1/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)'],
+  )
+  assert.deepEqual(
+    ip.warningsForCIDR(() => 'c', '010.0.0.0/8'),
+    ['c: non-standard CIDR value "010.0.0.0/8" is invalid: use "10.0.0.0/8"'],
+  )
+  assert.deepEqual(
+    ip.warningsForCIDR(() => 'c', '2001:DB8::/32'),
+    ['c: IPv6 CIDR value "2001:DB8::/32" should be in RFC 5952 canonical format ("2001:db8::/32")'],
+  )
 })
 
 const fails = (parse: (text: string) => unknown, text: string): string => {

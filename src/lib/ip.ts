@@ -167,33 +167,35 @@ export function isValidInterfaceAddress(value: string): string[] {
   return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
-/** Warnings about an address in an old field that is valid there but written in an unusual way. */
-export function warningsForIP(path: string, value: string): string[] {
+/** Warnings about an address in an old field that is valid there but written in an unusual way. `path` is asked for only then. */
+export function warningsForIP(path: () => string, value: string): string[] {
   const address = parseIPSloppy(value)
   if (address === undefined) return []
+  const isStrict = !NEEDLESS_ZEROS.test(value)
+  if (isStrict && address.family === 4 && !address.mapped) return []
   const canonical = formatIP(address)
-  if (!isStrict(value) || address.mapped)
-    return [`${path}: non-standard IP address ${goQuote(value)} is invalid: use ${goQuote(canonical)}`]
-  if (address.family === 4 || canonical === value) return []
-  return [`${path}: IPv6 address ${goQuote(value)} should be in RFC 5952 canonical format (${goQuote(canonical)})`]
+  if (!isStrict || address.mapped) return [`${path()}: non-standard IP address ${goQuote(value)} is invalid: use ${goQuote(canonical)}`]
+  if (canonical === value) return []
+  return [`${path()}: IPv6 address ${goQuote(value)} should be in RFC 5952 canonical format (${goQuote(canonical)})`]
 }
 
-/** Warnings about a block in an old field that is valid there but written in an unusual way. */
-export function warningsForCIDR(path: string, value: string): string[] {
+/** Warnings about a block in an old field that is valid there but written in an unusual way. `path` is asked for only then. */
+export function warningsForCIDR(path: () => string, value: string): string[] {
   const parsed = parseInterfaceAddress(value)
   if (parsed === undefined) return []
   const { address, cidr } = parsed
+  if (address.family === 4 && !address.mapped && sameIP(address, cidr.network) && isStrictCIDR(value)) return []
   const quoted = goQuote(value)
   const canonical = formatCIDR(cidr)
   const warnings: string[] = []
   if (!sameIP(address, cidr.network)) {
     const single = `${formatIP(address)}/${address.mapped ? 128 : widthOf(address.family)}`
-    warnings.push(`${path}: CIDR value ${quoted} is ambiguous in this context (should be ${goQuote(canonical)} or ${goQuote(single)}?)`)
+    warnings.push(`${path()}: CIDR value ${quoted} is ambiguous in this context (should be ${goQuote(canonical)} or ${goQuote(single)}?)`)
   }
   if (!isStrictCIDR(value) || address.mapped)
-    warnings.push(`${path}: non-standard CIDR value ${quoted} is invalid: use ${goQuote(canonical)}`)
+    warnings.push(`${path()}: non-standard CIDR value ${quoted} is invalid: use ${goQuote(canonical)}`)
   if (warnings.length === 0 && address.family === 6 && canonical !== value)
-    warnings.push(`${path}: IPv6 CIDR value ${quoted} should be in RFC 5952 canonical format (${goQuote(canonical)})`)
+    warnings.push(`${path()}: IPv6 CIDR value ${quoted} should be in RFC 5952 canonical format (${goQuote(canonical)})`)
   return warnings
 }
 
@@ -208,7 +210,7 @@ function widthOf(family: 4 | 6): number {
 function ipFaults(value: string): string[] {
   const address = parseIPSloppy(value)
   if (address === undefined) return ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
-  if (!isStrict(value)) return ['must not have leading 0s']
+  if (NEEDLESS_ZEROS.test(value)) return ['must not have leading 0s']
   return address.mapped ? ['must not be an IPv4-mapped IPv6 address'] : []
 }
 
@@ -239,17 +241,30 @@ function parseDecimal(text: string): number | undefined {
   return value < 0xffffff ? value : undefined
 }
 
+/** Octets may have any number of leading zeros. A policy may have thousands of addresses, so they are read character by character. */
 function parseV4(text: string): bigint | undefined {
-  const parts = text.split('.', 5)
-  if (parts.length !== 4) return undefined
-  let bits = 0n
-  for (const part of parts) {
-    const octet = parseDecimal(part)
-    if (octet === undefined || octet > 255) return undefined
-    bits = (bits << 8n) | BigInt(octet)
+  let bits = 0
+  let octet = 0
+  let digits = 0
+  let dots = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code >= ZERO && code <= NINE) {
+      octet = 10 * octet + code - ZERO
+      if (octet > 255) return undefined
+      digits++
+    } else {
+      if (code !== DOT || digits === 0 || ++dots > 3) return undefined
+      bits = 256 * bits + octet
+      octet = digits = 0
+    }
   }
-  return bits
+  return digits === 0 || dots !== 3 ? undefined : BigInt(256 * bits + octet)
 }
+
+const ZERO = 0x30
+const NINE = 0x39
+const DOT = 0x2e
 
 function parseV6(text: string): bigint | undefined {
   const halves = text.split('::', 3)
@@ -285,7 +300,8 @@ function joinGroups(groups: readonly number[]): bigint {
 }
 
 function formatV4(bits: bigint): string {
-  return [24n, 16n, 8n, 0n].map(shift => (bits >> shift) & 0xffn).join('.')
+  const number = Number(bits)
+  return `${number >>> 24}.${(number >>> 16) & 0xff}.${(number >>> 8) & 0xff}.${number & 0xff}`
 }
 
 /** The longest run of at least two zero groups is elided, the first of equals. */

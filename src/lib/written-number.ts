@@ -35,8 +35,10 @@ export function settleNumbers(value: Json, into?: string): Json {
   if (!isObject(value)) return value
   let settled: JsonObject | undefined
   for (const key of Object.keys(value)) {
-    const item = settleNumbers(value[key]!, into)
-    if (item !== value[key]) setOwn((settled ??= { ...value }), key, item)
+    const part = value[key]!
+    if (typeof part === 'string') continue
+    const item = settleNumbers(part, into)
+    if (item !== part) setOwn((settled ??= { ...value }), key, item)
   }
   return settled ?? value
 }

@@ -71,12 +71,20 @@ class Walk {
     const keysOfA = Object.keys(a)
     const keysOfB = Object.keys(b)
     if (keysOfA.length === 0 && keysOfB.length === 0) this.#whole(before, after)
+    let shared = 0
     for (const key of keysOfA) {
       const before = a[key]
-      const after = Object.hasOwn(b, key) ? b[key] : undefined
-      if (before === after) continue
-      this.#part(partOf(structure, key), elementOf(structure, key), before, after)
+      const found = b[key]
+      // Nothing inherited is ever equal to data.
+      if (before === found && before !== undefined) {
+        shared++
+        continue
+      }
+      const isThere = Object.hasOwn(b, key)
+      if (isThere && before !== undefined) shared++
+      this.#part(partOf(structure, key), elementOf(structure, key), before, isThere ? found : undefined)
     }
+    if (shared === keysOfB.length) return
     for (const key of keysOfB) {
       if (Object.hasOwn(a, key) && a[key] !== undefined) continue
       this.#part(partOf(structure, key), elementOf(structure, key), undefined, b[key])

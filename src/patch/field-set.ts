@@ -169,16 +169,32 @@ export const pathText = (path: Path): string => path.map(elementText).join('')
 function filtered(set: FieldSet, owned: boolean, keep: (element: PathElement, child: FieldSet) => FieldSet | undefined): FieldSet {
   if (set.children === undefined) return owned === set.owned ? set : owned ? LEAF : EMPTY_SET
   let children: Map<PathElement, FieldSet> | undefined
+  let same = 0
   for (const [element, child] of set.children) {
     const kept = keep(element, child)
-    if (kept === child) continue
-    children ??= new Map(set.children)
+    if (children === undefined) {
+      if (kept === child) {
+        same++
+        continue
+      }
+      children = firstOf(set.children, same)
+    }
     if (kept?.owned || kept?.children) children.set(element, kept)
-    else children.delete(element)
   }
   if (children === undefined) return owned === set.owned ? set : fieldSet(owned, set.children)
   if (children.size > 0) return fieldSet(owned, children)
   return owned ? LEAF : EMPTY_SET
+}
+
+/** The first so many entries. */
+function firstOf(entries: ReadonlyMap<PathElement, FieldSet>, count: number): Map<PathElement, FieldSet> {
+  const first = new Map<PathElement, FieldSet>()
+  if (count === 0) return first
+  for (const [element, child] of entries) {
+    first.set(element, child)
+    if (first.size === count) break
+  }
+  return first
 }
 
 type Growing = { owned: boolean; children: Map<PathElement, Growing> | undefined; document: JsonObject | undefined }

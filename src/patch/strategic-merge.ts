@@ -48,10 +48,9 @@ function mergeMaps(structure: Structure, original: JsonObject, patch: JsonObject
   if (directive !== undefined && directive !== 'merge') return replaceOrDelete(directive, patch)
   const merged = retainKeys(original, patch)
   const done = new Set<string>([DIRECTIVE, RETAIN_KEYS])
-  for (const key of Object.keys(patch)) {
-    if (key.startsWith(ORDER_PREFIX)) mergeOrdered(structure, { merged, patch, key, done })
-  }
-  for (const key of Object.keys(patch)) {
+  const keys = Object.keys(patch)
+  for (const key of keys) if (key.startsWith(ORDER_PREFIX)) mergeOrdered(structure, { merged, patch, key, done })
+  for (const key of keys) {
     if (done.has(key)) continue
     if (key.startsWith(DELETE_PREFIX)) removeFromList(merged, listName(key, DELETE_PREFIX), patch[key]!)
     else mergePart(structure, merged, key, patch[key]!)
@@ -110,6 +109,10 @@ function removeFromList(merged: JsonObject, name: string, values: Json): void {
 function mergePart(structure: Structure, merged: JsonObject, key: string, change: Json): void {
   if (change === null) {
     delete merged[key]
+    return
+  }
+  if (typeof change !== 'object') {
+    setOwn(merged, key, change)
     return
   }
   const before = getOwn(merged, key)

@@ -128,6 +128,8 @@ export function fitToSchema(type: AnyType, set: FieldSet): FieldSet {
 function fit(structure: Structure, set: FieldSet): FieldSet {
   if (set.children === undefined || structure.kind === 'scalar') return set
   if (structure.atomic) return LEAF
+  // Scalars have no parts to fit.
+  if (structure.kind === 'map' && structure.value.kind === 'scalar') return set
   let children: Map<PathElement, FieldSet> | undefined
   for (const [element, child] of set.children) {
     if (child.children === undefined) continue

@@ -3,11 +3,12 @@
  * of steps over one value; verbs differ in what their `Change` defines. Start at STEPS and `write`.
  */
 import type { ObjectRevision } from '../cache/object-revision.ts'
+import { limitValues } from '../codec/decoded-size.ts'
 import { encodeObject, encodeWrite, parseObject, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
-import { yieldToOthers } from '../lib/yield.ts'
 import { keepTimesIfUnchanged, readManagers } from '../patch/managers.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
@@ -41,7 +42,7 @@ import {
   warningsOf,
 } from './strategy.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
-import { isLarge, letOthersRun, runParts, runYielding } from './yielding.ts'
+import { isLarge, pause, runLongParts, runParts } from './yielding.ts'
 
 /** One write on its way through the steps. */
 export type Write = {
@@ -76,6 +77,8 @@ export type Write = {
   /** The result of storing it: the bytes to answer with and the object as stored, undefined when that removed it. */
   done: { readonly json: Uint8Array; readonly object: AnyObject | undefined } | undefined
   result: Result | undefined
+  /** When it last let other requests run, on the clock of `performance.now`. */
+  pausedAt: number
 }
 
 /** What a verb does differently in a step. Where it defines nothing, the step does what is usual for an object. */
@@ -170,6 +173,7 @@ export function newWrite(
     unnamed: undefined,
     done: undefined,
     result: undefined,
+    pausedAt: 0,
   }
 }
 
@@ -209,7 +213,8 @@ async function run(request: Write, from: number): Promise<void> {
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
       request.ctx.stopwatch?.lap(PHASES.get(STEPS[i]!) ?? 'rules')
-      if (isLarge(request)) await (i < STORE ? letOthersRun(request.ctx) : yieldToOthers())
+      const pausing = pause(request)
+      if (pausing) await pausing
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
@@ -279,8 +284,11 @@ function own(request: Write): MaybePromise<void> {
   if (!object || change.isAdmitted || change.does === 'connect') return
   // What a patch makes of the stored object is looked at when admission has seen it.
   if (call.verb !== 'patch') request.warnings.push(...removeDuplicateOwners(object))
-  if (managers) return setManagers(object, managers)
-  return whenDone(ownersAfter(request), entries => setManagers(object, entries))
+  return whenDone(managers ?? ownersAfter(request), entries => {
+    setManagers(object, entries)
+    // Who sends too much need not wait, nor the server work, until it is to be stored.
+    if (isLarge(request) && request.call.subresource === '') limitValues(object, LIMITS.storedNodes)
+  })
 }
 
 /** Lets admission change the object, or reject the write. */
@@ -411,12 +419,13 @@ function prepare(request: Write): void {
 }
 
 /** Compiles the expressions of the rules. As there can be thousands, this step yields to other requests however small the write is. */
-function compile({ resource, object, before, call, ctx, change }: Write): MaybePromise<void> {
+function compile(request: Write): MaybePromise<void> {
+  const { resource, object, before, call, change } = request
   if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
   const parts = (targetOf(resource, call.subresource).view ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
   if (!parts) return
   for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return
-  return runYielding(ctx, parts, COMPILED_AT_ONCE)
+  return runLongParts(request, parts, COMPILED_AT_ONCE)
 }
 const COMPILED_AT_ONCE = 4
 

@@ -1,46 +1,59 @@
-/** Large writes let other requests run: between their steps, and between the parts of a step. This is the one place where they do. */
+/**
+ * Large writes let other requests run: between their steps, and between the parts of a step. This is the one place where they do.
+ * Nothing but the time at which they run depends on it.
+ */
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import { StatusError, timedOut } from '../schema/status-error.ts'
-import type { CallContext } from './api.ts'
 import type { Write } from './write.ts'
 
 /** Work in parts: it stops after each, so that others may run before the next. */
 export type InParts<R> = Iterator<void, R>
 
-/** From this size on, the steps of a write noticeably delay other requests. */
-const LARGE_BYTES = 128 * 1024
+/** The largest write that takes no noticeable time, whatever it holds. */
+const SMALL_BYTES = 16 * 1024
+/** How long a write may run without a pause, in milliseconds. */
+const SLICE_MS = 8
 
-/** Whether a write is large enough to yield. */
-export const isLarge = ({ ctx: { body }, found }: Pick<Write, 'ctx' | 'found'>): boolean =>
-  (body !== undefined && body.bytes.byteLength >= LARGE_BYTES) || (found !== undefined && found.json.byteLength >= LARGE_BYTES)
+/** Lets other requests run if the write is large and has run for a while; then throws if its client has gone. Undefined if it is to go on at once. */
+export function pause(write: Write): Promise<void> | undefined {
+  if (!isLarge(write)) return undefined
+  const now = performance.now()
+  if (now - write.pausedAt < SLICE_MS) return undefined
+  return letOthersRun(write)
+}
 
-/** Lets other requests run; then throws if the client has gone or the deadline has passed. */
-export async function letOthersRun(ctx: CallContext): Promise<void> {
+/** Whether a write may take noticeable time. */
+export const isLarge = ({ ctx: { body }, found }: Write): boolean =>
+  (body !== undefined && body.bytes.byteLength > SMALL_BYTES) || (found !== undefined && found.json.byteLength > SMALL_BYTES)
+
+async function letOthersRun(write: Write): Promise<void> {
   await yieldToOthers()
-  stopIfCancelled(ctx)
+  write.pausedAt = performance.now()
+  stopIfCancelled(write)
 }
 
-/** Throws if the client has gone or the deadline has passed. */
-export function stopIfCancelled({ signal }: CallContext): void {
-  if (signal.aborted) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
+/** Throws if the client has gone or the deadline has passed. What is stored already is answered all the same. */
+function stopIfCancelled({ ctx: { signal }, done, result }: Write): void {
+  if (signal.aborted && !done && !result) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
 }
 
-/** Runs work part by part. Synchronous for a write that is not large: nothing of it takes long. */
-export function runParts<R>(write: Pick<Write, 'ctx' | 'found'>, work: InParts<R>): MaybePromise<R> {
-  if (isLarge(write)) return runYielding(write.ctx, work)
-  let part = work.next()
-  while (!part.done) part = work.next()
-  return part.value
+/** Runs work with pauses between its parts. */
+export function runParts<R>(write: Write, work: InParts<R>): MaybePromise<R> {
+  for (let part = work.next(); ; part = work.next()) {
+    if (part.done) return part.value
+    const pausing = pause(write)
+    if (pausing) return pausing.then(() => runParts(write, work))
+  }
 }
 
-/** Runs work part by part, and lets others run after so many parts. */
-export async function runYielding<R>(ctx: CallContext, work: InParts<R>, partsAtOnce = 1): Promise<R> {
+/** Runs work that may take long in a write of any size: others run after so many parts. */
+export async function runLongParts<R>(write: Write, work: InParts<R>, partsAtOnce: number): Promise<R> {
   for (;;) {
     for (let i = 0; i < partsAtOnce; i++) {
       const part = work.next()
       if (part.done) return part.value
     }
-    await letOthersRun(ctx)
+    await letOthersRun(write)
   }
 }

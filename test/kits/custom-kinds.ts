@@ -1,7 +1,6 @@
 /** A registry with custom kinds over a store in memory, spoken to by method and path, without a socket. */
 
 import { Caches } from '../../src/cache/caches.ts'
-import { parseObject } from '../../src/codec/stored-bytes.ts'
 import { startController } from '../../src/controllers/controller.ts'
 import { customKindControllers } from '../../src/custom/custom-kinds.ts'
 import { type WebhookParts, webhookConverter } from '../../src/custom/webhook-converter.ts'

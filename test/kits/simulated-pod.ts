@@ -34,6 +34,7 @@ export class SimulatedPod {
       now: this.now,
       hostIPs: ['172.18.0.2'],
       newPodIPs: () => ['10.244.0.2'],
+      rejection: () => undefined,
       missingForVolumes: [],
       missingForContainer: () => undefined,
       resizeProblem: () => undefined,

@@ -57,7 +57,7 @@ export const Endpoints = defineKind({
     if (labels[MANAGED_BY] === 'endpoint-controller') return
     for (const [i, subset] of subsets.entries())
       for (const list of LISTS)
-        for (const [j, { ip }] of (subset[list] ?? []).entries()) yield* warningsForIP(`subsets[${i}].${list}[${j}].ip`, ip)
+        for (const [j, { ip }] of (subset[list] ?? []).entries()) yield* warningsForIP(() => `subsets[${i}].${list}[${j}].ip`, ip)
   },
 
   columns: {

@@ -181,7 +181,7 @@ export const Node = defineKind({
   validateUpdate: (o, old, at) => validateNodeChange(o, old, at),
   *warn({ spec }) {
     if (spec.externalID) yield 'spec.externalID: this field is deprecated, and is unused by Kubernetes'
-    for (const [i, block] of (spec.podCIDRs ?? []).entries()) yield* warningsForCIDR(`spec.podCIDRs[${i}]`, block)
+    for (const [i, block] of (spec.podCIDRs ?? []).entries()) yield* warningsForCIDR(() => `spec.podCIDRs[${i}]`, block)
   },
 
   subresources: {

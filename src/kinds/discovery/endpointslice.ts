@@ -79,7 +79,7 @@ export const EndpointSlice = defineKind({
     const manager = labels[`endpointslice.kubernetes.io/managed-by`] ?? ''
     if (CONTROLLERS.some(name => name.replace('{}', groupDomain) === manager)) return
     for (const [i, { addresses }] of (endpoints ?? []).entries())
-      for (const [j, address] of (addresses ?? []).entries()) yield* warningsForIP(`endpoints[${i}].addresses[${j}]`, address)
+      for (const [j, address] of (addresses ?? []).entries()) yield* warningsForIP(() => `endpoints[${i}].addresses[${j}]`, address)
   },
 
   columns: {
@@ -151,7 +151,10 @@ function* validateAddressType(type: string, at: Ref<string>, old: string | undef
 
 function* validateEndpoint(endpoint: Endpoint, type: string, at: Ref<Endpoint>): Iterable<FieldError> {
   const { addresses, nodeName, deprecatedTopology = {}, hostname, hints } = endpoint
-  for (const [i, address] of (addresses ?? []).entries()) yield* validateAddress(address, type, at.addresses, i)
+  if (addresses) {
+    const addressesAt = at.addresses
+    for (const [i, address] of addresses.entries()) yield* validateAddress(address, type, addressesAt, i)
+  }
   if (nodeName !== undefined) yield* invalidEach(at.nodeName, isDNS1123Subdomain(nodeName))
   const labels = Object.keys(deprecatedTopology).length
   if (labels > MAX_TOPOLOGY_LABELS) yield tooMany(at.deprecatedTopology, labels, MAX_TOPOLOGY_LABELS)

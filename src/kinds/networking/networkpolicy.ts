@@ -83,12 +83,12 @@ export const NetworkPolicy = defineKind({
       }
     }
     yield* validatePolicyTypes(spec.policyTypes ?? [], at.policyTypes)
-    for (const [{ cidr }, block] of blocksOf(spec, at)) if (!cidr) yield required(block.cidr)
+    for (const { block, at: blockAt } of blocksOf(spec, at)) if (!block.cidr) yield required(blockAt().cidr)
   },
   *warn({ spec }) {
-    for (const [{ cidr, except = [] }, at] of blocksOf(spec, refTo(spec, 'spec'))) {
-      yield* warningsForCIDR(pathOf(at.cidr), cidr)
-      for (const [i, part] of except.entries()) yield* warningsForCIDR(pathOf(at.except[i]!), part)
+    for (const { block, at } of blocksOf(spec, refTo(spec, 'spec'))) {
+      yield* warningsForCIDR(() => pathOf(at().cidr), block.cidr)
+      for (const [i, part] of (block.except ?? []).entries()) yield* warningsForCIDR(() => pathOf(at().except[i]!), part)
     }
   },
 
@@ -108,16 +108,18 @@ const directions = (spec: Spec, at: Ref<Spec>): [readonly Rule[], 'from' | 'to',
   [spec.egress ?? [], 'to', at.egress as Ref<Rule[]>],
 ]
 
-function* blocksOf(spec: Spec, at: Ref<Spec>): Iterable<[IPBlock, Ref<IPBlock>]> {
+/** All blocks. Refs are made for those that are asked for. */
+function* blocksOf(spec: Spec, at: Ref<Spec>): Iterable<{ readonly block: IPBlock; readonly at: () => Ref<IPBlock> }> {
   for (const [rules, peers, here] of directions(spec, at))
     for (const [i, rule] of rules.entries())
-      for (const [j, { ipBlock }] of (rule[peers] ?? []).entries()) if (ipBlock) yield [ipBlock, here[i]![peers][j]!.ipBlock]
+      for (const [j, { ipBlock }] of (rule[peers] ?? []).entries())
+        if (ipBlock) yield { block: ipBlock, at: () => here[i]![peers][j]!.ipBlock }
 }
 
 function* textsOf(spec: Spec): Iterable<string> {
-  for (const [{ cidr, except = [] }] of blocksOf(spec, refTo(spec))) {
-    yield cidr
-    yield* except
+  for (const { block } of blocksOf(spec, refTo(spec))) {
+    yield block.cidr
+    yield* block.except ?? []
   }
 }
 
@@ -140,8 +142,8 @@ function* validatePort({ protocol, port, endPort }: Port, at: Ref<Port>): Iterab
 
 function* validatePeer(peer: Peer, at: Ref<Peer>, leniency: Leniency): Iterable<FieldError> {
   const { podSelector, namespaceSelector, ipBlock } = peer
-  yield* validateLabelSelector(podSelector, at.podSelector, leniency)
-  yield* validateLabelSelector(namespaceSelector, at.namespaceSelector, leniency)
+  if (podSelector) yield* validateLabelSelector(podSelector, at.podSelector, leniency)
+  if (namespaceSelector) yield* validateLabelSelector(namespaceSelector, at.namespaceSelector, leniency)
   if (ipBlock?.cidr) yield* validateBlock(ipBlock, at.ipBlock, leniency)
   const bySelector = podSelector !== undefined || namespaceSelector !== undefined
   if (!bySelector && !ipBlock) yield required(at, 'must specify a peer')
@@ -149,7 +151,8 @@ function* validatePeer(peer: Peer, at: Ref<Peer>, leniency: Leniency): Iterable<
 }
 
 function* validateBlock({ cidr, except = [] }: IPBlock, at: Ref<IPBlock>, { blocks }: Leniency): Iterable<FieldError> {
-  yield* invalidEach(at.cidr, isValidCIDRForLegacyField(cidr, blocks))
+  const faults = isValidCIDRForLegacyField(cidr, blocks)
+  if (faults.length > 0) yield* invalidEach(at.cidr, faults)
   const whole = parseInterfaceAddress(cidr)?.cidr
   if (!whole) return
   for (const [i, text] of except.entries()) {

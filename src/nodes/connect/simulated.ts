@@ -3,14 +3,17 @@ import type { Client } from '../../client/client.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Result } from '../../registry/api.ts'
-import { notImplemented } from '../../schema/status-error.ts'
+import { notImplemented, unavailable } from '../../schema/status-error.ts'
+import { FAILURE_ANNOTATION, isAlive } from '../node/simulated-node.ts'
 import type { NodeConnection, PodRequest } from './connector.ts'
 import { type LoggedRun, loggedRun, logOptions, logText, statusOf } from './logs.ts'
 
 /** Until the signal: then logs that are followed end. */
 export const simulatedConnection = (client: Client, signal: AbortSignal): NodeConnection => ({
   pod(request) {
-    const { pod, call } = request
+    const { pod, call, node } = request
+    if (!isAlive(node))
+      throw unavailable(`node "${pod.spec.nodeName}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
     if (call.subresource === 'log') return readLog(client, request, signal)
     const { name = '' } = pod.metadata
     throw notImplemented(

@@ -16,8 +16,8 @@ import { isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-nod
 import { isTerminalPhase } from './phase.ts'
 import { type PodEvent, reconcilePod } from './reconcile.ts'
 import { type Lookup, type Missing, missingForContainer, missingForVolumes, type Referred } from './references.ts'
-import { resizeProblem } from './resize-room.ts'
 import type { Gate } from './restart-policy.ts'
+import { rejectionOf, resizeProblem } from './room.ts'
 
 export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller =>
   defineController({
@@ -39,10 +39,8 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
         const known = kubelets.get(name)
         if (known?.uid === uid) return known
         const self = client.as(nodeIdentity(name))
-        const addresses = new PodAddresses(node.spec.podCIDRs ?? [])
-        for (const { fields, ...named } of pods.informer.byIndex(NODE_INDEX, name))
-          if (fields['status.podIP'] && !isTerminalPhase(fields['status.phase'])) addresses.hold(queueKey(named), fields['status.podIP'])
-        const kubelet = { uid, client: self, addresses, recorder: recorderFor(self, { component: 'kubelet', host: name }) }
+        const kubelet = new Kubelet(node, self, recorderFor(self, { component: 'kubelet', host: name }))
+        for (const pod of pods.byIndex(NODE_INDEX, name)) kubelet.remember(pod as PodObject)
         kubelets.set(name, kubelet)
         return kubelet
       }
@@ -52,7 +50,7 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
         if (node === '' || nodes.revision({ name: node })?.labels[SIMULATED_LABEL] !== 'true') return []
         const key = queueKey(current)
         const hasEnded = type === 'deleted' || isTerminalPhase(current.fields['status.phase'])
-        if (hasEnded) kubelets.get(node)?.addresses.release(key)
+        if (hasEnded) kubelets.get(node)?.release(key)
         if (type !== 'deleted') return hasEnded ? [key, ...(deferred.get(node) ?? [])] : [key]
         waiting.forget(key)
         said.delete(key)
@@ -109,13 +107,20 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
           const kubelet = kubeletOf(node)
           const lookup = lookupIn(namespace)
           const missing: Missing[] = [...missingForVolumes(pod.spec, name, lookup)]
-          const isOther = ({ metadata, status }: PodObject) => metadata.uid !== pod.metadata.uid && !isTerminalPhase(status.phase)
+          const isOther = (other: PodObject) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
+          const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther).map(({ spec }) => spec)
           let isDeferred = false
           const now = client.now.getTime()
           const { status, events, nextAt, isGone } = reconcilePod(pod, {
             now,
             hostIPs: (node.status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
             newPodIPs: () => kubelet.addresses.take(key),
+            rejection() {
+              if (kubelet.admitted.has(key)) return undefined
+              const found = rejectionOf(pod.spec, others, { allocatable: node.status.allocatable, count: kubelet.admitted.size })
+              if (!found) kubelet.admitted.add(key)
+              return found
+            },
             missingForVolumes: [...missing],
             missingForContainer(container) {
               const found = missingForContainer(container, namespace, lookup)
@@ -123,7 +128,6 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
               return found
             },
             resizeProblem() {
-              const others = ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther).map(({ spec }) => spec)
               const problem = resizeProblem(pod.spec, others, node.status.allocatable)
               isDeferred = problem?.reason === 'Deferred'
               return problem
@@ -144,12 +148,33 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
     },
   })
 
-type Kubelet = {
+/** One node, while it works. What it knows comes from stored pods. */
+class Kubelet {
   /** Of the Node: a new one of the same name begins anew. */
   readonly uid: string
   readonly client: Client
-  readonly addresses: PodAddresses
   readonly recorder: EventRecorder
+  readonly addresses: PodAddresses
+  /** Pods that it has taken on and that have not ended. */
+  readonly admitted = new Set<string>()
+
+  constructor({ metadata, spec }: NodeObject, client: Client, recorder: EventRecorder) {
+    this.uid = metadata.uid ?? ''
+    this.client = client
+    this.recorder = recorder
+    this.addresses = new PodAddresses(spec.podCIDRs ?? [])
+  }
+
+  remember({ metadata, status }: PodObject): void {
+    if (isTerminalPhase(status.phase) || status.startTime === undefined) return
+    this.admitted.add(queueKey(metadata))
+    if (status.podIP) this.addresses.hold(queueKey(metadata), status.podIP)
+  }
+
+  release(pod: string): void {
+    this.admitted.delete(pod)
+    this.addresses.release(pod)
+  }
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set()

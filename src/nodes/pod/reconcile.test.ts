@@ -167,6 +167,18 @@ test('what is missing keeps the pod waiting, in the words of a kubelet', () => {
   assert.equal(pod.container().restartCount, 0)
 })
 
+test('a pod for which the node has no room fails, and nothing of it runs', () => {
+  const pod = new SimulatedPod()
+  pod.surroundings = { rejection: () => ({ reason: 'OutOfcpu', message: 'too much' }) }
+  pod.run()
+  const { phase, reason, message, containerStatuses } = pod.pod.status
+  assert.deepEqual(
+    [phase, reason, message, containerStatuses?.[0]?.containerID],
+    ['Failed', 'OutOfcpu', 'Pod was rejected: too much', undefined],
+  )
+  assert.equal(pod.delete(0).run().isGone, true)
+})
+
 test('deletion stops containers, at once or in their time, and then the pod is gone', () => {
   const pod = new SimulatedPod().run().delete().run()
   assert.deepEqual([pod.isGone, pod.pod.status.phase, pod.container().state.terminated?.exitCode], [true, 'Failed', 143])

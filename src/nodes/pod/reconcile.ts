@@ -14,6 +14,7 @@ import { isTerminalPhase, type Phase, phaseOf } from './phase.ts'
 import type { Missing } from './references.ts'
 import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, type Gate, restartDelayMs } from './restart-policy.ts'
+import type { Rejection } from './room.ts'
 import { exitCodeOf, type Script, scriptOf, scriptProblems } from './script.ts'
 
 export type PodEvent = {
@@ -32,6 +33,8 @@ export type Surroundings = {
   readonly hostIPs: readonly string[]
   /** Addresses for a pod that has none; none when the node has no more. */
   readonly newPodIPs: () => readonly string[]
+  /** Why the node does not take a new pod. */
+  readonly rejection: () => Rejection | undefined
   readonly missingForVolumes: readonly Missing[]
   readonly missingForContainer: (container: Container) => Missing | undefined
   /** Why the node cannot give the pod what its spec asks for now. */
@@ -71,6 +74,8 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
   const deadlineAt = spec.activeDeadlineSeconds == null ? Infinity : timeOf(startTime) + Number(spec.activeDeadlineSeconds) * 1000
   const isTooLate = now >= deadlineAt && !isTerminalPhase(old.phase)
   const isEnding = metadata.deletionTimestamp !== undefined || isTerminalPhase(old.phase) || isTooLate
+  const rejection = isNew && !isEnding ? world.rejection() : undefined
+  if (rejection) return rejected(pod, rejection, startTime)
   const hadSandbox = (old.podIPs ?? []).length > 0 || (isNew === false && spec.hostNetwork === true && hasStarted(old))
   let podIPs = (old.podIPs ?? []).map(({ ip }) => ip)
   let hasSandbox = hadSandbox
@@ -122,6 +127,17 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
     events: draft.events,
     nextAt: Number.isFinite(draft.nextAt) ? draft.nextAt : undefined,
     isGone: hasEnded && metadata.deletionTimestamp !== undefined,
+  }
+}
+
+/** A pod that the node does not take has failed. */
+function rejected({ metadata, status }: PodObject, { reason, message }: Rejection, startTime: string): PodStep {
+  const observed = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }
+  return {
+    status: { ...status, ...observed, phase: 'Failed', reason, message: `Pod was rejected: ${message}`, startTime },
+    events: [{ type: 'Warning', reason, message }],
+    nextAt: undefined,
+    isGone: false,
   }
 }
 

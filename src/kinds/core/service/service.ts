@@ -68,16 +68,17 @@ export const Service = defineKind({
 function* warnAboutSpec(spec: ServiceSpec): Iterable<string> {
   const { type, clusterIPs = [], externalIPs = [], loadBalancerIP = '', externalName } = spec
   const headless = isHeadless(spec)
-  if (!headless && type !== 'ExternalName') for (const [i, ip] of clusterIPs.entries()) yield* warningsForIP(`spec.clusterIPs[${i}]`, ip)
+  if (!headless && type !== 'ExternalName')
+    for (const [i, ip] of clusterIPs.entries()) yield* warningsForIP(() => `spec.clusterIPs[${i}]`, ip)
   if (headless && loadBalancerIP) yield 'spec.loadBalancerIP is ignored for headless services'
   if (headless && externalIPs.length > 0) yield 'spec.externalIPs is ignored for headless services'
   if (headless && spec.sessionAffinity !== 'None') yield 'spec.SessionAffinity is ignored for headless services'
-  for (const [i, ip] of externalIPs.entries()) yield* warningsForIP(`spec.externalIPs[${i}]`, ip)
+  for (const [i, ip] of externalIPs.entries()) yield* warningsForIP(() => `spec.externalIPs[${i}]`, ip)
   if (externalIPs.length > 0 && !headless && type !== 'ExternalName')
     yield 'spec.externalIPs is deprecated and may no longer be implemented in some clusters'
-  if (loadBalancerIP) yield* warningsForIP('spec.loadBalancerIP', loadBalancerIP)
+  if (loadBalancerIP) yield* warningsForIP(() => 'spec.loadBalancerIP', loadBalancerIP)
   for (const [i, range] of (spec.loadBalancerSourceRanges ?? []).entries())
-    yield* warningsForCIDR(`spec.loadBalancerSourceRanges[${i}]`, range)
+    yield* warningsForCIDR(() => `spec.loadBalancerSourceRanges[${i}]`, range)
   if (type === 'ExternalName' && externalIPs.length > 0) yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
   if (type !== 'ExternalName' && externalName) yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
   if (spec.trafficDistribution === 'PreferClose') yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'

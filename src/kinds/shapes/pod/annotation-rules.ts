@@ -111,21 +111,24 @@ export function* validateSeccompAgreement(meta: ObjectMeta, spec: PodSpec, at: R
   const ofPod = spec.securityContext?.seccompProfile
   if (ofPod)
     yield* validateAgreement(ofPod, at.securityContext.seccompProfile, { feature: 'seccomp', annotation: annotationOf(meta, SECCOMP_POD) })
-  for (const [{ name, securityContext }, itemAt] of placedContainersOf(spec, at))
+  for (const placed of placedContainersOf(spec, at)) {
+    const { name, securityContext } = placed.container
     if (securityContext?.seccompProfile)
-      yield* validateAgreement(securityContext.seccompProfile, itemAt.securityContext.seccompProfile, {
+      yield* validateAgreement(securityContext.seccompProfile, placed.at.securityContext.seccompProfile, {
         feature: 'seccomp',
         annotation: annotationOf(meta, SECCOMP_PREFIX + name),
       })
+  }
 }
 
 /** What an annotation and a field both say about AppArmor, they say alike; Windows has none. */
 export function* validateAppArmorAgreement(meta: ObjectMeta, spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   if (spec.os?.name === 'windows') return
-  for (const [{ name, securityContext }, itemAt] of placedContainersOf(spec, at)) {
+  for (const placed of placedContainersOf(spec, at)) {
+    const { name, securityContext } = placed.container
     const profile = securityContext?.appArmorProfile ?? spec.securityContext?.appArmorProfile
     if (profile)
-      yield* validateAgreement(profile, itemAt.securityContext.appArmorProfile, {
+      yield* validateAgreement(profile, placed.at.securityContext.appArmorProfile, {
         feature: 'apparmor',
         annotation: annotationOf(meta, APPARMOR_PREFIX + name),
       })

@@ -59,8 +59,8 @@ export function* validateHostUsers(spec: PodSpec, at: Ref<PodSpec>, options: Pod
   if (spec.hostPID) yield forbidden(under(at, 'HostPID'), message)
   if (spec.hostIPC) yield forbidden(under(at, 'HostIPC'), message)
   if (options.allowVolumeDevicesInUserNamespaces) return
-  for (const [container, itemAt] of placedContainersOf(spec, at))
-    if (container.volumeDevices?.length) yield forbidden(itemAt.volumeDevices, message)
+  for (const placed of placedContainersOf(spec, at))
+    if (placed.container.volumeDevices?.length) yield forbidden(placed.at.volumeDevices, message)
 }
 
 const MAX_HOSTNAME = 64

@@ -183,10 +183,10 @@ function* validateSchedulingGroup({ schedulingGroup, evictionResponders }: PodSp
 /** Variables read from files come from volumes that the pod writes itself. */
 function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const volumes = new Map((spec.volumes ?? []).map(volume => [volume.name, volume]))
-  for (const [container, itemAt] of placedContainersOf(spec, at))
-    for (const [i, { valueFrom }] of (container.env ?? []).entries()) {
+  for (const placed of placedContainersOf(spec, at))
+    for (const [i, { valueFrom }] of (placed.container.env ?? []).entries()) {
       if (!valueFrom?.fileKeyRef) continue
-      const name = itemAt.env[i]!.valueFrom.fileKeyRef.volumeName
+      const name = placed.at.env[i]!.valueFrom.fileKeyRef.volumeName
       const volume = volumes.get(valueFrom.fileKeyRef.volumeName)
       if (!volume) yield notFoundValue(name)
       else if (!volume.emptyDir) yield invalid(name, 'referenced volume must be of type emptyDir')

@@ -7,7 +7,7 @@ import { milliValue, parseQuantity } from '../../../lib/quantity.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, pathOf, type Ref, refTo } from '../../../schema/refs.ts'
 import { type Container, type ContainerPort, containersOf } from './containers/container.ts'
-import { placedContainersOf } from './containers/container-list-rules.ts'
+import { type PlacedContainer, placedContainersOf } from './containers/container-list-rules.ts'
 import type { NodeSelectorTerm, PodAffinity } from './scheduling/affinity.ts'
 import { deprecatedNodeLabel } from './scheduling/node-labels.ts'
 import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './security/security.ts'
@@ -34,16 +34,16 @@ function* warnAbout({ metadata, spec }: Template, at: Ref<Template>): Iterable<s
   yield* warnAboutVolumes(spec.volumes ?? [], at.spec.volumes)
   yield* warnAboutRepetition(spec, at.spec)
   for (const name of FRACTIONLESS) yield* warnAboutFraction(spec.overhead, at.spec.overhead, name)
-  const containers = [...placedContainersOf(spec, at.spec)]
-  for (const [container, itemAt] of containers) yield* warnAboutContainer(container, itemAt, { metadata, spec }, at)
+  const containers = placedContainersOf(spec, at.spec)
+  for (const placed of containers) yield* warnAboutContainer(placed, { metadata, spec }, at)
   yield* warnAboutPorts(containers)
   if (spec.terminationGracePeriodSeconds < 0)
     yield `${pathOf(at.spec.terminationGracePeriodSeconds)}: must be >= 0; negative values are invalid and will be treated as 1`
   yield* warnAboutNeighbours(spec.affinity?.podAffinity, at.spec.affinity.podAffinity)
   yield* warnAboutNeighbours(spec.affinity?.podAntiAffinity, at.spec.affinity.podAntiAffinity)
   for (const [i, server] of (spec.dnsConfig?.nameservers ?? []).entries())
-    yield* warningsForIP(pathOf(at.spec.dnsConfig.nameservers[i]!), server)
-  for (const [i, { ip }] of (spec.hostAliases ?? []).entries()) yield* warningsForIP(pathOf(at.spec.hostAliases[i]!.ip), ip)
+    yield* warningsForIP(() => pathOf(at.spec.dnsConfig.nameservers[i]!), server)
+  for (const [i, { ip }] of (spec.hostAliases ?? []).entries()) yield* warningsForIP(() => pathOf(at.spec.hostAliases[i]!.ip), ip)
 }
 
 const FRACTIONLESS = ['memory', 'ephemeral-storage'] as const
@@ -121,7 +121,8 @@ function* warnAboutRepetition({ hostAliases = [], imagePullSecrets = [] }: PodSp
   for (const [i, { name }] of imagePullSecrets.entries()) if (!name) yield `${pathOf(at.imagePullSecrets[i]!.name)}: invalid empty name ""`
 }
 
-function* warnAboutContainer(container: Container, at: Ref<Container>, owner: Template, ownerAt: Ref<Template>): Iterable<string> {
+function* warnAboutContainer(placed: PlacedContainer, owner: Template, ownerAt: Ref<Template>): Iterable<string> {
+  const { container } = placed
   const { metadata, spec } = owner
   const annotations = metadata.annotations ?? {}
   const seccomp = SECCOMP_CONTAINER + container.name
@@ -133,10 +134,10 @@ function* warnAboutContainer(container: Container, at: Ref<Container>, owner: Te
     yield `${pathOf(entry(ownerAt.metadata.annotations, appArmor))}: ${APP_ARMOR_ADVICE}`
   const { limits, requests } = container.resources ?? {}
   for (const name of FRACTIONLESS) {
-    if (limits) yield* warnAboutFraction(limits, at.resources.limits, name)
-    if (requests) yield* warnAboutFraction(requests, at.resources.requests, name)
+    if (limits) yield* warnAboutFraction(limits, placed.at.resources.limits, name)
+    if (requests) yield* warnAboutFraction(requests, placed.at.resources.requests, name)
   }
-  if (container.env) yield* warnAboutHiddenVariables(container, at)
+  if (container.env) yield* warnAboutHiddenVariables(container, placed.at)
 }
 
 /** By now a profile given by annotation is in the field, as if it had been written there. */
@@ -176,8 +177,10 @@ function* warnAboutHiddenVariables({ env = [] }: Container, at: Ref<Container>):
 type PortAt = { readonly port: ContainerPort; readonly path: string }
 
 /** Warnings about the ports of all containers of a pod, which share one address. */
-function* warnAboutPorts(containers: readonly (readonly [Container, Ref<Container>])[]): Iterable<string> {
-  const ports = containers.flatMap(([{ ports = [] }, at]) => ports.map((port, i): PortAt => ({ port, path: pathOf(at.ports[i]!) })))
+function* warnAboutPorts(containers: readonly PlacedContainer[]): Iterable<string> {
+  const ports = containers.flatMap(placed =>
+    (placed.container.ports ?? []).map((port, i): PortAt => ({ port, path: pathOf(placed.at.ports[i]!) })),
+  )
   yield* warnAboutNumbers(ports)
   yield* warnAboutNames(ports)
 }

@@ -1,12 +1,34 @@
-/** All containers of a pod, each with its place. */
+/** All containers of a pod, each with its field path. */
 import type { Ref } from '../../../../schema/refs.ts'
 import type { PodSpec } from '../spec.ts'
 import type { Container } from './container.ts'
 
-/** Every container with its place: first those that initialise, then those that run, then those added for debugging. */
-export function* placedContainersOf(spec: PodSpec, at: Ref<PodSpec>): Iterable<readonly [Container, Ref<Container>]> {
-  for (const [i, container] of (spec.initContainers ?? []).entries()) yield [container, at.initContainers[i]!]
-  for (const [i, container] of (spec.containers ?? []).entries()) yield [container, at.containers[i]!]
-  for (const [i, container] of (spec.ephemeralContainers ?? []).entries())
-    yield [container, at.ephemeralContainers[i]! as unknown as Ref<Container>]
+/** A container and where it is. The ref is made when it is asked for: rules look at every container, and report few. */
+export class PlacedContainer {
+  readonly container: Container
+  readonly #list: Ref<Container[]>
+  readonly #index: number
+
+  constructor(container: Container, list: Ref<Container[]>, index: number) {
+    this.container = container
+    this.#list = list
+    this.#index = index
+  }
+
+  get at(): Ref<Container> {
+    return this.#list[this.#index]!
+  }
+}
+
+/** Every container: first those that initialise, then those that run, then those added for debugging. */
+export function placedContainersOf(spec: PodSpec, at: Ref<PodSpec>): readonly PlacedContainer[] {
+  const placed: PlacedContainer[] = []
+  const place = (containers: readonly Container[] | undefined, list: Ref<Container[]>) =>
+    containers?.forEach((container, i) => {
+      placed.push(new PlacedContainer(container, list, i))
+    })
+  place(spec.initContainers, at.initContainers)
+  place(spec.containers, at.containers)
+  place(spec.ephemeralContainers as Container[] | undefined, at.ephemeralContainers as unknown as Ref<Container[]>)
+  return placed
 }

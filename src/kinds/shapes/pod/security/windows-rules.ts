@@ -54,12 +54,12 @@ export function* validateHostProcesses(spec: PodSpec, at: Ref<PodSpec>, options:
   const ofPod = spec.securityContext?.windowsOptions?.hostProcess
   let containers = 0
   let processes = 0
-  for (const [container, itemAt] of placedContainersOf(spec, at)) {
+  for (const placed of placedContainersOf(spec, at)) {
     containers++
-    const own = container.securityContext?.windowsOptions?.hostProcess
+    const own = placed.container.securityContext?.windowsOptions?.hostProcess
     if (ofPod !== undefined && own !== undefined && ofPod !== own)
       yield invalid(
-        itemAt.securityContext.windowsOptions.hostProcess,
+        placed.at.securityContext.windowsOptions.hostProcess,
         `pod hostProcess value must be identical if both are specified, was ${ofPod}`,
       )
     if (own ?? ofPod) processes++
@@ -85,8 +85,8 @@ export function* validateOS(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldErro
 function* validateLinux(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const message = 'windows options cannot be set for a linux pod'
   if (spec.securityContext?.windowsOptions) yield forbidden(at.securityContext.windowsOptions, message)
-  for (const [container, itemAt] of placedContainersOf(spec, at))
-    if (container.securityContext?.windowsOptions) yield forbidden(itemAt.securityContext.windowsOptions, message)
+  for (const placed of placedContainersOf(spec, at))
+    if (placed.container.securityContext?.windowsOptions) yield forbidden(placed.at.securityContext.windowsOptions, message)
 }
 
 const POD_CONTEXT_WITHOUT_WINDOWS = [
@@ -123,7 +123,7 @@ function* validateWindows(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError>
   if (spec.hostPID) yield forbidden(at.hostPID, message)
   if (spec.hostIPC) yield forbidden(at.hostIPC, message)
   if (spec.shareProcessNamespace !== undefined) yield forbidden(at.shareProcessNamespace, message)
-  for (const [container, itemAt] of placedContainersOf(spec, at))
+  for (const placed of placedContainersOf(spec, at))
     for (const field of CONTAINER_CONTEXT_WITHOUT_WINDOWS)
-      if (container.securityContext?.[field] !== undefined) yield forbidden(itemAt.securityContext[field], message)
+      if (placed.container.securityContext?.[field] !== undefined) yield forbidden(placed.at.securityContext[field], message)
 }

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import { type Lookup, missingForContainer, missingForVolumes } from './references.ts'
+
+const THERE: Readonly<Record<string, string[]>> = { 'configmaps map': ['a'], 'secrets secret': ['k'], 'persistentvolumeclaims claim': [] }
+const lookup: Lookup = (plural, name) => THERE[`${plural} ${name}`] && new Set(THERE[`${plural} ${name}`])
+const volumes = (...list: object[]) =>
+  [...missingForVolumes({ volumes: list } as unknown as PodSpec, 'p', lookup)].map(({ message }) => message)
+const environment = (container: object) => missingForContainer(container as Container, 'ns', lookup)?.message
+
+test('volumes need their config maps, secrets and claims, with their keys', () => {
+  assert.deepEqual(
+    volumes({ name: 'v', configMap: { name: 'map' } }, { name: 'w', secret: { secretName: 'secret', items: [{ key: 'k' }] } }),
+    [],
+  )
+  assert.deepEqual(volumes({ name: 'v', persistentVolumeClaim: { claimName: 'claim' } }, { name: 'e', emptyDir: {} }), [])
+  assert.deepEqual(volumes({ name: 'v', configMap: { name: 'none' } }), [
+    'MountVolume.SetUp failed for volume "v" : configmap "none" not found',
+  ])
+  assert.deepEqual(volumes({ name: 'v', secret: { secretName: 'secret', items: [{ key: 'x' }] } }), [
+    'MountVolume.SetUp failed for volume "v" : references non-existent secret key: x',
+  ])
+  assert.deepEqual(volumes({ name: 'v', projected: { sources: [{ secret: { name: 'none' } }, { configMap: { name: 'map' } }] } }), [
+    'MountVolume.SetUp failed for volume "v" : secret "none" not found',
+  ])
+  assert.deepEqual(volumes({ name: 'v', ephemeral: {} }), ['persistentvolumeclaim "p-v" not found'])
+  assert.deepEqual(volumes({ name: 'v', configMap: { name: 'none', optional: true } }), [])
+})
+
+test('the environment of a container needs what it names, unless that is optional', () => {
+  const from = (valueFrom: object) => ({ env: [{ name: 'X', valueFrom }] })
+  assert.equal(environment({}), undefined)
+  assert.equal(environment(from({ configMapKeyRef: { name: 'map', key: 'a' } })), undefined)
+  assert.equal(environment(from({ configMapKeyRef: { name: 'map', key: 'b' } })), "couldn't find key b in ConfigMap ns/map")
+  assert.equal(environment(from({ secretKeyRef: { name: 'none', key: 'k' } })), 'secret "none" not found')
+  assert.equal(environment(from({ secretKeyRef: { name: 'none', key: 'k', optional: true } })), undefined)
+  assert.equal(environment({ envFrom: [{ configMapRef: { name: 'none' } }] }), 'configmap "none" not found')
+  assert.equal(environment({ envFrom: [{ secretRef: { name: 'none', optional: true } }] }), undefined)
+})

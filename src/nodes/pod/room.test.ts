@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import { rejectionOf, resizeProblem } from './room.ts'
+
+const spec = (cpu: string, more: object = {}) =>
+  ({ containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more }) as unknown as PodSpec
+const allocatable = { cpu: '2', memory: '1Gi', pods: '3' }
+
+test('a node takes a pod while it has what the pod requests', () => {
+  const node = { allocatable, count: 1 }
+  assert.equal(
+    rejectionOf(spec('1500m'), () => [spec('500m')], node),
+    undefined,
+  )
+  assert.deepEqual(
+    rejectionOf(spec('1501m'), () => [spec('500m')], node),
+    {
+      reason: 'OutOfcpu',
+      message: "Node didn't have enough resource: cpu, requested: 1501, used: 500, capacity: 2000",
+    },
+  )
+  assert.equal(
+    rejectionOf(spec('0'), () => [spec('9')], node),
+    undefined,
+  )
+  assert.equal(rejectionOf(spec('0'), () => [], { allocatable, count: 3 })?.reason, 'OutOfpods')
+  const gpu = { containers: [{ name: 'c', resources: { requests: { 'example.com/gpu': '1' } } }] } as unknown as PodSpec
+  assert.equal(rejectionOf(gpu, () => [], node)?.reason, 'OutOfexample.com/gpu')
+})
+
+test('init containers count while they run, sidecars with the containers', () => {
+  const init = (cpu: string, more = {}) => ({ name: 'i', resources: { requests: { cpu } }, ...more })
+  const fits = (initContainers: object[]) => !rejectionOf(spec('1', { initContainers }), () => [], { allocatable, count: 0 })
+  assert.ok(fits([init('2')]))
+  assert.ok(!fits([init('2100m')]))
+  assert.ok(!fits([init('1100m', { restartPolicy: 'Always' })]))
+  assert.ok(!fits([init('500m', { restartPolicy: 'Always' }), init('1600m')]))
+})
+
+test('a resize is infeasible when the node is too small, and deferred while others use it', () => {
+  assert.equal(resizeProblem(spec('3'), () => [], allocatable)?.reason, 'Infeasible')
+  assert.equal(resizeProblem(spec('2'), () => [spec('1')], allocatable)?.reason, 'Deferred')
+  assert.equal(
+    resizeProblem(spec('2'), () => [], allocatable),
+    undefined,
+  )
+})

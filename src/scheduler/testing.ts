@@ -1,0 +1,141 @@
+/** Small clusters for tests of the scheduler. */
+import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import { Cluster } from './cluster.ts'
+import type { Lookups } from './lookups.ts'
+import type { NodeObject } from './node-info.ts'
+import { type Cycle, isRejection, type Plugin } from './plugin.ts'
+import { podInfoOf } from './pod-info.ts'
+
+type Labels = Record<string, string>
+
+export type NodeDraft = {
+  readonly labels?: Labels
+  readonly taints?: readonly string[]
+  readonly unschedulable?: boolean
+  readonly allocatable?: Labels
+  readonly images?: readonly { names: string[]; sizeBytes: number }[]
+  readonly features?: readonly string[]
+}
+
+/** A node with a host name, 4 CPUs, 8 GiB and room for 110 pods. Taints are written `key=value:Effect`. */
+export function nodeOf(name: string, { labels, taints = [], unschedulable, allocatable, images, features }: NodeDraft = {}): NodeObject {
+  return {
+    metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
+    spec: { unschedulable, taints: taints.map(taintOf) },
+    status: { allocatable: { cpu: '4', memory: '8Gi', pods: '110', ...allocatable }, images, declaredFeatures: features },
+  } as unknown as NodeObject
+}
+
+function taintOf(text: string) {
+  const [, key, value, effect] = /^([^=:]+)(?:=([^:]*))?:(.*)$/.exec(text)!
+  return { key, effect, ...(value !== undefined && { value }) }
+}
+
+export type PodDraft = {
+  readonly name?: string
+  readonly namespace?: string
+  readonly labels?: Labels
+  readonly node?: string
+  readonly cpu?: string
+  readonly memory?: string
+  readonly priority?: number
+  readonly spec?: object
+  readonly status?: object
+  readonly metadata?: object
+}
+
+/** A pod with one container. */
+export function podOf({
+  name = 'pod',
+  namespace = 'default',
+  labels = {},
+  node,
+  cpu,
+  memory,
+  priority,
+  ...more
+}: PodDraft = {}): PodObject {
+  const requests = { ...(cpu && { cpu }), ...(memory && { memory }) }
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace, uid: `${namespace}/${name}`, labels, ...more.metadata },
+    spec: {
+      containers: [{ name: 'main', image: 'image', resources: { requests } }],
+      ...(node && { nodeName: node }),
+      ...(priority !== undefined && { priority }),
+      ...more.spec,
+    },
+    status: { ...more.status },
+  } as unknown as PodObject
+}
+
+/** A cluster of nodes and of the pods that are on them. */
+export function clusterOf(nodes: readonly NodeObject[], pods: readonly PodObject[] = []): Cluster {
+  const cluster = new Cluster()
+  for (const node of nodes) cluster.setNode(node)
+  for (const pod of pods) cluster.setPod(podInfoOf(pod))
+  return cluster
+}
+
+/** Other objects, by name; namespaces with their labels. */
+export type World = {
+  readonly namespaces?: Record<string, Labels>
+  readonly services?: readonly Labels[]
+  readonly workloads?: Record<string, ReturnType<Lookups['workloadSelector']>>
+  readonly claims?: Record<string, object>
+  readonly volumes?: Record<string, object>
+  readonly classes?: Record<string, object>
+  readonly csiNodes?: Record<string, object>
+  readonly csiDrivers?: Record<string, object>
+  readonly attachments?: readonly { spec: { nodeName: string } }[]
+  readonly resourceClaims?: readonly string[]
+}
+
+export function lookupsIn(world: World = {}): Lookups {
+  const from = (objects: Record<string, object> | undefined) => (name: string) => objects?.[name] as any
+  return {
+    namespaceLabels: name => world.namespaces?.[name] ?? {},
+    namespacesMatching: ({ matches }) =>
+      Object.entries(world.namespaces ?? {}).flatMap(([name, labels]) => (matches(labels) ? [name] : [])),
+    serviceSelectors: () => world.services ?? [],
+    workloadSelector: ({ name }) => world.workloads?.[name],
+    claim: (_, name) => from(world.claims)(name),
+    volume: from(world.volumes),
+    storageClass: from(world.classes),
+    csiNode: from(world.csiNodes),
+    csiDriver: from(world.csiDrivers),
+    attachmentsOn: node => (world.attachments ?? []).filter(({ spec }) => spec.nodeName === node) as any,
+    hasResourceClaim: (_, name) => world.resourceClaims?.includes(name) ?? false,
+  }
+}
+
+export const cycleOf = (pod: PodObject, cluster: Cluster, world: World = {}): Cycle => ({
+  pod,
+  info: podInfoOf(pod),
+  cluster,
+  lookups: lookupsIn(world),
+})
+
+/** What a plugin says about each node: `ok`, or why not; `final` where no preemption helps. One text when it is about all of them. */
+export function filterResults(plugin: Plugin, cycle: Cycle): string | Record<string, string> {
+  const filter = plugin.filter?.(cycle)
+  if (!filter) return 'nothing to say'
+  if (isRejection(filter)) return filter.reasons.join(', ')
+  return Object.fromEntries(
+    cycle.cluster.nodes.map(node => {
+      const rejection = filter.test(node)
+      return [node.name, rejection ? `${rejection.isFinal ? 'final: ' : ''}${rejection.reasons.join(', ')}` : 'ok']
+    }),
+  )
+}
+
+/** The scores that a plugin gives, or nothing when it makes no difference. */
+export function scoreResults(plugin: Plugin, cycle: Cycle): Record<string, number> | undefined {
+  const { nodes } = cycle.cluster
+  const scorer = plugin.score?.(cycle, nodes)
+  if (!scorer) return undefined
+  const scores = nodes.map(node => scorer.score(node))
+  scorer.normalize?.(scores, nodes)
+  return Object.fromEntries(nodes.map(({ name }, i) => [name, scores[i]!]))
+}
