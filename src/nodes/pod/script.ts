@@ -51,10 +51,12 @@ const duration =
   (key: keyof Script, { least = 0, never = false } = {}): Read =>
   value => {
     if (never && value === 'never') return { [key]: NEVER }
-    const ms = durationMs(value)
+    const ms = value.length > LONGEST_VALUE ? undefined : durationMs(value)
     return ms === undefined || ms < least ? undefined : { [key]: ms }
   }
 
+/** Scripts are read at every look at a pod. */
+const LONGEST_VALUE = 256
 /** A shorter one would keep the processor busy. */
 const LEAST_RESTART_MS = 10
 
@@ -63,6 +65,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   [
     'exit-code',
     value => {
+      if (value.length > LONGEST_VALUE) return undefined
       const exitCodes = value.split(',').map(text => (/^\d{1,3}$/.test(text.trim()) ? Number(text) : 256))
       return exitCodes.every(code => code <= 255) ? { exitCodes } : undefined
     },
@@ -98,7 +101,7 @@ export function* scriptProblems(annotations: Annotations, containers: readonly s
     const read = SETTINGS.get(name)
     if (!read) yield `there is no annotation ${key}; ${SCRIPT_DOMAIN} has ${[...SETTINGS.keys()].join(', ')}`
     else if (container !== undefined && !containers.includes(container)) yield `${key}: the pod has no container ${container}`
-    else if (!read(value)) yield `${key}: "${value}" makes no sense and is ignored`
+    else if (!read(value)) yield `${key}: "${value.slice(0, LONGEST_VALUE)}" makes no sense and is ignored`
   }
 }
 const SCRIPT_KEY = /^(?:(.+)\.)?sim\.keelson\.dev\/(.+)$/
