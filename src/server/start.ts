@@ -285,7 +285,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
     controllers.run(legacyTokenTracking).idle(),
-    hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).synced),
+    hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).idle()),
   ])
   for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
   const { startOthers } = await starting
