@@ -7,6 +7,7 @@ import type { Selection as CacheSelection, Term } from '../cache/selection.ts'
 import type { Backend, Selection } from '../client/backend.ts'
 import { Client, type ClientFor } from '../client/client.ts'
 import { Informers } from '../client/informer.ts'
+import { pacedWrites } from '../client/paced-writes.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Decision } from '../schema/access.ts'
@@ -30,8 +31,9 @@ export type BackendParts = {
 /** The client of every component. All of them share their informers and the decoded objects in the caches. */
 export function createClients(parts: BackendParts): ClientFor {
   const backend = createBackend(parts)
+  const paced = { ...backend, write: pacedWrites(backend.write) }
   const informers = new Informers(backend, parts)
-  return identity => new Client(backend, informers, identity)
+  return (identity, options) => new Client(options?.paced ? paced : backend, informers, identity)
 }
 
 const UNHURRIED = new AbortController()
