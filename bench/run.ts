@@ -4,7 +4,7 @@
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
  *   npm run bench -- --quick           short turns, prints only
  *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
- *                                      start, fairness, scale
+ *                                      start, workloads, fairness, scale
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
@@ -15,6 +15,7 @@ import { type Outcome, requestBytes, run, type Target } from './raw-client.ts'
 import { chart, type Row, rate, table, writeInto } from './report.ts'
 import { scale } from './scale.ts'
 import { bareStore, newFolder, type Running, removeFolders, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
+import { workloads } from './workloads.ts'
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
@@ -150,8 +151,10 @@ async function writes(rows: Row[], keelson: Running, dir: string): Promise<void>
   })
 }
 
-async function applies(rows: Row[], keelson: Running): Promise<void> {
+async function applies(rows: Row[]): Promise<void> {
   if (!wants('apply')) return
+  // Nobody rolls the Deployments out meanwhile.
+  const keelson = await startKeelson(newFolder(), ['--controllers=none'])
   const path = '/apis/apps/v1/namespaces/default/deployments'
   const names = Array.from({ length: 64 }, (_, i) => `web-${i}`)
   const apply = (name: string, manager: string, body: object) =>
@@ -204,6 +207,7 @@ async function applies(rows: Row[], keelson: Running): Promise<void> {
     target: 1 / 3,
     note: 'a replace of the same object',
   })
+  await keelson.stop()
 }
 
 async function fans(rows: Row[], keelson: Running, dir: string): Promise<void> {
@@ -300,6 +304,21 @@ async function starts(): Promise<string> {
   return text
 }
 
+async function workload(): Promise<string> {
+  if (!wants('workloads')) return ''
+  const { availableMs, deployments, pods, settledSeconds, getMs, idleShare, idleMB } = await workloads(quick)
+  const p99 = [...getMs].sort((a, b) => a - b)[Math.floor(getMs.length * 0.99)]!
+  const lines = [
+    `| a Deployment of 3 pods is available after | ${median(availableMs).toFixed(0)} ms | < 300 ms |`,
+    `| ${deployments} Deployments with ${pods} pods have settled after | ${settledSeconds.toFixed(1)} s | < 20 s |`,
+    `| p99 of another client's GET meanwhile | ${p99.toFixed(1)} ms | < 50 ms |`,
+    `| processor time of all controllers and a node when idle | ${(idleShare * 100).toFixed(1)} % of a core | < 1 % |`,
+    `| memory of all controllers and a node when idle | ${idleMB.toFixed(0)} MB | < 15 MB |`,
+  ]
+  say(lines.join('\n'))
+  return ['Workloads, on simulated nodes:', '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
+}
+
 async function fair(): Promise<string> {
   if (!wants('fairness')) return ''
   const results = await fairness(quick ? 1 : 2.5)
@@ -356,16 +375,17 @@ if (ON_ONE_SERVER.some(wants)) {
   await fill(keelson.target, 2000)
   await reads(rows, keelson, dir)
   await writes(rows, keelson, dir)
-  await applies(rows, keelson)
+  await applies(rows)
   await fans(rows, keelson, dir)
   await keelson.stop()
 }
 const grown = await growth()
+const worked = await workload()
 const shared = await fair()
 const scaled = await scales()
 removeFolders()
 
-const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${shared}\n\n${scaled}`
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${shared}\n\n${scaled}`
 process.stdout.write(`${text}\n`)
 if (!quick && only === undefined) {
   writeInto('bench/README.md', text)

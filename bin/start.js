@@ -7,20 +7,23 @@ const { join } = require('node:path')
 const { setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
 
-// Watches last long and other requests do not, but both are made by the same code. Where V8 has seen many watches open, it would
-// put every later request straight among the objects that only a full garbage collection looks at.
-setFlagsFromString('--no-allocation-site-pretenuring')
-
-/** How many threads may look for garbage beside the server; V8's own choice would leave it no core on a small machine. */
-const setMarkers = count => setFlagsFromString(`--concurrent-marking-max-worker-num=${count}`)
-const MOST_MARKERS = 7
+/** V8's own choices, under which Node's modules were compiled and the bundle is: compiled code is of use only under the same flags. */
+const USUAL_FLAGS = ['--allocation-site-pretenuring', '--concurrent-marking-max-worker-num=7']
+const FLAGS = [
+  // Watches last long and other requests do not, but both are made by the same code. Where V8 has seen many watches open, it would
+  // put every later request straight among the objects that only a full garbage collection looks at.
+  '--no-allocation-site-pretenuring',
+  // How many threads may look for garbage beside the server; V8's own choice would leave it no core on a small machine.
+  `--concurrent-marking-max-worker-num=${Math.min(7, Math.max(1, availableParallelism() - 1))}`,
+]
 
 const bundle = join(__dirname, '../dist/cli.cjs')
 const cache = `${bundle}.${process.version}-${process.arch}.cache`
 
 /** Runs the bundle with the code that was kept. V8 tells by itself when that is of another version. */
 function loadWithCache() {
-  const script = new Script(wrap(readFileSync(bundle, 'utf8')), { filename: bundle, cachedData: kept() })
+  // The build writes it in ASCII.
+  const script = new Script(wrap(readFileSync(bundle, 'latin1')), { filename: bundle, cachedData: kept() })
   const module = { exports: {} }
   script.runInThisContext()(module.exports, createRequire(bundle), module, bundle, join(bundle, '..'))
   const isKept = script.cachedDataRejected === false
@@ -45,11 +48,10 @@ function keep(script) {
 
 enableCompileCache?.()
 const { main, keep: keepCode = () => {} } = enableCompileCache ? require(bundle) : loadWithCache()
-setMarkers(Math.min(MOST_MARKERS, Math.max(1, availableParallelism() - 1)))
+FLAGS.forEach(setFlagsFromString)
 const args = process.argv.slice(2)
 main(args).then(code => {
-  // Kept code is of use only under the flags that it was kept with, and those must not depend on the machine.
-  setMarkers(MOST_MARKERS)
+  USUAL_FLAGS.forEach(setFlagsFromString)
   // Other commands compile too little of it to be worth keeping.
   if (args[0] === 'serve' && code === 0) keepCode()
   // Everything is closed: what a dead client left pending must not keep the process.

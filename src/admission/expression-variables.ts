@@ -19,15 +19,22 @@ export type VersionedRequest = {
 }
 export type GroupVersionKind = { readonly group: string; readonly version: string; readonly kind: string }
 
-/** The variables that every expression has. */
+const known = new WeakMap<VersionedRequest, Bindings>()
+
+/** The variables that every expression has; the same for all expressions about a request, but for whom they ask about access. */
 export function requestVariables(request: VersionedRequest, authorize?: CelAuthorizer): Bindings {
-  const { attributes, object, oldObject } = request
-  const variables: Record<string, CelValue> = {
-    object: celValueOf(object),
-    oldObject: celValueOf(oldObject),
-    request: celValueOf(admissionRequest(request)),
-  }
-  if (!authorize) return variables
+  let shared = known.get(request)
+  if (!shared) known.set(request, (shared = objectVariables(request)))
+  return authorize ? withAuthorizer(shared, request, authorize) : shared
+}
+
+const objectVariables = (request: VersionedRequest): Bindings => ({
+  object: celValueOf(request.object),
+  oldObject: celValueOf(request.oldObject),
+  request: celValueOf(admissionRequest(request)),
+})
+
+function withAuthorizer(variables: Bindings, { attributes }: VersionedRequest, authorize: CelAuthorizer): Bindings {
   const { ctx, subresource, name, resource } = attributes
   const user: CelUser = {
     name: ctx.user.name,
@@ -35,10 +42,12 @@ export function requestVariables(request: VersionedRequest, authorize?: CelAutho
     ...(ctx.user.uid && { uid: ctx.user.uid }),
     ...(ctx.user.extra && { extra: new Map(Object.entries(ctx.user.extra)) }),
   }
-  variables['authorizer'] = authorizerValue(user, authorize)
   const about = { group: resource.group, resource: resource.plural, subresource, namespace: requestNamespace(attributes), name }
-  variables['authorizer.requestResource'] = requestResourceValue(user, authorize, about)
-  return variables
+  return {
+    authorizer: authorizerValue(user, authorize),
+    'authorizer.requestResource': requestResourceValue(user, authorize, about),
+    ...variables,
+  }
 }
 
 export const celValueOf = (object: unknown): CelValue => dynShape.read((object ?? null) as Json)

@@ -6,6 +6,18 @@ import { aggregate } from '../lib/go-text.ts'
 
 export type Condition = { readonly name: string; readonly expression: string; readonly program: Program | { readonly problem: string } }
 
+/** The conditions of one webhook or policy; what is the same for several of them is one object. */
+export type Conditions = {
+  readonly all: readonly Condition[]
+  /** Whether one of them may ask the authorizer. */
+  readonly mayAuthorize: boolean
+}
+
+export const conditionsOf = (all: readonly Condition[]): Conditions => ({
+  all,
+  mayAuthorize: all.some(({ expression }) => expression.includes('authorizer')),
+})
+
 /** Matched, not matched because of the named condition, or undecided because conditions failed. */
 export type ConditionsOutcome =
   | { readonly outcome: 'match' }
@@ -16,15 +28,18 @@ export type ConditionsOutcome =
 const CONDITIONS_BUDGET = 2_500_000
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
 
+const MATCH: ConditionsOutcome = { outcome: 'match' }
+
 /**
  * Evaluates all conditions. One that is false decides, whatever others fail with; without one, failures leave the request to the
  * failure policy. The budget is that of this webhook or policy alone: adding another never exhausts it.
  */
-export function evaluateConditions(conditions: readonly Condition[], bindings: Bindings): ConditionsOutcome {
+export function evaluateConditions({ all }: Conditions, bindings: Bindings): ConditionsOutcome {
+  if (all.length === 0) return MATCH
   const problems: string[] = []
   let excluding: string | undefined
   let budget = CONDITIONS_BUDGET
-  for (const { name, expression, program } of conditions) {
+  for (const { name, expression, program } of all) {
     if ('problem' in program) {
       problems.push(`compilation error: ${program.problem}`)
       continue
@@ -36,6 +51,6 @@ export function evaluateConditions(conditions: readonly Condition[], bindings: B
     if (value instanceof CelFault) problems.push(`expression '${expression}' resulted in error: ${value.message}`)
   }
   if (excluding !== undefined) return { outcome: 'no-match', condition: excluding }
-  if (problems.length === 0) return { outcome: 'match' }
+  if (problems.length === 0) return MATCH
   return { outcome: 'error', message: aggregate(problems) }
 }

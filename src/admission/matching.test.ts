@@ -4,7 +4,7 @@ import { attributesOf } from '../../test/kits/admission.ts'
 import { ConfigMap } from '../kinds/core/configmap.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { resourceOf } from '../schema/resource.ts'
-import { type MatchCriteria, MatchIndex, RequestMatcher } from './matching.ts'
+import { type MatchCriteria, RequestMatcher } from './matching.ts'
 import type { Attributes } from './plugin.ts'
 
 const configMaps = resourceOf(ConfigMap, 'k8s.io')
@@ -70,10 +70,8 @@ test('an object is selected by its new labels or by its old ones', () => {
   assert.equal(outcome(criteria, configMap({ operation: 'DELETE', object: undefined, oldObject: old })), 'matches')
 })
 
-test('an index has those that may match, in their order, and the others', () => {
-  const matcherOf = (more: object) => ({ matcher: new RequestMatcher({ rules: [rule(more)] }) })
-  const [a, b, c] = [matcherOf({}), matcherOf({ resources: ['secrets'] }), matcherOf({ resourceNames: ['elsewhere'] })]
-  const index = new MatchIndex([a, b, c])
-  assert.deepEqual(index.candidates(configMap()), [a, c])
-  assert.deepEqual(index.others(configMap()), [b])
+test('a namespace that is not there is told only of what is selected otherwise', () => {
+  const criteria = { rules: [rule()], namespaceSelector: { matchLabels: { a: 'b' } }, objectSelector: { matchLabels: { a: 'b' } } }
+  assert.equal(outcome(criteria, configMap({ namespace: 'gone' })), 'objectSelector')
+  assert.throws(() => outcome(criteria, configMap({ namespace: 'gone' }, { a: 'b' })), /namespaces "gone" not found/)
 })

@@ -1,15 +1,16 @@
 /**
  * Which requests a webhook or a policy is about: rules name resources and operations, selectors look at labels.
  *
- * Rules depend only on what kind of request it is, so the answer to them is kept for each kind; with a thousand configurations
- * that do not match, a request costs one look-up. Selectors are asked for the few whose rules match.
+ * Rules depend only on what kind of request it is, so the answer to them is kept for each kind. `match-index.ts` finds those whose rules
+ * and labels may match without looking at the others.
  */
 import { type LabelSelector, labelTermsOf } from '../kinds/shapes/meta.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { type LabelTerms, matchesLabelTerms } from '../schema/selectors.ts'
+import { type LabelTerm, type LabelTerms, matchesLabelTerms } from '../schema/selectors.ts'
 import { internalError, notFound } from '../schema/status-error.ts'
 import type { Attributes } from './plugin.ts'
+import { requestNamespace } from './request-namespace.ts'
 
 export type Rule = {
   readonly apiGroups?: readonly string[]
@@ -37,6 +38,8 @@ export type Match = { readonly matches: true; readonly resource: Resource } | { 
 export type Mismatch = 'rules' | 'excludeResourceRules' | 'namespaceSelector' | 'objectSelector'
 
 export class RequestMatcher {
+  /** A label that a namespace must have, and one that an object must have, to be selected; undefined where it can do without. */
+  readonly requires: { readonly ofNamespace: LabelTerm | undefined; readonly ofObject: LabelTerm | undefined }
   readonly #criteria: MatchCriteria
   readonly #namespaceTerms: LabelTerms
   readonly #objectTerms: LabelTerms
@@ -47,22 +50,23 @@ export class RequestMatcher {
     this.#criteria = criteria
     this.#namespaceTerms = termsOf(criteria.namespaceSelector)
     this.#objectTerms = termsOf(criteria.objectSelector)
+    this.requires = { ofNamespace: this.#namespaceTerms.find(isPositive), ofObject: this.#objectTerms.find(isPositive) }
   }
 
   /** Whether a request is matched. Throws a StatusError when the namespace whose labels decide it is not there. */
-  match(attributes: Attributes, namespaceOf: (name: string) => AnyObject | undefined): Match {
-    const byRules = this.#matchRules(attributes)
+  match(attributes: Attributes, namespaceOf: NamespaceOf, rules: RuleMatch = this.rulesFor(attributes)): Match {
+    const byRules = matchRules(rules, attributes)
     if (!byRules.matches) return byRules
-    if (!this.#matchesNamespace(attributes, namespaceOf)) return { matches: false, because: 'namespaceSelector' }
-    return this.#matchesObject(attributes) ? byRules : { matches: false, because: 'objectSelector' }
+    const namespace = this.#namespaceTerms.length === 0 ? UNSELECTED : selectedNamespace(attributes, namespaceOf)
+    if (namespace && namespace !== UNSELECTED && !matchesLabelTerms(this.#namespaceTerms, namespace.metadata.labels))
+      return OUTSIDE_NAMESPACES
+    if (!this.#matchesObject(attributes)) return OUTSIDE_OBJECTS
+    if (!namespace) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, requestNamespace(attributes))
+    return byRules
   }
 
-  /** Whether the rules can match such a request at all, whatever its names and labels. */
-  mayMatch(attributes: Attributes): boolean {
-    return this.#rulesFor(attributes).included.length > 0
-  }
-
-  #rulesFor(attributes: Attributes): RuleMatch {
+  /** What the rules say of such requests, whatever their names and labels. */
+  rulesFor(attributes: Attributes): RuleMatch {
     const key = requestKind(attributes)
     const ofResource = this.#known.get(attributes.resource) ?? new Map<string, RuleMatch>()
     this.#known.set(attributes.resource, ofResource)
@@ -71,37 +75,15 @@ export class RequestMatcher {
     return known
   }
 
-  #matchRules(attributes: Attributes): Match {
-    const { name } = attributes
-    const { included, excluded } = this.#rulesFor(attributes)
-    if (excluded.some(({ names }) => isNamed(names, name))) return { matches: false, because: 'excludeResourceRules' }
-    const found = included.find(({ names }) => isNamed(names, name))
-    return found ? { matches: true, resource: found.resource } : { matches: false, because: 'rules' }
-  }
-
   #decideRules(attributes: Attributes): RuleMatch {
     const { rules, excludeRules = [], matchPolicy, matchesWithoutRules } = this.#criteria
     const isEquivalent = matchPolicy === 'Equivalent'
     const { resource } = attributes
     const everything = rules.length === 0 && matchesWithoutRules
     return {
-      included: everything ? [{ resource, names: [] }] : rulesMatching(rules, attributes, isEquivalent),
+      included: everything ? [namedMatch(resource)] : rulesMatching(rules, attributes, isEquivalent),
       excluded: rulesMatching(excludeRules, attributes, isEquivalent),
     }
-  }
-
-  /** Objects of the cluster have no namespace to select by; namespaces are selected by their own labels. */
-  #matchesNamespace(
-    { resource, subresource, operation, namespace, name, object }: Attributes,
-    find: (name: string) => AnyObject | undefined,
-  ) {
-    const isNamespace = resource.group === '' && resource.plural === 'namespaces'
-    if (this.#namespaceTerms.length === 0 || (namespace === '' && !isNamespace)) return true
-    const isOwn = isNamespace && subresource === '' && (operation === 'CREATE' || operation === 'UPDATE')
-    const within = isNamespace ? name : namespace
-    const found = isOwn ? object : find(within)
-    if (!found) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, within)
-    return matchesLabelTerms(this.#namespaceTerms, found.metadata.labels)
   }
 
   #matchesObject({ object, oldObject }: Attributes): boolean {
@@ -113,51 +95,58 @@ export class RequestMatcher {
   }
 }
 
+export type NamespaceOf = (name: string) => AnyObject | undefined
+
+/** Stands for the namespace of what is selected whatever the labels of its namespace are. */
+export const UNSELECTED = 'unselected'
+
+/**
+ * The namespace by whose labels a request is selected: of objects of the cluster none, of namespaces themselves. Undefined when it is not
+ * there.
+ */
+export function selectedNamespace(attributes: Attributes, find: NamespaceOf): AnyObject | typeof UNSELECTED | undefined {
+  const { resource, subresource, operation, namespace, object } = attributes
+  const isNamespace = resource.group === '' && resource.plural === 'namespaces'
+  if (namespace === '' && !isNamespace) return UNSELECTED
+  if (isNamespace && subresource === '' && (operation === 'CREATE' || operation === 'UPDATE')) return object
+  return find(requestNamespace(attributes))
+}
+
+const OUTSIDE_NAMESPACES: Match = { matches: false, because: 'namespaceSelector' }
+const OUTSIDE_OBJECTS: Match = { matches: false, because: 'objectSelector' }
+
+function matchRules({ included, excluded }: RuleMatch, { name }: Attributes): Match {
+  if (excluded.some(({ names }) => isNamed(names, name))) return EXCLUDED
+  return included.find(({ names }) => isNamed(names, name))?.match ?? NOT_INCLUDED
+}
+const EXCLUDED: Match = { matches: false, because: 'excludeResourceRules' }
+const NOT_INCLUDED: Match = { matches: false, because: 'rules' }
+
+/** Whether a label must be there for a term to hold. */
+const isPositive = ({ operator }: LabelTerm): boolean => operator === '=' || operator === '==' || operator === 'in' || operator === 'exists'
+
 /** All that rules look at beside the resource. */
-const requestKind = ({ subresource, operation, namespace }: Attributes): string =>
+export const requestKind = ({ subresource, operation, namespace }: Attributes): string =>
   `${subresource} ${operation}${namespace === '' ? ' cluster' : ''}`
 
-/** Webhooks or policies in force, those that may concern a request found by one look-up. */
-export class MatchIndex<T extends { readonly matcher: RequestMatcher }> {
-  readonly all: readonly T[]
-  readonly #known = new WeakMap<Resource, Map<string, readonly T[]>>()
-
-  constructor(all: readonly T[]) {
-    this.all = all
-  }
-
-  /** Those whose rules can match such a request, in their order. */
-  candidates(attributes: Attributes): readonly T[] {
-    if (this.all.length === 0) return NONE
-    const key = requestKind(attributes)
-    const ofResource = this.#known.get(attributes.resource) ?? new Map<string, readonly T[]>()
-    this.#known.set(attributes.resource, ofResource)
-    let known = ofResource.get(key)
-    if (!known) ofResource.set(key, (known = this.all.filter(({ matcher }) => matcher.mayMatch(attributes))))
-    return known
-  }
-
-  /** Those whose rules cannot match such a request. */
-  others(attributes: Attributes): readonly T[] {
-    return this.all.filter(({ matcher }) => !matcher.mayMatch(attributes))
-  }
-}
-const NONE: readonly never[] = []
-
 /** Rules that match one kind of request, each with the version in which it names the resource and the objects that it is about. */
-type NamedMatch = { readonly resource: Resource; readonly names: readonly string[] }
-type RuleMatch = { readonly included: readonly NamedMatch[]; readonly excluded: readonly NamedMatch[] }
+type NamedMatch = { readonly match: Match; readonly names: readonly string[] }
+export type RuleMatch = { readonly included: readonly NamedMatch[]; readonly excluded: readonly NamedMatch[] }
+
+const namedMatch = (resource: Resource, names: readonly string[] = []): NamedMatch => ({ match: { matches: true, resource }, names })
 
 const isNamed = (names: readonly string[], name: string): boolean => names.length === 0 || names.includes(name)
 
 /** First the rules that name the resource as it was asked for, then those that name another version of it. */
 function rulesMatching(rules: readonly Rule[], attributes: Attributes, isEquivalent: boolean): NamedMatch[] {
   const { resource } = attributes
-  const exact = rules.filter(rule => matchesRule(rule, attributes, resource)).map(({ resourceNames: names = [] }) => ({ resource, names }))
+  const exact = rules
+    .filter(rule => matchesRule(rule, attributes, resource))
+    .map(({ resourceNames }) => namedMatch(resource, resourceNames))
   if (!isEquivalent) return exact
   const others = resource.versions.filter(other => other !== resource)
   const equivalent = rules.flatMap(rule =>
-    others.filter(other => matchesRule(rule, attributes, other)).map(other => ({ resource: other, names: rule.resourceNames ?? [] })),
+    others.filter(other => matchesRule(rule, attributes, other)).map(other => namedMatch(other, rule.resourceNames)),
   )
   return [...exact, ...equivalent]
 }

@@ -88,7 +88,13 @@ export function pluginChain(plugins: readonly Plugin[], observer: AdmissionObser
 }
 
 type Run<A> = (attributes: Attributes, argument: A) => MaybePromise<void>
-type TimedPlugin<A> = { readonly plugin: Plugin; readonly run: Run<A>; readonly timer: Timer }
+type TimedPlugin<A> = {
+  readonly plugin: Plugin
+  readonly run: Run<A>
+  readonly timer: Timer
+  /** Whether the clock is read after it. Those before it share the time since it was read last. */
+  readonly isClocked: boolean
+}
 
 /** All plugins that take part in a step, as one. */
 function stepOf<A>(
@@ -96,9 +102,11 @@ function stepOf<A>(
   type: StepType,
   { observer, runOf }: { readonly observer: AdmissionObserver; readonly runOf: (plugin: Plugin) => Run<A> | undefined },
 ): Run<A> {
-  const timed = plugins.flatMap((plugin): TimedPlugin<A>[] => {
-    const run = runOf(plugin)
-    return run ? [{ plugin, run, timer: observer.plugin(plugin.name, type) }] : []
+  const taking = plugins.filter(runOf)
+  // Most plugins have nothing to do with most writes: reading the clock would take longer than they do.
+  const timed = taking.map((plugin, i): TimedPlugin<A> => {
+    const isClocked = i + 1 === taking.length || Boolean(plugin.explains ?? taking[i + 1]!.explains)
+    return { plugin, run: runOf(plugin)!, timer: observer.plugin(plugin.name, type), isClocked }
   })
   const whole = observer.step(type)
   return (attributes, argument) => {
@@ -110,7 +118,7 @@ function stepOf<A>(
       throw error
     }
     try {
-      const waiting = runFrom(timed, 0, { attributes, argument, operation, begun })
+      const waiting = runFrom(0, begun, { plugins: timed, attributes, argument, operation })
       if (waiting) return waiting.then(() => tell(false), reject)
       tell(false)
     } catch (error) {
@@ -119,50 +127,64 @@ function stepOf<A>(
   }
 }
 
-type Running<A> = { readonly attributes: Attributes; readonly argument: A; readonly operation: Attributes['operation'] }
+type Running<A> = {
+  readonly plugins: readonly TimedPlugin<A>[]
+  readonly attributes: Attributes
+  readonly argument: A
+  readonly operation: Attributes['operation']
+}
 
-function runFrom<A>(
-  plugins: readonly TimedPlugin<A>[],
-  from: number,
-  running: Running<A> & { readonly begun: number },
-): MaybePromise<void> {
-  const { operation } = running
-  let { begun } = running
+/** Runs the plugins from an index on, the first of them begun at a time. */
+function runFrom<A>(from: number, begun: number, running: Running<A>): MaybePromise<void> {
+  const { plugins } = running
+  /** The first that has not been told its time, and the time since when. */
+  let [first, since] = [from, begun]
   for (let i = from; i < plugins.length; i++) {
-    const { timer } = plugins[i]!
     let waiting: MaybePromise<void>
     try {
       waiting = runOne(plugins[i]!, running)
     } catch (error) {
-      timer(operation, (performance.now() - begun) / 1000, true)
+      share(performance.now() - since, { first, last: i, rejected: true }, running)
       throw error
     }
-    if (waiting) return waitFor(waiting, { plugins, index: i, running: { ...running, begun } })
+    if (!waiting && !plugins[i]!.isClocked) continue
     const now = performance.now()
-    timer(operation, (now - begun) / 1000, false)
-    begun = now
+    if (waiting) {
+      if (i > first) share(now - since, { first, last: i - 1, rejected: false }, running)
+      return waitFor(waiting, { index: i, begun: i > first ? now : since }, running)
+    }
+    share(now - since, { first, last: i, rejected: false }, running)
+    first = i + 1
+    since = now
   }
+}
+
+/** Tells plugins how long they took: equal parts of the time since the clock was read. Only the last of them can have rejected. */
+function share<A>(
+  ms: number,
+  { first, last, rejected }: { readonly first: number; readonly last: number; readonly rejected: boolean },
+  { plugins, operation }: Running<A>,
+): void {
+  const seconds = ms / (last + 1 - first) / 1000
+  for (let i = first; i <= last; i++) plugins[i]!.timer(operation, seconds, rejected && i === last)
 }
 
 /** Waits for a plugin and goes on with those after it. */
 async function waitFor<A>(
   waiting: Promise<void>,
-  {
-    plugins,
-    index,
-    running,
-  }: { readonly plugins: readonly TimedPlugin<A>[]; readonly index: number; readonly running: Running<A> & { readonly begun: number } },
+  { index, begun }: { readonly index: number; readonly begun: number },
+  running: Running<A>,
 ): Promise<void> {
   let rejected = true
-  let now = running.begun
+  let now = begun
   try {
     await waiting
     rejected = false
   } finally {
     now = performance.now()
-    plugins[index]!.timer(running.operation, (now - running.begun) / 1000, rejected)
+    share(now - begun, { first: index, last: index, rejected }, running)
   }
-  await runFrom(plugins, index + 1, { ...running, begun: now })
+  await runFrom(index + 1, now, running)
 }
 
 function runOne<A>({ plugin, run }: TimedPlugin<A>, { attributes, argument }: Running<A>): MaybePromise<void> {

@@ -44,6 +44,8 @@ export class Rounds {
   }
 
   end(object: AnyObject | undefined): void {
+    // Nobody wants to know whether it is changed after this.
+    if (this.#invoked.size === 0 && this.#again.size === 0) return
     this.#lastOutput = object && structuredClone(object)
   }
 }

@@ -1,13 +1,37 @@
-/** A request in another served version of its resource, as a webhook or policy is registered for it. */
+/** A request in other served versions of its resource, as webhooks and policies are registered for it. */
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { VersionedRequest } from './expression-variables.ts'
 import type { Attributes } from './plugin.ts'
 
-/** What a subresource takes, such as a Scale, is the same in every version. */
-export async function inVersion(attributes: Attributes, resource: Resource): Promise<VersionedRequest> {
-  const { object, oldObject, kind } = attributes
-  if (resource === attributes.resource || kind !== attributes.resource) return { attributes, resource, kind, object, oldObject }
-  const convert = (each: AnyObject | undefined) => each && attributes.convert(each, resource)
-  return { attributes, resource, kind: resource, object: await convert(object), oldObject: await convert(oldObject) }
+/** The versions of one request, each made once for as long as its object is not changed. */
+export class RequestVersions {
+  readonly #attributes: Attributes
+  #object: AnyObject | undefined
+  readonly #known = new Map<Resource, VersionedRequest>()
+
+  constructor(attributes: Attributes) {
+    this.#attributes = attributes
+    this.#object = attributes.object
+  }
+
+  /** The request in a version. What a subresource takes, such as a Scale, is the same in every version. */
+  in(resource: Resource): MaybePromise<VersionedRequest> {
+    const attributes = this.#attributes
+    const { object, oldObject, kind } = attributes
+    if (object !== this.#object) this.#known.clear()
+    this.#object = object
+    const known = this.#known.get(resource)
+    if (known) return known
+    const remember = (request: VersionedRequest) => {
+      this.#known.set(resource, request)
+      return request
+    }
+    if (resource === attributes.resource || kind !== attributes.resource) return remember({ attributes, resource, kind, object, oldObject })
+    const convert = (each: AnyObject | undefined): MaybePromise<AnyObject | undefined> => each && attributes.convert(each, resource)
+    return whenDone(convert(object), now =>
+      whenDone(convert(oldObject), old => remember({ attributes, resource, kind: resource, object: now, oldObject: old })),
+    )
+  }
 }

@@ -25,7 +25,7 @@ export type CachesOptions = {
   readonly now?: () => number
 }
 
-type Decoded = { readonly value: Uint8Array; readonly object: AnyObject }
+type Decoded = { readonly value: Uint8Array; readonly object: AnyObject; readonly isKept: boolean }
 type Waiter = { readonly revision: Revision; readonly resolve: () => void }
 
 /** Receives every change, in order and as soon as it can be read. Handlers must be quick and must not throw. */
@@ -140,9 +140,17 @@ export class Caches implements AsyncDisposable {
    * Writes to the store. Once it resolves with success the write can be read here. `object` is the decoded value, so that
    * it need not be decoded again when it comes back as an event.
    */
-  async write(key: string, change: Change, object?: AnyObject): Promise<Swap> {
+  write(key: string, change: Change, object?: AnyObject): Promise<Swap> {
     const { value } = change
-    const decoded = value && object && { value, object }
+    return this.#write(key, change, value && object && { value, object, isKept: false })
+  }
+
+  /** As `write`, for a new object that nobody changes any more: whoever reads it gets this very object. */
+  create(key: string, value: Uint8Array, object: AnyObject): Promise<Swap> {
+    return this.#write(key, { expect: 0, value }, { value, object, isKept: true })
+  }
+
+  async #write(key: string, change: Change, decoded: Decoded | undefined | null): Promise<Swap> {
     if (decoded) this.#decoded.push(decoded)
     try {
       const swapped = await this.#store.swap(key, change)
@@ -231,9 +239,10 @@ export class Caches implements AsyncDisposable {
       this.#revision = event.revision
       const joining = this.#joining.get(prefix)
       const cache = this.#byPrefix.get(prefix)
-      const object = event.after && this.#decoded.find(({ value }) => value === event.after!.value)?.object
+      const decoded = event.after && this.#decoded.find(({ value }) => value === event.after!.value)
       const previous = cache?.get(event.key)
-      const version = cache?.apply(event, object)
+      const version = cache?.apply(event, decoded?.object)
+      if (decoded?.isKept) version?.keepObject(decoded.object)
       if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, previous)
       previous?.releaseObject()
       joining?.push(event)

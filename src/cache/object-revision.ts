@@ -1,6 +1,5 @@
 /** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
-import { parseJson } from '../codec/json.ts'
-import { bufferOf, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
+import { bufferOf, parseObject, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
 import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -77,8 +76,13 @@ export class ObjectRevision {
    */
   get object(): AnyObject | undefined {
     if (this.fault !== undefined) return undefined
-    this.#object ??= parseJson(this.json).value as unknown as AnyObject
+    this.#object ??= parseObject(this.json)
     return this.#object
+  }
+
+  /** Keeps the object that was written, which nobody changes any more, so that it need not be decoded. */
+  keepObject({ metadata, ...others }: AnyObject): void {
+    this.#object = { ...others, metadata: { ...metadata, resourceVersion: String(this.revision) } } as AnyObject
   }
 
   /** Called when another revision has become current: later readers decode this object again. */

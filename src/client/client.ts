@@ -97,8 +97,8 @@ export class Client {
   }
 }
 
-/** Gives each component its client. The writes of those that may have much to do at once are paced. */
-export type ClientFor = (identity: Identity, options?: { readonly paced?: boolean }) => Client
+/** Gives each component its client. */
+export type ClientFor = (identity: Identity) => Client
 
 type ResourceParts<O> = { readonly backend: Backend; readonly identity: Identity; readonly informer: () => Informer<O> }
 

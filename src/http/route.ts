@@ -92,7 +92,16 @@ function splitPath(path: string): string[] {
   let end = path.length
   while (start < end && path.charCodeAt(start) === 0x2f) start++
   while (end > start && path.charCodeAt(end - 1) === 0x2f) end--
-  return start === end ? [] : path.slice(start, end).split('/')
+  const parts: string[] = []
+  if (start === end) return parts
+  // By hand: `split` takes several times as long, as it looks for the path among those it has split before.
+  for (let at = start; at < end; at++) {
+    if (path.charCodeAt(at) !== 0x2f) continue
+    parts.push(path.slice(start, at))
+    start = at + 1
+  }
+  parts.push(path.slice(start, end))
+  return parts
 }
 
 /** What the path names from a part on: `namespaces/NS/…` is inside a namespace, unless what follows is a subresource of the namespace itself. */

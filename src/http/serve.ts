@@ -64,10 +64,11 @@ const identify =
   exchange => {
     const { request } = exchange
     const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate, request }
-    return whenDone(authenticator.authenticate(credentials, request), found => {
+    const authenticated = authenticator.authenticate(credentials, request)
+    return whenDone(authenticated, found => {
       if (found.outcome !== 'user') throw unauthorized()
       exchange.user = found.user
-      exchange.stopwatch.lap('authn')
+      exchange.stopwatch.lapAfter(authenticated, 'authn')
       return next(exchange)
     })
   }
@@ -94,7 +95,7 @@ function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt }
   const decided = authorize(asker, request)
   const answered = whenDone(decided, failure => {
-    exchange.stopwatch.lap('authz')
+    stopwatch.lapAfter(decided, 'authz')
     if (failure) return failure
     return answerRoute(request, route, asker)
   })
@@ -140,8 +141,9 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   // A node decides itself what it answers with.
   const negotiated = isConnected ? PLAIN : negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
-  return whenDone(isConnected || isRead(call) ? undefined : decode(request, call), body => {
-    asker.stopwatch.lap('decode')
+  const decoded = isConnected || isRead(call) ? undefined : decode(request, call)
+  return whenDone(decoded, body => {
+    asker.stopwatch.lapAfter(decoded, 'decode')
     // The client may have disconnected while the body was read, or while the request waited.
     if (request.isGone) throw unavailable('the client has gone')
     return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => {

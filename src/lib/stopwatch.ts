@@ -1,19 +1,24 @@
 /** Where the time of a request goes: each lap adds what has passed since the last to one of a few phases. */
+import type { MaybePromise } from './maybe-promise.ts'
+
 export class Stopwatch {
   readonly #now: () => number
   readonly #began: number
-  readonly #phases: Record<string, number> = {}
-  #last: number
+  /** Ends of phases, each followed by its time: they are added up only for the few requests that are reported. */
+  readonly #laps: (string | number)[] = []
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
-    this.#began = this.#last = now()
+    this.#began = now()
   }
 
   lap(phase: string): void {
-    const now = this.#now()
-    this.#phases[phase] = (this.#phases[phase] ?? 0) + now - this.#last
-    this.#last = now
+    this.#laps.push(phase, this.#now())
+  }
+
+  /** The end of a phase that may have waited for something. If it has not, what little it took counts as part of the next. */
+  lapAfter(result: MaybePromise<unknown>, phase: string): void {
+    if (result instanceof Promise) this.lap(phase)
   }
 
   /** Milliseconds since the beginning. */
@@ -23,7 +28,14 @@ export class Stopwatch {
 
   /** Whole milliseconds of each phase that took one at least. */
   get phases(): Readonly<Record<string, number>> {
-    const whole = Object.entries(this.#phases).map(([phase, ms]) => [phase, Math.round(ms)] as const)
+    const sums = new Map<string, number>()
+    let last = this.#began
+    for (let i = 0; i < this.#laps.length; i += 2) {
+      const [phase, time] = this.#laps.slice(i, i + 2) as [string, number]
+      sums.set(phase, (sums.get(phase) ?? 0) + time - last)
+      last = time
+    }
+    const whole = Array.from(sums, ([phase, ms]) => [phase, Math.round(ms)] as const)
     return Object.fromEntries(whole.filter(([, ms]) => ms > 0))
   }
 }

@@ -27,7 +27,7 @@ export type Seed = {
 /** Stores those whose names are free, in one commit. */
 export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager }: Seeding): Promise<void> {
   const time = formatTime(instantOf(now.getTime()))
-  const written: ReturnType<Caches['write']>[] = []
+  const written: ReturnType<Caches['create']>[] = []
   for (const { resource, object, statusManager } of seeds) {
     const { kind, apiVersion } = resource
     const { name = '', namespace = '', ...others } = object.metadata
@@ -41,7 +41,7 @@ export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager
     const metadata = { name, ...(namespace && { namespace }), uid: newUid(), ...others, creationTimestamp: time, managedFields }
     const stored = { kind, apiVersion, ...object, metadata } as AnyObject
     const value = encodeStored(stored)
-    written.push(caches.write(keyOf(resource, namespace, name), { expect: 0, value }, stored))
+    written.push(caches.create(keyOf(resource, namespace, name), value, stored))
   }
   await Promise.all(written)
 }

@@ -135,6 +135,8 @@ const PHASES: ReadonlyMap<Step, string> = new Map<Step, string>([
   [admit, 'admission'],
   [store, 'store'],
 ])
+/** The phase that ends with each step; none where the next step is of the same phase. */
+const ENDING = STEPS.map(step => PHASES.get(step) ?? 'rules').map((phase, i, phases) => (phase === phases[i + 1] ? undefined : phase))
 const FIRST_NAMED = STEPS.indexOf(identify)
 const STORE = STEPS.indexOf(store)
 
@@ -212,7 +214,8 @@ async function run(request: Write, from: number): Promise<void> {
     for (let i = from; i < STEPS.length && !request.result; i++) {
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
-      request.ctx.stopwatch?.lap(PHASES.get(STEPS[i]!) ?? 'rules')
+      const phase = ENDING[i]
+      if (phase !== undefined) request.ctx.stopwatch?.lap(phase)
       const pausing = pause(request)
       if (pausing) await pausing
       if (i === STORE && !request.done && !request.result) break

@@ -1,7 +1,7 @@
 /** Everything that has a say in writes: plugins, policies and webhooks, in the order of Kubernetes. */
 
 import { ExpressionAuthorizer } from '../admission/cel-authorizer.ts'
-import { MatchIndex } from '../admission/matching.ts'
+import { MatchIndex } from '../admission/match-index.ts'
 import type { AdmissionObserver } from '../admission/observer.ts'
 import type { Plugin } from '../admission/plugin.ts'
 import { mutatingPolicyPlugin } from '../admission/policies/mutating.ts'

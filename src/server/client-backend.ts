@@ -4,10 +4,11 @@ import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Caches } from '../cache/caches.ts'
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { Selection as CacheSelection, Term } from '../cache/selection.ts'
-import type { Backend, Selection } from '../client/backend.ts'
+import type { Backend, Selection, WriteRequest } from '../client/backend.ts'
 import { Client, type ClientFor } from '../client/client.ts'
 import { Informers } from '../client/informer.ts'
-import { pacedWrites } from '../client/paced-writes.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { Slots } from '../lib/slots.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Decision } from '../schema/access.ts'
@@ -28,12 +29,23 @@ export type BackendParts = {
   readonly signal: AbortSignal
 }
 
-/** The client of every component. All of them share their informers and the decoded objects in the caches. */
-export function createClients(parts: BackendParts): ClientFor {
+export type Clients = {
+  /** For components that requests wait for. */
+  readonly clientFor: ClientFor
+  /** For controllers and nodes: only so many of their writes are under way at once, so that clients do not wait behind all of them. */
+  readonly backgroundClientFor: ClientFor
+}
+
+/** The clients of all components. They share their informers and the decoded objects in the caches. */
+export function createClients(parts: BackendParts): Clients {
   const backend = createBackend(parts)
-  const paced = { ...backend, write: pacedWrites(backend.write) }
   const informers = new Informers(backend, parts)
-  return (identity, options) => new Client(options?.paced ? paced : backend, informers, identity)
+  const slots = new Slots(LIMITS.backgroundWrites)
+  const background = { ...backend, write: (request: WriteRequest) => slots.run(() => backend.write(request)) }
+  return {
+    clientFor: identity => new Client(backend, informers, identity),
+    backgroundClientFor: identity => new Client(background, informers, identity),
+  }
 }
 
 const UNHURRIED = new AbortController()

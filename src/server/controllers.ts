@@ -54,13 +54,7 @@ export function controllerRunner({ clientFor, groupDomain, log, signal }: Runner
         if (!signal.aborted)
           log.warn({ controller: name, ...(key && { key }), error: String(error) }, 'reconciling failed; it will be retried')
       }
-      const started = startController(controller, {
-        clientFor: identity => clientFor(identity, { paced: true }),
-        groupDomain,
-        onError,
-        signal,
-        metrics,
-      })
+      const started = startController(controller, { clientFor, groupDomain, onError, signal, metrics })
       started.synced.catch(error => onError(error, undefined))
       queues.push(metrics)
       running.push(started)

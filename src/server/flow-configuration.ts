@@ -18,13 +18,26 @@ const MANAGER = 'api-priority-and-fairness-config-consumer-v1'
 /** Changes take effect before they are answered. Resolves when what is stored has taken effect. */
 export async function followFlowControl(
   flowControl: FlowControl,
-  { clientFor, signal }: Pick<ServerContext, 'clientFor' | 'signal'>,
+  { clientFor, log, signal }: Pick<ServerContext, 'clientFor' | 'log' | 'signal'>,
 ): Promise<void> {
   const client = clientFor(serverIdentity())
   const levels = client.of(PriorityLevelConfiguration)
   const schemas = client.of(FlowSchema)
-  const configure = () => flowControl.configure([...levels.list()].flatMap(levelOf), [...schemas.list()].map(schemaOf))
-  await Promise.all([levels.watch(configure, signal), schemas.watch(configure, signal)])
+  let isPlanned = false
+  const configure = () => {
+    isPlanned = false
+    try {
+      flowControl.configure([...levels.list()].flatMap(levelOf), [...schemas.list()].map(schemaOf))
+    } catch (error) {
+      log.error({ error: String(error) }, 'flow control could not be configured')
+    }
+  }
+  // Once for changes that are committed together. Those who made them are told of the commit after this has run.
+  const plan = () => {
+    if (!isPlanned) queueMicrotask(configure)
+    isPlanned = true
+  }
+  await Promise.all([levels.watch(plan, signal), schemas.watch(plan, signal)])
 }
 
 /** A level as it is configured; nothing for one that makes no sense, which is as if it were not there. */

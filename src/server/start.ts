@@ -163,7 +163,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   // Every component that runs beside requests listens for the end.
   setMaxListeners(0, signal)
   const { groupDomain } = config
-  const clientFor = createClients({
+  const { clientFor, backgroundClientFor } = createClients({
     caches,
     catalog,
     groupDomain,
@@ -174,7 +174,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
     signal,
   })
-  const controllers = controllerRunner({ clientFor, groupDomain, log, signal })
+  const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, log, signal })
   open.push(async () => {
     ending.abort()
     await controllers.stopped()

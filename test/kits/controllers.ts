@@ -36,7 +36,7 @@ export function clientsOver(
   const { signal } = ending
   setMaxListeners(0, signal)
   const parts = { caches: bench.caches, catalog, groupDomain: 'k8s.io', gate: () => false, now, signal, onError: assert.ifError }
-  const clientFor = createClients({ ...parts, registry: () => bench.registry, ...(authorizer && { authorizer: () => authorizer }) })
+  const { clientFor } = createClients({ ...parts, registry: () => bench.registry, ...(authorizer && { authorizer: () => authorizer }) })
   return {
     catalog,
     clientFor,

@@ -57,7 +57,7 @@ export async function openCustomBench(
   const ending = new AbortController()
   const [groupDomain, gate] = ['k8s.io', () => false]
   const { signal } = ending
-  const clientFor = createClients({ caches, catalog, groupDomain, gate, now, registry: () => registry, onError: fail, signal })
+  const { clientFor } = createClients({ caches, catalog, groupDomain, gate, now, registry: () => registry, onError: fail, signal })
   const webhook = { post: post ?? (() => Promise.reject(new Error('nobody there'))), newUid, groupDomain, resolve: () => undefined }
   const converter = (definition: Parameters<typeof webhookConverter>[0]) => webhookConverter(definition, webhook)
   const onError = (error: unknown, name: string | undefined) => errors.push(`${name}: ${error}`)

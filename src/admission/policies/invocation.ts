@@ -1,13 +1,15 @@
 /** The policies, bindings and parameters that a request concerns. */
 import type { CelAuthorizer } from '../../cel/libraries/authorizer.ts'
 import type { Bindings } from '../../cel/runtime/program.ts'
+import type { CelValue } from '../../cel/runtime/values.ts'
 import { labelTermsOf } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { celValueOf, requestVariables, type VersionedRequest } from '../expression-variables.ts'
-import { isExemptFromPolicies, type MatchIndex } from '../matching.ts'
+import type { Candidate, MatchIndex } from '../match-index.ts'
+import { isExemptFromPolicies } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes } from '../plugin.ts'
 import { requestNamespace } from '../request-namespace.ts'
@@ -35,14 +37,18 @@ export type Invocation<P extends Policy> = {
 /** A policy, or a binding of it, that cannot be evaluated; its failure policy decides what that means. */
 export type ConfigurationFault<P extends Policy> = { readonly policy: P; readonly binding: Binding | undefined; readonly message: string }
 
-/** The policies whose rules may match. */
-export function concerned<P extends Policy>(policies: MatchIndex<P>, attributes: Attributes): readonly P[] {
-  const candidates = policies.candidates(attributes)
-  const isExempt = candidates.length > 0 && isExemptFromPolicies(attributes)
+/** The policies whose rules and labels may match; those whose rules may, where all that happens is to be explained. */
+export function concerned<P extends Policy>(
+  policies: MatchIndex<P>,
+  attributes: Attributes,
+  { namespace }: Pick<PolicyParts, 'namespace'>,
+): readonly Candidate<P>[] {
   const { explanation } = attributes.ctx
+  const candidates = explanation ? policies.byRules(attributes) : policies.byLabels(attributes, namespace)
+  const isExempt = candidates.length > 0 && isExemptFromPolicies(attributes)
   if (explanation) {
     if (isExempt)
-      for (const { name } of candidates) explanation.add({ policy: name, outcome: 'skipped', because: 'the resource is exempt' })
+      for (const { item } of candidates) explanation.add({ policy: item.name, outcome: 'skipped', because: 'the resource is exempt' })
     for (const { name } of policies.others(attributes)) explanation.addUnrelated({ policy: name, outcome: 'skipped', because: 'rules' })
   }
   return isExempt ? [] : candidates
@@ -56,14 +62,14 @@ export const named = (policy: Policy, binding: Binding | undefined) => ({
 
 /** Everything to be evaluated for a request, in the order of policies and bindings, and what cannot be. */
 export function* invocationsOf<P extends Policy>(
-  policies: readonly P[],
+  policies: readonly Candidate<P>[],
   attributes: Attributes,
   parts: PolicyParts,
 ): Iterable<Invocation<P> | ConfigurationFault<P>> {
   const { explanation } = attributes.ctx
-  for (const policy of policies) {
+  for (const { item: policy, rules } of policies) {
     try {
-      const match = policy.matcher.match(attributes, parts.namespace)
+      const match = policy.matcher.match(attributes, parts.namespace, rules)
       if (!match.matches) {
         explanation?.add({ policy: policy.name, outcome: 'skipped', because: match.because })
         continue
@@ -135,20 +141,29 @@ function selected(params: Iterable<AnyObject>, selector: ParamRef['selector']): 
   return [...params].filter(({ metadata }) => matchesLabelTerms(terms, metadata.labels))
 }
 
-/** The variables of a policy's expressions for one parameter. */
-export function policyVariables(
+/** The variables of a policy's expressions for one parameter; without `authorize` all but those that ask about access. */
+export const policyVariables = (
   request: VersionedRequest,
   param: AnyObject | null,
-  { authorize, namespace }: Pick<PolicyParts, 'namespace'> & { readonly authorize: CelAuthorizer },
-): Bindings {
-  const { attributes } = request
-  const isNamespace = attributes.kind.group === '' && attributes.kind.kind === 'Namespace'
-  const found = isNamespace || attributes.namespace === '' ? undefined : namespace(attributes.namespace)
-  return {
-    ...requestVariables(request, authorize),
-    params: celValueOf(param),
-    namespaceObject: celValueOf(found && visibleNamespace(found)),
-  }
+  { authorize, namespace }: Pick<PolicyParts, 'namespace'> & { readonly authorize?: CelAuthorizer },
+): Bindings => ({
+  params: celValueOf(param),
+  namespaceObject: namespaceVariable(request, namespace),
+  ...requestVariables(request, authorize),
+})
+
+const namespaces = new WeakMap<VersionedRequest, CelValue>()
+
+/** The namespace as expressions see it, the same for all about one request. */
+function namespaceVariable(request: VersionedRequest, find: PolicyParts['namespace']): CelValue {
+  const known = namespaces.get(request)
+  if (known !== undefined) return known
+  const { kind, namespace } = request.attributes
+  const isNamespace = kind.group === '' && kind.kind === 'Namespace'
+  const found = isNamespace || namespace === '' ? undefined : find(namespace)
+  const value = celValueOf(found && visibleNamespace(found))
+  namespaces.set(request, value)
+  return value
 }
 
 /** A namespace without what only its managers need. */

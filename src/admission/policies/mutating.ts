@@ -9,13 +9,13 @@ import { atomicParts, mergeApplied } from '../../patch/typed-merge.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
-import { evaluateConditions } from '../match-conditions.ts'
-import type { MatchIndex } from '../matching.ts'
+import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
+import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { ExpressionError } from '../observer.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import type { Rounds } from '../reinvocation.ts'
-import { inVersion } from '../versions.ts'
+import { RequestVersions } from '../versions.ts'
 import { toJson } from './cel-json.ts'
 import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
 import {
@@ -49,7 +49,7 @@ export const mutatingPolicyPlugin = (parts: MutatingParts): Plugin => ({
   explains: true,
   mutate(attributes, reinvocation) {
     if (attributes.operation === 'DELETE') return
-    const policies = concerned(parts.policies(), attributes)
+    const policies = concerned(parts.policies(), attributes, parts)
     if (policies.length === 0) return
     return mutateBy(policies, attributes, { rounds: reinvocation.policies, parts }).then(changed => {
       if (changed) reinvocation.request()
@@ -59,12 +59,13 @@ export const mutatingPolicyPlugin = (parts: MutatingParts): Plugin => ({
 
 /** Whether the object was changed. Throws what a policy that failed, and does not fail open, rejects the request with. */
 async function mutateBy(
-  policies: readonly MutatingPolicy[],
+  policies: readonly Candidate<MutatingPolicy>[],
   attributes: Attributes,
   { rounds, parts }: { readonly rounds: Rounds; readonly parts: MutatingParts },
 ): Promise<boolean> {
   rounds.begin(attributes.object)
   const faults: Fault[] = []
+  const versions = new RequestVersions(attributes)
   let changed = false
   for (const found of [...invocationsOf(policies, attributes, parts)]) {
     if ('message' in found) {
@@ -74,7 +75,7 @@ async function mutateBy(
       for (const param of found.params) {
         const id = `${found.policy.name}/${found.binding.name}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`
         if (rounds.skips(id)) continue
-        if (await mutate(found, param, { attributes, parts, faults })) {
+        if (await mutate(found, param, { attributes, versions, parts, faults })) {
           changed = true
           rounds.changed()
         }
@@ -87,11 +88,13 @@ async function mutateBy(
   return changed
 }
 
+const MATCHED: ConditionsOutcome = { outcome: 'match' }
+
 /** Makes the mutations of one policy for one parameter; each sees what the one before it has changed. */
 async function mutate(
   invocation: Invocation<MutatingPolicy>,
   param: AnyObject | null,
-  { attributes, parts, faults }: { attributes: Attributes; parts: MutatingParts; faults: Fault[] },
+  { attributes, versions, parts, faults }: { attributes: Attributes; versions: RequestVersions; parts: MutatingParts; faults: Fault[] },
 ): Promise<boolean> {
   const { policy, binding, resource } = invocation
   const { observer } = parts
@@ -105,12 +108,12 @@ async function mutate(
     faults.push(fault)
   }
   const evaluate = async <T>(run: (bindings: Bindings) => T): Promise<T> => {
-    const request = await inVersion(attributes, resource)
+    const request = await versions.in(resource)
     return parts.expressions.evaluate(attributes, authorize =>
       run(policyVariables(request, param, { authorize, namespace: parts.namespace })),
     )
   }
-  const matched = await evaluate(bindings => evaluateConditions(policy.conditions, bindings))
+  const matched = policy.conditions.all.length === 0 ? MATCHED : await evaluate(bindings => evaluateConditions(policy.conditions, bindings))
   const about = { name: policy.name, kind: 'policy', type: 'validate', operation: attributes.operation } as const
   if (matched.outcome === 'no-match') {
     observer.excludedByCondition(about)
@@ -125,7 +128,7 @@ async function mutate(
   for (const mutation of policy.mutations) {
     if (!attributes.object) break
     try {
-      const { object } = await inVersion(attributes, resource)
+      const { object } = await versions.in(resource)
       const target = { object: object!, resource: targetOf(attributes, resource) }
       const document = await evaluate(bindings => patched(mutation, policy, { ...target, bindings }))
       if (document !== undefined) attributes.object = await attributes.decode(document, resource)

@@ -1,7 +1,7 @@
 /** Policies and their bindings as they are stored, compiled and brought together. */
 import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Condition } from '../match-conditions.ts'
+import { type Conditions, conditionsOf } from '../match-conditions.ts'
 import { RequestMatcher, type Rule } from '../matching.ts'
 import { type CompiledExpression, type CompiledVariable, PolicyCompiler } from './evaluation.ts'
 
@@ -28,7 +28,7 @@ export type Policy = {
   readonly paramKind: ParamKind | undefined
   readonly matcher: RequestMatcher
   readonly variables: readonly CompiledVariable[]
-  readonly conditions: readonly Condition[]
+  readonly conditions: Conditions
   readonly bindings: readonly Binding[]
 }
 
@@ -131,10 +131,12 @@ function policyOf({ metadata, spec }: AnyObject, compiler: PolicyCompiler): Unbo
     matcher: matcherOf(spec.matchConstraints ?? {}, false),
     // Variables first: what comes after may use them.
     variables: list(spec.variables).map(variable => compiler.variable(variable)),
-    conditions: list(spec.matchConditions).map(({ name, expression }) => {
-      const { text, program } = compiler.expression(expression, 'condition')
-      return { name, expression: text, program }
-    }),
+    conditions: conditionsOf(
+      list(spec.matchConditions).map(({ name, expression }) => {
+        const { text, program } = compiler.expression(expression, 'condition')
+        return { name, expression: text, program }
+      }),
+    ),
   }
 }
 

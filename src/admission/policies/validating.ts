@@ -1,12 +1,12 @@
 /** Validating policies: their expressions must hold for a request, or it is denied, warned about or audited. */
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { StatusError } from '../../schema/status-error.ts'
-import { evaluateConditions } from '../match-conditions.ts'
-import type { MatchIndex } from '../matching.ts'
+import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
+import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { AdmissionObserver, ExpressionError } from '../observer.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
-import { inVersion } from '../versions.ts'
+import { RequestVersions } from '../versions.ts'
 import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
 import { concerned, type Invocation, invocationsOf, named, type PolicyParts, policyVariables } from './invocation.ts'
 import type { AuditAnnotation, ValidatingPolicy, Validation } from './policy.ts'
@@ -32,13 +32,15 @@ export const validatingPolicyPlugin = (parts: ValidatingParts): Plugin => ({
   name: 'ValidatingAdmissionPolicy',
   explains: true,
   validate(attributes) {
-    const policies = concerned(parts.policies(), attributes)
+    const policies = concerned(parts.policies(), attributes, parts)
     if (policies.length > 0) return validateBy(policies, attributes, parts)
   },
 })
 
 /** Throws what the first denial rejects the request with, after all policies have been evaluated. */
-async function validateBy(policies: readonly ValidatingPolicy[], attributes: Attributes, parts: ValidatingParts): Promise<void> {
+async function validateBy(policies: readonly Candidate<ValidatingPolicy>[], attributes: Attributes, parts: ValidatingParts): Promise<void> {
+  const { namespace } = parts
+  const versions = new RequestVersions(attributes)
   const denials: Denial[] = []
   const audited: object[] = []
   const annotations = new Map<string, Set<string>>()
@@ -53,12 +55,19 @@ async function validateBy(policies: readonly ValidatingPolicy[], attributes: Att
       if (!policy.failsOpen) denials.push({ policy: policy.name, binding: binding?.name, message: found.message, reason: 'Invalid' })
       continue
     }
-    const request = await inVersion(attributes, found.resource)
+    const version = versions.in(found.resource)
+    const request = version instanceof Promise ? await version : version
     for (const param of found.params) {
       const begun = performance.now()
-      const { skippedBy, decisions, published, failedAnnotations } = await parts.expressions.evaluate(attributes, authorize =>
-        evaluate(found, policyVariables(request, param, { authorize, namespace: parts.namespace })),
-      )
+      const early = policy.conditions.mayAuthorize
+        ? undefined
+        : evaluateConditions(policy.conditions, policyVariables(request, param, { namespace }))
+      const { skippedBy, decisions, published, failedAnnotations } =
+        early && early.outcome !== 'match'
+          ? undecided(found, early)
+          : await parts.expressions.evaluate(attributes, authorize =>
+              evaluate(found, policyVariables(request, param, { authorize, namespace }), early),
+            )
       const seconds = (performance.now() - begun) / 1000
       countConditions(found, { skippedBy, decisions, attributes, observer: parts.observer })
       for (const decision of decisions) act(decision, found, { attributes, denials, audited, seconds, observer: parts.observer })
@@ -153,32 +162,36 @@ const NOTHING: Outcome = { skippedBy: undefined, decisions: [], published: [], f
 /** Stands for the match conditions where validations have their index. */
 const CONDITIONS = -1
 
+const failed = (
+  { policy }: Invocation<ValidatingPolicy>,
+  { index, message, errorType }: Pick<Decision, 'index' | 'message' | 'errorType'>,
+): Decision => ({ index, message, reason: 'Invalid', errorType, isIgnored: policy.failsOpen })
+
+/** What comes of conditions that do not let a policy be evaluated. */
+const undecided = (invocation: Invocation<ValidatingPolicy>, matched: Exclude<ConditionsOutcome, { outcome: 'match' }>): Outcome =>
+  matched.outcome === 'no-match'
+    ? { ...NOTHING, skippedBy: matched.condition }
+    : { ...NOTHING, decisions: [failed(invocation, { index: CONDITIONS, message: matched.message, errorType: 'invalid_error' })] }
+
 /** Evaluates a policy for one parameter. Failures count as denials unless the policy fails open. */
-function evaluate({ policy }: Invocation<ValidatingPolicy>, bindings: Bindings): Outcome {
-  const { failsOpen: isIgnored } = policy
-  const failed = (index: number, message: string, errorType: ExpressionError): Decision => ({
-    index,
-    message,
-    reason: 'Invalid',
-    errorType,
-    isIgnored,
-  })
-  const matched = evaluateConditions(policy.conditions, bindings)
-  if (matched.outcome === 'no-match') return { ...NOTHING, skippedBy: matched.condition }
-  if (matched.outcome === 'error') return { ...NOTHING, decisions: [failed(CONDITIONS, matched.message, 'invalid_error')] }
+function evaluate(invocation: Invocation<ValidatingPolicy>, bindings: Bindings, early?: ConditionsOutcome): Outcome {
+  const { policy } = invocation
+  const matched = early ?? evaluateConditions(policy.conditions, bindings)
+  if (matched.outcome !== 'match') return undecided(invocation, matched)
   try {
     const validations = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET)
     const results = policy.validations.map(validation => ({ validation, result: validations.evaluate(validation) }))
     const messages = new EvaluationPass(bindings, policy.variables, validations.remaining)
     const decisions = results.flatMap(({ validation, result }, index): Decision[] => {
-      if ('error' in result) return [failed(index, result.error, result.type)]
+      if ('error' in result) return [failed(invocation, { index, message: result.error, errorType: result.type })]
       if (result.value === true) return []
       return [{ index, message: messageOf(validation, messages), reason: validation.reason, errorType: 'no_error' }]
     })
     const { published, failedAnnotations } = annotate(policy, new EvaluationPass(bindings, policy.variables, POLICY_BUDGET))
     return { skippedBy: undefined, decisions, published, failedAnnotations }
   } catch (error) {
-    if (error instanceof OutOfBudget) return { ...NOTHING, decisions: [failed(0, error.message, 'out_of_budget')] }
+    if (error instanceof OutOfBudget)
+      return { ...NOTHING, decisions: [failed(invocation, { index: 0, message: error.message, errorType: 'out_of_budget' })] }
     throw error
   }
 }

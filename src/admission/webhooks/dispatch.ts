@@ -1,18 +1,21 @@
 /** Calls the webhooks that match a request: mutating ones one after the other, validating ones all at once. */
 import { JsonError, parseJson } from '../../codec/json.ts'
 import { deepEqual, type Json, jsonTypeName } from '../../lib/json-value.ts'
+import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import { applyJsonPatch, PatchError, parseJsonPatch } from '../../patch/json-patch.ts'
+import type { Explanation } from '../../schema/explanation.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { internalError, timedOut } from '../../schema/status-error.ts'
 import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
-import { evaluateConditions } from '../match-conditions.ts'
-import { isExemptFromWebhooks, type MatchIndex } from '../matching.ts'
+import { type Conditions, type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
+import type { Candidate, MatchIndex } from '../match-index.ts'
+import { isExemptFromWebhooks } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import type { Rounds } from '../reinvocation.ts'
-import { inVersion } from '../versions.ts'
+import { RequestVersions } from '../versions.ts'
 import { type CallOutcome, type CallParts, callWebhook } from './call.ts'
 import type { ReviewResponse } from './review.ts'
 import type { Webhook } from './webhook.ts'
@@ -33,8 +36,8 @@ export const mutatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'MutatingAdmissionWebhook',
   explains: true,
   mutate(attributes, reinvocation) {
-    const webhooks = concerned(parts.mutating(), attributes)
-    if (webhooks.length === 0) return
+    const webhooks = parts.mutating()
+    if (concerned(webhooks, attributes, parts).length === 0) return
     return callMutating(webhooks, attributes, { rounds: reinvocation.webhooks, parts }).then(changed => {
       if (changed) reinvocation.request()
     })
@@ -46,22 +49,36 @@ export const validatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'ValidatingAdmissionWebhook',
   explains: true,
   validate(attributes) {
-    const webhooks = concerned(parts.validating(), attributes)
+    const webhooks = concerned(parts.validating(), attributes, parts)
     if (webhooks.length > 0) return callValidating(webhooks, attributes, parts)
   },
 })
 
-/** The webhooks whose rules may match. */
-function concerned(webhooks: MatchIndex<Webhook>, attributes: Attributes): readonly Webhook[] {
-  const candidates = webhooks.candidates(attributes)
-  const isExempt = candidates.length > 0 && isExemptFromWebhooks(attributes)
+/** The webhooks that match, but for their conditions; those whose rules may match, where all that happens is to be explained. */
+function concerned(
+  webhooks: MatchIndex<Webhook>,
+  attributes: Attributes,
+  { namespace }: Pick<WebhookParts, 'namespace'>,
+): readonly Candidate<Webhook>[] {
   const { explanation } = attributes.ctx
-  if (explanation) {
-    if (isExempt)
-      for (const webhook of candidates) explanation.add({ ...named(webhook), outcome: 'skipped', because: 'the resource is exempt' })
-    for (const webhook of webhooks.others(attributes)) explanation.addUnrelated({ ...named(webhook), outcome: 'skipped', because: 'rules' })
-  }
-  return isExempt ? [] : candidates
+  if (explanation) return explainedCandidates(webhooks, attributes, explanation)
+  const candidates = webhooks.byLabels(attributes, namespace)
+  if (candidates.length === 0 || isExemptFromWebhooks(attributes)) return NONE
+  return candidates.filter(({ item, rules }) => item.matcher.match(attributes, namespace, rules).matches)
+}
+const NONE: readonly never[] = []
+
+function explainedCandidates(
+  webhooks: MatchIndex<Webhook>,
+  attributes: Attributes,
+  explanation: Explanation,
+): readonly Candidate<Webhook>[] {
+  const candidates = webhooks.byRules(attributes)
+  const isExempt = candidates.length > 0 && isExemptFromWebhooks(attributes)
+  if (isExempt)
+    for (const { item } of candidates) explanation.add({ ...named(item), outcome: 'skipped', because: 'the resource is exempt' })
+  for (const webhook of webhooks.others(attributes)) explanation.addUnrelated({ ...named(webhook), outcome: 'skipped', because: 'rules' })
+  return isExempt ? NONE : candidates
 }
 
 /** How an explanation names a webhook. */
@@ -69,20 +86,27 @@ const named = ({ name, configuration }: Webhook) => ({ webhook: name, configurat
 
 /** Whether the object was changed. Throws the StatusError of the first webhook that rejects. */
 async function callMutating(
-  webhooks: readonly Webhook[],
+  index: MatchIndex<Webhook>,
   attributes: Attributes,
   { rounds, parts }: { readonly rounds: Rounds; readonly parts: WebhookParts },
 ): Promise<boolean> {
   rounds.begin(attributes.object)
+  const requests = new MatchedRequests(attributes, 'admit', parts)
+  // What one changes may make the labels be those that a later one selects.
+  const candidatesNow = () => (attributes.ctx.explanation ? index.byRules(attributes) : index.byLabels(attributes, parts.namespace))
+  let candidates = candidatesNow()
   let changed = false
-  for (const [index, webhook] of webhooks.entries()) {
+  for (let i = 0; i < candidates.length; i++) {
+    const { item: webhook, position } = candidates[i]!
     if (rounds.skips(webhook.id)) continue
-    const matched = await matchWebhook(webhook, attributes, { type: 'admit', parts })
-    if (!matched) continue
-    const isChanged = await mutate(matched, { round: rounds.round, index, parts })
+    const request = await requests.match(candidates[i]!)
+    if (!request) continue
+    const isChanged = await mutate({ webhook, request }, { round: rounds.round, index: position, parts })
     if (isChanged) {
       changed = true
       rounds.changed()
+      candidates = candidatesNow()
+      i = candidates.findLastIndex(candidate => candidate.position <= position)
     }
     if (webhook.isReinvoked) rounds.invoked(webhook.id)
   }
@@ -171,11 +195,13 @@ async function applyPatch(
 }
 
 /** Throws what the first of them rejects the request with. */
-async function callValidating(webhooks: readonly Webhook[], attributes: Attributes, parts: WebhookParts): Promise<void> {
+async function callValidating(webhooks: readonly Candidate<Webhook>[], attributes: Attributes, parts: WebhookParts): Promise<void> {
+  const requests = new MatchedRequests(attributes, 'validating', parts)
   const matched: Matched[] = []
-  for (const webhook of webhooks) {
-    const found = await matchWebhook(webhook, attributes, { type: 'validating', parts })
-    if (found) matched.push(found)
+  for (const candidate of webhooks) {
+    const found = requests.match(candidate)
+    const request = found instanceof Promise ? await found : found
+    if (request) matched.push({ webhook: candidate.item, request })
   }
   const failures = await Promise.all(matched.map((each, index) => validate(each, { index, parts })))
   const first = failures.find(failure => failure !== undefined)
@@ -246,33 +272,66 @@ function tell({ name }: Webhook, { warnings, auditAnnotations }: ReviewResponse,
   for (const [key, value] of Object.entries(auditAnnotations)) attributes.annotate(`${name}/${key}`, value)
 }
 
-/** The request in the version for which a webhook is registered; undefined when the webhook is not about it. */
-async function matchWebhook(
-  webhook: Webhook,
-  attributes: Attributes,
-  { type, parts }: { type: 'admit' | 'validating'; parts: WebhookParts },
-): Promise<Matched | undefined> {
-  const { observer } = parts
-  const match = webhook.matcher.match(attributes, parts.namespace)
-  if (!match.matches) {
-    attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'skipped', because: match.because })
-    return undefined
+/** One request as the webhooks that match it see it; what several of them ask for alike is worked out once. */
+class MatchedRequests {
+  readonly #attributes: Attributes
+  readonly #type: 'admit' | 'validating'
+  readonly #parts: WebhookParts
+  readonly #versions: RequestVersions
+  readonly #decided = new WeakMap<VersionedRequest, Map<Conditions, ConditionsOutcome>>()
+
+  constructor(attributes: Attributes, type: 'admit' | 'validating', parts: WebhookParts) {
+    this.#attributes = attributes
+    this.#type = type
+    this.#parts = parts
+    this.#versions = new RequestVersions(attributes)
   }
-  const request = await inVersion(attributes, match.resource)
-  if (webhook.conditions.length === 0) return { webhook, request }
-  const decided = await parts.expressions.evaluate(attributes, authorize =>
-    evaluateConditions(webhook.conditions, requestVariables(request, authorize)),
-  )
-  const about = { name: webhook.name, kind: 'webhook', type, operation: attributes.operation } as const
-  if (decided.outcome === 'match') return { webhook, request }
-  if (decided.outcome === 'no-match') {
-    observer.excludedByCondition(about)
-    attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'skipped', because: `matchCondition ${decided.condition}` })
-    return undefined
+
+  /** The request in the version for which a webhook is registered; undefined when the webhook is not about it. */
+  match({ item: webhook, rules }: Candidate<Webhook>): MaybePromise<VersionedRequest | undefined> {
+    const match = webhook.matcher.match(this.#attributes, this.#parts.namespace, rules)
+    if (!match.matches) {
+      this.#attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'skipped', because: match.because })
+      return undefined
+    }
+    return whenDone(this.#versions.in(match.resource), request =>
+      webhook.conditions.all.length === 0
+        ? request
+        : whenDone(this.#decide(webhook, request), decided => this.#settle(webhook, request, decided)),
+    )
   }
-  observer.conditionFailed(about)
-  const outcome = webhook.failsOpen ? 'failed and ignored' : 'failed'
-  attributes.ctx.explanation?.add({ ...named(webhook), outcome, because: `matchConditions: ${decided.message}` })
-  if (webhook.failsOpen) return undefined
-  throw forbidden(attributes, decided.message)
+
+  #decide({ conditions }: Webhook, request: VersionedRequest): MaybePromise<ConditionsOutcome> {
+    let decided = this.#decided.get(request)
+    if (!decided) this.#decided.set(request, (decided = new Map()))
+    const known = decided.get(conditions)
+    if (known) return known
+    const evaluated: MaybePromise<ConditionsOutcome> = conditions.mayAuthorize
+      ? this.#parts.expressions.evaluate(this.#attributes, authorize =>
+          evaluateConditions(conditions, requestVariables(request, authorize)),
+        )
+      : evaluateConditions(conditions, requestVariables(request))
+    return whenDone(evaluated, outcome => {
+      decided.set(conditions, outcome)
+      return outcome
+    })
+  }
+
+  /** Throws where conditions failed and the webhook does not fail open. */
+  #settle(webhook: Webhook, request: VersionedRequest, decided: ConditionsOutcome): VersionedRequest | undefined {
+    if (decided.outcome === 'match') return request
+    const attributes = this.#attributes
+    const { observer } = this.#parts
+    const about = { name: webhook.name, kind: 'webhook', type: this.#type, operation: attributes.operation } as const
+    if (decided.outcome === 'no-match') {
+      observer.excludedByCondition(about)
+      attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'skipped', because: `matchCondition ${decided.condition}` })
+      return undefined
+    }
+    observer.conditionFailed(about)
+    const outcome = webhook.failsOpen ? 'failed and ignored' : 'failed'
+    attributes.ctx.explanation?.add({ ...named(webhook), outcome, because: `matchConditions: ${decided.message}` })
+    if (webhook.failsOpen) return undefined
+    throw forbidden(attributes, decided.message)
+  }
 }

@@ -3,7 +3,7 @@ import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import { isProblem } from '../../cel/kubernetes/expression.ts'
 import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Condition } from '../match-conditions.ts'
+import { type Condition, type Conditions, conditionsOf } from '../match-conditions.ts'
 import { RequestMatcher, type Rule } from '../matching.ts'
 import { REVIEW_VERSIONS, type ReviewVersion } from './review.ts'
 
@@ -36,7 +36,7 @@ export type Webhook = {
   readonly id: string
   readonly client: ClientConfig
   readonly matcher: RequestMatcher
-  readonly conditions: readonly Condition[]
+  readonly conditions: Conditions
   readonly failsOpen: boolean
   readonly hasSideEffects: boolean
   readonly timeoutSeconds: number
@@ -56,10 +56,16 @@ export function webhooksOf(
 }
 
 /** The webhooks of one configuration. Their conditions are compiled, which is expensive. */
-export const compileWebhooks = ({ metadata, webhooks }: AnyObject): readonly Webhook[] =>
-  ((webhooks ?? []) as readonly Declared[]).map((declared, i) => webhookOf(declared, metadata.name!, i))
+export function compileWebhooks({ metadata, webhooks }: AnyObject): readonly Webhook[] {
+  const shared = new SharedConditions()
+  return ((webhooks ?? []) as readonly Declared[]).map((declared, index) =>
+    webhookOf(declared, { configuration: metadata.name!, index, shared }),
+  )
+}
 
-function webhookOf(declared: Declared, configuration: string, index: number): Webhook {
+type Place = { readonly configuration: string; readonly index: number; readonly shared: SharedConditions }
+
+function webhookOf(declared: Declared, { configuration, index, shared }: Place): Webhook {
   const { name, clientConfig, rules = [], matchPolicy, namespaceSelector, objectSelector, matchConditions = [] } = declared
   return {
     name,
@@ -67,12 +73,24 @@ function webhookOf(declared: Declared, configuration: string, index: number): We
     id: `${configuration}/${name}/${index}`,
     client: clientConfig,
     matcher: new RequestMatcher({ rules, matchPolicy, namespaceSelector, objectSelector }),
-    conditions: matchConditions.map(conditionOf),
+    conditions: shared.of(matchConditions),
     failsOpen: declared.failurePolicy === 'Ignore',
     hasSideEffects: declared.sideEffects !== 'None' && declared.sideEffects !== 'NoneOnDryRun',
     timeoutSeconds: declared.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     reviewVersion: declared.admissionReviewVersions?.find((v): v is ReviewVersion => (REVIEW_VERSIONS as readonly string[]).includes(v)),
     isReinvoked: declared.reinvocationPolicy === 'IfNeeded',
+  }
+}
+
+/** Conditions of the webhooks of a configuration: those that are the same for several are compiled, and later evaluated, once. */
+class SharedConditions {
+  readonly #known = new Map<string, Conditions>()
+
+  of(declared: NonNullable<Declared['matchConditions']>): Conditions {
+    const key = JSON.stringify(declared.map(({ name, expression }) => [name, expression]))
+    let conditions = this.#known.get(key)
+    if (!conditions) this.#known.set(key, (conditions = conditionsOf(declared.map(conditionOf))))
+    return conditions
   }
 }
 

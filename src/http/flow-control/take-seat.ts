@@ -34,7 +34,6 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
     }
     const isWatch = isLongRunning(exchange)
     const start = (leave: () => void) => {
-      exchange.stopwatch.lap('queue')
       if (!isWatch || level.configuration.isExempt) return run(next, exchange, { leave })
       if (watches.open(user.name)) return run(next, exchange, { leave, closed: () => watches.close(user.name) })
       leave()
@@ -48,7 +47,16 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
       counts.waiting += change
       flowControl.waiting[queue] += change
     }
-    return wait(exchange, { classified, flow, waiting, now: dispatcher.now, start: waitedMs => start(seat(waitedMs)) })
+    return wait(exchange, {
+      classified,
+      flow,
+      waiting,
+      now: dispatcher.now,
+      start: waitedMs => {
+        exchange.stopwatch.lap('queue')
+        return start(seat(waitedMs))
+      },
+    })
   }
 }
 

@@ -13,30 +13,69 @@ export type Observations = Pick<Histogram, 'bounds' | 'counts' | 'sum' | 'count'
 /** The resolution of native buckets: each is 2^(1/8) times as wide as the one before. */
 export const NATIVE_SCHEMA = 3
 
+/** How many observations are counted at a time: one by one, they would cost a request more than all else that is noted of it. */
+const COUNTED_AT_ONCE = 64
+
 /** Counts of observations up to each bound, and in native buckets, which need no bounds. */
 export class Histogram {
   readonly bounds: readonly number[]
-  readonly counts: Float64Array
-  readonly native = new Map<number, number>()
-  zeros = 0
-  sum = 0
-  count = 0
+  readonly #counts: Float64Array
+  readonly #native = new Map<number, number>()
+  readonly #values = new Float64Array(COUNTED_AT_ONCE)
+  #uncounted = 0
+  #zeros = 0
+  #sum = 0
+  #count = 0
 
   constructor(bounds: readonly number[]) {
     this.bounds = bounds
-    this.counts = new Float64Array(bounds.length)
+    this.#counts = new Float64Array(bounds.length)
   }
 
   observe(value: number): void {
-    this.sum += value
-    this.count++
+    this.#values[this.#uncounted++] = value
+    if (this.#uncounted === COUNTED_AT_ONCE) this.#countAll()
+  }
+
+  get counts(): Float64Array {
+    this.#countAll()
+    return this.#counts
+  }
+
+  get native(): ReadonlyMap<number, number> {
+    this.#countAll()
+    return this.#native
+  }
+
+  get zeros(): number {
+    this.#countAll()
+    return this.#zeros
+  }
+
+  get sum(): number {
+    this.#countAll()
+    return this.#sum
+  }
+
+  get count(): number {
+    return this.#count + this.#uncounted
+  }
+
+  #countAll(): void {
+    for (let i = 0; i < this.#uncounted; i++) this.#countOne(this.#values[i]!)
+    this.#count += this.#uncounted
+    this.#uncounted = 0
+  }
+
+  #countOne(value: number): void {
+    this.#sum += value
     if (value > 0) {
       const bucket = Math.ceil(Math.log2(value) * 2 ** NATIVE_SCHEMA)
-      this.native.set(bucket, (this.native.get(bucket) ?? 0) + 1)
-    } else this.zeros++
+      this.#native.set(bucket, (this.#native.get(bucket) ?? 0) + 1)
+    } else this.#zeros++
     for (let i = 0; i < this.bounds.length; i++) {
       if (value <= this.bounds[i]!) {
-        this.counts[i]!++
+        this.#counts[i]!++
         return
       }
     }

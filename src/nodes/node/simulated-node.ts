@@ -36,6 +36,9 @@ export function isSimulated(node: NodeObject | undefined): boolean {
 export const isAlive = (node: NodeObject | undefined): boolean =>
   isSimulated(node) && node?.metadata.annotations?.[FAILURE_ANNOTATION] !== 'true'
 
+export const internalIPs = ({ status }: NodeObject): string[] =>
+  (status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address)
+
 export const labelsOf = (name: string): Record<string, string> => ({
   'beta.kubernetes.io/arch': 'amd64',
   'beta.kubernetes.io/os': 'linux',

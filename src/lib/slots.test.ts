@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Slots } from './slots.ts'
+
+test('only so many run at once, in order, and a failure frees its slot', async () => {
+  const slots = new Slots(2)
+  const order: number[] = []
+  let running = 0
+  let most = 0
+  const work = (number: number) => async () => {
+    most = Math.max(most, ++running)
+    order.push(number)
+    await new Promise(setImmediate)
+    running--
+    if (number === 1) throw new Error('one')
+    return number
+  }
+  const results = await Promise.allSettled([0, 1, 2, 3, 4].map(number => slots.run(work(number))))
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'],
+  )
+  assert.deepEqual([order, most], [[0, 1, 2, 3, 4], 2])
+  assert.equal(await slots.run(work(5)), 5)
+})
