@@ -287,12 +287,8 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
     controllers.run(legacyTokenTracking).idle(),
-<<<<<<< HEAD
-    hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).synced),
-    saveKubeconfig(config, access),
-=======
     hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).idle()),
->>>>>>> main
+    saveKubeconfig(config, access),
   ])
   // Whoever waits for the server is told first that it is ready.
   const startRest = async () => {
