@@ -235,7 +235,7 @@ type Outcome = 'run' | AfterExit
 /** Brings one container to where it is now. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  const script = scriptOf(pod.metadata.annotations, container.name, { isInit: role === 'init' || role === 'sidecar' })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
   // The first run may follow the end of the run before within one look, the next one waits.
   for (;;) {
     const status = draft.statuses.get(container.name)!
@@ -499,7 +499,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
   const role = roleOf(pod, container)
-  const script = scriptOf(pod.metadata.annotations, container.name, { isInit: role === 'init' || role === 'sidecar' })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
   const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)

@@ -4,7 +4,9 @@
  *     sim.keelson.dev/run-time: 2s             all containers but init containers run for two seconds
  *     setup.sim.keelson.dev/exit-code: "1,0"   the container setup fails at its first run and succeeds at its second
  */
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
+import { understand } from './command.ts'
 
 /** The domain of the annotations; for one container its name stands before it. */
 export const SCRIPT_DOMAIN = 'sim.keelson.dev'
@@ -81,11 +83,20 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['log', log => ({ log })],
 ])
 
-/** What a container does. Init containers follow annotations for themselves only, or a script for the pod would hold up every step. */
-export function scriptOf(annotations: Annotations, container: string, { isInit = false } = {}): Script {
+/**
+ * What a container does: what its command says, unless annotations say otherwise. Init containers follow annotations for themselves
+ * only, or a script for the pod would hold up every step.
+ */
+export function scriptOf({ annotations }: { readonly annotations?: Annotations }, container: Container, { isInit = false } = {}): Script {
+  const { name: own } = container
+  const understood = understand(container)
   let script = PLAIN
+  if (understood) {
+    const { runMs, exitCode, log } = understood
+    script = { ...PLAIN, runMs, exitCodes: [exitCode], log }
+  }
   if (!annotations) return script
-  for (const domain of isInit ? [`${container}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${container}.${SCRIPT_DOMAIN}`])
+  for (const domain of isInit ? [`${own}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${own}.${SCRIPT_DOMAIN}`])
     for (const [name, read] of SETTINGS) {
       const value = annotations[`${domain}/${name}`]
       if (value !== undefined) script = { ...script, ...read(value) }
