@@ -8,7 +8,8 @@ import { type Conformed, conform } from '../schema/conform.ts'
 import type { CustomSchema, Revived } from '../schema/custom-schema.ts'
 import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
-import { compilingSchema, conformObject } from '../structural/custom-object.ts'
+import { compilingRules } from '../structural/cel-rules.ts'
+import { conformObject } from '../structural/custom-object.ts'
 import { applyDefaults } from '../structural/defaults.ts'
 import { compileSchema, type JsonSchema, type Structural } from '../structural/schema.ts'
 import { typeOf } from '../structural/type-of.ts'
@@ -32,10 +33,10 @@ export class VersionSchema {
     return this.#structural
   }
 
-  /** Compiles what validation needs and stops after each part, see `compilingSchema`; does nothing once that is done. */
+  /** Compiles the rules and stops after each; does nothing once that is done. Patterns are compiled for the values that meet them. */
   *compiling(): Generator<void> {
     if (this.#isCompiled) return
-    yield* compilingSchema(this.structural)
+    yield* compilingRules(this.structural)
     this.#isCompiled = true
   }
 

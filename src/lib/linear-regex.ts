@@ -7,7 +7,9 @@ export type LinearRegex = {
   readonly source: string
   /** Whether it matches anywhere in the text. */
   test(text: string): boolean
-  /** How many steps a match of the text may take: few characters of an expression such as `.{900}` can stand for a large machine. */
+  /** The instructions of its program: few characters of an expression such as `.{900}` can stand for many. */
+  readonly size: number
+  /** How many steps a match of the text may take. */
   stepsFor(text: string): number
 }
 
@@ -15,7 +17,7 @@ export type LinearRegex = {
 export function linearRegex(source: string): LinearRegex {
   const compiled = engine().compile(source)
   const size = compiled.programSize()
-  return { source, test: text => compiled.test(text), stepsFor: text => text.length * size }
+  return { source, size, test: text => compiled.test(text), stepsFor: text => text.length * size }
 }
 
 let loaded: typeof RE2JS | undefined

@@ -29,7 +29,7 @@ export function requestsOf(pod: RequestingPod): PodRequests {
     ...(!isStated('cpu') && { cpu: UNSTATED.cpu }),
     ...(!isStated('memory') && { memory: UNSTATED.memory }),
   }
-  const { cpu, memory } = Object.keys(missing).length === 0 ? requests : resourcesIn(podRequests(pod, missing))
+  const { cpu, memory } = Object.keys(missing).length === 0 ? requests : resourcesIn(podRequests(pod, { missing }))
   return { requests, assumed: { cpu, memory } }
 }
 

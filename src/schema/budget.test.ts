@@ -11,3 +11,13 @@ test('a budget is spent by the units charged and then refuses the request', () =
   budget.renew()
   budget.charge(10)
 })
+
+test('what has to be made is charged once in a request', () => {
+  const budget = new Budget(10)
+  const [one, other] = [{}, {}]
+  for (let i = 0; i < 3; i++) budget.chargeOnce(one, 6)
+  assert.throws(() => budget.chargeOnce(other, 6), { code: 413 })
+  budget.renew()
+  budget.chargeOnce(one, 6)
+  assert.equal(budget.left, 4)
+})

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import { type FieldError, refTo } from '../schema/refs.ts'
-import { compilingRules, evaluateRules } from './cel-rules.ts'
+import { evaluateRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
 import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { NIL_PATH } from './failure.ts'
@@ -22,25 +22,6 @@ export function conformObject(
 ): JsonObject {
   const known = preserve ? object : dropNulls(structural, prune(structural, object, problems ? { problems } : {}))
   return coerceEmbedded(structural, known, { ...(problems ? { problems } : {}), ...(malformed ? { malformed } : {}) })
-}
-
-/**
- * Compiles the patterns and rules of a schema one by one and stops after each, so that the caller can let other
- * requests run in between. What was not compiled like that is compiled when validation first needs it.
- */
-export function* compilingSchema(structural: Structural): Generator<void> {
-  yield* compilingPatterns(structural)
-  yield* compilingRules(structural)
-}
-
-function* compilingPatterns({ limits, properties, items, additional }: Structural): Generator<void> {
-  const { pattern, allOf, anyOf, oneOf, not } = limits
-  if (pattern) {
-    pattern.compile()
-    yield
-  }
-  for (const part of [...properties.values(), items, additional, ...allOf, ...anyOf, ...oneOf, not])
-    if (typeof part === 'object') yield* compilingPatterns(part)
 }
 
 export type ObjectChecks = {

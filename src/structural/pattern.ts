@@ -1,32 +1,35 @@
 /** The `pattern` of a schema: compiled when a value first meets it. */
 import { type LinearRegex, linearRegex } from '../lib/linear-regex.ts'
 
-export type Pattern = {
+export class Pattern {
   readonly source: string
-  /** Whether the text matches; what is wrong with the pattern itself where it is none. */
-  matches(text: string): boolean | { readonly fault: string }
-  /** Compiles it, unless that was done before. */
-  compile(): void
-  /** How many steps that may take. */
-  stepsFor(text: string): number
-}
+  #compiled: LinearRegex | { readonly fault: string } | undefined
 
-/** The pattern of this text. */
-export function patternOf(source: string): Pattern {
-  let compiled: LinearRegex | { readonly fault: string } | undefined
-  return {
-    source,
-    matches(text) {
-      compiled ??= compile(source)
-      return 'fault' in compiled ? compiled : compiled.test(text)
-    },
-    compile() {
-      compiled ??= compile(source)
-    },
-    stepsFor(text) {
-      compiled ??= compile(source)
-      return 'fault' in compiled ? 1 : compiled.stepsFor(text)
-    },
+  constructor(source: string) {
+    this.source = source
+  }
+
+  /** Whether the text matches; what is wrong with the pattern itself where it is none. */
+  matches(text: string): boolean | { readonly fault: string } {
+    const compiled = this.#compile()
+    return 'fault' in compiled ? compiled : compiled.test(text)
+  }
+
+  /** The instructions of its program, to which the work of compiling it is proportional. */
+  get size(): number {
+    const compiled = this.#compile()
+    return 'fault' in compiled ? 1 : compiled.size
+  }
+
+  /** How many steps it may take to match the text. */
+  stepsFor(text: string): number {
+    const compiled = this.#compile()
+    return 'fault' in compiled ? 1 : compiled.stepsFor(text)
+  }
+
+  #compile(): LinearRegex | { readonly fault: string } {
+    this.#compiled ??= compile(this.source)
+    return this.#compiled
   }
 }
 

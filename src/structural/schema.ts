@@ -6,7 +6,7 @@
 import { isObject, type Json } from '../lib/json-value.ts'
 import { EnumValues } from './enum-values.ts'
 import { formatFor } from './formats.ts'
-import { type Pattern, patternOf } from './pattern.ts'
+import { Pattern } from './pattern.ts'
 
 /** JSONSchemaProps of apiextensions/v1 as plain JSON. */
 export type JsonSchema = {
@@ -123,17 +123,24 @@ export type Contents = {
 
 /** Compiles a schema; one that is missing allows anything and describes nothing. */
 export function compileSchema(schema: JsonSchema | undefined): Structural {
+  return compile(schema, new Map())
+}
+
+/** Patterns by their text: large schemas repeat a few of them very often. */
+type Patterns = Map<string, Pattern>
+
+function compile(schema: JsonSchema | undefined, patterns: Patterns): Structural {
   const source = isObject(schema) ? (schema as JsonSchema) : {}
-  const properties = propertiesOf(source)
-  const items = isObject(source.items) ? compileSchema(source.items as JsonSchema) : undefined
-  const additional = additionalOf(source)
+  const properties = propertiesOf(source, patterns)
+  const items = isObject(source.items) ? compile(source.items as JsonSchema, patterns) : undefined
+  const additional = additionalOf(source, patterns)
   const parts = [...properties.values(), ...(items ? [items] : []), ...(typeof additional === 'object' ? [additional] : [])]
   const rules = list(source['x-kubernetes-validations'])
   const listType = source['x-kubernetes-list-type']
   const intOrString = source['x-kubernetes-int-or-string'] === true
   const types = intOrString ? INT_OR_STRING : source.type ? [source.type] : ANY_TYPE
   const embedded = source['x-kubernetes-embedded-resource'] === true
-  const limits = limitsOf(source, types)
+  const limits = limitsOf(source, types, patterns)
   return Object.freeze({
     source,
     types,
@@ -180,9 +187,9 @@ function sharedContents(found: Contents): Contents {
 }
 
 /** Most schemas of a large definition set no limits: they share one object that says so. */
-function limitsOf(source: JsonSchema, types: readonly string[]): Limits {
-  if (!LIMITING.some(key => source[key] !== undefined)) return (noLimits ??= readLimits({}, ANY_TYPE))
-  return readLimits(source, types)
+function limitsOf(source: JsonSchema, types: readonly string[], patterns: Patterns): Limits {
+  if (!LIMITING.some(key => source[key] !== undefined)) return (noLimits ??= readLimits({}, ANY_TYPE, patterns))
+  return readLimits(source, types, patterns)
 }
 
 let noLimits: Limits | undefined
@@ -208,7 +215,8 @@ const LIMITING = [
   'not',
 ] as const satisfies readonly (keyof JsonSchema)[]
 
-function readLimits(source: JsonSchema, types: readonly string[]): Limits {
+function readLimits(source: JsonSchema, types: readonly string[], patterns: Patterns): Limits {
+  const compileEach = (schemas: readonly JsonSchema[] | undefined) => list(schemas).map(each => compile(each, patterns))
   return Object.freeze({
     format: formatFor(source.format ?? '', types),
     maximum: number(source.maximum),
@@ -218,7 +226,7 @@ function readLimits(source: JsonSchema, types: readonly string[]): Limits {
     multipleOf: number(source.multipleOf),
     maxLength: number(source.maxLength),
     minLength: number(source.minLength),
-    pattern: source.pattern ? patternOf(source.pattern) : undefined,
+    pattern: source.pattern ? patternOf(source.pattern, patterns) : undefined,
     maxItems: number(source.maxItems),
     minItems: number(source.minItems),
     uniqueItems: source.uniqueItems === true,
@@ -226,23 +234,29 @@ function readLimits(source: JsonSchema, types: readonly string[]): Limits {
     minProperties: number(source.minProperties),
     required: list(source.required),
     enum: list(source.enum).length > 0 ? new EnumValues(source.enum!) : undefined,
-    allOf: list(source.allOf).map(compileSchema),
-    anyOf: list(source.anyOf).map(compileSchema),
-    oneOf: list(source.oneOf).map(compileSchema),
-    not: source.not ? compileSchema(source.not) : undefined,
+    allOf: compileEach(source.allOf),
+    anyOf: compileEach(source.anyOf),
+    oneOf: compileEach(source.oneOf),
+    not: source.not ? compile(source.not, patterns) : undefined,
   })
 }
 
-function propertiesOf({ properties }: JsonSchema): ReadonlyMap<string, Structural> {
+function patternOf(text: string, patterns: Patterns): Pattern {
+  let pattern = patterns.get(text)
+  if (!pattern) patterns.set(text, (pattern = new Pattern(text)))
+  return pattern
+}
+
+function propertiesOf({ properties }: JsonSchema, patterns: Patterns): ReadonlyMap<string, Structural> {
   return isObject(properties)
-    ? new Map(Object.entries(properties as { [name: string]: JsonSchema }).map(([name, schema]) => [name, compileSchema(schema)]))
+    ? new Map(Object.entries(properties as { [name: string]: JsonSchema }).map(([name, schema]) => [name, compile(schema, patterns)]))
     : NO_PROPERTIES
 }
 const NO_PROPERTIES: ReadonlyMap<string, Structural> = new Map()
 
-function additionalOf({ additionalProperties }: JsonSchema): Structural | boolean | undefined {
+function additionalOf({ additionalProperties }: JsonSchema, patterns: Patterns): Structural | boolean | undefined {
   if (typeof additionalProperties === 'boolean') return additionalProperties
-  return isObject(additionalProperties) ? compileSchema(additionalProperties as JsonSchema) : undefined
+  return isObject(additionalProperties) ? compile(additionalProperties as JsonSchema, patterns) : undefined
 }
 
 function list<T>(value: readonly T[] | undefined): readonly T[] {

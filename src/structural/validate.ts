@@ -179,6 +179,7 @@ function checkText({ limits }: Structural, value: string, { path, out, budget }:
   else if (minLength !== undefined && !isLonger(value, minLength - 1))
     out.add(broken(path, `should be at least ${minLength} chars long`, value))
   else if (pattern) {
+    budget.chargeOnce(pattern, COMPILE_WORK * pattern.size)
     budget.charge(MATCH_WORK + pattern.stepsFor(value) / STEPS_PER_UNIT)
     checkPattern(pattern, value, path, out)
   }
@@ -187,6 +188,8 @@ function checkText({ limits }: Structural, value: string, { path, out, budget }:
   if (!hasFormat(format, value)) out.add(wrongType(path, format, value))
 }
 
+/** The units that one instruction of a pattern costs to compile. */
+const COMPILE_WORK = 40
 /** The units that matching a pattern costs at least, and how many steps of the matcher are one unit. */
 const MATCH_WORK = 4
 const STEPS_PER_UNIT = 64

@@ -235,6 +235,49 @@ const otherVerbs: HostileRequest[] = [
   { name: 'a selector', method: 'GET', path: `${CONFIG_MAPS}?labelSelector=${encodeURIComponent(list(5_000, i => `a${i}!=b`).join(','))}` },
 ]
 
+/** Objects about as large as may be stored, written and read in every way. */
+const containers = (n: number, image: string) => pod({ containers: list(n, i => ({ name: `c${i}`, image })) }).replace('"p"', '"many"')
+const read = (name: string, path: string, accept?: string): HostileRequest => ({
+  name,
+  method: 'GET',
+  path,
+  ...(accept && { headers: { accept } }),
+})
+const created = (path: string, apiVersion: string, kind: string, content: object) =>
+  create('', JSON.stringify({ apiVersion, kind, metadata: { name: 'large' }, ...content }), 'application/json', path)
+
+const large: HostileRequest[] = [
+  { ...create('containers', containers(9_800, 'x'), 'application/json', PODS), status: 201 },
+  { name: 'containers replaced', method: 'PUT', path: `${PODS}/many`, body: containers(9_800, 'y'), status: 200 },
+  change('a label of many containers', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', `${PODS}/many`),
+  read('containers as YAML', `${PODS}/many`, YAML),
+  read('containers, pretty', `${PODS}/many?pretty=true`),
+  read('containers as protobuf', `${PODS}/many`, PROTOBUF),
+  read('a list as YAML', PODS, YAML),
+  read('a list, pretty', `${PODS}?pretty=true`),
+  create('volumes', pod({ volumes: list(12_000, i => ({ name: `v${i}`, emptyDir: {} })) }), 'application/json', PODS),
+  {
+    ...created('/apis/networking.k8s.io/v1/namespaces/default/networkpolicies', 'networking.k8s.io/v1', 'NetworkPolicy', {
+      spec: { podSelector: {}, ingress: [{ from: list(16_000, i => ({ ipBlock: { cidr: `10.${i >> 8}.${i & 255}.0/24` } })) }] },
+    }),
+    name: 'blocks of addresses',
+  },
+  {
+    ...created('/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', 'discovery.k8s.io/v1', 'EndpointSlice', {
+      addressType: 'IPv4',
+      endpoints: list(1000, i => ({ addresses: list(40, j => `10.${j}.${i >> 8}.${i & 255}`) })),
+    }),
+    name: 'addresses',
+  },
+  { ...created('/api/v1/namespaces/default/secrets', 'v1', 'Secret', { data: keys(45_000, 'YQ==') }), name: 'a secret' },
+  {
+    ...created('/api/v1/namespaces/default/services', 'v1', 'Service', {
+      spec: { ports: list(12_000, i => ({ name: `p${i}`, port: i + 1 })) },
+    }),
+    name: 'ports',
+  },
+]
+
 const WIDGETS = '/apis/hostile.example.com/v1/namespaces/default/widgets'
 const definition = (name: string, version: object) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -302,7 +345,57 @@ const custom: HostileRequest[] = [
   },
 ]
 
-const groups: Record<string, readonly HostileRequest[]> = { yaml, json, protobuf, patches, 'other verbs': otherVerbs, custom }
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const schema = (spec: object) => ({ schema: { openAPIV3Schema: { type: 'object', properties: { spec } } } })
+const properties = (n: number, property: (i: number) => object) =>
+  Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, property(i)]))
+
+const definitions: HostileRequest[] = [
+  create(
+    'patterns that stand for large programs',
+    JSON.stringify(
+      definition(
+        'pattern',
+        schema({ type: 'object', properties: properties(12_000, i => ({ type: 'string', pattern: `^[a-z]{1,${(i % 900) + 1}}$` })) }),
+      ),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'the same pattern everywhere',
+    JSON.stringify(
+      definition(
+        'repeated',
+        schema({ type: 'object', properties: properties(12_000, () => ({ type: 'string', pattern: '^[a-z]{1,900}$' })) }),
+      ),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'texts for that pattern',
+    JSON.stringify({
+      apiVersion: 'hostile.example.com/v1',
+      kind: 'Repeated',
+      metadata: { name: 'a' },
+      spec: Object.fromEntries(Array.from({ length: 12_000 }, (_, i) => [`p${i}`, 'abc'])),
+    }),
+    'application/json',
+    '/apis/hostile.example.com/v1/namespaces/default/repeateds',
+  ),
+]
+
+const groups: Record<string, readonly HostileRequest[]> = {
+  yaml,
+  json,
+  protobuf,
+  patches,
+  'other verbs': otherVerbs,
+  large,
+  custom,
+  definitions,
+}
 
 /** All of them, each named by its kind. */
 export const HOSTILE_REQUESTS: readonly HostileRequest[] = Object.entries(groups).flatMap(([group, requests]) =>

@@ -1,29 +1,40 @@
-// No request costs much, whatever it holds: processor time of the server is measured for each, and others are answered meanwhile.
+// No request costs much, whatever it holds: for each, processor time of the server is measured and how long it keeps others waiting.
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, connection, patient, type ServerProcess, startProcess } from '../kit.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ask, CONFIG_MAPS, configMap, connection, KEELSON, patient, ROOT, type ServerProcess, startProcess } from '../kit.ts'
 import { HOSTILE_REQUESTS, type HostileRequest, PREPARATIONS } from './bodies.ts'
 
 /** What a request may cost on a machine that does nothing else, and how much slower one that runs tests may be. */
 const MOST_CPU_MS = 500
+/** How long it may keep the event loop from turning. */
+const MOST_BLOCKED_MS = 100
 const FACTOR = Number(process.env['KEELSON_HOSTILE_FACTOR'] ?? 5)
 const MOST_ANSWER = 1024 * 1024
 
-test('no request costs the server much, and none is a failure of the server', { timeout: 4 * patient.timeout }, async t => {
-  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'] })
+test('no request costs the server much or blocks others, and none is a failure of the server', {
+  timeout: 4 * patient.timeout,
+}, async t => {
+  const command = [process.execPath, '--import', join(ROOT, 'test/hostile/blocked-time.mjs'), KEELSON] as const
+  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'], command })
   for (const request of PREPARATIONS) assert.equal((await send(server, request)).status, 201, request.name)
   const agent = connection(t)
   for (const request of HOSTILE_REQUESTS)
     await t.test(request.name, async () => {
+      await blockedMs(server)
       const before = await cpuMs(server)
       const [answer, live] = await Promise.all([send(server, request), ask(server, '/livez', { agent })])
       const used = (await cpuMs(server)) - before
-      if (process.env['KEELSON_HOSTILE_VERBOSE']) console.error(`${used.toFixed(0).padStart(6)} ms  ${answer.status}  ${request.name}`)
+      const blocked = await blockedMs(server)
+      if (process.env['KEELSON_HOSTILE_VERBOSE'])
+        console.error(`${used.toFixed(0).padStart(6)} ms  ${blocked.toFixed(0).padStart(5)} ms blocked  ${answer.status}  ${request.name}`)
       assert.equal(live.text, 'ok')
       assert.ok(answer.status < 500, `${answer.status} ${answer.text.slice(0, 300)}`)
       if (request.status) assert.equal(answer.status, request.status)
       if (answer.status >= 400) assert.ok(answer.text.length <= MOST_ANSWER, `the answer has ${answer.text.length} characters`)
       assert.ok(used < MOST_CPU_MS * FACTOR, `it took ${used.toFixed(0)} ms`)
+      assert.ok(blocked < MOST_BLOCKED_MS * FACTOR, `it blocked others for ${blocked.toFixed(0)} ms`)
     })
   assert.deepEqual(await server.stop(), { code: 0, signal: null })
 })
@@ -71,4 +82,13 @@ const send = (server: ServerProcess, { method, path, type = 'application/json', 
 async function cpuMs(server: ServerProcess): Promise<number> {
   const { text } = await ask(server, '/metrics')
   return Number(/^process_cpu_seconds_total (\S+)$/m.exec(text)?.[1]) * 1000
+}
+
+/** How long the event loop of the server was blocked at most since the last call, in milliseconds (see `blocked-time.mjs`). */
+async function blockedMs(server: ServerProcess): Promise<number> {
+  const reports = () => [...server.stderr().matchAll(/^blocked (\S+)$/gm)]
+  const { length } = reports()
+  server.child.kill('SIGUSR2')
+  while (reports().length === length) await delay(1)
+  return Number(reports().at(-1)![1])
 }

@@ -7,7 +7,7 @@ import { labelTermsOf } from '../../kinds/shapes/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { isNamespaceTerminating } from '../../schema/status-error.ts'
-import { defineController, watch } from '../controller.ts'
+import { defineController, type Watch, watch } from '../controller.ts'
 import { candidatesFor, claimObjects, controllerOf, watchDependents } from '../pods/ownership.ts'
 import { podControl } from '../pods/pod-control.ts'
 import type { PodObject } from '../pods/pod-state.ts'
@@ -22,6 +22,9 @@ import { assess, countReleased, type PodPlan, planPods, trackPods } from './reco
 const LEFT_POD = 'pod:'
 const LEFT_BY = 'pods-of:'
 
+/** For how long changes of the pods of a job are collected: a look at it takes the longer, the more pods it has. */
+const collectionMs = (pods: number): number => (pods < 20 ? 0 : Math.min(pods / 2, 1000))
+
 const RELEASE = { metadata: { '$deleteFromPrimitiveList/finalizers': [TRACKING_FINALIZER] } }
 
 export const jobController = defineController({
@@ -29,11 +32,18 @@ export const jobController = defineController({
   identity: 'job-controller',
   workers: 5,
   backOff: { firstMs: 1000, lastMs: 60_000, perSecond: 100, burst: 1000 },
-  create({ client, recorder }) {
+  create({ client, recorder, enqueue }) {
     const [jobs, pods] = [client.of(Job), client.of(Pod)]
     const control = podControl(pods, recorder)
     /** How often the pods of each job failed, by the job's key: jobs wait the longer, the more often they did. */
     const failures = new Map<string, { readonly uid: string; readonly record: FailureRecord }>()
+
+    /** How many pods each job had the last time: changes of the pods of large jobs are collected for a while. */
+    const sizes = new Map<string, number>()
+    const watchPods = watchDependents(Pod, { owners: jobs, selectorOf: ({ spec }) => labelTermsOf(spec.selector) })
+    const collectPods: Watch = {
+      start: (client, _, signal) => watchPods.start(client, key => enqueue(key, collectionMs(sizes.get(key) ?? 0)), signal),
+    }
 
     const release = (pod: PodObject) => pods.patch(pod.metadata, RELEASE, { type: 'strategic' })
 
@@ -47,10 +57,22 @@ export const jobController = defineController({
       return type !== 'deleted' && mayBeLeft && current.object && isTracked(current.object) ? `${LEFT_POD}${queueKey(current)}` : undefined
     }
 
+    /** Whether a job is about to adopt a pod, whose finalizer then stays. */
+    function isWanted({ metadata: { namespace = '', labels, deletionTimestamp } }: PodObject): boolean {
+      if (deletionTimestamp) return false
+      for (const job of jobs.list({ namespace })) {
+        const { metadata, spec } = job
+        const mayAdopt = !metadata.deletionTimestamp && !isFinished(job) && isManagedHere(spec)
+        if (mayAdopt && matchesLabelTerms(labelTermsOf(spec.selector) ?? [], labels)) return true
+      }
+      return false
+    }
+
     /** Removes the finalizer of a pod when there is no job that does. */
     async function releaseLeft(pod: PodObject | undefined): Promise<void> {
       if (!pod || !isTracked(pod)) return
       const owner = controllerOf(pod)
+      if (!owner && isWanted(pod)) return
       if (owner) {
         if (owner.kind !== 'Job' || owner.apiVersion !== 'batch/v1') return
         const job = jobs.get({ namespace: pod.metadata.namespace!, name: owner.name })
@@ -76,7 +98,10 @@ export const jobController = defineController({
 
     async function reconcileJob(key: string): Promise<number | undefined> {
       const job = jobs.get(namedBy(key))
-      if (!job || isFinished(job)) failures.delete(key)
+      if (!job || isFinished(job)) {
+        failures.delete(key)
+        sizes.delete(key)
+      }
       if (!job || isFinished(job) || !isManagedHere(job.spec)) return undefined
       const { uid = '' } = job.metadata
       const terms = labelTermsOf(job.spec.selector) ?? []
@@ -85,6 +110,7 @@ export const jobController = defineController({
       const finalizers = [TRACKING_FINALIZER]
       const claimed = await claimObjects({ owner: job, owners: jobs, objects: pods, candidates, matches, finalizers })
 
+      sizes.set(key, claimed.length)
       const remembered = failures.get(key)
       const record = remembered?.uid === uid ? remembered.record : undefined
       const assessment = assess({ job, pods: claimed, now: client.now.getTime(), record })
@@ -115,11 +141,7 @@ export const jobController = defineController({
     }
 
     return {
-      watches: [
-        watch(Job, onJob),
-        watchDependents(Pod, { owners: jobs, selectorOf: ({ spec }) => labelTermsOf(spec.selector) }),
-        watch(Pod, onPod),
-      ],
+      watches: [watch(Job, onJob), collectPods, watch(Pod, onPod)],
       async reconcile(key) {
         if (key.startsWith(LEFT_POD)) return releaseLeft(pods.get(namedBy(key.slice(LEFT_POD.length))))
         if (!key.startsWith(LEFT_BY)) return reconcileJob(key)

@@ -4,7 +4,7 @@ import type { Spec } from './definition-shapes.ts'
 import { ageIn } from './expression-rules.ts'
 import { type ExpressionScope, rootScope } from './expression-scope.ts'
 import type { Schema } from './json-schema.ts'
-import { patternFault } from './pattern-fault.ts'
+import { PatternChecks } from './pattern-fault.ts'
 import { eachSchema, hasRules, itemSchema, schemasOf } from './schema-walk.ts'
 import { expressionsOf } from './strictness.ts'
 import { structuralFault } from './structural-rules.ts'
@@ -12,12 +12,9 @@ import { structuralFault } from './structural-rules.ts'
 /** Stops after each. What validation finds compiled it does not compile again. */
 export function* compilingExpressions(spec: Spec, old: Spec | undefined): Iterable<void> {
   const ageOf = ageIn(old ? expressionsOf(old) : { rules: new Set(), messages: new Set() })
+  const patterns = new PatternChecks()
   for (const root of schemasOf(spec)) {
-    for (const schema of eachSchema(root))
-      if (schema.pattern) {
-        patternFault(schema)
-        yield
-      }
+    for (const schema of eachSchema(root)) if (patterns.add(schema)) yield
     if (hasRules(root) && structuralFault(root) === undefined) yield* compilingRules(root, rootScope(root), ageOf)
   }
 }

@@ -1,5 +1,8 @@
-/** Whether the pattern of a schema is a regular expression. */
+/** Whether the patterns of a definition are regular expressions. */
+
+import { LIMITS } from '../../lib/limits.ts'
 import { linearRegex } from '../../lib/linear-regex.ts'
+import { tooLarge } from '../../schema/status-error.ts'
 import type { Schema } from './json-schema.ts'
 
 const faults = new WeakMap<Schema, string>()
@@ -10,15 +13,38 @@ export function patternFault(schema: Schema): string | undefined {
   const { pattern = '' } = schema
   if (pattern === '') return undefined
   let fault = faults.get(schema)
-  if (fault === undefined) faults.set(schema, (fault = faultOf(pattern)))
+  if (fault === undefined) faults.set(schema, (fault = compiled(pattern).fault))
   return fault === NONE ? undefined : fault
 }
 
-function faultOf(pattern: string): string {
+/** Finds out what is wrong with the patterns of many schemas, for `patternFault` to tell. Each text is compiled once. */
+export class PatternChecks {
+  readonly #known = new Map<string, string>()
+  #size = 0
+
+  /** Whether a pattern had to be compiled. Throws a StatusError when all of them together are too large to be used. */
+  add(schema: Schema): boolean {
+    const { pattern = '' } = schema
+    if (pattern === '') return false
+    const known = this.#known.get(pattern)
+    if (known !== undefined) {
+      faults.set(schema, known)
+      return false
+    }
+    const { fault, size } = compiled(pattern)
+    this.#known.set(pattern, fault)
+    faults.set(schema, fault)
+    this.#size += size
+    if (this.#size > LIMITS.patternInstructions)
+      throw tooLarge(`Request entity too large: the patterns of the schemas have more than ${LIMITS.patternInstructions} instructions`)
+    return true
+  }
+}
+
+function compiled(pattern: string): { readonly fault: string; readonly size: number } {
   try {
-    linearRegex(pattern)
-    return NONE
+    return { fault: NONE, size: linearRegex(pattern).size }
   } catch (error) {
-    return (error as Error).message
+    return { fault: (error as Error).message, size: pattern.length }
   }
 }

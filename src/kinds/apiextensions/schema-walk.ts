@@ -34,24 +34,22 @@ export function hasRules(root: Schema): boolean {
 /** The one schema of all items, if there is one. */
 export const itemSchema = ({ items }: Schema): Schema | undefined => (Array.isArray(items) ? undefined : items)
 
-/** The schemas that only restrict what others describe. */
-const restrictionsOf = ({ allOf = [], anyOf = [], oneOf = [], not }: Schema): Schema[] => [
-  ...allOf,
-  ...anyOf,
-  ...oneOf,
-  ...(not ? [not] : []),
-]
-
-function partsOf(schema: Schema): Schema[] {
-  const { items, properties, additionalProperties, patternProperties, additionalItems, definitions, dependencies } = schema
-  return [
-    ...(Array.isArray(items) ? items : [items]),
-    ...restrictionsOf(schema),
-    ...Object.values(properties ?? {}),
-    additionalProperties,
-    ...Object.values(patternProperties ?? {}),
-    additionalItems,
-    ...Object.values(definitions ?? {}),
-    ...Object.values(dependencies ?? {}),
-  ].filter((part): part is Schema => isObject(part))
+/** The schemas right inside a schema. Most have none, and there can be tens of thousands, so that only what is there is looked at. */
+function partsOf(schema: Schema): readonly Schema[] {
+  const { items, allOf, anyOf, oneOf, not, properties, additionalProperties } = schema
+  const { patternProperties, additionalItems, definitions, dependencies } = schema
+  const parts: unknown[] = []
+  if (Array.isArray(items)) parts.push(...items)
+  else if (items) parts.push(items)
+  if (allOf) parts.push(...allOf)
+  if (anyOf) parts.push(...anyOf)
+  if (oneOf) parts.push(...oneOf)
+  if (not) parts.push(not)
+  if (properties) for (const name of Object.keys(properties)) parts.push(properties[name])
+  if (additionalProperties) parts.push(additionalProperties)
+  if (patternProperties) parts.push(...Object.values(patternProperties))
+  if (additionalItems) parts.push(additionalItems)
+  if (definitions) parts.push(...Object.values(definitions))
+  if (dependencies) parts.push(...Object.values(dependencies))
+  return parts.every(isObject) ? (parts as Schema[]) : (parts.filter(part => isObject(part)) as Schema[])
 }

@@ -12,35 +12,39 @@ import { itemSchema } from './schema-walk.ts'
 
 /** Why a schema cannot even be read as a structural one; undefined when it can. */
 export function structuralFault(schema: Schema): string | undefined {
-  const unsupported = UNSUPPORTED.find(([isSet]) => isSet(schema))
-  if (unsupported) return `OpenAPIV3Schema '${unsupported[1]}' is not supported`
-  const { not, allOf = [], anyOf = [], oneOf = [], items, properties, additionalProperties } = schema
-  const nested = firstFault([...(not ? [not] : []), ...allOf, ...anyOf, ...oneOf])
+  const unsupported = unsupportedKeyword(schema)
+  if (unsupported !== undefined) return `OpenAPIV3Schema '${unsupported}' is not supported`
+  const { not, allOf, anyOf, oneOf, items, properties, additionalProperties } = schema
+  const nested = (not && structuralFault(not)) ?? firstFault(allOf) ?? firstFault(anyOf) ?? firstFault(oneOf)
   if (nested !== undefined) return nested
   if (schema['x-kubernetes-preserve-unknown-fields'] === false)
     return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
   if (Array.isArray(items)) return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-  const parts = [...(items ? [items] : []), ...Object.values(properties ?? {})]
-  return firstFault(typeof additionalProperties === 'object' ? [...parts, additionalProperties] : parts)
+  return (
+    (items && structuralFault(items)) ??
+    firstFault(properties && Object.values(properties)) ??
+    (typeof additionalProperties === 'object' ? structuralFault(additionalProperties) : undefined)
+  )
 }
 
-function firstFault(schemas: readonly Schema[]): string | undefined {
-  for (const schema of schemas) {
+function firstFault(schemas: readonly Schema[] | undefined): string | undefined {
+  for (const schema of schemas ?? []) {
     const fault = structuralFault(schema)
     if (fault !== undefined) return fault
   }
   return undefined
 }
 
-const UNSUPPORTED: readonly (readonly [(schema: Schema) => boolean, string])[] = [
-  [({ id }) => !!id, 'id'],
-  [({ $schema }) => !!$schema, 'schema'],
-  [({ $ref }) => !!$ref, '$ref'],
-  [({ patternProperties }) => patternProperties !== undefined, 'patternProperties'],
-  [({ dependencies }) => dependencies !== undefined, 'dependencies'],
-  [({ additionalItems }) => additionalItems !== undefined, 'additionalItems'],
-  [({ definitions }) => definitions !== undefined, 'definitions'],
-]
+function unsupportedKeyword(schema: Schema): string | undefined {
+  const { id, $schema, $ref, patternProperties, dependencies, additionalItems, definitions } = schema
+  if (id) return 'id'
+  if ($schema) return 'schema'
+  if ($ref) return '$ref'
+  if (patternProperties !== undefined) return 'patternProperties'
+  if (dependencies !== undefined) return 'dependencies'
+  if (additionalItems !== undefined) return 'additionalItems'
+  return definitions === undefined ? undefined : 'definitions'
+}
 
 /** Whether a schema is structural. */
 export function isStructural(schema: Schema): boolean {

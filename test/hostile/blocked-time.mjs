@@ -1,0 +1,31 @@
+/**
+ * Loaded into a server before it starts (`--import`): measures how long its event loop is blocked. On SIGUSR2 it writes the longest
+ * time since the last signal to standard error, as `blocked MILLISECONDS`. That is processor time of the main thread where the
+ * system tells it, so that other processes on the machine do not count, and elapsed time elsewhere.
+ */
+import { readFileSync } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
+
+const SAMPLE_MS = 2
+
+function cpuMs() {
+  try {
+    return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6
+  } catch {
+    return performance.now()
+  }
+}
+
+if (isMainThread) {
+  let longest = 0
+  let last = cpuMs()
+  setInterval(() => {
+    const now = cpuMs()
+    longest = Math.max(longest, now - last)
+    last = now
+  }, SAMPLE_MS).unref()
+  process.on('SIGUSR2', () => {
+    process.stderr.write(`blocked ${longest.toFixed(1)}\n`)
+    longest = 0
+  })
+}

@@ -1,0 +1,37 @@
+/** Controllers whose server is killed after so many writes, and that go on in the next one: nothing may happen twice. */
+import type { Authorizer } from '../../src/authz/authorizer.ts'
+import { type Controller, startController } from '../../src/controllers/controller.ts'
+import type { ClientBench } from './controllers.ts'
+
+export type CutOff = {
+  /** For the bench. Events do not count: nothing depends on them. */
+  readonly authorizer: Authorizer
+  /** Runs a controller until it has written so many times: from then on, every write fails. */
+  run(bench: ClientBench, controller: Controller, writes: number): Promise<void>
+}
+
+export function cutOffController(identity: string): CutOff {
+  let left = Number.POSITIVE_INFINITY
+  return {
+    authorizer: {
+      authorize(user, { resource }) {
+        const isCounted = user.name === `system:serviceaccount:kube-system:${identity}` && resource?.plural !== 'events'
+        if (isCounted && left-- <= 0) throw new Error('cut off')
+        return { verdict: 'allow', reason: '' }
+      },
+    },
+    async run({ clientFor }, controller, writes) {
+      left = writes
+      const ending = new AbortController()
+      let onError = () => {}
+      const failed = new Promise<void>(resolve => (onError = resolve))
+      const running = startController(controller, { clientFor, groupDomain: 'k8s.io', onError, signal: ending.signal })
+      await Promise.race([failed, running.idle()])
+      left = 0
+      ending.abort()
+      // What was under way goes on in vain.
+      await running.idle()
+      left = Number.POSITIVE_INFINITY
+    },
+  }
+}
