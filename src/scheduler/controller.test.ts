@@ -219,3 +219,32 @@ test('a pod that is being deleted is not placed', async t => {
   assert.equal(pod('ending').spec.nodeName, undefined)
   assert.ok(events().includes('ending FailedScheduling: skip schedule deleting pod: default/ending'))
 })
+
+test('a pod is tried again only after a change that can help it', async t => {
+  const { addNode, addPod, pod, pods, nodes, settled, client } = await open(t)
+  await addNode('one', { allocatable: { cpu: '2' } })
+  await addPod('small', { cpu: '1' })
+  await addPod('other', { cpu: '1' })
+  await settled()
+  await addPod('large', { cpu: '2' })
+  await settled()
+  const attempts = () => {
+    let count = 0
+    for (const { reason, series } of client.of(CoreEvent).list()) if (reason === 'FailedScheduling') count += series?.count ?? 1
+    return count
+  }
+  assert.equal(attempts(), 1)
+  // A label that nobody asks for, a taint, a pod that comes, a label of the pod itself: none of them makes room.
+  await nodes.patch({ name: 'one' }, { metadata: { labels: { some: 'thing' } } })
+  await nodes.patch({ name: 'one' }, { spec: { taints: [{ key: 'a', effect: 'PreferNoSchedule' }] } })
+  await addNode('tiny', { allocatable: { cpu: '1' } })
+  await pods.patch({ namespace: 'default', name: 'large' }, { metadata: { labels: { a: 'b' } } })
+  await settled()
+  assert.equal(attempts(), 1)
+  await pods.delete(pod('small'), { gracePeriodSeconds: 0 })
+  await settled()
+  assert.equal(attempts(), 2)
+  await pods.delete(pod('other'), { gracePeriodSeconds: 0 })
+  await settled()
+  assert.equal(pod('large').spec.nodeName, 'one')
+})
