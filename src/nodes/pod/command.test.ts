@@ -32,6 +32,39 @@ test('so are scripts that are lists of them', () => {
   assert.deepEqual(run(['sh', '-ec'], ['exit 2']), [0, 2, ''])
 })
 
+test('what is written to the file for last words, and printed in a loop, is known', () => {
+  const found = understand({
+    command: ['sh', '-c', '/bin/echo -n DONE > /dev/termination-log'],
+    terminationMessagePath: '/dev/termination-log',
+  })
+  assert.deepEqual([found?.lastWords, found?.log], ['DONE', ''])
+  assert.deepEqual(sh('while true; do echo polo; sleep 2; done'), [Infinity, 0, 'polo\n'])
+  assert.deepEqual(sh('echo -n DONE; /bin/false'), [0, 1, 'DONE'])
+})
+
+test('probes whose commands fail, or take too long, fail', () => {
+  const pod = (probes: object) => new SimulatedPod({ spec: { containers: [{ name: 'c', image: 'web', ...probes }] } })
+  const exec = (...command: string[]) => ({ exec: { command } })
+  assert.equal(
+    pod({ readinessProbe: exec('/bin/false') })
+      .run(60_000)
+      .condition('Ready')?.status,
+    'False',
+  )
+  assert.equal(
+    pod({ readinessProbe: exec('cat', '/tmp/ready') })
+      .run()
+      .condition('Ready')?.status,
+    'True',
+  )
+  const slow = pod({ livenessProbe: { ...exec('sleep', '5'), initialDelaySeconds: 5, failureThreshold: 1 } })
+  assert.equal(slow.run(4000).container().restartCount, 0)
+  assert.equal(slow.run(2000).container().restartCount, 1)
+  const starting = pod({ startupProbe: { ...exec('false'), periodSeconds: 1, failureThreshold: 2 } }).run(1500)
+  assert.deepEqual([starting.container().restartCount, starting.container().started], [1, false])
+  assert.ok(starting.events.includes('Killing Container c failed startup probe, will be restarted'))
+})
+
 test('everything else is not', () => {
   for (const script of [
     'nginx',

@@ -9,58 +9,71 @@
  */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 
-export type Understood = { readonly runMs: number; readonly exitCode: number; readonly log: string }
+export type Understood = {
+  readonly runMs: number
+  readonly exitCode: number
+  /** What it prints, and what it writes to the file for its last words. */
+  readonly log: string
+  readonly lastWords: string
+}
 
-const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '' }
+const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
 const SHELLS = ['sh', 'bash', 'ash', 'dash']
-/** Commands that are done at once and succeed. What they print is not known. */
-const QUICK = new Set('cat cd chmod chown cp date env export hostname id ln ls mkdir mv printf pwd rm set touch trap'.split(' '))
+/** Commands that are done at once and succeed, but for false. What the others print is not known. */
+const KNOWN = new Set(
+  ': cat cd chmod chown cp date echo env export false hostname id ln ls mkdir mv printf pwd rm set sleep touch trap true'.split(' '),
+)
 const LONGEST_SCRIPT = 4096
 
+type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
+
 /** Undefined when the command is not understood. */
-export function understand({ image = '', command, args }: Container): Understood | undefined {
+export function understand({ image = '', command, args, terminationMessagePath = '' }: Command): Understood | undefined {
   const words = [...(command ?? []), ...(args ?? [])]
-  const [program = '', ...rest] = words
-  const name = program.slice(program.lastIndexOf('/') + 1)
   if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
-  if (SHELLS.includes(name)) {
-    const [flag = '', script = ''] = rest
-    return /^-[a-z]*c$/.test(flag) ? understandScript(script) : undefined
-  }
-  return understandSteps([{ words: [name, ...rest], isConditional: false }])
+  const [program = '', flag = '', script = ''] = words
+  if (!SHELLS.includes(baseName(program))) return understandSteps([{ words, isConditional: false }], terminationMessagePath)
+  const steps = /^-[a-z]*c$/.test(flag) && script.length <= LONGEST_SCRIPT ? stepsOf(script) : undefined
+  return steps && understandSteps(steps, terminationMessagePath)
 }
+
+const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
 /** A command of a script; a conditional one is run when the one before succeeded. */
 type Step = { readonly words: readonly string[]; readonly isConditional: boolean }
 
-function understandScript(script: string): Understood | undefined {
-  if (script.length > LONGEST_SCRIPT) return undefined
-  const steps = stepsOf(script)
-  return steps && understandSteps(steps)
-}
-
-function understandSteps(steps: readonly Step[]): Understood | undefined {
-  const done = { runMs: 0, exitCode: 0, log: '' }
+function understandSteps(steps: readonly Step[], lastWordsPath: string): Understood | undefined {
+  const done = { runMs: 0, exitCode: 0, log: '', lastWords: '' }
+  let isEndless = false
   for (const { words, isConditional } of steps) {
+    const [name = '', ...args] = [baseName(words[0] ?? ''), ...words.slice(1)]
     if (isConditional && done.exitCode !== 0) continue
-    const [name = '', ...args] = words
-    if (name === 'while' && /^(true|:|1)$/.test(args[0] ?? '')) return { ...FOREVER, log: done.log }
+    if (name === 'echo') {
+      const { text, file } = printed(args)
+      if (file === undefined) done.log += text
+      else if (file === lastWordsPath) done.lastWords = text
+    }
+    // Of an endless loop only what it prints is of interest.
+    if (isEndless) continue
     if (name === 'exit') return /^\d{1,3}$/.test(args[0] ?? '0') ? { ...done, exitCode: Number(args[0] ?? done.exitCode) % 256 } : undefined
-    if (name === 'pause') return { ...FOREVER, log: done.log }
-    if (name === 'sleep') {
-      const ms = sleepMs(args)
-      if (ms === undefined) return undefined
-      done.runMs += ms
-    } else if (name === 'echo') done.log += textOf(args)
-    else if (name !== 'true' && name !== ':' && name !== 'false' && !QUICK.has(name)) return undefined
+    const ms = name === 'sleep' ? sleepMs(args) : 0
+    if (ms === undefined) return undefined
+    done.runMs += ms
+    isEndless = name === 'pause' || (name === 'while' && /^(true|:|1)$/.test(args[0] ?? ''))
+    if (!isEndless && !KNOWN.has(name)) return undefined
     done.exitCode = name === 'false' ? 1 : 0
   }
-  return done
+  return isEndless ? { ...done, runMs: Number.POSITIVE_INFINITY } : done
 }
 
-/** What `echo` prints; nothing when that depends on variables or goes to a file. */
-function textOf(args: readonly string[]): string {
-  return args.some(word => /[$`>]/.test(word)) ? '' : `${args.filter(word => word !== '-n' && word !== '-e').join(' ')}\n`
+/** What `echo` prints, and into which file; nothing when that depends on variables. */
+function printed(args: readonly string[]): { text: string; file: string | undefined } {
+  const at = args.findIndex(word => word.startsWith('>'))
+  const words = at < 0 ? args : args.slice(0, at)
+  const file = at < 0 ? undefined : args.slice(at).join('').replace(/^>+/, '')
+  if (words.some(word => /[$`]/.test(word))) return { text: '', file }
+  const text = words.filter(word => word !== '-n' && word !== '-e').join(' ')
+  return { text: words.includes('-n') ? text : `${text}\n`, file }
 }
 
 const UNITS: Readonly<Record<string, number>> = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -83,14 +96,14 @@ function stepsOf(script: string): Step[] | undefined {
   const steps: Step[] = []
   const text = `${script.trim()}\n`
   let words: string[] = []
-  let isConditional = false
+  let [isConditional, isInLoop] = [false, false]
   let read = 0
   for (const [token, operator, word = ''] of text.matchAll(TOKEN)) {
     read += token.length
-    // The body of an endless loop need not be understood.
-    if (word === 'do' && words.length === 0 && steps.at(-1)?.words[0] === 'while') return steps
-    if (operator === undefined) words.push(unquoted(word))
-    else if (operator !== ';' && operator !== '&&' && operator !== '\n') return undefined
+    if (word === 'do' && words.length === 0) isInLoop = true
+    else if (operator === undefined) words.push(unquoted(word))
+    // The body of a loop need not be understood.
+    else if (operator !== ';' && operator !== '&&' && operator !== '\n' && !isInLoop) return undefined
     else {
       if (words.length > 0) steps.push({ words, isConditional })
       if (words.length > 0) isConditional = operator === '&&'
