@@ -325,6 +325,18 @@ export const FLAGS: readonly Flag[] = [
     read: name((v, c) => (c.admissionControlConfigFile = v)),
   },
   {
+    name: 'default-not-ready-toleration-seconds',
+    takes: 'N',
+    doc: 'seconds that pods stay on a node that is not ready, unless they say how long (default 300)',
+    read: last((v, c) => (c.defaultNotReadyTolerationSeconds = readCount('default-not-ready-toleration-seconds', v))),
+  },
+  {
+    name: 'default-unreachable-toleration-seconds',
+    takes: 'N',
+    doc: 'seconds that pods stay on a node that is out of reach, unless they say how long (default 300)',
+    read: last((v, c) => (c.defaultUnreachableTolerationSeconds = readCount('default-unreachable-toleration-seconds', v))),
+  },
+  {
     name: 'service-cluster-ip-range',
     takes: 'CIDR[,CIDR]',
     doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',

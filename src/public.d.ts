@@ -113,12 +113,16 @@ export interface StartOptions {
   readonly disableAdmissionPlugins?: readonly string[]
   /** File with an AdmissionConfiguration, which configures admission plugins. */
   readonly admissionControlConfigFile?: string | undefined
+  /** Seconds that pods stay on a node that is not ready, unless they say how long. Default: 300. */
+  readonly defaultNotReadyTolerationSeconds?: number
+  /** Seconds that pods stay on a node that is out of reach, unless they say how long. Default: 300. */
+  readonly defaultUnreachableTolerationSeconds?: number
   /** CIDR of service addresses, or one of each family. Default: 10.0.0.0/24. */
   readonly serviceClusterIpRange?: readonly string[]
   /** Node ports that services get, both ends included. Default: 30000 to 32767. */
   readonly serviceNodePortRange?: { readonly from: number; readonly to: number }
   /** Accept requests without credentials as those of system:anonymous. Default: true. */
-  readonly anonymousAuth?: boolean
+  readonly anonymousAuth?: boolean | undefined
   /** Authorizers, in the order in which they are asked: RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny. Default: RBAC. */
   readonly authorizationMode?: readonly string[]
   /** File with an AuthorizationConfiguration, instead of `authorizationMode`; changes of it take effect at once. */

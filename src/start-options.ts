@@ -64,6 +64,8 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   enableAdmissionPlugins: { flag: 'enable-admission-plugins', ...texts },
   disableAdmissionPlugins: { flag: 'disable-admission-plugins', ...texts },
   admissionControlConfigFile: { flag: 'admission-control-config-file', ...text },
+  defaultNotReadyTolerationSeconds: { flag: 'default-not-ready-toleration-seconds', ...count },
+  defaultUnreachableTolerationSeconds: { flag: 'default-unreachable-toleration-seconds', ...count },
   serviceClusterIpRange: { flag: 'service-cluster-ip-range', ...texts },
   serviceNodePortRange: { flag: 'service-node-port-range', ...ports },
   anonymousAuth: { flag: 'anonymous-auth', ...flag },

@@ -348,4 +348,8 @@ jwt:
     [text.replace('claims.age >= 18', 'claims.age +'), /claimValidationRules\[1\]\.expression: Invalid value/],
   ]
   for (const [bad, why] of cases) await assert.rejects(start({ authenticationConfig: fileWith(t, bad) }), why)
+  await assert.rejects(
+    start({ authenticationConfig: fileWith(t, text), anonymousAuth: true }),
+    /anonymous: Forbidden: anonymousAuth flag cannot be set when anonymous field is configured in authentication configuration file/,
+  )
 })

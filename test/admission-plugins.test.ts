@@ -80,6 +80,47 @@ test('a pod is changed only in ways that its node declares', patient, async t =>
   )
 })
 
+test('devices that count as resources of nodes are offered by nodes that know how to', patient, async t => {
+  const server = await startInProcess(t, { featureGates: 'DRANodeAllocatableResources=true', controllers: ['none'] })
+  await send(server, 'POST', '/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { zone: 'a' } } })
+  const offer = async (name: string, spec: object) => {
+    const resources = { cpu: { mapping: { deviceMultiplier: '1' } } }
+    const devices = [{ name: 'd', nodeAllocatableResources: resources }]
+    const { status, json } = await send(server, 'POST', '/apis/resource.k8s.io/v1/resourceslices', {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceSlice',
+      metadata: { name },
+      spec: { driver: 'example.com', pool: { name, generation: 1, resourceSliceCount: 1 }, devices, ...spec },
+    })
+    return status === 201 ? 'created' : json.message.replace(/^.* is forbidden: /, '')
+  }
+  const zone = (value: string) => ({
+    nodeSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [value] }] }] },
+  })
+  assert.equal(await offer('a', { nodeName: 'n' }), 'node "n" does not support DRANodeAllocatableResources feature')
+  assert.equal(await offer('a', { nodeName: 'other' }), 'node "other" not found for device "d"')
+  assert.equal(await offer('a', zone('a')), 'node "n" does not support DRANodeAllocatableResources feature')
+  assert.equal(await offer('a', { allNodes: true }), 'node "n" does not support DRANodeAllocatableResources feature')
+  assert.equal(await offer('elsewhere', zone('b')), 'created')
+  const status = { declaredFeatures: ['DRANodeAllocatableResources'] }
+  assert.equal((await send(server, 'PATCH', '/api/v1/nodes/n/status', { status })).status, 200)
+  assert.equal(await offer('a', { nodeName: 'n' }), 'created')
+})
+
+test('how long pods stay on nodes that are not ready is a setting', patient, async t => {
+  const server = await startInProcess(t, {
+    defaultNotReadyTolerationSeconds: 10,
+    defaultUnreachableTolerationSeconds: 0,
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  const { json } = await send(server, 'POST', PODS, pod)
+  assert.deepEqual(
+    json.spec.tolerations.map(({ tolerationSeconds }: { tolerationSeconds: number }) => tolerationSeconds),
+    [10, 0],
+  )
+})
+
 test('NamespaceAutoProvision creates the namespace that something is created in', patient, async t => {
   const server = await startInProcess(t, { enableAdmissionPlugins: ['NamespaceAutoProvision'] })
   const inside = '/api/v1/namespaces/fresh/configmaps'

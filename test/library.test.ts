@@ -44,8 +44,8 @@ test('servers count their own requests and objects', patient, async t => {
   const requests = counted('apiserver_request_total')
   assert.deepEqual([await requests(busy), await requests(idle)], [['5'], []])
   const objects = counted('apiserver_resource_objects')
-  // Every server has the one that says since when tokens in secrets are tracked.
-  assert.deepEqual([await objects(busy), await objects(idle)], [['6'], ['1']])
+  // Every server has two: since when tokens in secrets are tracked, and whom it trusts.
+  assert.deepEqual([await objects(busy), await objects(idle)], [['7'], ['2']])
 })
 
 test('closing one server leaves the others, and closing again is nothing', patient, async t => {

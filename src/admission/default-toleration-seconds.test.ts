@@ -4,9 +4,10 @@ import { admitted } from '../../test/kits/admission.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
 import { defaultTolerationSeconds } from './default-toleration-seconds.ts'
 
+const plugin = defaultTolerationSeconds({ notReady: 300, unreachable: 300 })
+
 const given = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })
-const tolerationsOf = (tolerations?: object[]) =>
-  admitted(defaultTolerationSeconds, Pod, { spec: { ...(tolerations && { tolerations }) } }).spec.tolerations
+const tolerationsOf = (tolerations?: object[]) => admitted(plugin, Pod, { spec: { ...(tolerations && { tolerations }) } }).spec.tolerations
 
 test('a pod stays five minutes on nodes that are not ready or out of reach', () => {
   assert.deepEqual(tolerationsOf(), [given('node.kubernetes.io/not-ready'), given('node.kubernetes.io/unreachable')])
@@ -21,5 +22,5 @@ test('what the pod says about a taint stands', () => {
 })
 
 test('status writes are left alone', () => {
-  assert.equal(admitted(defaultTolerationSeconds, Pod, {}, { old: {}, subresource: 'status' }).spec.tolerations, undefined)
+  assert.equal(admitted(plugin, Pod, {}, { old: {}, subresource: 'status' }).spec.tolerations, undefined)
 })

@@ -1,23 +1,29 @@
-/** Pods stay five minutes on nodes that are not ready or out of reach, unless they say how long. */
+/** Pods stay some minutes on nodes that are not ready or out of reach, unless they say how long. */
 import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import type { Attributes, Plugin } from './plugin.ts'
 
-const TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
 const EFFECT = 'NoExecute'
-const SECONDS = 300
 
-export const defaultTolerationSeconds: Plugin = {
-  name: 'DefaultTolerationSeconds',
-  mutate({ operation, resource, subresource, object }: Attributes) {
-    if ((operation !== 'CREATE' && operation !== 'UPDATE') || subresource !== '') return
-    if (resource.group !== '' || resource.plural !== 'pods' || !object) return
-    const spec = object['spec'] as PodSpec
-    const given = spec.tolerations ?? []
-    const missing = TAINTS.filter(taint => !given.some(toleration => covers(toleration, taint)))
-    if (missing.length > 0)
-      spec.tolerations = [...given, ...missing.map(key => ({ key, operator: 'Exists', effect: EFFECT, tolerationSeconds: SECONDS }))]
-  },
+/** How many seconds pods stay. */
+export type TolerationSeconds = { readonly notReady: number; readonly unreachable: number }
+
+export function defaultTolerationSeconds({ notReady, unreachable }: TolerationSeconds): Plugin {
+  const defaults = [
+    { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: EFFECT, tolerationSeconds: notReady },
+    { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: EFFECT, tolerationSeconds: unreachable },
+  ]
+  return {
+    name: 'DefaultTolerationSeconds',
+    mutate({ operation, resource, subresource, object }: Attributes) {
+      if ((operation !== 'CREATE' && operation !== 'UPDATE') || subresource !== '') return
+      if (resource.group !== '' || resource.plural !== 'pods' || !object) return
+      const spec = object['spec'] as PodSpec
+      const given = spec.tolerations ?? []
+      const missing = defaults.filter(({ key }) => !given.some(toleration => covers(toleration, key)))
+      if (missing.length > 0) spec.tolerations = [...given, ...structuredClone(missing)]
+    },
+  }
 }
 
 const covers = ({ key, effect }: Toleration, taint: string): boolean => (!key || key === taint) && (!effect || effect === EFFECT)

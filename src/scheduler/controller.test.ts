@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { becomes, type ClientBench, openControllerBench } from '../../test/kits/controllers.ts'
+import { becomes, type ClientBench, type ClientOptions, openControllerBench } from '../../test/kits/controllers.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
 import { ReplicaSet } from '../kinds/apps/replicaset.ts'
 import { StatefulSet } from '../kinds/apps/statefulset.ts'
 import { Event as CoreEvent } from '../kinds/core/event.ts'
@@ -41,8 +42,8 @@ const KINDS = [
 ]
 
 /** A scheduler over a registry in memory. */
-async function open(t: TestContext) {
-  const bench = await openControllerBench(t, KINDS)
+async function open(t: TestContext, options: ClientOptions = {}) {
+  const bench = await openControllerBench(t, KINDS, options)
   const running = bench.run(scheduler({ random: () => 0 }))
   return { ...bench, running, ...helpers(bench), settled: () => running.idle() }
 }
@@ -110,4 +111,111 @@ test('a pod without room waits, says why, and is placed once there is room', asy
     node => node === 'one',
   )
   await settled()
+})
+
+test('a binding that fails is told, takes no room, and is tried again', async t => {
+  let isRefused = true
+  const authorizer = {
+    authorize: async (_: unknown, { resource }: any) =>
+      isRefused && resource?.subresource === 'binding' ? { verdict: 'deny', reason: 'not now' } : { verdict: 'allow' },
+  } as unknown as Authorizer
+  let now = Date.parse('2026-07-01T12:00:00Z')
+  const { addNode, addPod, pod, settled, running } = await open(t, { authorizer, now: () => new Date(now) })
+  await addNode('one', { allocatable: { cpu: '1' } })
+  await addPod('first', { cpu: '1' })
+  await settled()
+  const [condition] = pod('first').status.conditions!
+  assert.equal(condition!.reason, 'SchedulerError')
+  assert.match(condition!.message!, /^running Bind plugin "DefaultBinder": pods "first" is forbidden/)
+  isRefused = false
+  now += 1000
+  // Room that the failed binding held would keep this one out; both are tried, and one of them has it.
+  await addPod('second', { cpu: '1', priority: 0 })
+  await running.idle()
+  assert.deepEqual([pod('first').spec.nodeName, pod('second').spec.nodeName].sort(), ['one', undefined])
+})
+
+test('another scheduler that is faster wins, and nothing is left over', async t => {
+  const { addNode, addPod, pod, pods, settled, client } = await open(t)
+  await addNode('one', { allocatable: { cpu: '1' }, spec: { unschedulable: true } })
+  await addPod('web', { cpu: '1' })
+  await settled()
+  await pods.createSubresource({ namespace: 'default', name: 'web' }, 'binding', {
+    apiVersion: 'v1',
+    kind: 'Binding',
+    metadata: { name: 'web' },
+    target: { kind: 'Node', name: 'one' },
+  })
+  await client.of(Node).patch({ name: 'one' }, { spec: { unschedulable: false } })
+  await addPod('late', { cpu: '1' })
+  await settled()
+  assert.equal(pod('web').spec.nodeName, 'one')
+  assert.match(pod('late').status.conditions![0]!.message!, /1 Insufficient cpu/)
+})
+
+test('many pods at once fill the nodes and no more', async t => {
+  const { addNode, addPod, pods, settled } = await open(t)
+  for (let i = 0; i < 10; i++) await addNode(`n${i}`, { allocatable: { cpu: '4' } })
+  await Promise.all(Array.from({ length: 90 }, (_, i) => addPod(`p${i}`, { cpu: '500m' })))
+  await settled()
+  const counts = new Map<string, number>()
+  for (const { spec } of pods.list()) if (spec.nodeName) counts.set(spec.nodeName, (counts.get(spec.nodeName) ?? 0) + 1)
+  assert.deepEqual([...counts.values()], Array(10).fill(8))
+})
+
+test('a restart goes on with the pods that wait and the room that is kept for them', async t => {
+  const bench = await openControllerBench(t, KINDS)
+  const { addNode, addPod, pod } = helpers(bench)
+  await addNode('one', { allocatable: { cpu: '2' } })
+  await addPod('important', { cpu: '2', priority: 100 })
+  await bench.client
+    .of(Pod)
+    .patch(
+      { namespace: 'default', name: 'important' },
+      { status: { nominatedNodeName: 'one' } },
+      { type: 'strategic', subresource: 'status' },
+    )
+  await addPod('unimportant', { cpu: '1', priority: 1 })
+  const running = bench.run(scheduler({ random: () => 0 }))
+  await running.idle()
+  assert.equal(pod('important').spec.nodeName, 'one')
+  assert.equal(pod('unimportant').spec.nodeName, undefined)
+})
+
+test('room is made by as few pods as possible, and kept until it is there', async t => {
+  const { addNode, addPod, pod, pods, settled, events, client } = await open(t)
+  await addNode('one', { allocatable: { cpu: '3' } })
+  for (const name of ['a', 'b', 'c']) await addPod(name, { cpu: '1', priority: name === 'b' ? 1 : 0 }, { app: name })
+  await settled()
+  await client
+    .of(PodDisruptionBudget)
+    .create({ metadata: { namespace: 'default', name: 'keep-a' }, spec: { selector: { matchLabels: { app: 'a' } } } })
+  await addPod('vip', { cpu: '1', priority: 50 })
+  await becomes(
+    () => pod('c').metadata.deletionTimestamp,
+    time => time !== undefined,
+  )
+  await settled()
+  assert.deepEqual(
+    [pod('a'), pod('b')].map(({ metadata }) => metadata.deletionTimestamp),
+    [undefined, undefined],
+  )
+  assert.equal(pod('vip').status.nominatedNodeName, 'one')
+  assert.ok(events().some(event => event.startsWith('c Preempted: Preempted by pod ')))
+  await pods.delete(pod('c'), { gracePeriodSeconds: 0 })
+  await settled()
+  assert.equal(pod('vip').spec.nodeName, 'one')
+})
+
+test('a pod that is being deleted is not placed', async t => {
+  const { addNode, pods, pod, settled, events } = await open(t)
+  await addNode('one', { spec: { unschedulable: true } })
+  const draft = podNamed('ending')
+  await pods.create({ ...draft, metadata: { ...draft.metadata, finalizers: ['example.com/keep'] } })
+  await settled()
+  await pods.delete(pod('ending'))
+  await addNode('two')
+  await settled()
+  assert.equal(pod('ending').spec.nodeName, undefined)
+  assert.ok(events().includes('ending FailedScheduling: skip schedule deleting pod: default/ending'))
 })

@@ -4,7 +4,7 @@ import { alwaysPullImages } from '../admission/always-pull-images.ts'
 import { certificateSubjectRestriction } from '../admission/certificate-subject-restriction.ts'
 import { defaultIngressClass } from '../admission/default-ingress-class.ts'
 import { defaultStorageClass } from '../admission/default-storage-class.ts'
-import { defaultTolerationSeconds } from '../admission/default-toleration-seconds.ts'
+import { defaultTolerationSeconds, type TolerationSeconds } from '../admission/default-toleration-seconds.ts'
 import { denyServiceExternalIPs } from '../admission/deny-service-external-ips.ts'
 import { eventRateLimit, type Limit } from '../admission/event-rate-limit.ts'
 import { extendedResourceToleration } from '../admission/extended-resource-toleration.ts'
@@ -187,8 +187,9 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
   const quota = resourceQuota({ reader: parts.reader, ...parts.quota, limited: settings?.limitedResources })
   // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made. Only what
   // nobody else rejects takes something of a quota.
+  const { defaultNotReadyTolerationSeconds: notReady, defaultUnreachableTolerationSeconds: unreachable } = config
   return [
-    ...allPlugins(parts).filter(({ name }) => isOn(name)),
+    ...allPlugins({ ...parts, tolerationSeconds: { notReady, unreachable } }).filter(({ name }) => isOn(name)),
     roleEscalation({ may, roles, groupDomain }),
     resourceClaimStatus({ refusalOf, groupDomain }),
     ...[quota, alwaysDeny].filter(({ name }) => isOn(name)),
@@ -208,7 +209,8 @@ const allPlugins = ({
   settings = {},
   transport,
   createNamespace,
-}: PluginParts): readonly Plugin[] => [
+  tolerationSeconds,
+}: PluginParts & { readonly tolerationSeconds: TolerationSeconds }): readonly Plugin[] => [
   alwaysAdmit,
   namespaceAutoProvision({ namespace, createNamespace }),
   namespaceLifecycle(namespace),
@@ -223,7 +225,7 @@ const allPlugins = ({
   podSecurity({ reader, namespace, configuration: settings.podSecurity }),
   podNodeSelector({ namespace, selectors: settings.podNodeSelector }),
   priority(reader, groupDomain),
-  defaultTolerationSeconds,
+  defaultTolerationSeconds(tolerationSeconds),
   podTolerationRestriction({ namespace, cluster: settings.podTolerationRestriction }),
   ...(settings.eventLimits ? [eventRateLimit(settings.eventLimits, () => performance.now())] : []),
   extendedResourceToleration,

@@ -110,7 +110,7 @@ function authenticationIn(
       signingAlgorithms,
     })
     if ('errors' in found) throw fail(aggregate(found.errors))
-    if (found.anonymous && !config.anonymousAuth) throw fail(ANONYMOUS_TWICE)
+    if (found.anonymous && config.anonymousAuth !== undefined) throw fail(ANONYMOUS_TWICE)
     return found
   } catch (error) {
     if (error instanceof ConfigurationError) throw fail(error.message)

@@ -99,7 +99,7 @@ export async function openIdentity(config: Config, { files, reader, log, onLegac
 }
 
 /** With AlwaysAllow anybody who can reach the port could do everything, so anonymous requests are refused then. */
-function isAnonymousAllowed({ anonymousAuth, authorizationMode }: Config, log: Log): boolean {
+function isAnonymousAllowed({ anonymousAuth = true, authorizationMode }: Config, log: Log): boolean {
   if (!anonymousAuth || !authorizationMode.includes('AlwaysAllow')) return anonymousAuth
   log.warn({}, ANONYMOUS_RESET)
   return false

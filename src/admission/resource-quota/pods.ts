@@ -1,6 +1,5 @@
 /** Pods: their number while they run, and what they ask for and are limited to. */
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
-import { containerTotals } from '../../kinds/shapes/pod/resources/level-resources.ts'
+import { type Amounts, podLimits, podRequests, type RequestingPod } from '../../kinds/shapes/pod/resources/pod-requests.ts'
 import { qosClassOf } from '../../kinds/shapes/pod/resources/qos.ts'
 import {
   isExtendedResourceName,
@@ -10,10 +9,10 @@ import {
   isQuotaHugePageResource,
 } from '../../kinds/shapes/pod/resources/resource-rules.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import { type Quantity, quantitySign } from '../../lib/quantity.ts'
+import type { Quantity } from '../../lib/quantity.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type Evaluator, meetsRequirement, type ScopeRequirement } from './evaluator.ts'
-import { addLists, greatestOf, listOf, ONE, type ResourceList } from './resource-list.ts'
+import { addLists, listOf, ONE, type ResourceList } from './resource-list.ts'
 
 const COUNT = 'count/pods'
 /** A quota on one of these wants every container to state it. */
@@ -56,7 +55,9 @@ export const isExtendedResourceInQuota = (name: string): boolean =>
 /** Every pod counts as an object; one that has ended, or whose deletion is overdue, uses nothing else. */
 export function podUsage(pod: AnyObject, { now, hasPodLevel }: PodParts): ResourceList {
   const count = new Map([[COUNT, ONE]])
-  return isCharged(pod, now()) ? addLists(count, computeUsage(requestsOf(pod, hasPodLevel), limitsOf(pod, hasPodLevel))) : count
+  return isCharged(pod, now())
+    ? addLists(count, computeUsage(podRequests(asPod(pod), { podLevel: hasPodLevel }), podLimits(asPod(pod), { podLevel: hasPodLevel })))
+    : count
 }
 
 function isCharged({ metadata: { deletionTimestamp, deletionGracePeriodSeconds }, status }: AnyObject, now: Date): boolean {
@@ -80,70 +81,13 @@ function computeUsage(requests: ResourceList, limits: ResourceList): ResourceLis
   return usage
 }
 
-type Amounts = Readonly<Record<string, string>>
 type Resources = { readonly requests?: Amounts; readonly limits?: Amounts }
-type ContainerStatus = { readonly name: string; readonly allocatedResources?: Amounts; readonly resources?: Resources }
-type Status = {
-  readonly conditions?: readonly { readonly type: string; readonly reason?: string }[]
-  readonly containerStatuses?: readonly ContainerStatus[]
-  readonly initContainerStatuses?: readonly ContainerStatus[]
-}
 
 const specOf = (pod: AnyObject): PodSpec => (pod['spec'] ?? {}) as PodSpec
+const asPod = (pod: AnyObject): RequestingPod => ({ spec: specOf(pod), status: pod['status'] ?? {} })
 const podLevelOf = (pod: AnyObject): Resources => (pod['spec']?.resources ?? {}) as Resources
 const namesPodLevel = (pod: AnyObject): boolean =>
   [...Object.keys(podLevelOf(pod).requests ?? {}), ...Object.keys(podLevelOf(pod).limits ?? {})].some(isPodLevelResource)
-
-function requestsOf(pod: AnyObject, hasPodLevel: boolean): ResourceList {
-  const ofContainers = containerUsage(pod, 'requests', status => [status?.allocatedResources, status?.resources?.requests])
-  const requests = hasPodLevel ? withPodLevel(ofContainers, podLevelOf(pod).requests) : ofContainers
-  return addLists(requests, listOf(specOf(pod).overhead as Amounts | undefined))
-}
-
-function limitsOf(pod: AnyObject, hasPodLevel: boolean): ResourceList {
-  const ofContainers = containerUsage(pod, 'limits', status => [status?.resources?.limits])
-  const limits = hasPodLevel ? withPodLevel(ofContainers, podLevelOf(pod).limits) : ofContainers
-  const overhead = [...listOf(specOf(pod).overhead as Amounts | undefined)]
-  return addLists(limits, new Map(overhead.filter(([name]) => limits.has(name) && quantitySign(limits.get(name)!) !== 0)))
-}
-
-function withPodLevel(ofContainers: ResourceList, podLevel: Amounts | undefined): ResourceList {
-  const own = [...listOf(podLevel)].filter(([name]) => isPodLevelResource(name))
-  return own.length > 0 ? new Map([...ofContainers, ...own]) : ofContainers
-}
-
-/**
- * What the containers use: the most of what the spec says and what the node says it has given them, in any of the ways of
- * saying so, from the weakest. What the node has refused to give does not count.
- */
-function containerUsage(
-  pod: AnyObject,
-  bound: 'requests' | 'limits',
-  given: (status: ContainerStatus | undefined) => readonly (Amounts | undefined)[],
-): ResourceList {
-  const spec = specOf(pod)
-  const status = (pod['status'] ?? {}) as Status
-  const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]
-  const wanted = containerTotals(spec, bound)
-  if (all.every(each => given(each).every(amounts => amounts === undefined)) && !isInfeasible(status)) return wanted
-  const totals = given(undefined).map((_, way) => {
-    const amountsOf = (container: Container): Amounts | undefined => {
-      const said = given(all.find(({ name }) => name === container.name)).slice(0, way + 1)
-      return (
-        said.findLast(amounts => amounts !== undefined) ?? (isInfeasible(status) ? undefined : (container.resources?.[bound] as Amounts))
-      )
-    }
-    const asGiven = (containers: readonly Container[] | undefined) =>
-      containers?.map(container => ({ ...container, resources: { [bound]: amountsOf(container) ?? {} } }))
-    const { containers, initContainers } = spec
-    return containerTotals({ ...spec, containers: asGiven(containers), initContainers: asGiven(initContainers) } as PodSpec, bound)
-  })
-  return isInfeasible(status) ? greatestOf(...totals) : greatestOf(wanted, ...totals)
-}
-
-/** Whether the node has said that it will never be able to resize the pod. */
-const isInfeasible = ({ conditions = [] }: Status): boolean =>
-  conditions.find(({ type }) => type === 'PodResizePending')?.reason === 'Infeasible'
 
 function unstatedBy(names: readonly string[], { containers = [], initContainers = [] }: PodSpec): string | undefined {
   const missing = new Map<string, Set<string>>()

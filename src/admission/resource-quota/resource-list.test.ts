@@ -5,7 +5,6 @@ import { quantityOf, quantitySign } from '../../lib/quantity.ts'
 import {
   addLists,
   amountsOf,
-  greatestOf,
   listOf,
   namesAbove,
   only,
@@ -54,10 +53,9 @@ test('a difference is never negative and names what either names', () => {
   )
 })
 
-test('nothing is above the greatest of several, and a sum is above its parts', () => {
+test('nothing is above a sum that it is part of', () => {
   fc.assert(
     fc.property(lists, lists, (a, b) => {
-      assert.deepEqual(namesAbove(a, greatestOf(a, b)), [])
       assert.deepEqual(namesAbove(a, addLists(a, b)), [])
     }),
   )

@@ -36,17 +36,6 @@ export function subtractLists(a: ResourceList, b: ResourceList): ResourceList {
   return difference
 }
 
-/** The greater amount of each resource. */
-export function greatestOf(...lists: readonly ResourceList[]): ResourceList {
-  const greatest = new Map<string, Quantity>()
-  for (const list of lists)
-    for (const [name, amount] of list) {
-      const present = greatest.get(name)
-      if (!present || compareQuantity(amount, present) > 0) greatest.set(name, amount)
-    }
-  return greatest
-}
-
 /** The part that is about some names. */
 export function only(list: ResourceList, names: Iterable<string>): ResourceList {
   const wanted = new Set(names)

@@ -10,6 +10,7 @@ const POD_NETWORKS: Readonly<Record<Family, { within: string; from: string }>> =
 }
 const NODE_NETWORKS: Readonly<Record<Family, string>> = { 4: '172.18.0.0/16', 6: 'fd00:172:18::/64' }
 const MOST_BLOCKS = 1n << 16n
+const LARGEST_BLOCK = 16
 /** The first address of a block is its name, the second that of its gateway. */
 const FIRST_OFFSET = 2n
 
@@ -18,7 +19,7 @@ export function freePodCIDR(family: Family, pods: number, taken: Iterable<string
   const network = parseCIDR(POD_NETWORKS[family].within)!
   const start = parseIP(POD_NETWORKS[family].from)!.bits - network.network.bits
   const used = new Set(taken)
-  const prefix = family === 6 ? 64 : Math.min(24, 32 - Math.ceil(Math.log2(pods * 2 + 2)))
+  const prefix = family === 6 ? 64 : Math.max(LARGEST_BLOCK, Math.min(24, 32 - Math.ceil(Math.log2(pods * 2 + 2))))
   const size = 1n << BigInt((family === 6 ? 128 : 32) - prefix)
   const others = [...used].flatMap(text => parseCIDR(text) ?? []).filter(other => other.prefix !== prefix)
   const all = cidrSize(network)

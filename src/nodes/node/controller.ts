@@ -12,6 +12,7 @@ import { nodeIdentity } from './identity.ts'
 import {
   DEFAULT_CAPACITY,
   HEARTBEAT_MS,
+  internalIPs,
   isAlive,
   labelsOf,
   type NodeObject,
@@ -47,33 +48,28 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       const own = new Set(Array.from({ length: parts.count }, (_, i) => nodeName(i + 1)))
       const missing = new Set(own)
       for (const name of own) enqueue(name)
-      // Blocks and addresses that are promised and not stored yet.
-      const promised = new Map<string, { podCIDRs: string[]; addresses: string[] }>()
+      // What nodes have been given, be it stored already or not.
+      const given = new Map<string, Allotment>()
 
-      function allotted(name: string, node: NodeObject | undefined) {
-        const known = promised.get(name)
+      function allotmentOf(name: string, node: NodeObject | undefined): Allotment {
+        const known = given.get(name)
         if (known) return known
         const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== name)
-        const [all, list] = [[...promised.values()], others]
-        const blocks = [...list.flatMap(({ spec }) => spec.podCIDRs ?? []), ...all.flatMap(({ podCIDRs }) => podCIDRs)]
-        const taken = [
-          ...list.flatMap(({ status }) => (status.addresses ?? []).map(({ address }) => address)),
-          ...all.flatMap(({ addresses }) => addresses),
-        ]
-        const pods = Number(
-          integerValue(parseQuantity(node?.status.capacity?.['pods'] ?? parts.capacity['pods'] ?? DEFAULT_CAPACITY['pods']!)),
-        )
-        const internal = (node?.status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address)
+        const blocks = [...others.map(({ spec }) => spec.podCIDRs ?? []), ...Array.from(given.values(), each => each.podCIDRs)].flat()
+        const taken = [...others.map(internalIPs), ...Array.from(given.values(), each => each.addresses)].flat()
+        const capacity = { ...DEFAULT_CAPACITY, ...parts.capacity, ...node?.status.capacity }
+        const pods = Number(integerValue(parseQuantity(capacity['pods']!)))
+        const addresses = node ? internalIPs(node) : []
         const found = {
           podCIDRs: node?.spec.podCIDRs ?? parts.families.flatMap(family => freePodCIDR(family, pods, blocks) ?? []),
-          addresses: internal.length > 0 ? internal : parts.families.flatMap(family => freeNodeAddress(family, taken) ?? []),
+          addresses: addresses.length > 0 ? addresses : parts.families.flatMap(family => freeNodeAddress(family, taken) ?? []),
         }
-        promised.set(name, found)
+        given.set(name, found)
         return found
       }
 
       async function register(name: string): Promise<void> {
-        const { podCIDRs, addresses } = allotted(name, undefined)
+        const { podCIDRs, addresses } = allotmentOf(name, undefined)
         const bare = { metadata: { name }, spec: {}, status: { nodeInfo: {}, daemonEndpoints: {} } } as unknown as NodeObject
         const draft: Draft<NodeObject> = {
           metadata: { name, labels: labelsOf(name), annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } },
@@ -86,7 +82,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       return {
         watches: [
           watch(Node, ({ current, type }) => {
-            if (type === 'deleted') promised.delete(current.name)
+            if (type === 'deleted') given.delete(current.name)
             return type !== 'deleted' && current.labels[SIMULATED_LABEL] === 'true' ? current.name : undefined
           }),
         ],
@@ -95,7 +91,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
           if (!node && missing.has(name)) await register(name)
           missing.delete(name)
           if (!node || !isAlive(node)) return undefined
-          const { podCIDRs, addresses } = allotted(name, node)
+          const { podCIDRs, addresses } = allotmentOf(name, node)
           if (!node.spec.podCIDRs?.length && podCIDRs.length > 0) {
             await nodes.update({ ...node, spec: { ...node.spec, podCIDR: podCIDRs[0]!, podCIDRs } })
             return undefined
@@ -109,6 +105,8 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       }
     },
   })
+
+type Allotment = { readonly podCIDRs: string[]; readonly addresses: string[] }
 
 /** Renews the lease of a node when it is time; says in how many milliseconds it is time again. */
 async function renewLease(client: Client, node: NodeObject, { now, everyMs }: { now: number; everyMs: number }): Promise<number> {

@@ -36,6 +36,9 @@ export function isSimulated(node: NodeObject | undefined): boolean {
 export const isAlive = (node: NodeObject | undefined): boolean =>
   isSimulated(node) && node?.metadata.annotations?.[FAILURE_ANNOTATION] !== 'true'
 
+export const internalIPs = ({ status }: NodeObject): string[] =>
+  (status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address)
+
 export const labelsOf = (name: string): Record<string, string> => ({
   'beta.kubernetes.io/arch': 'amd64',
   'beta.kubernetes.io/os': 'linux',
@@ -55,6 +58,13 @@ export type NodeParts = {
   readonly now: number
 }
 
+/** What simulated pods follow, of what Kubernetes wants nodes to declare. */
+const FEATURES = [
+  'InPlacePodLevelResourcesVerticalScaling',
+  'InPlacePodVerticalScalingInitContainers',
+  'RestartAllContainersOnContainerExits',
+]
+
 /** How long conditions that do not change are left as they are. */
 export const HEARTBEAT_MS = 300_000
 
@@ -70,6 +80,7 @@ export function nodeStatus(node: NodeObject, addresses: readonly string[], parts
     capacity,
     allocatable: isGiven ? { ...capacity, ...old.allocatable } : capacity,
     conditions: nodeConditions(node, now),
+    declaredFeatures: old.declaredFeatures ?? [...FEATURES],
     addresses: [...addresses.map(address => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
     nodeInfo: {
       machineID: idOf('machine', name).replaceAll('-', ''),

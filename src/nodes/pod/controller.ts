@@ -12,7 +12,7 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
-import { isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
+import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
 import { isTerminalPhase } from './phase.ts'
 import { type PodEvent, reconcilePod } from './reconcile.ts'
 import { type Lookup, type Missing, missingForContainer, missingForVolumes, type Referred } from './references.ts'
@@ -47,15 +47,17 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
 
       const onPod = ({ current, type }: Change): string[] => {
         const node = current.fields['spec.nodeName'] ?? ''
-        if (node === '' || nodes.revision({ name: node })?.labels[SIMULATED_LABEL] !== 'true') return []
+        if (node === '') return []
         const key = queueKey(current)
+        if (type === 'deleted') {
+          waiting.forget(key)
+          said.delete(key)
+          deferred.get(node)?.delete(key)
+        }
         const hasEnded = type === 'deleted' || isTerminalPhase(current.fields['status.phase'])
         if (hasEnded) kubelets.get(node)?.release(key)
-        if (type !== 'deleted') return hasEnded ? [key, ...(deferred.get(node) ?? [])] : [key]
-        waiting.forget(key)
-        said.delete(key)
-        deferred.get(node)?.delete(key)
-        return [...(deferred.get(node) ?? [])]
+        if (nodes.revision({ name: node })?.labels[SIMULATED_LABEL] !== 'true') return []
+        return [...(type === 'deleted' ? [] : [key]), ...((hasEnded && deferred.get(node)) || [])]
       }
       const onNode = ({ current, previous, type }: Change<NodeObject>): string[] => {
         if (current.labels[SIMULATED_LABEL] !== 'true') return []
@@ -113,8 +115,12 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
           const now = client.now.getTime()
           const { status, events, nextAt, isGone } = reconcilePod(pod, {
             now,
-            hostIPs: (node.status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
-            newPodIPs: () => kubelet.addresses.take(key),
+            hostIPs: internalIPs(node),
+            newPodIPs() {
+              const addresses = kubelet.addresses.take(key)
+              isDeferred = addresses.length === 0
+              return addresses
+            },
             rejection() {
               if (kubelet.admitted.has(key)) return undefined
               const found = rejectionOf(pod.spec, others, { allocatable: node.status.allocatable, count: kubelet.admitted.size })
@@ -182,7 +188,7 @@ const textOf = ({ reason, message, fieldPath = '' }: PodEvent) => `${reason}\n${
 
 /** Whether a node works and knows its addresses. */
 const isReadyForPods = (node: NodeObject | undefined): boolean =>
-  isAlive(node) && (node?.spec.podCIDRs ?? []).length > 0 && (node?.status.addresses ?? []).length > 0
+  node !== undefined && isAlive(node) && (node.spec.podCIDRs ?? []).length > 0 && internalIPs(node).length > 0
 
 function defer(deferred: Map<string, Set<string>>, node: string, { key, isDeferred }: { key: string; isDeferred: boolean }): void {
   const keys = deferred.get(node)

@@ -120,6 +120,18 @@ test('sidecars end when the containers of a job have ended, and do not decide ab
   assert.equal(pod.container('s').state.terminated?.exitCode, 143)
 })
 
+test('sidecars that take their time to end are not started again', () => {
+  const initContainers = ['s', 't'].map(name => c(name, { restartPolicy: 'Always' }))
+  const annotations = { [`s.${SIM}/stop-time`]: '5s', [`t.${SIM}/stop-time`]: '2s' }
+  const pod = new SimulatedPod({ spec: { restartPolicy: 'Never', initContainers }, annotations }).run(3000)
+  assert.deepEqual(
+    [pod.pod.status.phase, Object.keys(pod.container('t').state), pod.container('t').restartCount],
+    ['Running', ['terminated'], 0],
+  )
+  pod.run(10_000)
+  assert.deepEqual([pod.pod.status.phase, pod.container('s').state.terminated?.exitCode], ['Succeeded', 143])
+})
+
 test('readiness comes after its delay, or never', () => {
   const pod = new SimulatedPod({ annotations: { [`${SIM}/ready-delay`]: '2s' } }).run(1900)
   assert.equal(pod.condition('Ready')?.message, 'containers with unready status: [c]')

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import { type Container, containersOf, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import type { PodStatus } from '../../kinds/shapes/pod/status/status.ts'
 import { formatDuration } from '../../lib/duration.ts'
@@ -69,30 +69,27 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
   const { metadata, spec, status: old } = pod
   const { now } = world
   const draft = draftOf(pod, world)
-  const isNew = old.startTime === undefined
+  const isDeleted = metadata.deletionTimestamp !== undefined
+  if (isTerminalPhase(old.phase) && !hasRunning(draft)) return { ...NOTHING, isGone: isDeleted }
   const startTime = old.startTime ?? textOf(now)
   const deadlineAt = spec.activeDeadlineSeconds == null ? Infinity : timeOf(startTime) + Number(spec.activeDeadlineSeconds) * 1000
   const isTooLate = now >= deadlineAt && !isTerminalPhase(old.phase)
-  const isEnding = metadata.deletionTimestamp !== undefined || isTerminalPhase(old.phase) || isTooLate
-  const rejection = isNew && !isEnding ? world.rejection() : undefined
-  if (rejection) return rejected(pod, rejection, startTime)
-  const hadSandbox = (old.podIPs ?? []).length > 0 || (isNew === false && spec.hostNetwork === true && hasStarted(old))
-  let podIPs = (old.podIPs ?? []).map(({ ip }) => ip)
-  let hasSandbox = hadSandbox
-  if (isEnding) {
-    end(draft, { isForced: isTooLate || isTerminalPhase(old.phase) })
-    hasSandbox = false
-  } else if (hadSandbox || canMount(draft)) {
-    if (!hadSandbox) podIPs = [...(spec.hostNetwork ? world.hostIPs : world.newPodIPs())]
-    hasSandbox = podIPs.length > 0
-    if (hasSandbox) advance(draft)
-    else say(draft, 'Warning', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: the node has no more addresses', { repeats: true })
+  const isEnding = isDeleted || isTerminalPhase(old.phase) || isTooLate
+  if (old.startTime === undefined && !isEnding) {
+    const rejection = world.rejection()
+    if (rejection) return rejected(pod, rejection, startTime)
+    for (const problem of scriptProblems(metadata.annotations, names(pod))) say(draft, 'Warning', 'InvalidScript', problem)
+  }
+  const stored = (old.podIPs ?? []).map(({ ip }) => ip)
+  let podIPs: readonly string[] = stored
+  if (isEnding) end(draft, { isForced: !isDeleted || isTooLate })
+  else {
+    if (stored.length === 0 && canMount(draft)) podIPs = networkOf(draft)
+    if (podIPs.length > 0) advance(draft)
     plan(draft, deadlineAt)
-  } else plan(draft, deadlineAt)
-  if (isNew) for (const problem of scriptProblems(metadata.annotations, names(pod))) say(draft, 'Warning', 'InvalidScript', problem)
+  }
   if (isTooLate) say(draft, 'Normal', DEADLINE.reason, DEADLINE.message)
-
-  const hasEnded = isEnding && ![...draft.statuses.values()].some(({ state }) => state.running)
+  const hasEnded = isEnding && !hasRunning(draft)
   const phase = nextPhase(draft, { isTooLate, hasEnded })
   const why = isTooLate ? DEADLINE : phase === old.phase ? { reason: old.reason, message: old.message } : {}
   const status = withoutUndefined<PodStatus>({
@@ -103,8 +100,8 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
       spec,
       phase,
       statusOf: ({ name }) => draft.statuses.get(name),
-      hasSandbox: hasSandbox && !isTerminalPhase(phase),
-      hadSandbox,
+      hasSandbox: podIPs.length > 0 && !isEnding && !isTerminalPhase(phase),
+      hadSandbox: stored.length > 0,
       isInitialized: isInitialized(draft),
       resizePending: draft.resizePending,
       generation: metadata.generation === undefined ? undefined : Number(metadata.generation),
@@ -126,8 +123,21 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
     status: isDeepStrictEqual(status, old) ? undefined : status,
     events: draft.events,
     nextAt: Number.isFinite(draft.nextAt) ? draft.nextAt : undefined,
-    isGone: hasEnded && metadata.deletionTimestamp !== undefined,
+    isGone: hasEnded && isDeleted,
   }
+}
+
+const NOTHING: PodStep = { status: undefined, events: [], nextAt: undefined, isGone: false }
+
+const hasRunning = ({ statuses }: Draft): boolean => [...statuses.values()].some(({ state }) => state.running)
+
+/** The addresses of a pod that is to be started; none when there are none left. */
+function networkOf(draft: Draft): readonly string[] {
+  const { pod, world } = draft
+  const addresses = pod.spec.hostNetwork ? world.hostIPs : world.newPodIPs()
+  if (addresses.length === 0)
+    say(draft, 'Warning', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: the node has no more addresses', { repeats: true })
+  return addresses
 }
 
 /** A pod that the node does not take has failed. */
@@ -148,19 +158,16 @@ function draftOf(pod: PodObject, world: Surroundings): Draft {
   const known = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? []), ...(status.ephemeralContainerStatuses ?? [])]
   const stored = new Map(known.map(each => [each.name, each]))
   const reason = spec.initContainers?.length ? 'PodInitializing' : 'ContainerCreating'
-  const all = [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])]
-  const statuses = new Map(all.map(container => [container.name, stored.get(container.name) ?? waitingStatus(container, reason)]))
+  const statuses = new Map(
+    containersOf(spec).map(container => [container.name, stored.get(container.name) ?? waitingStatus(container, reason)]),
+  )
   return { pod, world, stored, statuses, events: [], nextAt: Infinity, resizePending: undefined }
 }
 
-const names = ({ spec }: PodObject): string[] =>
-  [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])].map(({ name }) => name)
+const names = ({ spec }: PodObject): string[] => containersOf(spec).map(({ name }) => name)
 
 const statusesOf = ({ statuses }: Draft, containers: readonly Container[] | undefined) =>
   containers?.length ? containers.map(({ name }) => statuses.get(name)!) : undefined
-
-const hasStarted = ({ containerStatuses = [], initContainerStatuses = [] }: PodStatus) =>
-  [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])].some(({ containerID }) => containerID !== undefined)
 
 function nextPhase({ pod, statuses, world }: Draft, { isTooLate, hasEnded }: { isTooLate: boolean; hasEnded: boolean }): Phase {
   const { spec, status: old, metadata } = pod
@@ -199,6 +206,10 @@ function advance(draft: Draft): void {
 function advanceAll(draft: Draft): boolean {
   const { spec } = draft.pod
   const wasInitialized = isInitialized(draft)
+  if (wasInitialized && (spec.containers ?? []).every(container => hasEndedForGood(draft, container))) {
+    stopSidecars(draft)
+    return false
+  }
   for (const container of spec.initContainers ?? []) {
     const role = isSidecar(container) ? 'sidecar' : 'init'
     if (wasInitialized && role === 'init') continue
@@ -213,13 +224,18 @@ function advanceAll(draft: Draft): boolean {
   return false
 }
 
+function hasEndedForGood(draft: Draft, container: Container): boolean {
+  const { terminated } = draft.statuses.get(container.name)!.state
+  return terminated !== undefined && outcomeOf(draft, container, { role: 'regular', exitCode: terminated.exitCode }) === 'stay'
+}
+
 /** What a container does next: `run` while it runs or is to be started, otherwise what its end means. */
 type Outcome = 'run' | AfterExit
 
 /** Brings one container to where it is now. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  const script = scriptOf(pod.metadata.annotations, container.name, { isInit: role === 'init' || role === 'sidecar' })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
   // The first run may follow the end of the run before within one look, the next one waits.
   for (;;) {
     const status = draft.statuses.get(container.name)!
@@ -321,12 +337,17 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   }
   if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, script)
   const endsAt = startedAt + (script.runMs ?? ownRunMs(draft, container, { role, script }))
-  const failsAt = container.livenessProbe ? startedAt + script.livenessMs : Infinity
+  const [livenessAt, startupAt] = [
+    container.livenessProbe ? startedAt + script.livenessMs : Infinity,
+    container.startupProbe ? startedAt + script.startupFailureMs : Infinity,
+  ]
+  const failsAt = Math.min(livenessAt, startupAt)
   // A container that others may want to see running is written as running first.
   if (Math.min(endsAt, failsAt) <= now && (wasRunning || role === 'init')) {
     if (failsAt <= endsAt) {
-      say(draft, 'Warning', 'Unhealthy', 'Liveness probe failed: the script of the pod says so', about)
-      kill(draft, container, { role, why: `Container ${container.name} failed liveness probe, will be restarted` })
+      const probe = startupAt <= livenessAt ? 'startup' : 'liveness'
+      say(draft, 'Warning', 'Unhealthy', `${probe === 'startup' ? 'Startup' : 'Liveness'} probe failed: `, about)
+      kill(draft, container, { role, why: `Container ${container.name} failed ${probe} probe, will be restarted` })
       return { exitCode: STOPPED, at: Math.min(failsAt, now) }
     }
     const exitCode = exitCodeOf(script, status.restartCount)
@@ -338,9 +359,8 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   const [started, isReady] = [now >= startedUpAt, now >= readyAt]
   if (!started) plan(draft, startedUpAt)
   else if (!isReady) plan(draft, readyAt)
-  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', 'Startup probe failed: not yet', { ...about, repeats: true })
-  else if (container.readinessProbe && !isReady)
-    say(draft, 'Warning', 'Unhealthy', 'Readiness probe failed: not yet', { ...about, repeats: true })
+  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', 'Startup probe failed: ', { ...about, repeats: true })
+  else if (container.readinessProbe && !isReady) say(draft, 'Warning', 'Unhealthy', 'Readiness probe failed: ', { ...about, repeats: true })
   const ready = isReady && (role === 'regular' || role === 'sidecar')
   if (status.started !== started || status.ready !== ready) set(draft, { ...status, started, ready })
   return undefined
@@ -455,7 +475,7 @@ function end(draft: Draft, { isForced }: { isForced: boolean }): void {
   const ends = first.map(container => stop(draft, container, { began, deadline }))
   const lastEnd = Math.max(began, ...ends)
   if (lastEnd <= world.now) stopInOrder(draft, sidecarsBackwards(pod), { began: lastEnd, deadline })
-  if ([...draft.statuses.values()].some(({ state }) => state.running)) return
+  if (hasRunning(draft)) return
   const wasInitialized = isInitialized(draft) || !pod.spec.initContainers?.length
   for (const [name, status] of draft.statuses) {
     const { state, lastState } = status
@@ -483,7 +503,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
   const role = roleOf(pod, container)
-  const script = scriptOf(pod.metadata.annotations, container.name, { isInit: role === 'init' || role === 'sidecar' })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
   const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)

@@ -1,5 +1,5 @@
-/** What a pod asks for altogether: its containers, what it says as a whole, and what running it costs. */
-import { addQuantity, parseQuantity, type Quantity } from '../../../../lib/quantity.ts'
+/** What a pod asks for, or is limited to, altogether: its containers, what it says as a whole, and what running it costs. */
+import { addQuantity, parseQuantity, type Quantity, quantitySign } from '../../../../lib/quantity.ts'
 import type { Container } from '../containers/container.ts'
 import type { PodSpec } from '../spec.ts'
 import type { PodStatus } from '../status/status.ts'
@@ -7,68 +7,92 @@ import { containerTotals, raise } from './level-resources.ts'
 import { isPodLevelResource } from './resource-rules.ts'
 
 export type Amounts = Readonly<Record<string, string>>
+type Totals = Map<string, Quantity>
+type Bound = 'requests' | 'limits'
+type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number]
+
 export type RequestingPod = { readonly spec: PodSpec; readonly status?: PodStatus }
 
-/**
- * The most of what the spec says and of what the node says that it has given to the pod; what the node has refused to give does
- * not count. `missing` is what a container is taken to ask for where it says nothing.
- */
-export function podRequests({ spec, status = {} }: RequestingPod, missing: Amounts = {}): Map<string, Quantity> {
-  const isRefused = status.conditions?.find(({ type }) => type === 'PodResizePending')?.reason === 'Infeasible'
-  const requests = isRefused ? new Map<string, Quantity>() : containerTotals(filled(spec, missing), 'requests')
-  for (const given of givenTotals(spec, status, { missing, isRefused })) raise(requests, given)
-  if (namesPodLevel(spec)) {
-    const own = isRefused ? new Map<string, Quantity>() : podLevel(spec.resources?.requests)
-    if (status.resources) {
-      raise(own, podLevel(status.resources.requests))
-      raise(own, podLevel(status.allocatedResources))
-    }
-    for (const [name, amount] of own) requests.set(name, amount)
-  }
-  for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
-    const present = requests.get(name)
-    requests.set(name, present ? addQuantity(present, parseQuantity(amount)) : parseQuantity(amount))
-  }
+export type TotalOptions = {
+  /** What a container is taken to say where it says nothing. */
+  readonly missing?: Amounts
+  /** Whether what the pod says as a whole counts. */
+  readonly podLevel?: boolean
+}
+
+/** The most of what the spec says and of what the node says that it has given to the pod; what the node has refused does not count. */
+export function podRequests(pod: RequestingPod, options: TotalOptions = {}): Totals {
+  const requests = totalsOf(pod, 'requests', options)
+  for (const [name, amount] of quantitiesIn(pod.spec.overhead)) add(requests, name, amount)
   return requests
+}
+
+/** The same for limits; running the pod costs something only where it is limited. */
+export function podLimits(pod: RequestingPod, options: TotalOptions = {}): Totals {
+  const limits = totalsOf(pod, 'limits', options)
+  for (const [name, amount] of quantitiesIn(pod.spec.overhead))
+    if (limits.has(name) && quantitySign(limits.get(name)!) !== 0) add(limits, name, amount)
+  return limits
 }
 
 /** Whether a pod says as a whole what it asks for. */
 export const namesPodLevel = ({ resources }: PodSpec): boolean => Object.keys(resources?.requests ?? {}).some(isPodLevelResource)
 
-function podLevel(amounts: Amounts | undefined): Map<string, Quantity> {
-  const own = Object.entries(amounts ?? {}).filter(([name]) => isPodLevelResource(name))
-  return new Map(own.map(([name, amount]) => [name, parseQuantity(amount)]))
-}
-
-type Given = { readonly missing: Amounts; readonly isRefused: boolean }
-
-/** What the node says, if anything: what it has set aside, and what is in effect. */
-function givenTotals(spec: PodSpec, status: PodStatus, { missing, isRefused }: Given): Iterable<ReadonlyMap<string, Quantity>> {
-  if (status.allocatedResources && status.resources?.requests)
-    return [status.allocatedResources, status.resources.requests].map(
-      amounts => new Map(Object.entries(amounts).map(([name, amount]) => [name, parseQuantity(amount)])),
-    )
-  const statuses = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]
-  if (statuses.every(({ allocatedResources, resources }) => !allocatedResources && !resources?.requests) && !isRefused) return []
-  const byName = new Map(statuses.map(each => [each.name, each]))
-  const totals = (amountsOf: (name: string) => Amounts | undefined) => {
-    const given = ({ name, resources }: Container): Amounts => amountsOf(name) ?? (isRefused ? {} : (resources?.requests ?? {}))
-    return containerTotals(
-      withRequests(spec, container => ({ ...missing, ...given(container) })),
-      'requests',
-    )
+function totalsOf({ spec, status = {} }: RequestingPod, bound: Bound, { missing = {}, podLevel = true }: TotalOptions): Totals {
+  const isRefused = status.conditions?.find(({ type }) => type === 'PodResizePending')?.reason === 'Infeasible'
+  const totals: Totals = isRefused ? new Map() : containerTotals(saying(spec, bound, missing), bound)
+  for (const given of givenTotals(spec, status, { bound, missing, isRefused })) raise(totals, given)
+  if (!podLevel) return totals
+  const own = ofPodLevel(isRefused && status.resources ? undefined : spec.resources?.[bound])
+  if (Object.keys(spec.resources?.[bound] ?? {}).some(isPodLevelResource) && status.resources) {
+    raise(own, ofPodLevel(status.resources[bound]))
+    if (bound === 'requests') raise(own, ofPodLevel(status.allocatedResources))
   }
-  return [
-    totals(name => byName.get(name)?.allocatedResources),
-    totals(name => byName.get(name)?.resources?.requests ?? byName.get(name)?.allocatedResources),
-  ]
+  for (const [name, amount] of own) totals.set(name, amount)
+  return totals
 }
 
-const filled = (spec: PodSpec, missing: Amounts): PodSpec =>
-  Object.keys(missing).length === 0 ? spec : withRequests(spec, ({ resources }) => ({ ...missing, ...resources?.requests }))
+type Given = { readonly bound: Bound; readonly missing: Amounts; readonly isRefused: boolean }
 
-function withRequests(spec: PodSpec, requestsOf: (container: Container) => Amounts): PodSpec {
+/** In which ways the node says what it has given to a container, from the weakest: what it has set aside, and what is in effect. */
+const WAYS: Readonly<Record<Bound, readonly ((status: ContainerStatus | undefined) => Amounts | undefined)[]>> = {
+  requests: [status => status?.allocatedResources, status => status?.resources?.requests ?? status?.allocatedResources],
+  limits: [status => status?.resources?.limits],
+}
+
+/** What the node says, if anything: about the pod as a whole, or about its containers. */
+function givenTotals(spec: PodSpec, status: PodStatus, { bound, missing, isRefused }: Given): Iterable<ReadonlyMap<string, Quantity>> {
+  const whole = bound === 'requests' ? [status.allocatedResources, status.resources?.requests] : [status.resources?.limits]
+  if (whole.every(amounts => amounts !== undefined)) return whole.map(quantitiesIn)
+  const statuses = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]
+  const isSilent = statuses.every(each => WAYS[bound].every(amountsOf => amountsOf(each) === undefined))
+  if (isSilent && !isRefused) return []
+  const byName = new Map(statuses.map(each => [each.name, each]))
+  return WAYS[bound].map(amountsOf => {
+    const given = ({ name, resources }: Container): Amounts => amountsOf(byName.get(name)) ?? (isRefused ? {} : (resources?.[bound] ?? {}))
+    return containerTotals(
+      withAmounts(spec, bound, container => ({ ...missing, ...given(container) })),
+      bound,
+    )
+  })
+}
+
+const saying = (spec: PodSpec, bound: Bound, missing: Amounts): PodSpec =>
+  Object.keys(missing).length === 0 ? spec : withAmounts(spec, bound, ({ resources }) => ({ ...missing, ...resources?.[bound] }))
+
+function withAmounts(spec: PodSpec, bound: Bound, amountsOf: (container: Container) => Amounts): PodSpec {
   const changed = (containers: readonly Container[] | undefined) =>
-    containers?.map(container => ({ ...container, resources: { requests: requestsOf(container) } }))
+    containers?.map(container => ({ ...container, resources: { [bound]: amountsOf(container) } }))
   return { ...spec, containers: changed(spec.containers), initContainers: changed(spec.initContainers) } as PodSpec
+}
+
+const quantitiesIn = (amounts: Amounts | undefined): Totals =>
+  new Map(Object.entries(amounts ?? {}).map(([name, amount]) => [name, parseQuantity(amount)]))
+
+const ofPodLevel = (amounts: Amounts | undefined): Totals =>
+  new Map([...quantitiesIn(amounts)].filter(([name]) => isPodLevelResource(name)))
+
+function add(totals: Totals, name: string, amount: Quantity): void {
+  const present = totals.get(name)
+  totals.set(name, present ? addQuantity(present, amount) : amount)
 }
