@@ -17,7 +17,7 @@ export const LocalSubjectAccessReview = defineKind({
   kind: 'LocalSubjectAccessReview',
   scope: 'Namespaced',
   names: { plural: 'localsubjectaccessreviews' },
-  doc: 'Whether somebody may do something in a namespace.',
+  doc: 'Whether a user may perform an action in a namespace.',
   verbs: ['create'],
   fields: {
     spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'The request to check; the namespace is that of the request.'],

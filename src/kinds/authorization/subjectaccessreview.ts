@@ -8,7 +8,7 @@ export const SubjectAccessReview = defineKind({
   kind: 'SubjectAccessReview',
   scope: 'Cluster',
   names: { plural: 'subjectaccessreviews' },
-  doc: 'Whether somebody may do something.',
+  doc: 'Whether a user may perform an action.',
   verbs: ['create'],
   fields: {
     spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'The request to check.'],
