@@ -50,12 +50,8 @@ export function readAdmissionSettings(
   const settingsOf = <T extends AnyType, S>({ plugin, accepts, type, validate, settings }: PluginConfiguration<T, S>): S | undefined => {
     const failPlugin = (why: string) => fail(`couldn't init admission plugin ${JSON.stringify(plugin)}: ${why}`)
     try {
-      const document = isOn(plugin)
-        ? documentOf(
-            entries.find(({ name }) => name === plugin),
-            file,
-          )
-        : undefined
+      const entry = entries.find(({ name }) => name === plugin)
+      const document = entry && isOn(plugin) ? documentOf(entry, file) : undefined
       if (!document) return undefined
       const configuration = accepts ? configurationOf(document, { accepts, type }, groupDomain) : fieldsOf(document, type)
       const errors = [...(validate?.(configuration) ?? [])].map(({ field, message }) => `${field}: ${message}`)
@@ -68,7 +64,7 @@ export function readAdmissionSettings(
   }
   const credentials = (plugin: 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook') => {
     const kubeconfig = settingsOf(webhookConfiguration(plugin))
-    return kubeconfig ? credentialsOfKubeconfig(kubeconfig) : undefined
+    return kubeconfig ? credentialsOfKubeconfig(kubeconfig, Date.now) : undefined
   }
   const imagePolicy = settingsOf(IMAGE_POLICY_CONFIGURATION)
   settingsOf(policyConfiguration('MutatingAdmissionPolicy'))
@@ -108,8 +104,7 @@ function entriesOf(
 }
 
 /** The document of a plugin; undefined where it is told nothing. */
-function documentOf(entry: Entry | undefined, file: string): JsonObject | undefined {
-  const { configuration, path } = entry ?? {}
+function documentOf({ configuration, path }: Entry, file: string): JsonObject | undefined {
   if (isObject(configuration)) return configuration as JsonObject
   if (configuration !== undefined && configuration !== null) throw new ConfigurationError('its configuration is not a document with fields')
   return path ? readDocument(read(resolve(dirname(file), path))) : undefined

@@ -56,7 +56,7 @@ import { readFeatureGates } from './feature-gates.ts'
 import { flowSchemaConditions, followFlowControl } from './flow-configuration.ts'
 import { ensureFlowControl } from './flow-control.ts'
 import { type Identity, openIdentity } from './identity.ts'
-import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
+import { type Access, kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { legacyTokenTracking } from './legacy-token-tracking.ts'
 import { objectReader } from './object-reader.ts'
 import { ObservedStore } from './observed-store.ts'
@@ -273,31 +273,32 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families(), ...accessMetrics.families()],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
-  const starting = startControllers(
-    config,
-    { ...quota, served: catalog, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
-    { run: controllers.run, signal },
-  )
-  await Promise.all([
-    starting,
+  const { address, port } = listener.address
+  const url = `https://${reachableHost(address, config)}:${port}`
+  const access = { server: url, ...credentials }
+  const [{ startOthers }] = await Promise.all([
+    startControllers(
+      config,
+      { ...quota, served: catalog, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
+      { run: controllers.run, signal },
+    ),
     hooks.track(['bootstrap-controller'], network.start(listener.address)),
     hooks.track(['rbac/bootstrap-roles'], authorization.start()),
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
     controllers.run(legacyTokenTracking).idle(),
     hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).idle()),
+    saveKubeconfig(config, access),
   ])
-  for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
-  const { startOthers } = await starting
-  const others = startSimulatedNodes(context).then(startOthers).catch(fail)
-  open.push(() => others)
-  const { address, port } = listener.address
-  const url = `https://${reachableHost(address, config)}:${port}`
-  const kubeconfig = kubeconfigText({ server: url, ...credentials })
-  if (config.kubeconfig !== undefined) {
-    makeFolders(dirname(config.kubeconfig))
-    await writeKubeconfig(config.kubeconfig, { server: url, ...credentials })
+  // Whoever waits for the server is told first that it is ready.
+  const startRest = async () => {
+    if (signal.aborted) return
+    for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
+    await startSimulatedNodes(context)
+    await startOthers()
   }
+  const rest = new Promise(setImmediate).then(startRest).catch(fail)
+  open.push(() => rest)
 
   let closing: Promise<void> | undefined
   const close = (reason = 'asked to') =>
@@ -310,7 +311,13 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
       log.info({}, 'stopped')
     })())
   log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
-  return { url, kubeconfig, credentials, failed, close, [Symbol.asyncDispose]: () => close() }
+  return { url, kubeconfig: kubeconfigText(access), credentials, failed, close, [Symbol.asyncDispose]: () => close() }
+}
+
+async function saveKubeconfig({ kubeconfig: file }: Config, access: Access): Promise<void> {
+  if (file === undefined) return
+  makeFolders(dirname(file))
+  await writeKubeconfig(file, access)
 }
 
 /** What admission plugins are told. The file is read before anything is opened: a mistake in it leaves no trace. */

@@ -33,20 +33,40 @@ export type Credentials = Pick<WebhookEndpoint, 'client' | 'headers'>
  * As whom webhooks at any address are called: the users of a kubeconfig are named after `HOST:PORT`, `*.DOMAIN:PORT`, for port 443
  * without the port as well, or `*`; whoever has none of them is called as the user of the current context. Throws ConfigError.
  */
-export function credentialsOfKubeconfig(file: string): (address: string) => Credentials {
+export function credentialsOfKubeconfig(file: string, now: () => number): (address: string) => Credentials {
   const { document, entry, fail } = open(file)
-  const users = new Map<string, Credentials>()
+  const users = new Map<string, () => Credentials>()
   for (const each of Array.isArray(document['users']) ? document['users'] : []) {
     const name = isObject(each) ? textIn(each, 'name') : ''
-    if (!users.has(name)) users.set(name, credentialsOf(entry('users', name, 'user'), { file, fail }))
+    if (!users.has(name)) users.set(name, currentCredentials(entry('users', name, 'user'), { file, fail, now }))
   }
   const current = textIn(document, 'current-context')
   const everywhere = users.get('*') ?? (current === '' ? undefined : users.get(textIn(entry('contexts', current, 'context'), 'user')))
   return address => {
     const withoutPort = address.endsWith(':443') ? address.slice(0, -':443'.length).replace(/^\[(.*)\]$/, '$1') : undefined
     for (const target of withoutPort === undefined ? [address] : [address, withoutPort])
-      for (const name of namesFor(target)) if (users.has(name)) return users.get(name)!
-    return everywhere ?? {}
+      for (const name of namesFor(target)) if (users.has(name)) return users.get(name)!()
+    return everywhere?.() ?? {}
+  }
+}
+
+const TOKEN_FILE_MS = 10_000
+
+/** The credentials of a user, those of a file as they are now: such tokens are replaced before they expire. */
+function currentCredentials(
+  user: JsonObject,
+  { now, ...parts }: { readonly file: string; readonly fail: (why: string) => ConfigError; readonly now: () => number },
+): () => Credentials {
+  let known = { credentials: credentialsOf(user, parts), read: now() }
+  return () => {
+    if (textIn(user, 'tokenFile') !== '' && now() - known.read >= TOKEN_FILE_MS) {
+      try {
+        known = { credentials: credentialsOf(user, parts), read: now() }
+      } catch {
+        // A file that is being replaced leaves the token that is known.
+      }
+    }
+    return known.credentials
   }
 }
 

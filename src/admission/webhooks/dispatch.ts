@@ -238,7 +238,9 @@ function settleFailure(
   const { operation, ctx } = attributes
   if (outcome.outcome === 'rejected') {
     ctx.explanation?.add({ ...named(webhook), outcome: 'rejected', because: outcome.error.message })
-    observer.webhookRejected({ name, type, operation, errorType: 'no_error', code: outcome.error.code })
+    // What was rejected without an answer, as dry runs are for webhooks with side effects, was rejected by the server itself.
+    const errorType = outcome.response ? 'no_error' : 'apiserver_internal_error'
+    observer.webhookRejected({ name, type, operation, errorType, code: codeOf(outcome) })
     throw outcome.error
   }
   ctx.explanation?.add({ ...named(webhook), outcome: failsOpen ? 'failed and ignored' : 'failed', because: outcome.message })
@@ -251,6 +253,13 @@ function settleFailure(
   throw internalError(outcome.message)
 }
 
+/** The code that metrics show: that of the answer, and 0 where the server itself rejected the request. */
+function codeOf(outcome: CallOutcome): number {
+  if (outcome.outcome === 'allowed') return 200
+  if (outcome.outcome === 'failed') return outcome.code
+  return outcome.response ? outcome.error.code : 0
+}
+
 async function timedCall(
   { webhook, request }: Matched,
   { type, parts }: { type: 'admit' | 'validating'; parts: WebhookParts },
@@ -259,9 +268,8 @@ async function timedCall(
   const begun = performance.now()
   const outcome = await callWebhook(webhook, request, { isMutating: type === 'admit', signal: attributes.signal, parts })
   const rejected = outcome.outcome === 'rejected' || (outcome.outcome === 'failed' && !webhook.failsOpen)
-  const code = outcome.outcome === 'allowed' ? 200 : outcome.outcome === 'rejected' ? outcome.error.code : outcome.code
   const seconds = (performance.now() - begun) / 1000
-  parts.observer.webhookCalled({ name: webhook.name, type, operation: attributes.operation, rejected, code, seconds })
+  parts.observer.webhookCalled({ name: webhook.name, type, operation: attributes.operation, rejected, code: codeOf(outcome), seconds })
   if (outcome.outcome !== 'failed' && outcome.response) tell(webhook, outcome.response, attributes)
   return outcome
 }

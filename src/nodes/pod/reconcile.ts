@@ -235,7 +235,7 @@ type Outcome = 'run' | AfterExit
 /** Brings one container to where it is now. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  const script = scriptOf(pod.metadata.annotations, container.name, { isInit: role === 'init' || role === 'sidecar' })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
   // The first run may follow the end of the run before within one look, the next one waits.
   for (;;) {
     const status = draft.statuses.get(container.name)!
@@ -337,12 +337,17 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   }
   if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, script)
   const endsAt = startedAt + (script.runMs ?? ownRunMs(draft, container, { role, script }))
-  const failsAt = container.livenessProbe ? startedAt + script.livenessMs : Infinity
+  const [livenessAt, startupAt] = [
+    container.livenessProbe ? startedAt + script.livenessMs : Infinity,
+    container.startupProbe ? startedAt + script.startupFailureMs : Infinity,
+  ]
+  const failsAt = Math.min(livenessAt, startupAt)
   // A container that others may want to see running is written as running first.
   if (Math.min(endsAt, failsAt) <= now && (wasRunning || role === 'init')) {
     if (failsAt <= endsAt) {
-      say(draft, 'Warning', 'Unhealthy', 'Liveness probe failed: the script of the pod says so', about)
-      kill(draft, container, { role, why: `Container ${container.name} failed liveness probe, will be restarted` })
+      const probe = startupAt <= livenessAt ? 'startup' : 'liveness'
+      say(draft, 'Warning', 'Unhealthy', `${probe === 'startup' ? 'Startup' : 'Liveness'} probe failed: `, about)
+      kill(draft, container, { role, why: `Container ${container.name} failed ${probe} probe, will be restarted` })
       return { exitCode: STOPPED, at: Math.min(failsAt, now) }
     }
     const exitCode = exitCodeOf(script, status.restartCount)
@@ -354,9 +359,8 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   const [started, isReady] = [now >= startedUpAt, now >= readyAt]
   if (!started) plan(draft, startedUpAt)
   else if (!isReady) plan(draft, readyAt)
-  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', 'Startup probe failed: not yet', { ...about, repeats: true })
-  else if (container.readinessProbe && !isReady)
-    say(draft, 'Warning', 'Unhealthy', 'Readiness probe failed: not yet', { ...about, repeats: true })
+  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', 'Startup probe failed: ', { ...about, repeats: true })
+  else if (container.readinessProbe && !isReady) say(draft, 'Warning', 'Unhealthy', 'Readiness probe failed: ', { ...about, repeats: true })
   const ready = isReady && (role === 'regular' || role === 'sidecar')
   if (status.started !== started || status.ready !== ready) set(draft, { ...status, started, ready })
   return undefined
@@ -499,7 +503,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
   const role = roleOf(pod, container)
-  const script = scriptOf(pod.metadata.annotations, container.name, { isInit: role === 'init' || role === 'sidecar' })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
   const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)

@@ -4,7 +4,9 @@
  *     sim.keelson.dev/run-time: 2s             all containers but init containers run for two seconds
  *     setup.sim.keelson.dev/exit-code: "1,0"   the container setup fails at its first run and succeeds at its second
  */
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
+import { understand } from './command.ts'
 
 /** The domain of the annotations; for one container its name stands before it. */
 export const SCRIPT_DOMAIN = 'sim.keelson.dev'
@@ -17,8 +19,9 @@ export type Script = {
   /** How long after its start a container passes its startup probe, and is ready. Infinite for never. */
   readonly startupMs: number
   readonly readyMs: number
-  /** How long after its start the liveness probe fails. */
+  /** How long after its start the liveness probe fails, or the startup probe for good. */
   readonly livenessMs: number
+  readonly startupFailureMs: number
   /** How long a container takes to end when it is asked to; when that is longer than it may, it is killed. */
   readonly stopMs: number
   /** How long the first restart after a failed one waits; twice as long each time. Undefined for a kubelet's delay. */
@@ -36,6 +39,7 @@ const PLAIN: Script = {
   startupMs: 0,
   readyMs: 0,
   livenessMs: NEVER,
+  startupFailureMs: NEVER,
   stopMs: 0,
   restartMs: undefined,
   pullError: undefined,
@@ -81,16 +85,47 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['log', log => ({ log })],
 ])
 
-/** What a container does. Init containers follow annotations for themselves only, or a script for the pod would hold up every step. */
-export function scriptOf(annotations: Annotations, container: string, { isInit = false } = {}): Script {
-  let script = PLAIN
+/**
+ * What a container does: what its command says, unless annotations say otherwise. Init containers follow annotations for themselves
+ * only, or a script for the pod would hold up every step.
+ */
+export function scriptOf({ annotations }: { readonly annotations?: Annotations }, container: Container, { isInit = false } = {}): Script {
+  const { name: own } = container
+  let script = ownScript(container)
   if (!annotations) return script
-  for (const domain of isInit ? [`${container}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${container}.${SCRIPT_DOMAIN}`])
+  for (const domain of isInit ? [`${own}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${own}.${SCRIPT_DOMAIN}`])
     for (const [name, read] of SETTINGS) {
       const value = annotations[`${domain}/${name}`]
       if (value !== undefined) script = { ...script, ...read(value) }
     }
   return script
+}
+
+/** What a container does by itself: what its command and the commands of its probes say. */
+function ownScript(container: Container): Script {
+  const { startupProbe, readinessProbe, livenessProbe } = container
+  const understood = understand(container)
+  if (!understood && !startupProbe && !readinessProbe && !livenessProbe) return PLAIN
+  const { runMs, exitCode, log, lastWords } = understood ?? {}
+  const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map(failureMs)
+  return {
+    ...PLAIN,
+    ...(exitCode !== undefined && { runMs, exitCodes: [exitCode], log: log ?? '' }),
+    ...(lastWords && { terminationMessage: lastWords }),
+    ...(startup !== undefined && { startupMs: NEVER, startupFailureMs: startup }),
+    ...(readiness !== undefined && { readyMs: NEVER }),
+    ...(liveness !== undefined && { livenessMs: liveness }),
+  }
+}
+
+/** How long after the start a probe has failed as often as it may; undefined when it succeeds, or nothing is known of it. */
+function failureMs(probe: Container['livenessProbe']): number | undefined {
+  const command = probe?.exec?.command
+  const understood = command && understand({ command })
+  if (!probe || !understood) return undefined
+  const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe
+  if (understood.exitCode === 0 && understood.runMs <= timeoutSeconds * 1000) return undefined
+  return (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
 }
 
 /** What is wrong with the annotations of a pod that are meant as a script, a sentence each. */
