@@ -9,7 +9,7 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Call, CallContext, Connect, Result } from '../../registry/api.ts'
-import { badRequest, notFound, notImplemented } from '../../schema/status-error.ts'
+import { badRequest, notFound } from '../../schema/status-error.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
 import { type ServiceObject, serviceUpstream } from './service-proxy.ts'
 
@@ -32,22 +32,17 @@ export interface NodeConnection {
 
 export type ConnectorParts = {
   readonly client: Client
-  /** What answers for a node; undefined when nothing does. */
-  readonly connectionTo: (node: NodeObject) => NodeConnection | undefined
+  /** What answers for a node. */
+  readonly connectionTo: (node: NodeObject) => NodeConnection
   /** Which of several endpoints of a Service is taken; from 0 to 1. */
   readonly random: () => number
 }
 
 export function nodeConnector({ client, connectionTo, random }: ConnectorParts): Connect {
   const [nodes, endpoints] = [client.of(Node), client.of(Endpoints)]
-  const connectionOf = (node: NodeObject): NodeConnection => {
-    const found = connectionTo(node)
-    if (!found) throw notImplemented(`this server cannot reach the kubelet of node "${node.metadata.name}"`)
-    return found
-  }
   return ({ call, object, ctx }) => {
     const { name = '' } = object.metadata
-    if (call.resource.plural === 'nodes') return connectionOf(object as unknown as NodeObject).node(name, call, ctx)
+    if (call.resource.plural === 'nodes') return connectionTo(object as unknown as NodeObject).node(name, call, ctx)
     if (call.resource.plural === 'services')
       return { type: 'forward', upstream: serviceUpstream(call.name, object as unknown as ServiceObject, endpoints, random) }
     const pod = object as unknown as PodObject
@@ -59,7 +54,7 @@ export function nodeConnector({ client, connectionTo, random }: ConnectorParts):
     }
     const node = nodes.get({ name: nodeName })
     if (!node) throw notFound({ group: '', plural: 'nodes', kind: 'Node' }, nodeName)
-    return connectionOf(node).pod({ pod, container, node, call, ctx })
+    return connectionTo(node).pod({ pod, container, node, call, ctx })
   }
 }
 
