@@ -27,7 +27,7 @@ import { describe } from './diagnosis.ts'
 import type { NodeObject } from './node-info.ts'
 import { Nominations } from './nominations.ts'
 import type { Cycle } from './plugin.ts'
-import { isGated } from './plugins/scheduling-gates.ts'
+import { hasSchedulingGates } from './plugins/scheduling-gates.ts'
 import { type PodInfo, podInfoOf } from './pod-info.ts'
 import { type Failure, failurePatch, victimPatch } from './pod-status.ts'
 import { preempt } from './preemption.ts'
@@ -63,7 +63,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       const lookups = clientLookups(client)
       const nominations = new Nominations()
       const now = () => client.now.getTime()
-      const queue = new SchedulingQueue({ now, isHeld })
+      const queue = new SchedulingQueue({ now, isGated })
       const rotation = { next: 0 }
       /** Pods whose binding is under way, by uid. */
       const assumed = new Set<string>()
@@ -77,9 +77,9 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         return pod?.metadata.uid === uid ? pod : undefined
       }
 
-      function isHeld(queued: QueuedPod): boolean {
+      function isGated(queued: QueuedPod): boolean {
         const pod = podOf(queued)
-        if (pod && isGated(pod)) return true
+        if (pod && hasSchedulingGates(pod)) return true
         if (!preempting.has(queued.uid)) return false
         const last = preempting.get(queued.uid)
         const victim = last && podOf(last)
@@ -90,15 +90,15 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       // Changes
 
       /** Tries again the pods that one of the events may help. */
-      function wake(all: readonly ClusterEvent[], isMeant: (pod: QueuedPod) => boolean = () => true): void {
+      function requeue(all: readonly ClusterEvent[], isMeant: (pod: QueuedPod) => boolean = () => true): void {
         if (!queue.isAnyUnschedulable) return
-        for (const event of all) if (queue.wake(queued => isMeant(queued) && isWorth(queued, event))) enqueue(NEXT)
+        for (const event of all) if (queue.requeue(queued => isMeant(queued) && isWorth(queued, event))) enqueue(NEXT)
       }
 
       function isWorth(queued: QueuedPod, event: ClusterEvent): boolean {
         for (const name of queued.rejectors) {
           if (name === NO_NODES && event.name === 'node added') return true
-          const test = PLUGINS_BY_NAME.get(name)?.wakes?.[event.name]
+          const test = PLUGINS_BY_NAME.get(name)?.queueingHints?.[event.name]
           const pod = test && podOf(queued)
           if (pod && test(pod, event, { cluster, lookups })) return true
         }
@@ -110,7 +110,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         const after = type === 'deleted' ? undefined : current.object
         if (after) cluster.setNode(after)
         else if (type === 'deleted') cluster.removeNode(current.name)
-        if (before || after) wake(nodeEvents(before, after))
+        if (before || after) requeue(nodeEvents(before, after))
       }
 
       function onPod(change: Change<PodObject>): void {
@@ -118,34 +118,34 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         const { uid, fields } = current
         const isOver = type === 'deleted' || fields['status.phase'] === 'Succeeded' || fields['status.phase'] === 'Failed'
         // A name may have gone to another pod in between.
-        if (previous && previous.uid !== uid) leave(previous.uid)
-        if (isOver) leave(uid)
-        else if (fields['spec.nodeName']) settle(current.object)
-        else if (fields['spec.schedulerName'] === schedulerName) lineUp(change)
+        if (previous && previous.uid !== uid) onPodGone(previous.uid)
+        if (isOver) onPodGone(uid)
+        else if (fields['spec.nodeName']) onPodAssigned(current.object)
+        else if (fields['spec.schedulerName'] === schedulerName) onPodPending(change)
       }
 
       /** A pod is gone or has ended: what it had is free. */
-      function leave(uid: string): void {
+      function onPodGone(uid: string): void {
         assumed.delete(uid)
         queue.remove(uid)
         const before = cluster.removePod(uid)
-        if (before) wake(podEvents(before, undefined))
+        if (before) requeue(podEvents(before, undefined))
         endNomination(uid)
       }
 
       /** A pod is on a node. */
-      function settle(pod: PodObject | undefined): void {
+      function onPodAssigned(pod: PodObject | undefined): void {
         if (!pod) return
         const after = podInfoOf(pod)
         const before = assumed.delete(after.uid) ? undefined : cluster.pod(after.uid)
         cluster.setPod(after)
         queue.remove(after.uid)
         nominations.remove(after.uid)
-        wake(podEvents(before, after))
+        requeue(podEvents(before, after))
       }
 
       /** A pod waits for a node. */
-      function lineUp({ current, previous }: Change<PodObject>): void {
+      function onPodPending({ current, previous }: Change<PodObject>): void {
         const pod = current.object
         if (!pod) return
         const { uid, terminating } = current
@@ -163,7 +163,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         else if (previous?.object)
           for (const event of selfEvents(previous.object, pod)) {
             if (event.name === 'self gates') queue.retry(uid)
-            else wake([event], queued => queued.uid === uid)
+            else requeue([event], queued => queued.uid === uid)
           }
         if (queue.nextAfterMs !== undefined) enqueue(NEXT)
       }
@@ -174,14 +174,14 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         if (node === undefined) return
         const before = [...nominations.on(node)].find(pod => pod.uid === uid)!
         nominations.remove(uid)
-        wake(podEvents(before, undefined), ({ priority }) => priority <= before.priority)
+        requeue(podEvents(before, undefined), ({ priority }) => priority <= before.priority)
       }
 
       /** A pod that was taken to be on a node is not. */
       function release(uid: string): void {
         assumed.delete(uid)
         const before = cluster.removePod(uid)
-        if (before) wake(podEvents(before, undefined), queued => queued.uid !== uid)
+        if (before) requeue(podEvents(before, undefined), queued => queued.uid !== uid)
       }
 
       /** Events about objects that matter to pods which wait; who changed is looked at only when one does. */
@@ -190,7 +190,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
           const name = names[type]
           if (!name || !queue.isAnyUnschedulable) return undefined
           const [before, after] = type === 'deleted' ? [current.object, undefined] : [previous?.object, current.object]
-          wake([{ about, name, ...(before && { before }), ...(after && { after }) } as ClusterEvent])
+          requeue([{ about, name, ...(before && { before }), ...(after && { after }) } as ClusterEvent])
           return undefined
         })
       }
