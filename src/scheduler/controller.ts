@@ -95,11 +95,11 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         for (const event of all) if (queue.requeue(queued => isMeant(queued) && isWorth(queued, event))) enqueue(NEXT)
       }
 
-      function isWorth(queued: QueuedPod, event: ClusterEvent): boolean {
-        for (const name of queued.rejectors) {
+      function isWorth(queued: QueuedPod | undefined, event: ClusterEvent): boolean {
+        for (const name of queued?.rejectors ?? []) {
           if (name === NO_NODES && event.name === 'node added') return true
           const test = PLUGINS_BY_NAME.get(name)?.queueingHints?.[event.name]
-          const pod = test && podOf(queued)
+          const pod = test && podOf(queued!)
           if (pod && test(pod, event, { cluster, lookups })) return true
         }
         return false
@@ -161,10 +161,8 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         nominations.set(info, nominated || before ? nominated : (nominations.nodeOf(uid) ?? ''))
         if (!queue.has(uid)) queue.add(info)
         else if (previous?.object)
-          for (const event of selfEvents(previous.object, pod)) {
-            if (event.name === 'self gates') queue.retry(uid)
-            else requeue([event], queued => queued.uid === uid)
-          }
+          for (const event of selfEvents(previous.object, pod))
+            if (event.name === 'self gates' || isWorth(queue.unschedulable(uid), event)) queue.retry(uid)
         if (queue.nextAfterMs !== undefined) enqueue(NEXT)
       }
 
