@@ -130,6 +130,11 @@ export class SchedulingQueue {
     return isAny
   }
 
+  /** A pod that waits for a change. */
+  unschedulable(uid: string): QueuedPod | undefined {
+    return this.#unschedulable.get(uid)
+  }
+
   /** Tries one pod again. */
   retry(uid: string): boolean {
     const pod = this.#unschedulable.get(uid)
