@@ -12,6 +12,9 @@ import type { Client, Draft } from './client.ts'
 
 export type EventType = 'Normal' | 'Warning'
 
+/** What an event says, where it is decided what to say and not yet said. */
+export type Notice = { readonly type: EventType; readonly reason: string; readonly message: string }
+
 /** What an event is about, where the object itself is not at hand. */
 export type Involved = (Envelope | { readonly apiVersion: string; readonly kind: string; readonly metadata: Envelope['metadata'] }) & {
   /** The part of the object, such as `spec.containers{web}`. */
@@ -23,6 +26,11 @@ export interface EventRecorder {
   event(object: Involved, type: EventType, reason: string, message: string): void
   /** Resolves when all that was recorded is written. */
   flushed(): Promise<void>
+}
+
+/** Records what was decided to say about an object. */
+export function recordAll(recorder: EventRecorder, object: Involved, notices: Iterable<Notice>): void {
+  for (const { type, reason, message } of notices) recorder.event(object, type, reason, message)
 }
 
 export type RecorderOptions = {

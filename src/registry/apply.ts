@@ -10,6 +10,7 @@ import { ownedWrite } from './ownership.ts'
 import { takePatched } from './patched-object.ts'
 import { withConversions } from './version-conversion.ts'
 import type { Change, Write } from './write.ts'
+import { pause } from './yielding.ts'
 
 /** An apply of a configuration to what is stored, or to nothing, as an object of the write's kind. */
 export function applyChange({ subresource }: Call, body: Body): Change {
@@ -24,7 +25,8 @@ export function mergeConfiguration(write: Write, { applied, strictError }: Confi
   return whenDone(withConversions(write, merging), outcome => {
     if (!outcome.ok) throw refusedApply(outcome)
     write.managers = outcome.managedFields
-    takePatched(write, outcome.object, { problems: strictProblems(strictError, options) })
+    const problems = strictProblems(strictError, options)
+    return whenDone(pause(write), () => takePatched(write, outcome.object, { problems }))
   })
 }
 

@@ -1,10 +1,12 @@
 /** Create: stores the sent object if its name is free. */
+import type { InParts } from '../lib/in-parts.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
-import { decodeObject } from './decode.ts'
+import { decodingObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { writeOptions } from './options.ts'
 import { settleNamespace } from './strategy.ts'
-import { type Change, newWrite, wipeIdentity, write } from './write.ts'
+import { type Change, newWrite, type Write, wipeIdentity, write } from './write.ts'
+import { runParts } from './yielding.ts'
 
 export function create(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'CreateOptions', ctx), change: CREATE }))
@@ -12,12 +14,14 @@ export function create(deps: Deps, call: Call, ctx: CallContext): Promise<Result
 
 const CREATE: Change = {
   does: 'create',
-  decode(write) {
-    const { call, ctx, options, kind } = write
-    const { object, warnings } = decodeObject(kind, bodyOf(ctx), options.fieldValidation)
-    settleNamespace(call, object)
-    wipeIdentity(object)
-    write.object = object
-    write.warnings.push(...warnings)
-  },
+  decode: write => runParts(write, decodeNew(write)),
+}
+
+function* decodeNew(write: Write): InParts<void> {
+  const { call, ctx, options, kind } = write
+  const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation)
+  settleNamespace(call, object)
+  wipeIdentity(object)
+  write.object = object
+  write.warnings.push(...warnings)
 }

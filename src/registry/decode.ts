@@ -5,6 +5,7 @@ import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
 import { goQuote } from '../lib/go-text.ts'
+import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { ConformError } from '../schema/conform.ts'
@@ -25,8 +26,13 @@ export type Expected = Conforming & {
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
 /** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
-export function decodeObject(expected: Expected, source: Body, validation: FieldValidation): Decoded {
+export const decodeObject = (expected: Expected, source: Body, validation: FieldValidation): Decoded =>
+  doAtOnce(decodingObject(expected, source, validation))
+
+/** The same in parts. */
+export function* decodingObject(expected: Expected, source: Body, validation: FieldValidation): InParts<Decoded> {
   const { value, duplicates, strictError } = source.mediaType === PROTOBUF ? readProtobuf(expected, source) : parseBody(expected, source)
+  yield
   if (value !== null && !isObject(value))
     throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
   const claimed = (expected.def?.custom ? recogniseCustom : recognise)(expected, value ?? {}, source.bytes)

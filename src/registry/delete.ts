@@ -133,7 +133,9 @@ type Plan = { readonly step: 'erase' | 'wait' | 'keep' } | { readonly step: 'mar
 /** What has to happen next. */
 function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: { options: DeleteOptions; ctx: CallContext }): Plan {
   const { deletion } = resource.def
-  const object = structuredClone(stored)
+  // Only metadata changes, unless the kind has something to say.
+  const object: AnyObject =
+    deletion?.onFirst || deletion?.onMark ? structuredClone(stored) : { ...stored, metadata: { ...stored.metadata } }
   const { metadata } = object
   if (deletion?.onFirst && !metadata.deletionTimestamp) {
     metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
@@ -222,7 +224,8 @@ async function erase(write: Write): Promise<void> {
   const swapped = await deps.caches.write(key, { expect: revision, value: null })
   if (!swapped.ok) return
   if (stored && call.resource.def.claims) await deps.allocations.release(call.resource, stored)
-  write.done = { json: stored ? withRevision(encodeStored(stored), swapped.revision) : json, object: undefined }
+  const isTold = stored && call.resource.def.deletion?.returns === 'object'
+  write.done = { json: isTold ? withRevision(encodeStored(stored), swapped.revision) : json, object: undefined }
 }
 
 const deleted = ({ group, plural }: Resource, name: string, uid: string | undefined) =>

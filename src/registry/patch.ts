@@ -1,6 +1,7 @@
 /** Patch: the stored object with the sent changes made to it. Apply has its own file. */
 import { JsonError, parseJson } from '../codec/json.ts'
 import { goPrint, goQuote } from '../lib/go-text.ts'
+import type { InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
 import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
@@ -13,7 +14,8 @@ import type { Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { writeOptions } from './options.ts'
 import { type PatchProblems, takePatched } from './patched-object.ts'
-import { type Change, newWrite, write } from './write.ts'
+import { type Change, newWrite, type Write, write } from './write.ts'
+import { runParts } from './yielding.ts'
 
 export const JSON_PATCH = 'application/json-patch+json'
 export const MERGE_PATCH = 'application/merge-patch+json'
@@ -41,17 +43,21 @@ const NO_PATCH: Body = { mediaType: '', bytes: new Uint8Array() }
 /** A patch of what is stored, as an object of the write's kind. */
 export const patchChange = (body: Body): Change => ({
   does: 'change',
-  merge(write) {
-    const { value, ...patch } = patchValue(write.kind, body, write.old as unknown as Json)
-    takePatched(write, value, patch)
-  },
+  merge: write => runParts(write, patching(write, body)),
 })
+
+function* patching(write: Write, body: Body): InParts<void> {
+  const { value, ...patch } = yield* patchValue(write.kind, body, write.old as unknown as Json)
+  yield
+  takePatched(write, value, patch)
+}
 
 type Patched = PatchProblems & { readonly value: Json }
 
-export function patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): Patched {
-  if (mediaType === JSON_PATCH) return patchByOperations(expected, bytes, stored)
+function* patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): InParts<Patched> {
+  if (mediaType === JSON_PATCH) return yield* patchByOperations(expected, bytes, stored)
   const { value: changes, duplicates } = parsePatch(bytes)
+  yield
   if (!isObject(changes))
     throw badRequest(
       `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${jsonTypeName(changes)} into Go value of type map[string]interface {}`,
@@ -68,8 +74,9 @@ function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObjec
   throw merged.code === 400 ? badRequest(merged.message) : unprocessable()
 }
 
-function patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json): Patched {
+function* patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json): InParts<Patched> {
   const { value: document, duplicates } = parsePatch(bytes)
+  yield
   const values = settled(document, { prefix: 'error decoding patch: ', into: 'Go struct field jsonPatchOp.value' })
   try {
     const { operations, unknownFields } = parseJsonPatch(expected.def?.custom ? values : document)

@@ -1,11 +1,14 @@
 /** Replace: the sent object replaces the stored one, or the part of it that a subresource shows. */
+import type { InParts } from '../lib/in-parts.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { badRequest, conflict } from '../schema/status-error.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
-import { decodeObject } from './decode.ts'
+import { decodingObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { writeOptions } from './options.ts'
 import { type Change, newWrite, type Write, write } from './write.ts'
+import { runParts } from './yielding.ts'
 
 export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const change = call.resource.def.allowCreateOnUpdate && call.subresource === '' ? REPLACE_OR_CREATE : REPLACE
@@ -16,9 +19,13 @@ const REPLACE: Change = { does: 'change', decode: decodeReplacement, merge: chec
 const REPLACE_OR_CREATE: Change = { ...REPLACE, does: 'either' }
 
 /** Reads an object that replaces the one of the path. */
-export function decodeReplacement(write: Write): void {
+export function decodeReplacement(write: Write): MaybePromise<void> {
+  return runParts(write, decodingReplacement(write))
+}
+
+function* decodingReplacement(write: Write): InParts<void> {
   const { call, ctx, options, kind } = write
-  const { object, warnings } = decodeObject(kind, bodyOf(ctx), options.fieldValidation)
+  const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation)
   checkIdentity(call, object)
   write.object = object
   write.warnings.push(...warnings)

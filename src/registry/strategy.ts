@@ -1,4 +1,5 @@
 /** What a kind's declaration means for its writes: preparing, validating and warning, on create and on update. */
+import type { InParts } from '../lib/in-parts.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { check } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
@@ -65,7 +66,7 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
 }
 
 /** Everything wrong with an object to be created, thrown as one answer. Stops between kinds of rules. */
-export function* validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): Generator<void, void> {
+export function* validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): InParts<void> {
   const at = refTo(object, '', resource.type)
   const errors = yield* gatheringErrors([
     () => metaErrors(resource, object, at),
@@ -81,7 +82,7 @@ export function* validateUpdate(
   object: AnyObject,
   old: AnyObject,
   ctx: RequestContext,
-): Generator<void, void> {
+): InParts<void> {
   if (isAction) return
   const at = refTo(object, '', resource.type)
   const rules = view ?? resource.def

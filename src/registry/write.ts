@@ -5,6 +5,7 @@
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import { limitValues } from '../codec/decoded-size.ts'
 import { encodeObject, encodeWrite, parseObject, withRevision } from '../codec/stored-bytes.ts'
+import type { InParts } from '../lib/in-parts.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
@@ -439,7 +440,7 @@ function validate(request: Write): MaybePromise<void> {
   if (object && !change.isAdmitted && !storesNothing(change)) return runParts(request, validating(request, object))
 }
 
-function* validating({ resource, before, call, ctx, warnings }: Write, object: AnyObject): Generator<void, void> {
+function* validating({ resource, before, call, ctx, warnings }: Write, object: AnyObject): InParts<void> {
   if (before) yield* validateUpdate(targetOf(resource, call.subresource), object, before, ctx)
   else yield* validateCreate(resource, object, ctx)
   if (resource.def.warn) warnings.push(...warningsOf(resource, object, before, ctx))

@@ -2,13 +2,11 @@
  * Large writes let other requests run: between their steps, and between the parts of a step. This is the one place where they do.
  * Nothing but the time at which they run depends on it.
  */
+import type { InParts } from '../lib/in-parts.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import { StatusError, timedOut } from '../schema/status-error.ts'
 import type { Write } from './write.ts'
-
-/** Work in parts: it stops after each, so that others may run before the next. */
-export type InParts<R> = Iterator<void, R>
 
 /** The largest write that takes no noticeable time, whatever it holds. */
 const SMALL_BYTES = 16 * 1024
@@ -48,11 +46,10 @@ export function runParts<R>(write: Write, work: InParts<R>): MaybePromise<R> {
 }
 
 /** Runs work that may take long in a write of any size: others run after so many parts. */
-export async function runLongParts<R>(write: Write, work: InParts<R>, partsAtOnce: number): Promise<R> {
+export async function runLongParts(write: Write, work: Iterator<void>, partsAtOnce: number): Promise<void> {
   for (;;) {
     for (let i = 0; i < partsAtOnce; i++) {
-      const part = work.next()
-      if (part.done) return part.value
+      if (work.next().done) return
     }
     await letOthersRun(write)
   }

@@ -2,7 +2,7 @@
  * The nodes and the pods on them, kept up to date change by change, with what is asked of all pods at once kept in groups:
  *
  *     pods of a namespace with the same labels      counted by node    spreading, affinity of a pod to others
- *     pods with the same wishes about neighbours    counted by node    anti-affinity of others to a pod
+ *     pods with the same pod affinity rules         counted by node    affinity and anti-affinity of others to a pod
  *
  * The cost of a decision depends on how many such groups there are, not on how many pods.
  */
@@ -17,7 +17,7 @@ type LabelGroup = {
   readonly labels: Labels
   readonly all: ByNode
   /** Without those that are being deleted. */
-  readonly lasting: ByNode
+  readonly notTerminating: ByNode
 }
 
 export type AffinityGroup = { readonly affinity: PodAffinity; readonly byNode: ReadonlyMap<string, number> }
@@ -92,10 +92,10 @@ export class Cluster {
     return pod
   }
 
-  /** How many pods match, by node. `lasting` leaves out those that are being deleted. */
+  /** How many pods match, by node. `notTerminating` leaves out those that are being deleted. */
   countPods(
     { namespaces, matches }: { readonly namespaces: Iterable<string>; readonly matches: Selector['matches'] },
-    which: 'all' | 'lasting',
+    which: 'all' | 'notTerminating',
   ): Map<string, number> {
     const counts = new Map<string, number>()
     for (const namespace of namespaces)
@@ -109,12 +109,12 @@ export class Cluster {
     return this.#labels.keys()
   }
 
-  /** The pods that wish something about their neighbours. */
+  /** The pods that have rules about which pods to be near to or away from. */
   get affinities(): Iterable<AffinityGroup> {
     return this.#affinities.values()
   }
 
-  /** Those of them that demand to be away from others. */
+  /** Those of them that must be away from others. */
   get antiAffinities(): Iterable<AffinityGroup> {
     return this.#antiAffinities.values()
   }
@@ -148,17 +148,17 @@ export class Cluster {
     const { namespace, labels, nodeName, affinity, claims, isTerminating } = pod
     const groups = entryOf(this.#labels, namespace, () => new Map<string, LabelGroup>())
     const key = labelKey(labels)
-    const group = entryOf(groups, key, () => ({ labels, all: new Map(), lasting: new Map() }))
+    const group = entryOf(groups, key, () => ({ labels, all: new Map(), notTerminating: new Map() }))
     bump(group.all, nodeName, sign)
-    if (!isTerminating) bump(group.lasting, nodeName, sign)
+    if (!isTerminating) bump(group.notTerminating, nodeName, sign)
     if (group.all.size === 0) groups.delete(key)
     if (groups.size === 0) this.#labels.delete(namespace)
     for (const claim of claims) bump(this.#claimUsers, `${namespace}/${claim}`, sign)
     if (!affinity) return
-    const wishing = entryOf(this.#affinities, affinity.key, () => ({ affinity, byNode: new Map<string, number>() }))
-    bump(wishing.byNode, nodeName, sign)
-    if (affinity.requiredAnti.length > 0) this.#antiAffinities.set(affinity.key, wishing)
-    if (wishing.byNode.size > 0) return
+    const ruled = entryOf(this.#affinities, affinity.key, () => ({ affinity, byNode: new Map<string, number>() }))
+    bump(ruled.byNode, nodeName, sign)
+    if (affinity.requiredAnti.length > 0) this.#antiAffinities.set(affinity.key, ruled)
+    if (ruled.byNode.size > 0) return
     this.#affinities.delete(affinity.key)
     this.#antiAffinities.delete(affinity.key)
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import fc from 'fast-check'
 import { becomes, type ClientBench, type ClientOptions, openControllerBench } from '../../test/kits/controllers.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { ReplicaSet } from '../kinds/apps/replicaset.ts'
@@ -219,3 +220,93 @@ test('a pod that is being deleted is not placed', async t => {
   assert.equal(pod('ending').spec.nodeName, undefined)
   assert.ok(events().includes('ending FailedScheduling: skip schedule deleting pod: default/ending'))
 })
+
+test('a pod is tried again only after a change that can help it', async t => {
+  const { addNode, addPod, pod, pods, nodes, settled, client } = await open(t)
+  await addNode('one', { allocatable: { cpu: '2' } })
+  await addPod('small', { cpu: '1' })
+  await addPod('other', { cpu: '1' })
+  await settled()
+  await addPod('large', { cpu: '2' })
+  await settled()
+  const attempts = () => {
+    let count = 0
+    for (const { reason, series } of client.of(CoreEvent).list()) if (reason === 'FailedScheduling') count += series?.count ?? 1
+    return count
+  }
+  assert.equal(attempts(), 1)
+  // A label that nobody asks for, a taint, a pod that comes, a label of the pod itself: none of them makes room.
+  await nodes.patch({ name: 'one' }, { metadata: { labels: { some: 'thing' } } })
+  await nodes.patch({ name: 'one' }, { spec: { taints: [{ key: 'a', effect: 'PreferNoSchedule' }] } })
+  await addNode('tiny', { allocatable: { cpu: '1' } })
+  await pods.patch({ namespace: 'default', name: 'large' }, { metadata: { labels: { a: 'b' } } })
+  await settled()
+  assert.equal(attempts(), 1)
+  await pods.delete(pod('small'), { gracePeriodSeconds: 0 })
+  await settled()
+  assert.equal(attempts(), 2)
+  await pods.delete(pod('other'), { gracePeriodSeconds: 0 })
+  await settled()
+  assert.equal(pod('large').spec.nodeName, 'one')
+})
+
+const anyStep = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ step: fc.constant('add' as const), cpu: fc.integer({ min: 1, max: 3 }), priority: fc.constantFrom(0, 5, 10) }),
+  },
+  { weight: 2, arbitrary: fc.record({ step: fc.constant('delete' as const), which: fc.nat(1000) }) },
+  { weight: 1, arbitrary: fc.record({ step: fc.constant('end' as const), which: fc.nat(1000) }) },
+  { weight: 1, arbitrary: fc.record({ step: fc.constant('resize node' as const), which: fc.nat(3), cpu: fc.integer({ min: 2, max: 6 }) }) },
+  { weight: 1, arbitrary: fc.record({ step: fc.constant('close node' as const), which: fc.nat(3), isClosed: fc.boolean() }) },
+)
+
+test('whatever happens, no node is given too much, and a pod waits only while there is no room for it', async t => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 10, maxLength: 40 }), async steps => {
+      const { addNode, addPod, pods, nodes, settled, stop } = await open(t)
+      const sizes = [3, 4, 5, 6]
+      const closed = [false, false, false, false]
+      for (const [i, cpu] of sizes.entries()) await addNode(`n${i}`, { allocatable: { cpu: String(cpu) } })
+      for (const [i, step] of steps.entries()) {
+        const all = [...pods.list()]
+        if (step.step === 'add') await addPod(`p${i}`, { cpu: String(step.cpu), priority: step.priority })
+        else if (step.step === 'resize node') {
+          // A node that shrinks keeps what it has.
+          sizes[step.which] = Math.max(step.cpu, usedBy(all, `n${step.which}`))
+          const allocatable = { cpu: String(sizes[step.which]), memory: '8Gi', pods: '110' }
+          await nodes.patch({ name: `n${step.which}` }, { status: { allocatable } }, { subresource: 'status' })
+        } else if (step.step === 'close node') {
+          closed[step.which] = step.isClosed
+          await nodes.patch({ name: `n${step.which}` }, { spec: { unschedulable: step.isClosed } })
+        } else if (all.length > 0) {
+          const { metadata, spec } = all[step.which % all.length]!
+          if (step.step === 'delete') await pods.delete({ metadata }, { gracePeriodSeconds: 0 })
+          else if (spec.nodeName) await pods.patch(metadata, { status: { phase: 'Succeeded' } }, { subresource: 'status' })
+        }
+        await settled()
+        // Victims of preemption end at once here.
+        for (const { metadata } of pods.list()) if (metadata.deletionTimestamp) await pods.delete({ metadata }, { gracePeriodSeconds: 0 })
+        await settled()
+        const now = [...pods.list()]
+        const free = sizes.map((size, n) => size - usedBy(now, `n${n}`))
+        assert.ok(
+          free.every(left => left >= 0),
+          `${free}`,
+        )
+        for (const { spec, metadata } of now)
+          if (!spec.nodeName)
+            assert.ok(
+              free.every((left, n) => closed[n] || left < cpuOf(spec)),
+              `${metadata.name} waits although there is room: ${free}`,
+            )
+      }
+      stop()
+    }),
+    { numRuns: 6 },
+  )
+})
+
+const cpuOf = ({ containers }: { readonly containers?: readonly any[] }): number => Number(containers?.[0]?.resources?.requests?.cpu ?? 0)
+const usedBy = (pods: readonly any[], node: string): number =>
+  pods.filter(({ spec, status }) => spec.nodeName === node && status.phase !== 'Succeeded').reduce((sum, { spec }) => sum + cpuOf(spec), 0)

@@ -27,9 +27,10 @@ import { describe } from './diagnosis.ts'
 import type { NodeObject } from './node-info.ts'
 import { Nominations } from './nominations.ts'
 import type { Cycle } from './plugin.ts'
-import { isGated } from './plugins/scheduling-gates.ts'
+import { hasSchedulingGates } from './plugins/scheduling-gates.ts'
 import { type PodInfo, podInfoOf } from './pod-info.ts'
-import { type Failure, failurePatch, victimPatch } from './pod-status.ts'
+import type { Failure } from './pod-status.ts'
+import { podWriter } from './pod-writer.ts'
 import { preempt } from './preemption.ts'
 import { PLUGINS, PLUGINS_BY_NAME } from './profile.ts'
 import { type Placement, schedulePod } from './schedule-pod.ts'
@@ -56,14 +57,14 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
     identity: SCHEDULER,
     workers: WORKERS,
     create({ client, signal, enqueue, onError }) {
-      const pods = client.of(Pod)
       const budgets = client.of(PodDisruptionBudget)
       const events = seriesRecorder({ client, controller: schedulerName, instance: `${schedulerName}-${hostname()}`, onError })
+      const writer = podWriter({ client, events, schedulerName })
       const cluster = new Cluster()
       const lookups = clientLookups(client)
       const nominations = new Nominations()
       const now = () => client.now.getTime()
-      const queue = new SchedulingQueue({ now, isHeld })
+      const queue = new SchedulingQueue({ now, isGated })
       const rotation = { next: 0 }
       /** Pods whose binding is under way, by uid. */
       const assumed = new Set<string>()
@@ -72,14 +73,11 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       /** By uid: writes for a pod, which happen one after another. */
       const writes = new Map<string, (() => Promise<void>)[]>()
 
-      function podOf({ namespace, name, uid }: Pick<QueuedPod, 'namespace' | 'name' | 'uid'>): PodObject | undefined {
-        const pod = pods.get({ namespace, name })
-        return pod?.metadata.uid === uid ? pod : undefined
-      }
+      const podOf = writer.read
 
-      function isHeld(queued: QueuedPod): boolean {
+      function isGated(queued: QueuedPod): boolean {
         const pod = podOf(queued)
-        if (pod && isGated(pod)) return true
+        if (pod && hasSchedulingGates(pod)) return true
         if (!preempting.has(queued.uid)) return false
         const last = preempting.get(queued.uid)
         const victim = last && podOf(last)
@@ -90,16 +88,16 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       // Changes
 
       /** Tries again the pods that one of the events may help. */
-      function wake(all: readonly ClusterEvent[], isMeant: (pod: QueuedPod) => boolean = () => true): void {
+      function requeue(all: readonly ClusterEvent[], isMeant: (pod: QueuedPod) => boolean = () => true): void {
         if (!queue.isAnyUnschedulable) return
-        for (const event of all) if (queue.wake(queued => isMeant(queued) && isWorth(queued, event))) enqueue(NEXT)
+        for (const event of all) if (queue.requeue(queued => isMeant(queued) && isWorth(queued, event))) enqueue(NEXT)
       }
 
-      function isWorth(queued: QueuedPod, event: ClusterEvent): boolean {
-        for (const name of queued.rejectors) {
+      function isWorth(queued: QueuedPod | undefined, event: ClusterEvent): boolean {
+        for (const name of queued?.rejectors ?? []) {
           if (name === NO_NODES && event.name === 'node added') return true
-          const test = PLUGINS_BY_NAME.get(name)?.wakes?.[event.name]
-          const pod = test && podOf(queued)
+          const test = PLUGINS_BY_NAME.get(name)?.queueingHints?.[event.name]
+          const pod = test && podOf(queued!)
           if (pod && test(pod, event, { cluster, lookups })) return true
         }
         return false
@@ -110,7 +108,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         const after = type === 'deleted' ? undefined : current.object
         if (after) cluster.setNode(after)
         else if (type === 'deleted') cluster.removeNode(current.name)
-        if (before || after) wake(nodeEvents(before, after))
+        if (before || after) requeue(nodeEvents(before, after))
       }
 
       function onPod(change: Change<PodObject>): void {
@@ -118,34 +116,34 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         const { uid, fields } = current
         const isOver = type === 'deleted' || fields['status.phase'] === 'Succeeded' || fields['status.phase'] === 'Failed'
         // A name may have gone to another pod in between.
-        if (previous && previous.uid !== uid) leave(previous.uid)
-        if (isOver) leave(uid)
-        else if (fields['spec.nodeName']) settle(current.object)
-        else if (fields['spec.schedulerName'] === schedulerName) lineUp(change)
+        if (previous && previous.uid !== uid) onPodGone(previous.uid)
+        if (isOver) onPodGone(uid)
+        else if (fields['spec.nodeName']) onPodAssigned(current.object)
+        else if (fields['spec.schedulerName'] === schedulerName) onPodPending(change)
       }
 
       /** A pod is gone or has ended: what it had is free. */
-      function leave(uid: string): void {
+      function onPodGone(uid: string): void {
         assumed.delete(uid)
         queue.remove(uid)
         const before = cluster.removePod(uid)
-        if (before) wake(podEvents(before, undefined))
+        if (before) requeue(podEvents(before, undefined))
         endNomination(uid)
       }
 
       /** A pod is on a node. */
-      function settle(pod: PodObject | undefined): void {
+      function onPodAssigned(pod: PodObject | undefined): void {
         if (!pod) return
         const after = podInfoOf(pod)
         const before = assumed.delete(after.uid) ? undefined : cluster.pod(after.uid)
         cluster.setPod(after)
         queue.remove(after.uid)
         nominations.remove(after.uid)
-        wake(podEvents(before, after))
+        requeue(podEvents(before, after))
       }
 
       /** A pod waits for a node. */
-      function lineUp({ current, previous }: Change<PodObject>): void {
+      function onPodPending({ current, previous }: Change<PodObject>): void {
         const pod = current.object
         if (!pod) return
         const { uid, terminating } = current
@@ -161,10 +159,8 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         nominations.set(info, nominated || before ? nominated : (nominations.nodeOf(uid) ?? ''))
         if (!queue.has(uid)) queue.add(info)
         else if (previous?.object)
-          for (const event of selfEvents(previous.object, pod)) {
-            if (event.name === 'self gates') queue.retry(uid)
-            else wake([event], queued => queued.uid === uid)
-          }
+          for (const event of selfEvents(previous.object, pod))
+            if (event.name === 'self gates' || isWorth(queue.unschedulable(uid), event)) queue.retry(uid)
         if (queue.nextAfterMs !== undefined) enqueue(NEXT)
       }
 
@@ -174,14 +170,14 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         if (node === undefined) return
         const before = [...nominations.on(node)].find(pod => pod.uid === uid)!
         nominations.remove(uid)
-        wake(podEvents(before, undefined), ({ priority }) => priority <= before.priority)
+        requeue(podEvents(before, undefined), ({ priority }) => priority <= before.priority)
       }
 
       /** A pod that was taken to be on a node is not. */
       function release(uid: string): void {
         assumed.delete(uid)
         const before = cluster.removePod(uid)
-        if (before) wake(podEvents(before, undefined), queued => queued.uid !== uid)
+        if (before) requeue(podEvents(before, undefined), queued => queued.uid !== uid)
       }
 
       /** Events about objects that matter to pods which wait; who changed is looked at only when one does. */
@@ -190,7 +186,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
           const name = names[type]
           if (!name || !queue.isAnyUnschedulable) return undefined
           const [before, after] = type === 'deleted' ? [current.object, undefined] : [previous?.object, current.object]
-          wake([{ about, name, ...(before && { before }), ...(after && { after }) } as ClusterEvent])
+          requeue([{ about, name, ...(before && { before }), ...(after && { after }) } as ClusterEvent])
           return undefined
         })
       }
@@ -203,9 +199,8 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
           const pod = podOf(queued)
           if (!pod || pod.spec.nodeName) queue.remove(queued.uid)
           else if (pod.metadata.deletionTimestamp) {
-            const { namespace, name } = queued
             queue.remove(queued.uid)
-            events.event(pod, { ...FAILED, note: `skip schedule deleting pod: ${namespace}/${name}` })
+            writer.announceFailure(pod, `skip schedule deleting pod: ${queued.namespace}/${queued.name}`)
           } else tryPod(queued, pod)
           await yieldToOthers()
         }
@@ -285,42 +280,26 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         if (waiting?.length === 0) writes.delete(uid)
       }
 
-      async function bind(queued: QueuedPod, pod: PodObject, { uid, namespace, name, nodeName }: PodInfo): Promise<void> {
-        const body = {
-          apiVersion: 'v1',
-          kind: 'Binding',
-          metadata: { namespace, name, uid },
-          target: { kind: 'Node', name: nodeName },
-        }
+      async function bind(queued: QueuedPod, pod: PodObject, info: PodInfo): Promise<void> {
         try {
-          const bound = await pods.createSubresource({ namespace, name }, 'binding', body)
-          if (bound)
-            events.event(pod, {
-              type: 'Normal',
-              reason: 'Scheduled',
-              action: 'Binding',
-              note: `Successfully assigned ${namespace}/${name} to ${nodeName}`,
-            })
-          else release(uid)
+          if (!(await writer.bind(pod, info))) release(info.uid)
         } catch (error) {
           if (signal.aborted) return
-          release(uid)
-          const current = podOf({ namespace, name, uid })
+          release(info.uid)
+          const current = podOf(info)
           // Somebody else has bound it, or deleted it.
-          if (!current || current.spec.nodeName) return queue.remove(uid)
-          fail(queued, current, `running Bind plugin "DefaultBinder": ${messageOf(error)}`)
+          if (!current || current.spec.nodeName) queue.remove(info.uid)
+          else fail(queued, current, `running Bind plugin "DefaultBinder": ${messageOf(error)}`)
         }
       }
 
       /** Says in an event and in the status of the pod why it has no node. */
       function report(pod: PodObject, failure: Failure): void {
-        events.event(pod, { ...FAILED, note: failure.message })
+        writer.announceFailure(pod, failure.message)
         const { namespace = '', name = '', uid = '' } = pod.metadata
         later(uid, async () => {
-          const current = podOf({ namespace, name, uid })
-          if (!current || current.spec.nodeName || assumed.has(uid)) return
-          const patch = failurePatch(current, failure, client.now)
-          if (patch) await pods.patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' })
+          // By now it may have a node in sight.
+          if (!assumed.has(uid)) await writer.writeFailure({ namespace, name, uid }, failure)
         })
       }
 
@@ -332,37 +311,17 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         later(`preemption/${pod.uid}`, async () => {
           try {
             // The room is not meant for pods of lower priority that were to have it: they look elsewhere.
-            for (const other of [...nominations.on(node)]) if (other.priority < pod.priority) await clearNomination(other)
-            await Promise.all(ending.slice(0, -1).map(victim => evict(victim, pod, node)))
+            for (const other of [...nominations.on(node)]) if (other.priority < pod.priority) await writer.clearNomination(other)
+            await Promise.all(ending.slice(0, -1).map(victim => writer.evict(victim, pod, node)))
             const last = ending.at(-1)!
             preempting.set(pod.uid, last)
-            await evict(last, pod, node)
+            await writer.evict(last, pod, node)
             preempting.delete(pod.uid)
           } catch (error) {
             preempting.delete(pod.uid)
             if (queue.retry(pod.uid)) enqueue(NEXT)
             throw error
           }
-        })
-      }
-
-      async function clearNomination({ namespace, name }: PodInfo): Promise<void> {
-        await pods.patch({ namespace, name }, { status: { nominatedNodeName: null } }, { type: 'strategic', subresource: 'status' })
-      }
-
-      async function evict({ namespace, name, uid }: PodInfo, by: PodInfo, node: string): Promise<void> {
-        const victim = podOf({ namespace, name, uid })
-        if (!victim || victim.metadata.deletionTimestamp) return
-        const patch = victimPatch(victim, schedulerName, client.now)
-        if (patch && !(await pods.patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' }))) return
-        if (!(await pods.delete({ metadata: { namespace, name, uid } }))) return
-        const preemptor = podOf(by)
-        events.event(victim, {
-          type: 'Normal',
-          reason: 'Preempted',
-          action: 'Preempting',
-          note: `Preempted by pod ${by.uid} on node ${node}`,
-          ...(preemptor && { related: preemptor }),
         })
       }
 
@@ -395,5 +354,4 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
 
 /** How often it is looked for pods that have waited very long. */
 const CHECK_MS = 30_000
-const FAILED = { type: 'Warning', reason: 'FailedScheduling', action: 'Scheduling' } as const
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { describe } from './diagnosis.ts'
-import { rejected, rejectedFinally } from './plugin.ts'
+import { unresolvable, unschedulable } from './plugin.ts'
 
 const on = (...entries: [node: string, reasons: string[]][]) =>
-  new Map(entries.map(([node, reasons]) => [node, { plugin: 'p', ...rejected(...reasons) }]))
+  new Map(entries.map(([node, reasons]) => [node, { plugin: 'p', ...unschedulable(...reasons) }]))
 
 test('reasons are counted over nodes and written in order', () => {
   const byNode = on(
@@ -21,14 +21,14 @@ test('reasons are counted over nodes and written in order', () => {
 test('counts are ordered as text', () => {
   const many = Array.from({ length: 10 }, (_, i): [string, string[]] => [String(i), i < 2 ? ['few'] : ['many']])
   assert.equal(
-    describe({ nodes: 12, byNode: on(...many), others: rejectedFinally('rest') }),
+    describe({ nodes: 12, byNode: on(...many), others: unresolvable('rest') }),
     '0/12 nodes are available: 2 few, 2 rest, 8 many.',
   )
 })
 
 test('what is wrong with the pod itself stands for all nodes', () => {
   assert.equal(
-    describe({ nodes: 2, byNode: new Map(), general: rejectedFinally('persistentvolumeclaim "c" not found') }),
+    describe({ nodes: 2, byNode: new Map(), general: unresolvable('persistentvolumeclaim "c" not found') }),
     '0/2 nodes are available: persistentvolumeclaim "c" not found.',
   )
 })

@@ -16,7 +16,7 @@ export class NodeInfo implements NodeIdentity {
   readonly name: string
   readonly pods: Map<string, PodInfo>
   readonly requested: Used
-  readonly assumed: { cpu: number; memory: number }
+  readonly nonZero: { cpu: number; memory: number }
   readonly #ports: Map<string, number>
   #node: NodeObject | undefined
   #allocatable = NO_ALLOCATABLE
@@ -27,7 +27,7 @@ export class NodeInfo implements NodeIdentity {
     this.pods = new Map(from?.pods)
     const used = from?.requested ?? { cpu: 0, memory: 0, ephemeralStorage: 0, scalars: new Map() }
     this.requested = { ...used, scalars: new Map(used.scalars) }
-    this.assumed = { ...(from?.assumed ?? { cpu: 0, memory: 0 }) }
+    this.nonZero = { ...(from?.nonZero ?? { cpu: 0, memory: 0 }) }
     this.#ports = new Map(from ? from.#ports : [])
     if (!from) return
     this.#node = from.#node
@@ -85,14 +85,14 @@ export class NodeInfo implements NodeIdentity {
     return false
   }
 
-  #count({ requests, assumed, ports }: PodInfo, sign: 1 | -1): void {
+  #count({ requests, nonZero, ports }: PodInfo, sign: 1 | -1): void {
     const { requested } = this
     requested.cpu += sign * requests.cpu
     requested.memory += sign * requests.memory
     requested.ephemeralStorage += sign * requests.ephemeralStorage
     for (const [name, amount] of requests.scalars) requested.scalars.set(name, (requested.scalars.get(name) ?? 0) + sign * amount)
-    this.assumed.cpu += sign * assumed.cpu
-    this.assumed.memory += sign * assumed.memory
+    this.nonZero.cpu += sign * nonZero.cpu
+    this.nonZero.memory += sign * nonZero.memory
     for (const { ip, protocol, port } of ports) bump(this.#ports, portKey(ip, protocol, port), sign)
   }
 }

@@ -10,13 +10,13 @@ import type { PodInfo } from './pod-info.ts'
 export type Rejection = {
   readonly reasons: readonly string[]
   /** Whether taking other pods off the node cannot change that. */
-  readonly isFinal: boolean
+  readonly isUnresolvable: boolean
 }
 
 /** Others that go may make room. */
-export const rejected = (...reasons: readonly string[]): Rejection => ({ reasons, isFinal: false })
+export const unschedulable = (...reasons: readonly string[]): Rejection => ({ reasons, isUnresolvable: false })
 /** Whoever goes, nothing changes. */
-export const rejectedFinally = (...reasons: readonly string[]): Rejection => ({ reasons, isFinal: true })
+export const unresolvable = (...reasons: readonly string[]): Rejection => ({ reasons, isUnresolvable: true })
 
 /** One attempt to place one pod. */
 export type Cycle = {
@@ -45,7 +45,7 @@ export interface NodeScorer {
 }
 
 /** Whether a change can make a difference to a pod that the plugin has rejected. */
-export type WakeTest = (pod: PodObject, event: ClusterEvent, context: Pick<Cycle, 'cluster' | 'lookups'>) => boolean
+export type QueueingHint = (pod: PodObject, event: ClusterEvent, context: Pick<Cycle, 'cluster' | 'lookups'>) => boolean
 
 export type Plugin = {
   readonly name: string
@@ -55,13 +55,13 @@ export type Plugin = {
   readonly score?: (cycle: Cycle, nodes: readonly NodeInfo[]) => NodeScorer | undefined
   readonly weight?: number
   /** The changes that are worth a look for pods that it has rejected. */
-  readonly wakes?: { readonly [E in EventName]?: WakeTest }
+  readonly queueingHints?: { readonly [E in EventName]?: QueueingHint }
 }
 
 export const MAX_SCORE = 100
 
 /** Whatever happened, it is worth another try. */
-export const always: WakeTest = () => true
+export const always: QueueingHint = () => true
 
 export const isRejection = (result: NodeFilter | Rejection): result is Rejection => 'reasons' in result
 

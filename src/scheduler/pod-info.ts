@@ -18,9 +18,9 @@ export type AffinityTerm = {
 }
 export type WeightedTerm = AffinityTerm & { readonly weight: number }
 
-/** The wishes of a pod about its neighbours. */
+/** The rules of a pod about which pods to be near to or away from. */
 export type PodAffinity = {
-  /** The same for pods of the same wishes, so that these are looked at once. */
+  /** The same for pods with the same rules, so that these are evaluated once. */
   readonly key: string
   readonly required: readonly AffinityTerm[]
   readonly requiredAnti: readonly AffinityTerm[]
@@ -104,7 +104,7 @@ export function hostPortsOf({ containers, initContainers }: PodSpec): readonly H
 }
 export const ANY_ADDRESS = '0.0.0.0'
 
-/** What a pod wishes about its neighbours; undefined when that is nothing. */
+/** The pod affinity rules of a pod; undefined when it has none. */
 export function podAffinityOf({ metadata: { namespace = '' }, spec: { affinity } }: PodObject): PodAffinity | undefined {
   const { podAffinity, podAntiAffinity } = affinity ?? {}
   if (!podAffinity && !podAntiAffinity) return undefined

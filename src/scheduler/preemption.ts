@@ -7,7 +7,7 @@ import type { ObjectOf } from '../schema/kind.ts'
 import { type Diagnosis, describe, type NodeRejection } from './diagnosis.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
-import { type Cycle, rejectedFinally } from './plugin.ts'
+import { type Cycle, unresolvable } from './plugin.ts'
 import type { PodInfo } from './pod-info.ts'
 import { copyFilters, type NamedFilter, testNode } from './schedule-pod.ts'
 import { selectorOf } from './selector.ts'
@@ -31,8 +31,8 @@ export type Preemption =
 const LEAST_CANDIDATES = 100
 const CANDIDATE_PERCENTAGE = 10
 
-const NOT_HELPFUL = rejectedFinally('Preemption is not helpful for scheduling')
-const NO_VICTIMS = { ...rejectedFinally('No preemption victims found for incoming pod'), plugin: 'DefaultPreemption' }
+const NOT_HELPFUL = unresolvable('Preemption is not helpful for scheduling')
+const NO_VICTIMS = { ...unresolvable('No preemption victims found for incoming pod'), plugin: 'DefaultPreemption' }
 
 export function preempt(
   cycle: Cycle,
@@ -42,7 +42,7 @@ export function preempt(
   const ineligible = whyNot(cycle, diagnosis)
   if (ineligible) return { type: 'none', keeps: true, message: `preemption: ${ineligible}` }
   const { cluster } = cycle
-  const nodes = [...diagnosis.byNode].flatMap(([name, { isFinal }]) => (isFinal ? [] : (cluster.node(name) ?? [])))
+  const nodes = [...diagnosis.byNode].flatMap(([name, { isUnresolvable }]) => (isUnresolvable ? [] : (cluster.node(name) ?? [])))
   const { candidates, byNode } = findCandidates(nodes, cycle, { ...parts, filters })
   if (candidates.length === 0) {
     const text = describe({ nodes: cluster.nodes.length, byNode, others: NOT_HELPFUL })
@@ -59,7 +59,7 @@ function whyNot({ pod, info, cluster }: Cycle, { byNode, general, others }: Diag
   const node = cluster.node(info.nominatedNodeName)
   if (!node) return undefined
   const status = byNode.get(node.name) ?? general ?? others
-  if (status === undefined || status.isFinal) return undefined
+  if (status === undefined || status.isUnresolvable) return undefined
   for (const other of node.pods.values())
     if (other.isPreempted && other.priority < info.priority) return 'not eligible due to a terminating pod on the nominated node.'
   return undefined

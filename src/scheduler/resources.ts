@@ -15,7 +15,7 @@ export type Resources = {
 export type PodRequests = {
   readonly requests: Resources
   /** CPU and memory, with an amount also for containers that name none. */
-  readonly assumed: { readonly cpu: number; readonly memory: number }
+  readonly nonZero: { readonly cpu: number; readonly memory: number }
 }
 
 /** A container that says nothing still uses something: without this, all such pods would be put on the same node. */
@@ -30,7 +30,7 @@ export function requestsOf(pod: RequestingPod): PodRequests {
     ...(!isStated('memory') && { memory: UNSTATED.memory }),
   }
   const { cpu, memory } = Object.keys(missing).length === 0 ? requests : resourcesIn(podRequests(pod, { missing }))
-  return { requests, assumed: { cpu, memory } }
+  return { requests, nonZero: { cpu, memory } }
 }
 
 /** What a node has for pods. */

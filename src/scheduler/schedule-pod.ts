@@ -5,7 +5,7 @@
 import type { Diagnosis, NodeRejection } from './diagnosis.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
-import { type Cycle, isRejection, type NodeFilter, type Plugin, type Rejection, rejectedFinally } from './plugin.ts'
+import { type Cycle, isRejection, type NodeFilter, type Plugin, type Rejection, unresolvable } from './plugin.ts'
 import type { PodInfo } from './pod-info.ts'
 
 export type SchedulingParts = {
@@ -47,7 +47,7 @@ export function schedulePod(cycle: Cycle, parts: SchedulingParts): Placement {
   }
   if (feasible.length > 0) return { type: 'placed', node: bestOf(feasible, cycle, parts).name }
   const rejectors = new Set([...restricting, ...[...byNode.values()].map(({ plugin }) => plugin)])
-  const others = names && rejectedFinally(`node(s) didn't satisfy plugin(s) [${restricting.join(' ')}]`)
+  const others = names && unresolvable(`node(s) didn't satisfy plugin(s) [${restricting.join(' ')}]`)
   return { type: 'rejected', diagnosis: { nodes, byNode, rejectors, ...(others && { others }) }, filters }
 }
 
@@ -72,7 +72,7 @@ function prepareFilters(cycle: Cycle, plugins: readonly Plugin[]): Prepared {
     if (names.size > 0) continue
     const which = [...restricting].sort()
     const reason = which.length === 1 ? `plugin ${which[0]}` : `plugin(s) [${which.join(' ')}] simultaneously`
-    return { general: rejectedFinally(`node(s) didn't satisfy ${reason}`), rejectors: new Set(restricting) }
+    return { general: unresolvable(`node(s) didn't satisfy ${reason}`), rejectors: new Set(restricting) }
   }
   return { filters, names, restricting: restricting.sort() }
 }

@@ -5,7 +5,7 @@ import { type QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
 function open() {
   let now = 0
   const held = new Set<string>()
-  const queue = new SchedulingQueue({ now: () => now, isHeld: ({ uid }) => held.has(uid) })
+  const queue = new SchedulingQueue({ now: () => now, isGated: ({ uid }) => held.has(uid) })
   return {
     queue,
     held,
@@ -49,9 +49,9 @@ test('a rejected pod waits for a change that concerns a plugin which rejected it
   queue.reject(queue.pop()!, by('NodeAffinity'))
   assert.deepEqual(all(), [])
   assert.equal(queue.nextAfterMs, undefined)
-  assert.equal(queue.wake(rejectedBy('NodePorts')), false)
+  assert.equal(queue.requeue(rejectedBy('NodePorts')), false)
   assert.deepEqual(all(), [])
-  assert.equal(queue.wake(rejectedBy('NodeAffinity')), true)
+  assert.equal(queue.requeue(rejectedBy('NodeAffinity')), true)
   assert.deepEqual(all(), ['a'])
 })
 
@@ -59,13 +59,13 @@ test('pods that were tried before wait for those that were not', () => {
   const { queue, add, pass, all } = open()
   add('tried', 100)
   queue.reject(queue.pop()!, by('p'))
-  queue.wake(rejectedBy('p'))
+  queue.requeue(rejectedBy('p'))
   add('new')
   assert.deepEqual(all(), ['new', 'tried'])
   add('again', 100)
   queue.reject(queue.pop()!, by('p'))
   pass(1000)
-  queue.wake(rejectedBy('p'))
+  queue.requeue(rejectedBy('p'))
   add('newer')
   assert.deepEqual(all(), ['again', 'newer'])
 })
@@ -82,7 +82,7 @@ test('after failures a pod waits one second, two, four, and at most ten', () => 
     assert.equal(queue.nextAfterMs, 0)
   }
   queue.reject(queue.pop()!, by('p'))
-  queue.wake(rejectedBy('p'))
+  queue.requeue(rejectedBy('p'))
   assert.equal(queue.nextAfterMs, 0)
 })
 

@@ -37,14 +37,14 @@ export type QueueParts = {
   /** Milliseconds. */
   readonly now: () => number
   /** Whether a pod must not be tried for now, whatever happens. */
-  readonly isHeld: (pod: QueuedPod) => boolean
+  readonly isGated: (pod: QueuedPod) => boolean
 }
 
 export class SchedulingQueue {
   readonly #parts: QueueParts
   readonly #pods = new Map<string, QueuedPod>()
   readonly #active = new Heap((a, b) => b.pod.priority - a.pod.priority || a.since - b.since || a.stamp - b.stamp)
-  /** Pods that plugins have rejected, and those that something went wrong with. */
+  /** Pods that plugins have unschedulable, and those that something went wrong with. */
   readonly #backOff = new Heap((a, b) => a.until - b.until || b.pod.priority - a.pod.priority || a.since - b.since || a.stamp - b.stamp)
   readonly #failed = new Heap((a, b) => a.until - b.until || a.stamp - b.stamp)
   readonly #unschedulable = new Map<string, QueuedPod>()
@@ -124,10 +124,15 @@ export class SchedulingQueue {
   }
 
   /** Tries again the pods that a change makes a difference to. Says whether there are any. */
-  wake(isWorth: (pod: QueuedPod) => boolean): boolean {
+  requeue(isWorth: (pod: QueuedPod) => boolean): boolean {
     let isAny = false
     for (const pod of this.#unschedulable.values()) if (isWorth(pod) && this.#retry(pod)) isAny = true
     return isAny
+  }
+
+  /** A pod that waits for a change. */
+  unschedulable(uid: string): QueuedPod | undefined {
+    return this.#unschedulable.get(uid)
   }
 
   /** Tries one pod again. */
@@ -159,7 +164,7 @@ export class SchedulingQueue {
   }
 
   #retry(pod: QueuedPod): boolean {
-    if (this.#parts.isHeld(pod)) {
+    if (this.#parts.isGated(pod)) {
       this.#park(pod)
       return false
     }
@@ -176,7 +181,7 @@ export class SchedulingQueue {
   }
 
   #activate(pod: QueuedPod): void {
-    if (this.#parts.isHeld(pod)) {
+    if (this.#parts.isGated(pod)) {
       this.#park(pod)
       return
     }

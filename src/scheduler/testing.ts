@@ -125,7 +125,7 @@ export function filterResults(plugin: Plugin, cycle: Cycle): string | Record<str
   return Object.fromEntries(
     cycle.cluster.nodes.map(node => {
       const rejection = filter.test(node)
-      return [node.name, rejection ? `${rejection.isFinal ? 'final: ' : ''}${rejection.reasons.join(', ')}` : 'ok']
+      return [node.name, rejection ? `${rejection.isUnresolvable ? 'unresolvable: ' : ''}${rejection.reasons.join(', ')}` : 'ok']
     }),
   )
 }

@@ -1,6 +1,7 @@
 /** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
 
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
+import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import type { Json } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { truncate } from '../lib/truncate.ts'
@@ -172,14 +173,11 @@ export type ErrorSource = () => Iterable<FieldError> | undefined
 
 /** The errors of all sources, in order, up to a limit: a hostile object can be wrong in more ways than anyone reads. */
 export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
-  const gathering = gatheringErrors(sources)
-  let part = gathering.next()
-  while (!part.done) part = gathering.next()
-  return part.value
+  return doAtOnce(gatheringErrors(sources))
 }
 
 /** The same, with a stop after each source. */
-export function* gatheringErrors(sources: readonly ErrorSource[]): Generator<void, FieldError[]> {
+export function* gatheringErrors(sources: readonly ErrorSource[]): InParts<FieldError[]> {
   const errors: FieldError[] = []
   let length = 0
   for (const source of sources) {

@@ -16,6 +16,13 @@ export function runningStatus(now: Date, isReady = true): object {
 
 /** Every pod runs as soon as it is there, and is ready if `becomesReady` says so. */
 export const fakeKubelet = (becomesReady: (pod: PodObject) => boolean = () => true): Controller =>
+  kubelet((pod, now) => runningStatus(now, becomesReady(pod)))
+
+/** Every pod ends as soon as it is there. */
+export const endingKubelet = (phaseOf: (pod: PodObject) => string = () => 'Succeeded'): Controller =>
+  kubelet(pod => ({ phase: phaseOf(pod) }))
+
+const kubelet = (statusOf: (pod: PodObject, now: Date) => object): Controller =>
   defineController({
     name: 'fake-kubelet',
     identity: serverIdentity('kubelet'),
@@ -25,8 +32,8 @@ export const fakeKubelet = (becomesReady: (pod: PodObject) => boolean = () => tr
         watches: [watch(Pod)],
         async reconcile(key) {
           const pod = pods.get(namedBy(key))
-          if (pod?.status.phase !== 'Pending') return
-          await pods.patch(pod.metadata, { status: runningStatus(client.now, becomesReady(pod)) }, { subresource: 'status' })
+          if (pod?.status.phase !== 'Pending' || pod.metadata.deletionTimestamp) return
+          await pods.patch(pod.metadata, { status: statusOf(pod, client.now) }, { subresource: 'status' })
         },
       }
     },

@@ -1,4 +1,5 @@
 /** Starts jobs at the times of a schedule. */
+import { recordAll } from '../../client/event-recorder.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { CronJob } from '../../kinds/batch/cronjob.ts'
 import { Job } from '../../kinds/batch/job.ts'
@@ -8,7 +9,7 @@ import { defineController, watch } from '../controller.ts'
 import type { JobObject } from '../job/job-state.ts'
 import { controlledBy, isControlledBy, watchDependents } from '../pods/ownership.ts'
 import { messageOf } from '../pods/pod-control.ts'
-import { type CronEvent, jobFor, planStart, type Start, surplusJobs, trackJobs, withoutJob, withStarted } from './reconcile.ts'
+import { jobFor, planStart, type Start, surplusJobs, trackJobs, withoutJob, withStarted } from './reconcile.ts'
 import { type CronJobObject, scheduleOf, untilNext } from './schedule.ts'
 
 export const cronJobController = defineController({
@@ -78,17 +79,14 @@ export const cronJobController = defineController({
       async reconcile(key) {
         const cron = crons.get(namedBy(key))
         if (!cron) return undefined
-        const record = (events: readonly CronEvent[]) => {
-          for (const { type, reason, message } of events) recorder.event(cron, type, reason, message)
-        }
         const own = [...controlledBy(jobs, cron)]
         // Those that cannot be deleted are tried again with the next change.
         for (const job of surplusJobs(cron, own)) await deleteJob(cron, job).catch(() => {})
         const tracked = trackJobs(cron, own, ({ namespace = '', name = '' }) => jobs.exists({ namespace, name }))
-        record(tracked.events)
+        recordAll(recorder, cron, tracked.events)
         const current = { ...cron, status: tracked.status }
         const plan = planStart(current, client.now.getTime())
-        record(plan.events)
+        recordAll(recorder, cron, plan.events)
         const { status, error } = await start(current, plan)
         if (!deepEqual(status, cron.status)) await crons.updateStatus({ ...cron, status })
         if (error) throw error

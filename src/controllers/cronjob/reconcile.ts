@@ -1,5 +1,6 @@
 /** What becomes of a cron job: which finished jobs it keeps, which are active, and whether it starts another. */
 import type { Draft } from '../../client/client.ts'
+import type { Notice } from '../../client/event-recorder.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import { clockOf } from '../../lib/time-zone.ts'
@@ -10,9 +11,8 @@ import { type CronJobObject, missedStarts, scheduleOf, untilNext, zoneFault } fr
 type Status = CronJobObject['status']
 type Reference = NonNullable<Status['active']>[number]
 
-export type CronEvent = { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
-const normal = (reason: string, message: string): CronEvent => ({ type: 'Normal', reason, message })
-const warning = (reason: string, message: string): CronEvent => ({ type: 'Warning', reason, message })
+const normal = (reason: string, message: string): Notice => ({ type: 'Normal', reason, message })
+const warning = (reason: string, message: string): Notice => ({ type: 'Warning', reason, message })
 
 const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp'
 const GUIDE = 'https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/'
@@ -36,12 +36,12 @@ function byStart(a: JobObject, b: JobObject): number {
 /** What never began is last. */
 const timeOf = (text: string | undefined): number => (text ? millisecondsOf(parseTime(text)) : Number.POSITIVE_INFINITY)
 
-export type Tracked = { readonly status: Status; readonly events: readonly CronEvent[] }
+export type Tracked = { readonly status: Status; readonly events: readonly Notice[] }
 
 /** The status after a look at the jobs that a cron job controls. `exists` tells of the others that it names as active. */
 export function trackJobs(cron: CronJobObject, jobs: readonly JobObject[], exists: (active: Reference) => boolean): Tracked {
   let { active = [], lastSuccessfulTime } = cron.status
-  const events: CronEvent[] = []
+  const events: Notice[] = []
   for (const job of jobs) {
     const { name = '', uid = '' } = job.metadata
     const isActive = active.some(reference => reference.uid === uid)
@@ -78,7 +78,7 @@ export type Start = {
   readonly at?: number
   /** Active jobs that it takes the place of. */
   readonly replaces: readonly Reference[]
-  readonly events: readonly CronEvent[]
+  readonly events: readonly Notice[]
   /** In how many milliseconds to look again. */
   readonly againMs?: number | undefined
 }
@@ -86,8 +86,8 @@ export type Start = {
 /** Whether a job is to be started now. */
 export function planStart(cron: CronJobObject, now: number): Start {
   const { spec, metadata, status } = cron
-  const events: CronEvent[] = []
-  const none = (event?: CronEvent): Start => ({ replaces: [], events: event ? [...events, event] : events })
+  const events: Notice[] = []
+  const none = (event?: Notice): Start => ({ replaces: [], events: event ? [...events, event] : events })
   if (metadata.deletionTimestamp) return none()
   const unknown = zoneFault(cron)
   if (unknown !== undefined) return none(warning('UnknownTimeZone', unknown))
@@ -99,7 +99,7 @@ export function planStart(cron: CronJobObject, now: number): Start {
   if (!found.ok) return none(warning('InvalidSchedule', `invalid schedule: ${spec.schedule} : ${found.fault}`))
   const { last: at, count } = found.missed
   const againMs = untilNext(cron, parsed.schedule, now)
-  const later = (event?: CronEvent): Start => ({ ...none(event), againMs })
+  const later = (event?: Notice): Start => ({ ...none(event), againMs })
   if (at === undefined) return later()
   if (count === 'many') events.push(warning('TooManyMissedTimes', TOO_MANY))
   const { startingDeadlineSeconds, concurrencyPolicy } = spec

@@ -1,4 +1,5 @@
 /** Runs the pods of DaemonSets, one on each node that is to have one. */
+import { recordAll } from '../../client/event-recorder.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
@@ -121,7 +122,7 @@ export const daemonSetController = defineController({
         const failedKey = (node: string) => `${set.metadata.uid}/${set.status.observedGeneration}/${node}`
         const now = client.now.getTime()
         const upkeep = planUpkeep(situation(), node => failed.waitMs(failedKey(node), now))
-        for (const { type, reason, message } of upkeep.events) recorder.event(set, type, reason, message)
+        recordAll(recorder, set, upkeep.events)
         for (const node of upkeep.failedOn) failed.deleted(failedKey(node), now)
         const isIdle = upkeep.create.length + upkeep.remove.length === 0
         const error = await carryOut(set, isIdle ? planUpdate(situation()) : upkeep, hash)

@@ -4,6 +4,7 @@
  *     without surge    an old pod is deleted ─→ it is gone ─→ a new one is created
  *     with surge       a new pod is created beside the old one ─→ it is available ─→ the old one is deleted
  */
+import type { Notice } from '../../client/event-recorder.ts'
 import { scaledAmount } from '../../kinds/shapes/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isAvailable, isReady, isTerminal, type PodObject } from '../pods/pod-state.ts'
@@ -22,8 +23,6 @@ export type Situation = {
   readonly hash: string
   readonly now: Date
 }
-
-export type DaemonEvent = { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
 
 export type PodPlan = {
   /** The nodes that get a pod. */
@@ -56,7 +55,7 @@ function placedAndOlderFirst(a: PodObject, b: PodObject): number {
 const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
 
 export type Upkeep = PodPlan & {
-  readonly events: readonly DaemonEvent[]
+  readonly events: readonly Notice[]
   /** The nodes whose failed pods are deleted now: the next ones there will have to wait. */
   readonly failedOn: readonly string[]
   /** In how many milliseconds failed pods may be deleted that have to wait now. */
@@ -70,7 +69,7 @@ export function planUpkeep(situation: Situation, waitOn: (node: string) => numbe
   const daemons = daemonsByNode(pods)
   const create: string[] = []
   const remove: PodObject[] = []
-  const events: DaemonEvent[] = []
+  const events: Notice[] = []
   const failedOn: string[] = []
   let waitMs = Number.POSITIVE_INFINITY
   for (const node of nodes) {
@@ -111,7 +110,7 @@ export function planUpkeep(situation: Situation, waitOn: (node: string) => numbe
   }
 }
 
-function endedEvent({ metadata: { namespace, name }, status }: PodObject, node: string): DaemonEvent {
+function endedEvent({ metadata: { namespace, name }, status }: PodObject, node: string): Notice {
   const pod = `daemon pod ${namespace}/${name} on node ${node}`
   return status.phase === 'Failed'
     ? { type: 'Warning', reason: 'FailedDaemonPod', message: `Found failed ${pod}, will try to kill it` }

@@ -4,6 +4,7 @@
  *
  *     new ReplicaSet with as many pods as the surge allows ─→ old ones scaled down as far as availability allows ─→ new one up …
  */
+import type { Notice } from '../../client/event-recorder.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { conditionOf, type DeploymentObject, type DeploymentStatus, progressing, stated, withCondition } from './conditions.ts'
 import { isRolling, maxSurge, maxUnavailable } from './limits.ts'
@@ -33,7 +34,6 @@ import {
 import { countedStatus, hasDeadline, hasHistoryLimit, isComplete, msToDeadline, rolloutStatus } from './status.ts'
 
 export type Scaling = { readonly name: string; readonly from: number; readonly to: number }
-export type Notice = { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
 
 /** What to do, in this order. */
 export type Plan = {

@@ -1,11 +1,11 @@
 /** Hints in EndpointSlices: which zones or nodes should use an endpoint, by the Service's traffic distribution or spread over zones by CPU. */
+import type { Notice } from '../../client/event-recorder.ts'
 import type { Service } from '../endpoints/service-pods.ts'
 import type { AddressType, Endpoint, Slice, SlicePlan, WantedSlice } from './slices.ts'
 
 /** The share of the cluster's CPU that each zone has. */
 export type ZoneRatios = ReadonlyMap<string, number>
-export type HintEvent = { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
-type Hinted = SlicePlan & { readonly events: readonly HintEvent[] }
+type Hinted = SlicePlan & { readonly events: readonly Notice[] }
 
 const MODE = 'service.kubernetes.io/topology-mode'
 const OLD_MODE = 'service.kubernetes.io/topology-aware-hints'

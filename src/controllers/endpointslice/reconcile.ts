@@ -1,9 +1,10 @@
 /** The EndpointSlices of a Service, from its pods and their nodes. */
+import type { Notice } from '../../client/event-recorder.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { canServe, HEADLESS, hostnameOf, isHeadless, type Pod, portNumber, type Service } from '../endpoints/service-pods.ts'
 import { isReady } from '../pods/pod-state.ts'
-import { type HintEvent, hintsEnabled, trafficHints, withoutHints, type ZoneRatios, zoneHints } from './hints.ts'
+import { hintsEnabled, trafficHints, withoutHints, type ZoneRatios, zoneHints } from './hints.ts'
 import {
   type AddressType,
   type Endpoint,
@@ -39,7 +40,7 @@ export type SliceState = {
 }
 
 export type SliceDecision = SlicePlan & {
-  readonly events: readonly HintEvent[]
+  readonly events: readonly Notice[]
   /** Pods that were left out because their node is not known yet, and its name. */
   readonly waiting: readonly (readonly [pod: string, node: string])[]
 }
@@ -51,7 +52,7 @@ export function reconcileSlices(state: SliceState): SliceDecision {
     create: WantedSlice[]
     update: WantedSlice[]
     remove: Slice[]
-    events: HintEvent[]
+    events: Notice[]
     waiting: [string, string][]
   }
   for (const type of types) {
@@ -202,7 +203,7 @@ function withHints(
   plan: SlicePlan,
   unchanged: readonly Slice[],
   { addressType, zoneRatios, hadHints }: { addressType: AddressType; zoneRatios: SliceState['zoneRatios']; hadHints: boolean },
-): SlicePlan & { readonly events: readonly HintEvent[] } {
+): SlicePlan & { readonly events: readonly Notice[] } {
   if (hintsEnabled(service)) return zoneHints(plan, unchanged, { addressType, ratios: zoneRatios(), hadHints })
   const { trafficDistribution = '' } = service.spec
   return {

@@ -2,12 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { becomes, openControllerBench, type Scope } from '../../../test/kits/controllers.ts'
 import { cutOffController } from '../../../test/kits/cut-off.ts'
-import { serverIdentity } from '../../client/identity.ts'
-import { namedBy } from '../../client/object-revision.ts'
+import { endingKubelet } from '../../../test/kits/fake-kubelet.ts'
 import { Job } from '../../kinds/batch/job.ts'
 import { Event } from '../../kinds/core/event.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import { type Controller, defineController, watch } from '../controller.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 import { jobController } from './controller.ts'
 import { TRACKING_FINALIZER } from './job-pod.ts'
@@ -16,24 +14,6 @@ import { isFinished } from './job-state.ts'
 const NAMED = { namespace: 'default', name: 'work' }
 const template = { metadata: {}, spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }
 const draft = (spec: object) => ({ metadata: NAMED, spec: { template, ...spec } })
-
-/** Ends every pod as soon as it is there. */
-const finisher = (phaseOf: (pod: PodObject) => string = () => 'Succeeded'): Controller =>
-  defineController({
-    name: 'finisher',
-    identity: serverIdentity('kubelet'),
-    create({ client }) {
-      const pods = client.of(Pod)
-      return {
-        watches: [watch(Pod)],
-        async reconcile(key) {
-          const pod = pods.get(namedBy(key))
-          if (pod?.status.phase === 'Pending' && !pod.metadata.deletionTimestamp)
-            await pods.patch(pod.metadata, { status: { phase: phaseOf(pod) } }, { subresource: 'status' })
-        },
-      }
-    },
-  })
 
 async function openJobs(t: Scope, options: Parameters<typeof openControllerBench>[2] = {}) {
   const bench = await openControllerBench(t, [Job, Pod, Event], options)
@@ -51,7 +31,7 @@ test('a job runs its pods until enough have succeeded, and its events tell', asy
   const { jobs, pods, run, finished, client } = await openJobs(t)
   await jobs.create(draft({ completions: 5, parallelism: 2 }))
   const running = run(jobController)
-  run(finisher())
+  run(endingKubelet())
   const { status } = await finished()
   assert.deepEqual([status.succeeded, status.active, status.ready, status.terminating], [5, undefined, 0, 0])
   await running.idle()
@@ -68,7 +48,7 @@ test('wherever the server is killed, no pod is counted twice or created beyond w
       const bench = await openJobs({ after: undo => scope.push(undo) }, { authorizer: cutOff.authorizer })
       const { jobs, pods, run, finished } = bench
       await jobs.create(draft({ completions: 4, parallelism: 2, completionMode: mode }))
-      run(finisher())
+      run(endingKubelet())
       await cutOff.run(bench, jobController, writes)
       const next = run(jobController)
       const { status } = await finished()
@@ -121,7 +101,7 @@ test('an index that fails too often fails the job, the others are done', async t
   const { jobs, pods, run, finished } = await openJobs(t, { now: () => new Date(now) })
   await jobs.create(draft({ completions: 3, parallelism: 3, completionMode: 'Indexed', backoffLimitPerIndex: 1 }))
   const running = run(jobController)
-  run(finisher(({ metadata }) => (metadata.name!.startsWith('work-1-') ? 'Failed' : 'Succeeded')))
+  run(endingKubelet(({ metadata }) => (metadata.name!.startsWith('work-1-') ? 'Failed' : 'Succeeded')))
   await becomes(
     () => jobs.get(NAMED)!.status,
     ({ completedIndexes }) => completedIndexes === '0,2',

@@ -1,4 +1,5 @@
 /** Runs the pods of jobs until enough of them have succeeded, or too many have failed. */
+import { recordAll } from '../../client/event-recorder.ts'
 import { OWNER_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { Job } from '../../kinds/batch/job.ts'
@@ -125,14 +126,14 @@ export const jobController = defineController({
       }
       await write(progress.status)
       failures.set(key, { uid, record: assessment.record })
-      for (const { type, reason, message } of progress.events) recorder.event(job, type, reason, message)
+      recordAll(recorder, job, progress.events)
 
       const released = await forEach(progress.release, release)
       const uids = new Set(released.done.map(({ metadata }) => metadata.uid!))
       const concluded = released.error ? { ...progress, ending: undefined } : progress
       const conclusion = countReleased(job, concluded, { released: uids, now: client.now.getTime() })
       await write(conclusion.status)
-      for (const { type, reason, message } of conclusion.events) recorder.event(written, type, reason, message)
+      recordAll(recorder, written, conclusion.events)
 
       const error = outcome.error ?? released.error
       if (error) throw error

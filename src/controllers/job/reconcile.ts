@@ -8,6 +8,7 @@
  *
  * A pod that has ended keeps its finalizer until the status names it: whenever the server is killed, it is counted exactly once.
  */
+import type { Notice } from '../../client/event-recorder.ts'
 import type { JobSpec, JobStatus } from '../../kinds/batch/job-shapes.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { earliestFirst } from '../pods/deletion-order.ts'
@@ -290,13 +291,11 @@ function planCreation(assessment: Assessment, count: number): PodPlan {
 /** What came of a plan. */
 export type PodOutcome = { readonly removed: readonly PodObject[]; readonly created: number }
 
-export type JobEvent = { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string }
-
 export type Progress = {
   readonly status: JobStatus
   /** Pods that lose their finalizer once the status is written. */
   readonly release: readonly PodObject[]
-  readonly events: readonly JobEvent[]
+  readonly events: readonly Notice[]
   readonly ending: Ending | undefined
   /** The pods that had their finalizer before. */
   readonly tracked: ReadonlySet<string>
@@ -355,7 +354,7 @@ const present = ({ succeeded, failed }: { succeeded: string[]; failed: string[] 
 
 type Settled = Pick<Assessment, 'startTime' | 'ending'> & {
   readonly conditions: readonly JobCondition[]
-  readonly events: readonly JobEvent[]
+  readonly events: readonly Notice[]
 }
 
 /** Whether the job is complete, suspended or resumed, now that its pods are as planned. */
@@ -438,7 +437,7 @@ function counted(status: JobStatus, tracked: ReadonlySet<string>): JobStatus {
   })
 }
 
-export type Conclusion = { readonly status: JobStatus; readonly events: readonly JobEvent[] }
+export type Conclusion = { readonly status: JobStatus; readonly events: readonly Notice[] }
 
 /** The status that counts the pods that have lost their finalizer, and says that the job is over when nothing is left of it. */
 export function countReleased(
@@ -460,7 +459,7 @@ export function countReleased(
   }
 }
 
-const TOO_MANY: JobEvent = {
+const TOO_MANY: Notice = {
   type: 'Warning',
   reason: 'TooManySucceededPods',
   message: 'Too many succeeded pods running after completion count reached',

@@ -133,13 +133,13 @@ export function watchDependents<K extends Kind<any>, O extends Envelope>(kind: K
 function adopters<O extends Envelope>(
   owners: ResourceClient<O>,
   selectorOf: Owners<O>['selectorOf'],
-  { namespace, labels, object }: ObjectRevision<Envelope>,
+  { namespace, labels, owners: owned, object }: ObjectRevision<Envelope>,
 ): string[] {
-  if (Object.keys(labels).length === 0) return []
+  if (Object.keys(labels).length === 0 || (owned.length > 0 && (!object || controllerOf(object)))) return []
   const matching: string[] = []
   for (const owner of owners.list({ namespace })) {
     const terms = selectorOf(owner)
     if (terms && terms.length > 0 && matchesLabelTerms(terms, labels)) matching.push(queueKey(owner.metadata))
   }
-  return matching.length > 0 && object && !controllerOf(object) ? matching : []
+  return matching
 }

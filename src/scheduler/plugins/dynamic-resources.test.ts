@@ -11,6 +11,6 @@ test('pods that claim devices wait, and say for what', () => {
   assert.equal(result({ resourceClaimName: 'none' }), 'resourceclaim.resource.k8s.io "none" not found')
   assert.equal(result({ resourceClaimTemplateName: 't' }), 'pod "default/pod": ResourceClaim not created yet')
   const made = { resourceClaimStatuses: [{ name: 'gpu', resourceClaimName: 'made' }] }
-  assert.deepEqual(result({ resourceClaimTemplateName: 't' }, made), { n: 'final: cannot allocate all claims' })
+  assert.deepEqual(result({ resourceClaimTemplateName: 't' }, made), { n: 'unresolvable: cannot allocate all claims' })
   assert.equal(filterResults(dynamicResources, cycleOf(podOf(), cluster)), 'nothing to say')
 })

@@ -2,9 +2,9 @@
  * Pods that claim devices wait: devices are not allocated yet. This is the place for it: a filter over the nodes that have
  * devices for all claims, and changes of claims and devices that are worth another try.
  */
-import { type Plugin, rejectedFinally } from '../plugin.ts'
+import { type Plugin, unresolvable } from '../plugin.ts'
 
-const UNAVAILABLE = rejectedFinally('cannot allocate all claims')
+const UNAVAILABLE = unresolvable('cannot allocate all claims')
 
 export const dynamicResources: Plugin = {
   name: 'DynamicResources',
@@ -16,10 +16,10 @@ export const dynamicResources: Plugin = {
       // A claim that need not be made has a status without a name.
       if (made && !made.resourceClaimName) continue
       const claim = resourceClaimName ?? made?.resourceClaimName
-      if (!claim) return rejectedFinally(`pod "${namespace}/${pod}": ResourceClaim not created yet`)
-      if (!lookups.hasResourceClaim(namespace, claim)) return rejectedFinally(`resourceclaim.resource.k8s.io "${claim}" not found`)
+      if (!claim) return unresolvable(`pod "${namespace}/${pod}": ResourceClaim not created yet`)
+      if (!lookups.hasResourceClaim(namespace, claim)) return unresolvable(`resourceclaim.resource.k8s.io "${claim}" not found`)
     }
     return { test: () => UNAVAILABLE }
   },
-  wakes: { 'resourceClaim changed': () => true, 'self claims': () => true },
+  queueingHints: { 'resourceClaim changed': () => true, 'self claims': () => true },
 }

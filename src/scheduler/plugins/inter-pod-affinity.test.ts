@@ -4,7 +4,7 @@ import { podInfoOf } from '../pod-info.ts'
 import { clusterOf, cycleOf, filterResults, lookupsIn, nodeOf, type PodDraft, podOf, scoreResults, type World } from '../testing.ts'
 import { interPodAffinity } from './inter-pod-affinity.ts'
 
-const NOT_NEAR = "final: node(s) didn't match pod affinity rules"
+const NOT_NEAR = "unresolvable: node(s) didn't match pod affinity rules"
 const TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
 const UNWANTED = "node(s) didn't satisfy existing pods anti-affinity rules"
 
@@ -22,7 +22,7 @@ const nodes = [
 const SECURITY = { service: 'security' }
 const there = (node: string, more: PodDraft = {}) => podOf({ name: `there-${node}`, node, labels: SECURITY, ...more })
 
-test('demands about neighbours hold, in the places that the topology key tells', () => {
+test('required affinity and anti-affinity hold within the domains of the topology key', () => {
   const cases: [what: string, pod: PodDraft, existing: ReturnType<typeof podOf>[], world: World, expected: unknown][] = [
     ['no demands', {}, [there('one')], {}, 'nothing to say'],
     ['near a pod', { spec: near(term('region')) }, [there('one')], {}, ['ok', 'ok', NOT_NEAR]],
@@ -115,7 +115,7 @@ test('pods that come or go are taken into account', () => {
   assert.equal(distant.test(node), undefined)
   const close = filterOf({ spec: near(term('region')) })
   close.adjust!(podInfoOf(there('one')), node, -1)
-  assert.equal(`final: ${close.test(node)!.reasons[0]}`, NOT_NEAR)
+  assert.equal(`unresolvable: ${close.test(node)!.reasons[0]}`, NOT_NEAR)
   const wanted = filterOf({ labels: SECURITY, spec: away(term('rack')) })
   wanted.adjust!(podInfoOf(there('one', { name: 'more', spec: away(term('region')) })), node, 1)
   assert.equal(wanted.test(node)!.reasons[0], UNWANTED)
@@ -151,15 +151,15 @@ test('preferences of the pod and of those that are there add up by place', () =>
 
 test('a pod waits for pods that it wants near, and for those to go that it wants away or that want it away', () => {
   const context = { lookups: lookupsIn({ namespaces: { other: { team: 'a' } } }), cluster: clusterOf([]) }
-  const { wakes } = interPodAffinity
+  const { queueingHints } = interPodAffinity
   const added = (pod: PodDraft, other: PodDraft) =>
-    wakes!['pod added']!(podOf(pod), { about: 'pod', name: 'pod added', after: podInfoOf(there('one', other)) }, context)
+    queueingHints!['pod added']!(podOf(pod), { about: 'pod', name: 'pod added', after: podInfoOf(there('one', other)) }, context)
   assert.equal(added({ spec: near(term('region')) }, {}), true)
   assert.equal(added({ spec: near(term('region')) }, { labels: {} }), false)
   const byLabel = { spec: near(term('region', { ...selector('security'), namespaceSelector: { matchLabels: { team: 'a' } } })) }
   assert.equal(added(byLabel, { namespace: 'other' }), true)
   const gone = (pod: PodDraft, other: PodDraft) =>
-    wakes!['pod deleted']!(podOf(pod), { about: 'pod', name: 'pod deleted', before: podInfoOf(there('one', other)) }, context)
+    queueingHints!['pod deleted']!(podOf(pod), { about: 'pod', name: 'pod deleted', before: podInfoOf(there('one', other)) }, context)
   assert.equal(gone({ spec: away(term('region')) }, {}), true)
   assert.equal(gone({ labels: SECURITY }, { labels: {}, spec: away(term('region')) }), true)
   assert.equal(gone({}, {}), false)

@@ -4,13 +4,13 @@ import type { Cluster } from '../cluster.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
 import type { Lookups } from '../lookups.ts'
 import { bump, type NodeInfo, type NodeObject } from '../node-info.ts'
-import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, rejected, rejectedFinally } from '../plugin.ts'
+import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
 import { type AffinityTerm, type PodInfo, podAffinityOf, termMatches, type WeightedTerm } from '../pod-info.ts'
 import { type Labels, NOTHING } from '../selector.ts'
 
-const NOT_NEAR = rejectedFinally("node(s) didn't match pod affinity rules")
-const TOO_NEAR = rejected("node(s) didn't match pod anti-affinity rules")
-const UNWANTED = rejected("node(s) didn't satisfy existing pods anti-affinity rules")
+const NOT_NEAR = unresolvable("node(s) didn't match pod affinity rules")
+const TOO_NEAR = unschedulable("node(s) didn't match pod anti-affinity rules")
+const UNWANTED = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 
 /** What a demand of a pod that is there is worth, when it is about the new one. */
 const REQUIRED_WEIGHT = 1
@@ -20,7 +20,7 @@ export const interPodAffinity: Plugin = {
   weight: 2,
   filter: affinityFilter,
   score: affinityScorer,
-  wakes: {
+  queueingHints: {
     'pod added': (pod, event, { lookups }) => event.about === 'pod' && matchesAll(demandsOf(pod, lookups).required, event.after),
     'pod labels': (pod, event, { lookups }) => {
       if (event.about !== 'pod') return false
@@ -192,7 +192,7 @@ const matchesAll = (terms: readonly AffinityTerm[], pod: Subject | undefined): b
 const matchesAny = (terms: readonly AffinityTerm[], pod: Subject | undefined): boolean =>
   pod !== undefined && terms.some(term => termMatches(term, pod, {}))
 
-/** What a pod demands about its neighbours. */
+/** What a pod requires of the pods near to it. */
 function demandsOf(pod: PodObject, lookups: Lookups) {
   const { required = [], requiredAnti = [] } = podAffinityOf(pod) ?? {}
   const all = (terms: readonly AffinityTerm[]) => terms.map(term => resolved(term, lookups))

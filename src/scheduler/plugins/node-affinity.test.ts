@@ -4,7 +4,7 @@ import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '
 import { nodeAffinity } from './node-affinity.ts'
 import { nodeName } from './node-name.ts'
 
-const NO = "final: node(s) didn't match Pod's node affinity/selector"
+const NO = "unresolvable: node(s) didn't match Pod's node affinity/selector"
 
 const required = (...terms: object[]) => ({
   affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } },
@@ -70,8 +70,8 @@ test('the weights of preferences that a node meets add up', () => {
 
 test('a pod waits for labels with which a node matches', () => {
   const pod = podOf({ spec: { nodeSelector: { foo: 'bar' } } })
-  const wakes = (before: object, after: object) =>
-    nodeAffinity.wakes!['node labels']!(
+  const retries = (before: object, after: object) =>
+    nodeAffinity.queueingHints!['node labels']!(
       pod,
       {
         about: 'node',
@@ -81,9 +81,9 @@ test('a pod waits for labels with which a node matches', () => {
       },
       {} as never,
     )
-  assert.equal(wakes({}, { foo: 'bar' }), true)
-  assert.equal(wakes({ foo: 'bar' }, { foo: 'bar', x: 'y' }), false)
-  assert.equal(wakes({ foo: 'bar' }, {}), false)
+  assert.equal(retries({}, { foo: 'bar' }), true)
+  assert.equal(retries({ foo: 'bar' }, { foo: 'bar', x: 'y' }), false)
+  assert.equal(retries({ foo: 'bar' }, {}), false)
 })
 
 test('a pod that names its node can be on no other', () => {
@@ -91,6 +91,6 @@ test('a pod that names its node can be on no other', () => {
   assert.equal(filterResults(nodeName, cycleOf(podOf(), cluster)), 'nothing to say')
   assert.deepEqual(filterResults(nodeName, cycleOf(podOf({ node: 'foo' }), cluster)), {
     foo: 'ok',
-    bar: "final: node(s) didn't match the requested node name",
+    bar: "unresolvable: node(s) didn't match the requested node name",
   })
 })

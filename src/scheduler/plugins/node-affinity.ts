@@ -1,10 +1,10 @@
 /** Node selector and node affinity of a pod. */
 import { preferredNodes, requiredNodeNames, requiredNodes } from '../../kinds/shapes/pod/scheduling/node-match.ts'
 import type { NodeObject } from '../node-info.ts'
-import { type Plugin, rejectedFinally, scaleToMax } from '../plugin.ts'
+import { type Plugin, scaleToMax, unresolvable } from '../plugin.ts'
 
-const REJECTION = rejectedFinally("node(s) didn't match Pod's node affinity/selector")
-const CONFLICT = rejectedFinally('pod affinity terms conflict')
+const REJECTION = unresolvable("node(s) didn't match Pod's node affinity/selector")
+const CONFLICT = unresolvable('pod affinity terms conflict')
 
 export const nodeAffinity: Plugin = {
   name: 'NodeAffinity',
@@ -24,7 +24,7 @@ export const nodeAffinity: Plugin = {
       normalize: scores => scaleToMax(scores),
     }
   },
-  wakes: {
+  queueingHints: {
     'node added': ({ spec }, event) => event.about === 'node' && isMatch(requiredNodes(spec), event.after),
     'node labels': ({ spec }, event) => {
       if (event.about !== 'node') return false

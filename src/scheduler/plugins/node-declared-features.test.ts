@@ -8,7 +8,7 @@ test('fields that only some nodes know keep pods on those', () => {
   const pod = podOf({ spec: { hostNetwork: true, hostUsers: false } })
   assert.deepEqual(filterResults(nodeDeclaredFeatures, cycleOf(pod, cluster)), {
     new: 'ok',
-    old: "final: node(s) didn't match Pod's required features",
+    old: "unresolvable: node(s) didn't match Pod's required features",
   })
   assert.equal(filterResults(nodeDeclaredFeatures, cycleOf(podOf(), cluster)), 'nothing to say')
 })

@@ -1,9 +1,9 @@
 /** Some fields of a pod work only on nodes that say that they know them. */
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { type Plugin, rejectedFinally } from '../plugin.ts'
+import { type Plugin, unresolvable } from '../plugin.ts'
 
-const REJECTION = rejectedFinally("node(s) didn't match Pod's required features")
+const REJECTION = unresolvable("node(s) didn't match Pod's required features")
 
 export const nodeDeclaredFeatures: Plugin = {
   name: 'NodeDeclaredFeatures',
@@ -12,7 +12,7 @@ export const nodeDeclaredFeatures: Plugin = {
     if (features.length === 0) return undefined
     return { test: node => (features.every(feature => node.features.has(feature)) ? undefined : REJECTION) }
   },
-  wakes: {
+  queueingHints: {
     'node added': () => true,
     'node features': () => true,
     'self changed': (_, event) =>

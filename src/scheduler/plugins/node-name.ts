@@ -1,7 +1,7 @@
 /** A pod that names its node can be nowhere else. */
-import { always, type Plugin, rejectedFinally } from '../plugin.ts'
+import { always, type Plugin, unresolvable } from '../plugin.ts'
 
-const REJECTION = rejectedFinally("node(s) didn't match the requested node name")
+const REJECTION = unresolvable("node(s) didn't match the requested node name")
 
 export const nodeName: Plugin = {
   name: 'NodeName',
@@ -10,5 +10,5 @@ export const nodeName: Plugin = {
     if (!nodeName) return undefined
     return { names: new Set([nodeName]), test: ({ name }) => (name === nodeName ? undefined : REJECTION) }
   },
-  wakes: { 'node added': always },
+  queueingHints: { 'node added': always },
 }

@@ -59,12 +59,12 @@ test('the port is free again when its pod has gone', () => {
 })
 
 test('a pod waits for pods with the same port', () => {
-  const wakes = (gone: string) =>
-    nodePorts.wakes!['pod deleted']!(
+  const retries = (gone: string) =>
+    nodePorts.queueingHints!['pod deleted']!(
       withPorts('new', undefined, 'TCP//80'),
       { about: 'pod', name: 'pod deleted', before: podInfoOf(withPorts('there', 'n', gone)) },
       {} as never,
     )
-  assert.equal(wakes('TCP/127.0.0.1/80'), true)
-  assert.equal(wakes('UDP//80'), false)
+  assert.equal(retries('TCP/127.0.0.1/80'), true)
+  assert.equal(retries('UDP//80'), false)
 })

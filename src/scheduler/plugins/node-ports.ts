@@ -1,9 +1,9 @@
 /** Two pods cannot listen on the same port of one node. */
 import { NodeInfo } from '../node-info.ts'
-import { always, type Plugin, rejected } from '../plugin.ts'
+import { always, type Plugin, unschedulable } from '../plugin.ts'
 import { hostPortsOf } from '../pod-info.ts'
 
-const REJECTION = rejected("node(s) didn't have free ports for the requested pod ports")
+const REJECTION = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 export const nodePorts: Plugin = {
   name: 'NodePorts',
@@ -11,7 +11,7 @@ export const nodePorts: Plugin = {
     if (ports.length === 0) return undefined
     return { test: node => (ports.some(port => node.isTaken(port)) ? REJECTION : undefined) }
   },
-  wakes: {
+  queueingHints: {
     'node added': always,
     'pod deleted': ({ spec }, event) => {
       if (event.about !== 'pod' || !event.before || event.before.ports.length === 0) return false

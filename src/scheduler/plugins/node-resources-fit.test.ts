@@ -8,8 +8,8 @@ import { nodeResourcesFit } from './node-resources-fit.ts'
 
 const container = (requests: object, more: object = {}) => ({ name: 'c', resources: { requests }, ...more })
 const amounts = (spec: object, status: object = {}) => {
-  const { requests, assumed } = requestsOf(podOf({ spec, status }))
-  return { cpu: requests.cpu, memory: requests.memory, assumed: assumed.cpu }
+  const { requests, nonZero } = requestsOf(podOf({ spec, status }))
+  return { cpu: requests.cpu, memory: requests.memory, nonZero: nonZero.cpu }
 }
 
 test('what a pod asks for is the most that its containers use at one time', () => {
@@ -42,7 +42,7 @@ test('what a pod asks for is the most that its containers use at one time', () =
       1,
     ],
   ]
-  for (const [what, spec, cpu, memory] of cases) assert.deepEqual({ ...amounts(spec), assumed: 0 }, { cpu, memory, assumed: 0 }, what)
+  for (const [what, spec, cpu, memory] of cases) assert.deepEqual({ ...amounts(spec), nonZero: 0 }, { cpu, memory, nonZero: 0 }, what)
 })
 
 test('a pod that is being resized takes what it has or what it wants, whichever is more', () => {
@@ -58,8 +58,8 @@ test('a pod that is being resized takes what it has or what it wants, whichever 
 })
 
 test('containers that ask for nothing count a little when nodes are compared', () => {
-  assert.equal(amounts({ containers: [container({}), container({ cpu: '50m' })] }).assumed, 150)
-  assert.equal(amounts({ containers: [container({})], resources: { requests: { cpu: '1' } } }).assumed, 1000)
+  assert.equal(amounts({ containers: [container({}), container({ cpu: '50m' })] }).nonZero, 150)
+  assert.equal(amounts({ containers: [container({})], resources: { requests: { cpu: '1' } } }).nonZero, 1000)
 })
 
 const used = (cpu: string, memory = '0', more: object = {}) => podOf({ name: 'there', node: 'n', cpu, memory, ...more })
@@ -72,14 +72,19 @@ test('a node has room when everything that is asked for is free', () => {
     ['too much of both', { cpu: '1m', memory: '1' }, [used('10m', '20')], 'Insufficient cpu, Insufficient memory'],
     ['an exact fit', { cpu: '5m', memory: '1' }, [used('5m', '19')], 'ok'],
     ['memory', { cpu: '2m', memory: '2' }, [used('5m', '19')], 'Insufficient memory'],
-    ['more than there ever is', { cpu: '11m' }, [], 'final: Insufficient cpu'],
-    ['more of one than there is', { cpu: '11m', memory: '2' }, [used('5m', '19')], 'final: Insufficient cpu, Insufficient memory'],
+    ['more than there ever is', { cpu: '11m' }, [], 'unresolvable: Insufficient cpu'],
+    ['more of one than there is', { cpu: '11m', memory: '2' }, [used('5m', '19')], 'unresolvable: Insufficient cpu, Insufficient memory'],
     ['a device', gpu('5'), [], 'ok'],
-    ['too many devices', gpu('6'), [], 'final: Insufficient example.com/aaa'],
+    ['too many devices', gpu('6'), [], 'unresolvable: Insufficient example.com/aaa'],
     ['devices in use', gpu('3'), [podOf({ name: 'there', node: 'n', ...gpu('3') })], 'Insufficient example.com/aaa'],
-    ['an unknown device', { spec: { containers: [container({ 'example.com/bbb': '1' })] } }, [], 'final: Insufficient example.com/bbb'],
-    ['huge pages', { spec: { containers: [container({ 'hugepages-2Mi': '6' })] } }, [], 'final: Insufficient hugepages-2Mi'],
-    ['storage', { spec: { containers: [container({ 'ephemeral-storage': '25' })] } }, [], 'final: Insufficient ephemeral-storage'],
+    [
+      'an unknown device',
+      { spec: { containers: [container({ 'example.com/bbb': '1' })] } },
+      [],
+      'unresolvable: Insufficient example.com/bbb',
+    ],
+    ['huge pages', { spec: { containers: [container({ 'hugepages-2Mi': '6' })] } }, [], 'unresolvable: Insufficient hugepages-2Mi'],
+    ['storage', { spec: { containers: [container({ 'ephemeral-storage': '25' })] } }, [], 'unresolvable: Insufficient ephemeral-storage'],
   ]
   for (const [what, draft, there, expected] of cases) {
     const cluster = clusterOf([nodeOf('n', { allocatable })], there as never)
@@ -114,10 +119,10 @@ test('nodes on which a pod evens out the use of CPU and memory are better', () =
 })
 
 test('a pod waits for nodes that are large enough by themselves, and for pods that go or shrink', () => {
-  const { wakes } = nodeResourcesFit
+  const { queueingHints } = nodeResourcesFit
   const pod = podOf({ cpu: '2' })
   const grown = (before: string, after: string) =>
-    wakes!['node allocatable']!(
+    queueingHints!['node allocatable']!(
       pod,
       {
         about: 'node',
@@ -131,10 +136,10 @@ test('a pod waits for nodes that are large enough by themselves, and for pods th
   assert.equal(grown('1', '1500m'), false)
   assert.equal(grown('4', '3'), false)
   const added = (cpu: string) =>
-    wakes!['node added']!(pod, { about: 'node', name: 'node added', after: nodeOf('n', { allocatable: { cpu } }) }, {} as never)
+    queueingHints!['node added']!(pod, { about: 'node', name: 'node added', after: nodeOf('n', { allocatable: { cpu } }) }, {} as never)
   assert.deepEqual([added('2'), added('1')], [true, false])
   const shrunk = (before: object, after: object) =>
-    wakes!['pod scaled down']!(
+    queueingHints!['pod scaled down']!(
       pod,
       { about: 'pod', name: 'pod scaled down', before: podInfoOf(podOf(before)), after: podInfoOf(podOf(after)) },
       {} as never,

@@ -7,15 +7,15 @@ export const nodeResourcesFit: Plugin = {
   name: 'NodeResourcesFit',
   weight: 1,
   filter: ({ info: { requests } }) => ({ test: node => insufficiencyOf(requests, node) }),
-  score: ({ info: { assumed } }) => ({
-    score({ allocatable, assumed: used }) {
+  score: ({ info: { nonZero } }) => ({
+    score({ allocatable, nonZero: used }) {
       const parts: number[] = []
       for (const name of ['cpu', 'memory'] as const)
-        if (allocatable[name] > 0) parts.push(freeShare(used[name] + assumed[name], allocatable[name]))
+        if (allocatable[name] > 0) parts.push(freeShare(used[name] + nonZero[name], allocatable[name]))
       return parts.length === 0 ? 0 : Math.floor(parts.reduce((sum, part) => sum + part, 0) / parts.length)
     },
   }),
-  wakes: {
+  queueingHints: {
     'pod deleted': () => true,
     'pod scaled down': (pod, event) =>
       event.about === 'pod' &&
@@ -35,10 +35,10 @@ export const nodeResourcesFit: Plugin = {
 /** All that is missing on the node; undefined when the pod fits. */
 export function insufficiencyOf(requests: Resources, { pods, requested, allocatable }: NodeInfo): Rejection | undefined {
   let reasons: string[] | undefined
-  let isFinal = false
+  let isUnresolvable = false
   const lacks = (reason: string, isMoreThanThereIs: boolean) => {
     ;(reasons ??= []).push(reason)
-    isFinal ||= isMoreThanThereIs
+    isUnresolvable ||= isMoreThanThereIs
   }
   if (pods.size + 1 > allocatable.pods) lacks('Too many pods', false)
   for (const [name, label] of COMPUTE)
@@ -48,7 +48,7 @@ export function insufficiencyOf(requests: Resources, { pods, requested, allocata
     const there = allocatable.scalars.get(name) ?? 0
     if (amount > 0 && amount > there - (requested.scalars.get(name) ?? 0)) lacks(`Insufficient ${name}`, amount > there)
   }
-  return reasons && { reasons, isFinal }
+  return reasons && { reasons, isUnresolvable }
 }
 
 const COMPUTE = [

@@ -1,16 +1,16 @@
 /** Keeps pods from nodes that are closed to new ones, unless they tolerate that. */
 import { isTolerated } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
-import { type Plugin, rejectedFinally } from '../plugin.ts'
+import { type Plugin, unresolvable } from '../plugin.ts'
 
 const CLOSED = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }
-const REJECTION = rejectedFinally('node(s) were unschedulable')
+const REJECTION = unresolvable('node(s) were unschedulable')
 
 export const nodeUnschedulable: Plugin = {
   name: 'NodeUnschedulable',
   filter: ({ pod }) => ({
     test: ({ node }) => (node?.spec?.unschedulable && !isTolerated(CLOSED, pod.spec.tolerations) ? REJECTION : undefined),
   }),
-  wakes: {
+  queueingHints: {
     'node added': (_, event) => event.about === 'node' && !event.after?.spec?.unschedulable,
     'node taints': (_, event) => event.about === 'node' && event.before?.spec?.unschedulable === true && !event.after?.spec?.unschedulable,
     'self tolerations': (_, event) => event.about === 'self' && isTolerated(CLOSED, event.after?.spec.tolerations),

@@ -5,10 +5,10 @@ import type { CSINode } from '../../kinds/storage/csinode.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { Lookups } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
-import { always, type Plugin, rejected, rejectedFinally } from '../plugin.ts'
+import { always, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
 import { podInfoOf } from '../pod-info.ts'
 
-const TOO_MANY = rejected('node(s) exceed max volume count')
+const TOO_MANY = unschedulable('node(s) exceed max volume count')
 
 export const nodeVolumeLimits: Plugin = {
   name: 'NodeVolumeLimits',
@@ -19,14 +19,14 @@ export const nodeVolumeLimits: Plugin = {
       const claim = lookups.claim(info.namespace, name)
       if (!claim)
         return {
-          test: () => rejectedFinally(`looking up PVC ${info.namespace}/${name}: persistentvolumeclaim "${name}" not found`),
+          test: () => unresolvable(`looking up PVC ${info.namespace}/${name}: persistentvolumeclaim "${name}" not found`),
         }
       addVolume(wanted, claim, lookups)
     }
     if (wanted.size === 0) return undefined
     return { test: node => tooMany(node, wanted, lookups) }
   },
-  wakes: {
+  queueingHints: {
     'csiNode added': always,
     'csiNode changed': (_, event) => {
       if (event.about !== 'csiNode') return false
@@ -61,7 +61,7 @@ function tooMany(node: NodeInfo, wanted: Volumes, lookups: Lookups) {
   const csiNode = lookups.csiNode(node.name)
   for (const driver of new Set(wanted.values()))
     if (lookups.csiDriver(driver)?.spec?.preventPodSchedulingIfMissing && !csiNode?.spec.drivers?.some(({ name }) => name === driver))
-      return rejected(`${driver} CSI driver is not installed on the node`)
+      return unschedulable(`${driver} CSI driver is not installed on the node`)
   const limits = limitsOf(csiNode)
   if (limits.size === 0) return undefined
   const present: Volumes = new Map()

@@ -5,7 +5,7 @@ import { clusterOf, cycleOf, filterResults, type NodeDraft, nodeOf, type PodDraf
 import { podTopologySpread } from './pod-topology-spread.ts'
 
 const SKEWED = "node(s) didn't match pod topology spread constraints"
-const UNLABELLED = `final: ${SKEWED} (missing required label)`
+const UNLABELLED = `unresolvable: ${SKEWED} (missing required label)`
 const FOO = { foo: '' }
 const SELECTOR = { matchExpressions: [{ key: 'foo', operator: 'Exists' }] }
 
@@ -130,12 +130,12 @@ test('pods of services and workloads are spread over nodes and zones by default'
 
 test('a pod waits for pods and nodes that count', () => {
   const pod = spreading([constraint('zone')])
-  const { wakes } = podTopologySpread
+  const { queueingHints } = podTopologySpread
   const gone = (draft: PodDraft) =>
-    wakes!['pod deleted']!(pod, { about: 'pod', name: 'pod deleted', before: podInfoOf(on('a', draft)) }, {} as never)
+    queueingHints!['pod deleted']!(pod, { about: 'pod', name: 'pod deleted', before: podInfoOf(on('a', draft)) }, {} as never)
   assert.deepEqual([gone({}), gone({ namespace: 'other' }), gone({ labels: {} })], [true, false, false])
   const moved = (before: string | undefined, after: string | undefined) =>
-    wakes!['node labels']!(
+    queueingHints!['node labels']!(
       pod,
       {
         about: 'node',

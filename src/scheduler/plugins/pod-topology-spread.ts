@@ -9,12 +9,12 @@ import type { Cluster } from '../cluster.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
 import type { Lookups } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
-import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, rejected, rejectedFinally } from '../plugin.ts'
+import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
 import type { PodInfo } from '../pod-info.ts'
 import { type Labels, type Selector, selectorFor, selectorForLabels, selectorOf } from '../selector.ts'
 
-const SKEWED = rejected("node(s) didn't match pod topology spread constraints")
-const UNLABELLED = rejectedFinally("node(s) didn't match pod topology spread constraints (missing required label)")
+const SKEWED = unschedulable("node(s) didn't match pod topology spread constraints")
+const UNLABELLED = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")
 const HOSTNAME = 'kubernetes.io/hostname'
 
 /** How pods of services and workloads are spread that say nothing about it. */
@@ -31,7 +31,7 @@ export const podTopologySpread: Plugin = {
     return constraints.length === 0 ? undefined : spreadFilter(cycle, constraints)
   },
   score: spreadScorer,
-  wakes: {
+  queueingHints: {
     'pod added': (pod, event) => event.about === 'pod' && isCounted(pod, event.after),
     'pod deleted': (pod, event) => event.about === 'pod' && isCounted(pod, event.before),
     'pod labels': (pod, event) =>
@@ -84,7 +84,7 @@ const constraintOf = (
 })
 
 /** The pods that belong together with one: those of its services and of the workload that controls it. Undefined when that is nothing. */
-export function siblingsOf({ metadata }: PodObject, lookups: Lookups): Selector | undefined {
+export function defaultSelectorOf({ metadata }: PodObject, lookups: Lookups): Selector | undefined {
   const { namespace = '', labels = {}, ownerReferences = [] } = metadata
   const shared: Record<string, string> = {}
   for (const selector of lookups.serviceSelectors(namespace))
@@ -111,7 +111,7 @@ function inclusionFor({ spec }: PodObject): Inclusion {
 
 /** The pods that a constraint counts, by node. */
 function countsFor({ selector }: Constraint, namespace: string, cluster: Cluster): ReadonlyMap<string, number> {
-  return selector.isEmpty ? NO_COUNTS : cluster.countPods({ namespaces: [namespace], matches: selector.matches }, 'lasting')
+  return selector.isEmpty ? NO_COUNTS : cluster.countPods({ namespaces: [namespace], matches: selector.matches }, 'notTerminating')
 }
 const NO_COUNTS: ReadonlyMap<string, number> = new Map()
 
@@ -249,8 +249,8 @@ function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly No
 const bumpValue = (values: Map<string, number>, value: string, by: number) => values.set(value, values.get(value)! + by)
 
 function defaultConstraints(pod: PodObject, lookups: Lookups): Constraint[] {
-  const siblings = siblingsOf(pod, lookups)
-  return siblings ? SYSTEM_DEFAULTS.map(constraint => constraintOf(constraint, siblings)) : []
+  const selector = defaultSelectorOf(pod, lookups)
+  return selector ? SYSTEM_DEFAULTS.map(constraint => constraintOf(constraint, selector)) : []
 }
 
 const isCounted = (pod: PodObject, other: PodInfo | undefined): boolean =>

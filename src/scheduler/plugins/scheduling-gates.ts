@@ -4,7 +4,7 @@ import type { Plugin } from '../plugin.ts'
 
 export const schedulingGates: Plugin = {
   name: 'SchedulingGates',
-  wakes: { 'self gates': () => true },
+  queueingHints: { 'self gates': () => true },
 }
 
-export const isGated = ({ spec }: PodObject): boolean => (spec.schedulingGates?.length ?? 0) > 0
+export const hasSchedulingGates = ({ spec }: PodObject): boolean => (spec.schedulingGates?.length ?? 0) > 0

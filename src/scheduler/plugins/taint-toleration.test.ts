@@ -4,7 +4,7 @@ import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '
 import { nodeUnschedulable } from './node-unschedulable.ts'
 import { taintToleration } from './taint-toleration.ts'
 
-const REJECTED = 'final: node(s) had untolerated taint(s)'
+const REJECTED = 'unresolvable: node(s) had untolerated taint(s)'
 const withTolerations = (...tolerations: object[]) => podOf({ spec: { tolerations } })
 
 test('a taint that keeps pods away does so unless a toleration accepts it', () => {
@@ -46,7 +46,10 @@ test('nodes with fewer taints that say "better not" are better', () => {
 
 test('a node that is closed takes only pods that tolerate it', () => {
   const cluster = clusterOf([nodeOf('open'), nodeOf('closed', { unschedulable: true })])
-  assert.deepEqual(filterResults(nodeUnschedulable, cycleOf(podOf(), cluster)), { open: 'ok', closed: 'final: node(s) were unschedulable' })
+  assert.deepEqual(filterResults(nodeUnschedulable, cycleOf(podOf(), cluster)), {
+    open: 'ok',
+    closed: 'unresolvable: node(s) were unschedulable',
+  })
   const tolerant = withTolerations({ key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' })
   assert.deepEqual(filterResults(nodeUnschedulable, cycleOf(tolerant, cluster)), { open: 'ok', closed: 'ok' })
 })
@@ -54,8 +57,9 @@ test('a node that is closed takes only pods that tolerate it', () => {
 test('a pod waits for a taint that it does not tolerate to go', () => {
   const event = (before: string[], after: string[]) =>
     ({ about: 'node', name: 'node taints', before: nodeOf('n', { taints: before }), after: nodeOf('n', { taints: after }) }) as const
-  const wakes = (before: string[], after: string[]) => taintToleration.wakes!['node taints']!(podOf(), event(before, after), {} as never)
-  assert.equal(wakes(['a:NoSchedule'], []), true)
-  assert.equal(wakes(['a:NoSchedule'], ['b:NoSchedule']), false)
-  assert.equal(wakes([], ['a:PreferNoSchedule']), false)
+  const retries = (before: string[], after: string[]) =>
+    taintToleration.queueingHints!['node taints']!(podOf(), event(before, after), {} as never)
+  assert.equal(retries(['a:NoSchedule'], []), true)
+  assert.equal(retries(['a:NoSchedule'], ['b:NoSchedule']), false)
+  assert.equal(retries([], ['a:PreferNoSchedule']), false)
 })

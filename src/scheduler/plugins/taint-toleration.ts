@@ -1,8 +1,8 @@
 /** Keeps pods from nodes with taints that they do not tolerate, and prefers nodes with few taints that say "better not". */
 import { isTolerated, untoleratedTaint } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
-import { type Plugin, rejectedFinally, scaleToMax } from '../plugin.ts'
+import { type Plugin, scaleToMax, unresolvable } from '../plugin.ts'
 
-const REJECTION = rejectedFinally('node(s) had untolerated taint(s)')
+const REJECTION = unresolvable('node(s) had untolerated taint(s)')
 const AVOIDED = 'PreferNoSchedule'
 
 export const taintToleration: Plugin = {
@@ -18,7 +18,7 @@ export const taintToleration: Plugin = {
       normalize: scores => scaleToMax(scores, { reversed: true }),
     }
   },
-  wakes: {
+  queueingHints: {
     'node added': ({ spec }, event) => event.about === 'node' && !untoleratedTaint(event.after?.spec?.taints, spec.tolerations),
     'node taints': ({ spec }, event) =>
       event.about === 'node' &&

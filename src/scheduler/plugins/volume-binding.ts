@@ -8,15 +8,15 @@ import { classOf } from '../../kinds/shapes/storage-class.ts'
 import { deepEqual, getOwn } from '../../lib/json-value.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { Lookups } from '../lookups.ts'
-import { always, type Cycle, type NodeFilter, type Plugin, type Rejection, rejectedFinally } from '../plugin.ts'
+import { always, type Cycle, type NodeFilter, type Plugin, type Rejection, unresolvable } from '../plugin.ts'
 import { claimNameOf, type PodInfo, podInfoOf } from '../pod-info.ts'
 
 type Claim = ObjectOf<typeof PersistentVolumeClaim>
 
-const UNBOUND = rejectedFinally('pod has unbound immediate PersistentVolumeClaims')
-const UNREACHABLE = rejectedFinally("node(s) didn't match PersistentVolume's node affinity")
-const VOLUME_GONE = rejectedFinally('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)')
-const NO_VOLUME = rejectedFinally("node(s) didn't find available persistent volumes to bind")
+const UNBOUND = unresolvable('pod has unbound immediate PersistentVolumeClaims')
+const UNREACHABLE = unresolvable("node(s) didn't match PersistentVolume's node affinity")
+const VOLUME_GONE = unresolvable('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)')
+const NO_VOLUME = unresolvable("node(s) didn't find available persistent volumes to bind")
 
 const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
 const MIGRATED = 'storage.alpha.kubernetes.io/migrated-plugins'
@@ -38,7 +38,7 @@ export const volumeBinding: Plugin = {
     const bindable = bindLater(later, cycle)
     return { test: node => reachable.test(node) ?? bindable.test(node) }
   },
-  wakes: {
+  queueingHints: {
     'class added': always,
     'class changed': (_, event) => event.about === 'class' && !deepEqual(event.before?.allowedTopologies, event.after?.allowedTopologies),
     'claim added': isOwnClaim,
@@ -66,16 +66,16 @@ function claimsOf({ pod, info, lookups }: Cycle): Claim[] | Rejection {
     if (name === undefined) continue
     const claim = lookups.claim(info.namespace, name)
     if (!claim)
-      return rejectedFinally(
+      return unresolvable(
         volume.ephemeral
           ? `waiting for ephemeral volume controller to create the persistentvolumeclaim "${name}"`
           : `persistentvolumeclaim "${name}" not found`,
       )
     if (claim.status?.phase === 'Lost')
-      return rejectedFinally(`persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.spec.volumeName ?? ''}"`)
-    if (claim.metadata.deletionTimestamp) return rejectedFinally(`persistentvolumeclaim "${name}" is being deleted`)
+      return unresolvable(`persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.spec.volumeName ?? ''}"`)
+    if (claim.metadata.deletionTimestamp) return unresolvable(`persistentvolumeclaim "${name}" is being deleted`)
     if (volume.ephemeral && !isMadeFor(info, claim))
-      return rejectedFinally(`PVC ${info.namespace}/${name} was not created for pod ${info.namespace}/${info.name} (pod is not owner)`)
+      return unresolvable(`PVC ${info.namespace}/${name} was not created for pod ${info.namespace}/${info.name} (pod is not owner)`)
     claims.push(claim)
   }
   return claims
@@ -116,7 +116,7 @@ function bindLater(_claims: readonly Claim[], _cycle: Cycle): NodeFilter {
 
 function isOwnClaim(
   pod: Parameters<typeof podInfoOf>[0],
-  event: Parameters<NonNullable<NonNullable<Plugin['wakes']>['claim added']>>[1],
+  event: Parameters<NonNullable<NonNullable<Plugin['queueingHints']>['claim added']>>[1],
 ): boolean {
   return (
     event.about === 'claim' &&

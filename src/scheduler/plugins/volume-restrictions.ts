@@ -1,10 +1,10 @@
 /** Volumes that only one pod can have: claims for a single pod, and disks that cannot be attached twice. */
 
-import { always, type NodeFilter, type Plugin, rejected, rejectedFinally } from '../plugin.ts'
+import { always, type NodeFilter, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
 import { type Disk, type PodInfo, podInfoOf } from '../pod-info.ts'
 
-const DISK_TAKEN = rejected('node(s) had no available disk')
-const CLAIM_TAKEN = rejected(
+const DISK_TAKEN = unschedulable('node(s) had no available disk')
+const CLAIM_TAKEN = unschedulable(
   'node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod',
 )
 
@@ -15,13 +15,13 @@ export const volumeRestrictions: Plugin = {
     for (const { persistentVolumeClaim: source } of pod.spec.volumes ?? []) {
       if (!source) continue
       const claim = lookups.claim(info.namespace, source.claimName)
-      if (!claim) return rejectedFinally(`persistentvolumeclaim "${source.claimName}" not found`)
+      if (!claim) return unresolvable(`persistentvolumeclaim "${source.claimName}" not found`)
       if (claim.spec.accessModes?.includes('ReadWriteOncePod')) exclusive.add(source.claimName)
     }
     const used = [...exclusive].filter(claim => cluster.isClaimUsed(info.namespace, claim)).length
     return info.disks.length === 0 && used === 0 ? undefined : filterOver(info, exclusive, used)
   },
-  wakes: {
+  queueingHints: {
     'pod deleted': (pod, event) => {
       if (event.about !== 'pod' || event.before?.namespace !== pod.metadata.namespace) return false
       const { disks, claims } = podInfoOf(pod)

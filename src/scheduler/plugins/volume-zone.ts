@@ -1,10 +1,10 @@
 /** Volumes in a zone or region can be used by nodes there only. */
 import { classOf } from '../../kinds/shapes/storage-class.ts'
 import { deepEqual, getOwn } from '../../lib/json-value.ts'
-import { always, type Plugin, rejectedFinally } from '../plugin.ts'
+import { always, type Plugin, unresolvable } from '../plugin.ts'
 import type { Labels } from '../selector.ts'
 
-const REJECTION = rejectedFinally('node(s) had no available volume zone')
+const REJECTION = unresolvable('node(s) had no available volume zone')
 
 /** The labels that say where something is, the older ones with the name that they have now. */
 const PLACES: readonly (readonly [key: string, current: string])[] = [
@@ -23,19 +23,19 @@ export const volumeZone: Plugin = {
     for (const { persistentVolumeClaim: source } of pod.spec.volumes ?? []) {
       if (!source) continue
       const claim = lookups.claim(info.namespace, source.claimName)
-      if (!claim) return rejectedFinally(`persistentvolumeclaim "${source.claimName}" not found`)
+      if (!claim) return unresolvable(`persistentvolumeclaim "${source.claimName}" not found`)
       const { volumeName } = claim.spec
       if (volumeName) {
         const volume = lookups.volume(volumeName)
-        if (!volume) return rejectedFinally(`persistentvolume "${volumeName}" not found`)
+        if (!volume) return unresolvable(`persistentvolume "${volumeName}" not found`)
         places.push(...placesOf(volume.metadata.labels))
         continue
       }
       const className = classOf(claim)
-      if (!className) return rejectedFinally('PersistentVolumeClaim had no pv name and storageClass name')
+      if (!className) return unresolvable('PersistentVolumeClaim had no pv name and storageClass name')
       const storageClass = lookups.storageClass(className)
-      if (!storageClass) return rejectedFinally(`storageclass.storage.k8s.io "${className}" not found`)
-      if (storageClass.volumeBindingMode !== 'WaitForFirstConsumer') return rejectedFinally('PersistentVolume had no name')
+      if (!storageClass) return unresolvable(`storageclass.storage.k8s.io "${className}" not found`)
+      if (storageClass.volumeBindingMode !== 'WaitForFirstConsumer') return unresolvable('PersistentVolume had no name')
     }
     if (places.length === 0) return undefined
     return {
@@ -47,7 +47,7 @@ export const volumeZone: Plugin = {
       },
     }
   },
-  wakes: {
+  queueingHints: {
     'class added': (_, event) => event.about === 'class' && event.after?.volumeBindingMode === 'WaitForFirstConsumer',
     'node added': always,
     'node labels': always,

@@ -32,12 +32,12 @@ test('claims must be there, bound, and of use on the node', () => {
     [
       'bound to a volume of one node',
       { claims: { c: claim() }, volumes: { v: local } },
-      { here: 'ok', there: "final: node(s) didn't match PersistentVolume's node affinity" },
+      { here: 'ok', there: "unresolvable: node(s) didn't match PersistentVolume's node affinity" },
     ],
     [
       'bound to a volume that is gone',
       { claims: { c: claim() } },
-      all('final: node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)'),
+      all('unresolvable: node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)'),
     ],
     [
       'lost',
@@ -59,7 +59,7 @@ test('claims must be there, bound, and of use on the node', () => {
     [
       'bound later',
       { claims: { c: unbound('later') }, classes: { later: LATER } },
-      all("final: node(s) didn't find available persistent volumes to bind"),
+      all("unresolvable: node(s) didn't find available persistent volumes to bind"),
     ],
   ]
   for (const [what, world, expected] of cases)
@@ -121,7 +121,7 @@ test('volumes of a zone are used there', () => {
       volumeZone,
       cycleOf(using('c'), cluster, { claims: { c: claim(spec) }, volumes: { v: { metadata: { labels }, spec: {} } } }),
     )
-  const other = 'final: node(s) had no available volume zone'
+  const other = 'unresolvable: node(s) had no available volume zone'
   assert.deepEqual(result(zone('z1')), { a: 'ok', b: other, nowhere: 'ok' })
   assert.deepEqual(result(zone('z1__z2')), { a: 'ok', b: 'ok', nowhere: 'ok' })
   assert.deepEqual(result({ 'failure-domain.beta.kubernetes.io/zone': 'z2' }), { a: other, b: 'ok', nowhere: 'ok' })
