@@ -307,6 +307,30 @@ export const FLAGS: readonly Flag[] = [
     read: list((v, c) => (c.nodeCapacity = Object.fromEntries(v.map(readCapacity)))),
   },
   {
+    name: 'kubelet-certificate-authority',
+    takes: 'FILE',
+    doc: "PEM of the authorities of kubelets' certificates, which are not checked without",
+    read: name((v, c) => (c.kubeletCertificateAuthority = v)),
+  },
+  {
+    name: 'kubelet-client-certificate',
+    takes: 'FILE',
+    doc: "PEM of the certificate that kubelets are shown, instead of the administrator's",
+    read: name((v, c) => (c.kubeletClientCertificate = v)),
+  },
+  {
+    name: 'kubelet-client-key',
+    takes: 'FILE',
+    doc: 'PEM of the key that belongs to --kubelet-client-certificate',
+    read: name((v, c) => (c.kubeletClientKey = v)),
+  },
+  {
+    name: 'kubelet-preferred-address-types',
+    takes: 'LIST',
+    doc: 'types of node addresses at which kubelets are reached, the preferred ones first',
+    read: list((v, c) => (c.kubeletPreferredAddressTypes = v)),
+  },
+  {
     name: 'enable-admission-plugins',
     takes: 'A,B',
     doc: 'admission plugins to have beside those that are on by default',

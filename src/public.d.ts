@@ -107,6 +107,14 @@ export interface StartOptions {
   readonly nodes?: number
   /** What each of them has, over `{ cpu: '16', memory: '64Gi', 'ephemeral-storage': '200Gi', pods: '110' }`. */
   readonly nodeCapacity?: Readonly<Record<string, string>>
+  /** PEM file of the authorities of kubelets' certificates. Default: those are not checked. */
+  readonly kubeletCertificateAuthority?: string | undefined
+  /** PEM file of the certificate that kubelets are shown. Default: the administrator's. */
+  readonly kubeletClientCertificate?: string | undefined
+  /** PEM file of the key of `kubeletClientCertificate`. */
+  readonly kubeletClientKey?: string | undefined
+  /** Types of addresses at which kubelets are reached, the preferred ones first. */
+  readonly kubeletPreferredAddressTypes?: readonly string[]
   /** Admission plugins to run beside those that are on by default. */
   readonly enableAdmissionPlugins?: readonly string[]
   /** Admission plugins to run without. */

@@ -10,6 +10,7 @@ const MASTERS = 'system:masters'
 
 export const certificateSubjectRestriction = (groupDomain: string): Plugin => ({
   name: 'CertificateSubjectRestriction',
+  plurals: ['certificatesigningrequests'],
   validate({ operation, resource, subresource, object, name }) {
     if (operation !== 'CREATE' || subresource !== '' || resource.plural !== 'certificatesigningrequests') return
     if (resource.group !== `certificates.${groupDomain}` || object?.['spec'].signerName !== SIGNER) return

@@ -12,6 +12,7 @@ export function defaultIngressClass(reader: Reader, groupDomain: string): Plugin
   const classes = { group, version: 'v1', plural: 'ingressclasses' }
   return {
     name: 'DefaultIngressClass',
+    plurals: ['ingresses'],
     mutate({ operation, resource, subresource, object }: Attributes) {
       if (operation !== 'CREATE' || subresource !== '' || resource.group !== group || resource.plural !== 'ingresses') return
       const ingress = object as (AnyObject & { spec: { ingressClassName?: string } }) | undefined

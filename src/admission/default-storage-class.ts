@@ -10,6 +10,7 @@ export function defaultStorageClass(reader: Reader, groupDomain: string): Plugin
   const classes = { group: `storage.${groupDomain}`, version: 'v1', plural: 'storageclasses' }
   return {
     name: 'DefaultStorageClass',
+    plurals: ['persistentvolumeclaims'],
     mutate({ operation, resource, subresource, object }: Attributes) {
       if (operation !== 'CREATE' || subresource !== '' || resource.group !== '' || resource.plural !== 'persistentvolumeclaims') return
       const claim = object as (AnyObject & { spec: PersistentVolumeClaimSpec }) | undefined

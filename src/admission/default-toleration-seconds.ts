@@ -15,6 +15,7 @@ export function defaultTolerationSeconds({ notReady, unreachable }: TolerationSe
   ]
   return {
     name: 'DefaultTolerationSeconds',
+    plurals: ['pods'],
     mutate({ operation, resource, subresource, object }: Attributes) {
       if ((operation !== 'CREATE' && operation !== 'UPDATE') || subresource !== '') return
       if (resource.group !== '' || resource.plural !== 'pods' || !object) return

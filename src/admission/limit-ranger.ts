@@ -28,6 +28,7 @@ export function limitRanger(reader: Reader): Plugin {
     reader.list(LIMIT_RANGES, namespace).map(range => (range['spec']?.limits ?? []) as readonly Item[])
   return {
     name: 'LimitRanger',
+    plurals: ['pods', 'persistentvolumeclaims'],
     mutate(attributes) {
       if (limitedKind(attributes) !== 'pods') return
       for (const items of rangesFor(attributes)) fillPod(attributes.object!, items)

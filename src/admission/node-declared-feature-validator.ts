@@ -14,6 +14,7 @@ import { forbidden } from './refusal.ts'
 
 export const nodeDeclaredFeatureValidator = (reader: Reader): Plugin => ({
   name: 'NodeDeclaredFeatureValidator',
+  plurals: ['pods', 'resourceslices'],
   validate(attributes) {
     const { group, plural } = attributes.resource
     if (group === '' && plural === 'pods') validatePod(attributes, reader)

@@ -19,6 +19,7 @@ export function persistentVolumeClaimResize(reader: Reader, groupDomain: string)
   }
   return {
     name: 'PersistentVolumeClaimResize',
+    plurals: ['persistentvolumeclaims'],
     validate({ operation, resource, subresource, name, object, oldObject }: Attributes) {
       if (operation !== 'UPDATE' || subresource !== '' || resource.group !== '' || resource.plural !== 'persistentvolumeclaims') return
       const [claim, before] = [object as Claim, oldObject as Claim]

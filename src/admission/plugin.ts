@@ -56,6 +56,8 @@ export interface Attributes {
 
 export interface Plugin {
   readonly name: string
+  /** The plurals of the resources that it has to do with; without them, of all. It is not run for others. */
+  readonly plurals?: readonly string[]
   /** Whether it explains what it does itself, in more detail than that it mutated or rejected. */
   readonly explains?: true
   /**
@@ -102,29 +104,47 @@ function stepOf<A>(
   type: StepType,
   { observer, runOf }: { readonly observer: AdmissionObserver; readonly runOf: (plugin: Plugin) => Run<A> | undefined },
 ): Run<A> {
-  const taking = plugins.filter(runOf)
-  // Most plugins have nothing to do with most writes: reading the clock would take longer than they do.
-  const timed = taking.map((plugin, i): TimedPlugin<A> => {
-    const isClocked = i + 1 === taking.length || Boolean(plugin.explains ?? taking[i + 1]!.explains)
-    return { plugin, run: runOf(plugin)!, timer: observer.plugin(plugin.name, type), isClocked }
-  })
+  const taking = plugins.filter(runOf).map(plugin => ({ plugin, run: runOf(plugin)!, timer: observer.plugin(plugin.name, type) }))
+  const divided = new WeakMap<Resource, Division<A>>()
+  const divisionFor = (resource: Resource) => {
+    let known = divided.get(resource)
+    if (!known) divided.set(resource, (known = divide(taking, resource)))
+    return known
+  }
   const whole = observer.step(type)
   return (attributes, argument) => {
-    const { operation } = attributes
+    const { operation, resource } = attributes
+    const { concerned, others } = divisionFor(resource)
     const begun = performance.now()
-    const tell = (rejected: boolean) => whole(operation, (performance.now() - begun) / 1000, rejected)
+    const tell = (rejected: boolean) => {
+      whole(operation, (performance.now() - begun) / 1000, rejected)
+      if (!rejected) for (const { timer } of others) timer(operation, 0, false)
+    }
     const reject = (error: unknown): never => {
       tell(true)
       throw error
     }
     try {
-      const waiting = runFrom(0, begun, { plugins: timed, attributes, argument, operation })
+      const waiting = runFrom(0, begun, { plugins: concerned, attributes, argument, operation })
       if (waiting) return waiting.then(() => tell(false), reject)
       tell(false)
     } catch (error) {
       reject(error)
     }
   }
+}
+
+type Division<A> = { readonly concerned: readonly TimedPlugin<A>[]; readonly others: readonly Pick<TimedPlugin<A>, 'timer'>[] }
+
+/** The plugins that have to do with a resource, and the others, which are only counted. */
+function divide<A>(taking: readonly Omit<TimedPlugin<A>, 'isClocked'>[], { plural }: Resource): Division<A> {
+  const isConcerned = ({ plugin: { plurals } }: Pick<TimedPlugin<A>, 'plugin'>) => plurals?.includes(plural) ?? true
+  // Most plugins have nothing to do with most writes: reading the clock would take longer than they do.
+  const concerned = taking.filter(isConcerned).map((each, i, all) => {
+    const next = all[i + 1]
+    return { ...each, isClocked: !next || each.plugin.explains === true || next.plugin.explains === true }
+  })
+  return { concerned, others: taking.filter(each => !isConcerned(each)) }
 }
 
 type Running<A> = {

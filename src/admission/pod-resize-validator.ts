@@ -13,6 +13,7 @@ import { forbidden } from './refusal.ts'
 
 export const podResizeValidator = (reader: Reader): Plugin => ({
   name: 'PodResizeValidator',
+  plurals: ['pods'],
   validate(attributes) {
     const { operation, resource, subresource, object: pod, oldObject: old } = attributes
     if (operation !== 'UPDATE' || resource.group !== '' || resource.plural !== 'pods' || subresource !== 'resize') return

@@ -9,6 +9,7 @@ const NODES = { group: '', version: 'v1', plural: 'nodes' }
 
 export const podTopologyLabels = (reader: Reader): Plugin => ({
   name: 'PodTopologyLabels',
+  plurals: ['pods'],
   mutate({ operation, resource, subresource, object, ctx }) {
     if (operation !== 'CREATE' || resource.group !== '' || resource.plural !== 'pods' || !object) return
     if (!ctx.gate('PodTopologyLabelsAdmission')) return

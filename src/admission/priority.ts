@@ -27,6 +27,7 @@ export function priority(reader: Reader, groupDomain: string): Plugin {
 
   return {
     name: 'Priority',
+    plurals: ['pods', 'priorityclasses'],
     mutate(attributes) {
       const { operation, resource, subresource, object, oldObject } = attributes
       if (subresource !== '' || resource.group !== '' || resource.plural !== 'pods' || !object) return

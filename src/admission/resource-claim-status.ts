@@ -32,6 +32,7 @@ export function resourceClaimStatus({ refusalOf, groupDomain }: ClaimStatusParts
   const group = `resource.${groupDomain}`
   return {
     name: 'ResourceClaimStatus',
+    plurals: ['resourceclaims'],
     validate(attributes) {
       const { resource, subresource, operation, ctx } = attributes
       if (resource.group !== group || resource.plural !== 'resourceclaims' || subresource !== 'status') return

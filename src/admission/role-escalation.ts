@@ -23,6 +23,7 @@ export function roleEscalation(parts: EscalationParts): Plugin {
   const group = `rbac.authorization.${parts.groupDomain}`
   return {
     name: 'RoleEscalation',
+    plurals: ['roles', 'clusterroles', 'rolebindings', 'clusterrolebindings'],
     mutate(attributes) {
       const { operation, resource, subresource, object, oldObject, ctx } = attributes
       if (resource.group !== group || subresource !== '' || !object || (operation !== 'CREATE' && operation !== 'UPDATE')) return

@@ -24,6 +24,7 @@ export function runtimeClass(reader: Reader, groupDomain: string): Plugin {
   }
   return {
     name: 'RuntimeClass',
+    plurals: ['pods'],
     mutate(attributes) {
       const spec = newPodSpec(attributes)
       if (!spec) return

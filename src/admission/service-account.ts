@@ -61,6 +61,7 @@ export function serviceAccount({ reader, randomSuffix, pause }: ServiceAccountPa
   }
   return {
     name: 'ServiceAccount',
+    plurals: ['pods'],
     mutate(attributes) {
       const { operation, object } = attributes
       if (!isAboutPods(attributes) || operation !== 'CREATE' || attributes.subresource !== '' || !object) return

@@ -63,6 +63,7 @@ function signerPlugin(name: string, { may, groupDomain }: SignerParts, { plural,
   }
   return {
     name,
+    plurals: [plural],
     validate(attributes) {
       const { resource, operation } = attributes
       if (resource.group !== group || resource.plural !== plural || (operation !== 'CREATE' && operation !== 'UPDATE')) return

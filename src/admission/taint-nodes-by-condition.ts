@@ -6,6 +6,7 @@ const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' } 
 
 export const taintNodesByCondition: Plugin = {
   name: 'TaintNodesByCondition',
+  plurals: ['nodes'],
   mutate({ operation, resource, subresource, object }: Attributes) {
     if (operation !== 'CREATE' || subresource !== '' || resource.group !== '' || resource.plural !== 'nodes' || !object) return
     const spec = object['spec'] as { taints?: Taint[] }

@@ -14,7 +14,10 @@ import { bytesResponse, type Response } from './message.ts'
 import type { Shape } from './negotiate.ts'
 
 /** The answer to a call as protobuf; `shape` is metadata alone, or the whole. */
-export async function protobufResponse(result: Exclude<Result, { type: 'watch' | 'bytes' }>, shape: Shape | undefined): Promise<Response> {
+export async function protobufResponse(
+  result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>,
+  shape: Shape | undefined,
+): Promise<Response> {
   switch (result.type) {
     case 'status':
       return bytesResponse(result.code, PROTOBUF, protobufStatusOf(result.status as unknown as JsonObject))

@@ -18,7 +18,7 @@ import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
 
 /** The response to a call, in the negotiated media type and representation. */
-export function encode(result: Result, format: Format, now: Date): MaybePromise<Response> {
+export function encode(result: Exclude<Result, { type: 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
   const response = unwarned(result, format, now)
   const warnings = warningsOf(result)
   if (warnings.length === 0) return response
@@ -26,13 +26,13 @@ export function encode(result: Result, format: Format, now: Date): MaybePromise<
 }
 
 /** The warnings of the write, after the deprecation warning of the kind. */
-function warningsOf(result: Result): readonly string[] {
+function warningsOf(result: Exclude<Result, { type: 'forward' }>): readonly string[] {
   const own = result.type === 'object' || result.type === 'status' ? result.warnings : []
   const deprecated = 'resource' in result ? result.resource.def.deprecated : undefined
   return deprecated === undefined ? own : [deprecated, ...own]
 }
 
-function unwarned(result: Result, format: Format, now: Date): MaybePromise<Response> {
+function unwarned(result: Exclude<Result, { type: 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
   if (result.type === 'watch') return watchResponse(result.stream, format)
   if (result.type === 'bytes') return nodeResponse(result)
   checkShape(result, format.shape)
@@ -54,14 +54,14 @@ function nodeResponse({ code, mediaType, body }: Extract<Result, { type: 'bytes'
 }
 
 /** Refuses the metadata of a list for an object, and the other way around. */
-function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' }>, shape: Shape | undefined): void {
+function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>, shape: Shape | undefined): void {
   if (result.type === 'object' && shape?.as === 'PartialObjectMetadataList')
     throw unshaped(`you requested PartialObjectMetadataList, but the requested object is not a list (*v1.${result.resource.kind})`)
   if (result.type === 'list' && shape?.as === 'PartialObjectMetadata')
     throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${result.resource.listKind})`)
 }
 
-function textResponse(result: Exclude<Result, { type: 'watch' | 'bytes' }>, format: Format, now: Date): MaybePromise<Response> {
+function textResponse(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
   if (result.type === 'list')
     return whenDone(chunksOf(listDocument(result, format.shape, now), format), chunks => ({
       status: 200,
@@ -106,7 +106,11 @@ function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybeP
 }
 
 /** The whole response as JSON, in the requested representation. */
-function jsonOf(result: Exclude<Result, { type: 'watch' | 'list' | 'bytes' }>, shape: Shape | undefined, now: Date): Uint8Array {
+function jsonOf(
+  result: Exclude<Result, { type: 'watch' | 'list' | 'bytes' | 'forward' }>,
+  shape: Shape | undefined,
+  now: Date,
+): Uint8Array {
   if (result.type === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
   if (shape === undefined) return result.json
   if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.resource, result.json, shape.apiVersion)

@@ -1,4 +1,5 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
+import type { Duplex, Readable } from 'node:stream'
 import type { ClientCertificate } from '../authn/client-certificate.ts'
 import type { UnsentResponses } from './flow-control/unsent-responses.ts'
 
@@ -26,13 +27,15 @@ export interface Request {
   readonly unsentResponses?: UnsentResponses
   /** Told when the request waits for its turn no longer. */
   readonly passed?: () => void
-  /** The protocol in which a streamed answer is wanted, where that is another. */
-  readonly upgrade?: 'websocket' | undefined
+  /** The protocol to which the client wants to switch: WebSocket, or another that is only passed on. */
+  readonly upgrade?: 'websocket' | 'other' | undefined
   /** Aborts when the client goes away before it is answered, or the request is cancelled. */
   readonly signal: AbortSignal
   /** Whether that has happened; asking makes no signal. */
   readonly isGone: boolean
   cancel(reason: Error): void
+  /** The body as it comes, for whom it is passed on to; undefined when there is none. */
+  readonly stream?: Readable | undefined
   /** The whole body; undefined once more than `limit` bytes have come, and then the rest is not read. */
   readBody(limit: number): Promise<Uint8Array | undefined>
 }
@@ -62,6 +65,15 @@ export interface Response {
   readonly close?: boolean
   /** Called once the client has all of it, or is gone. */
   readonly taken?: () => void
+  /** What happens on a connection after it was upgraded (101). */
+  readonly tunnel?: Tunnel
+}
+
+export type Tunnel = {
+  /** Takes the connection over, with what the client has sent on it already. */
+  readonly start: (socket: Duplex, head: Buffer) => void
+  /** The client is gone, or its connection cannot be upgraded. */
+  readonly abandon: () => void
 }
 
 /** An abort signal made only when somebody asks for it: most requests are answered before anyone does. */

@@ -22,6 +22,7 @@ import { type Exchange, type Handler, isConnect, openExchange } from './exchange
 import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
+import { forward } from './forward.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
@@ -140,7 +141,7 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   const isConnected = isConnect(call)
   // A node decides itself what it answers with.
   const negotiated = isConnected ? PLAIN : negotiate(request, call, `meta.${groupDomain}`)
-  const format = request.upgrade === undefined ? negotiated : { ...negotiated, messages: true }
+  const format = request.upgrade === 'websocket' ? { ...negotiated, messages: true } : negotiated
   const decoded = isConnected || isRead(call) ? undefined : decode(request, call)
   return whenDone(decoded, body => {
     asker.stopwatch.lapAfter(decoded, 'decode')
@@ -148,7 +149,7 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
     if (request.isGone) throw unavailable('the client has gone')
     return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => {
       asker.stopwatch.lap('handle')
-      return encode(result, format, time)
+      return result.type === 'forward' ? forward(request, call, result.upstream) : encode(result, format, time)
     })
   })
 }

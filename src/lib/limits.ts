@@ -55,6 +55,8 @@ export const LIMITS = {
   lingerMs: 1 * SECOND,
   /** Answers up to this size are left to the socket's buffers without a stall timer. */
   smallBytes: 64 * KIB,
+  /** How long connecting to a kubelet or a pod may take. */
+  connectMs: 10 * SECOND,
   /** Requests other than watches are answered within this. */
   deadlineMs: 60 * SECOND,
   /** Watches open at once, and of one user. */

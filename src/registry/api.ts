@@ -71,8 +71,29 @@ export type Result =
   | { readonly type: 'list'; readonly resource: Resource; readonly items: readonly Uint8Array[]; readonly meta: ListMeta }
   | { readonly type: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
   | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
+  /** The request is passed on, and what comes back is the answer. */
+  | { readonly type: 'forward'; readonly upstream: Upstream }
   /** What a node answers; pieces are sent as they come, until they end or the client goes. */
   | { readonly type: 'bytes'; readonly code: 200 | 204; readonly mediaType: string; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
+
+/** Where a request is passed on to. */
+export type Upstream = {
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** Path and query there; what the request has behind its subresource unless told. */
+  readonly path?: string
+  readonly tls?: UpstreamTls
+  /** The connection has to be upgraded: without that there is no answer. */
+  readonly isUpgrade?: true
+  /** Failures are answered as this server's own. */
+  readonly isChecked?: true
+}
+export type UpstreamTls = {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly rejectUnauthorized: boolean
+}
 
 /** A request that only the node of an object can answer, such as for the log of a pod. It has been admitted. */
 export type Connection = {

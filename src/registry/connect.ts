@@ -1,5 +1,6 @@
 /** Connect: paths such as exec and proxy, which the node that runs an object answers. They are admitted like writes. */
 
+import { addressedBy } from '../lib/addressed-name.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type Json, setOwn } from '../lib/json-value.ts'
 import { defineKind } from '../schema/kind.ts'
@@ -56,8 +57,10 @@ function portOf(text: string): number {
 async function answer(write: Write): Promise<void> {
   const { deps, call, ctx } = write
   const { resource, subresource, namespace, name } = call
-  const found = deps.caches.of(resource).get(keyOf(resource, namespace, name))
-  if (!found) throw notFound(resource, name)
+  const { isAddressed } = resource.def.subresources!.connect![subresource]!
+  const plain = isAddressed ? addressedBy(name).name : name
+  const found = deps.caches.of(resource).get(keyOf(resource, namespace, plain))
+  if (!found) throw notFound(resource, plain)
   const object = decodeStored(resource, found)
   if (!deps.connect)
     throw notImplemented(`${resource.plural}/${subresource} is answered by the node that runs the object, and this server has no nodes`)

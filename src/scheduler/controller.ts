@@ -29,7 +29,8 @@ import { Nominations } from './nominations.ts'
 import type { Cycle } from './plugin.ts'
 import { hasSchedulingGates } from './plugins/scheduling-gates.ts'
 import { type PodInfo, podInfoOf } from './pod-info.ts'
-import { type Failure, failurePatch, victimPatch } from './pod-status.ts'
+import type { Failure } from './pod-status.ts'
+import { podWriter } from './pod-writer.ts'
 import { preempt } from './preemption.ts'
 import { PLUGINS, PLUGINS_BY_NAME } from './profile.ts'
 import { type Placement, schedulePod } from './schedule-pod.ts'
@@ -56,9 +57,9 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
     identity: SCHEDULER,
     workers: WORKERS,
     create({ client, signal, enqueue, onError }) {
-      const pods = client.of(Pod)
       const budgets = client.of(PodDisruptionBudget)
       const events = seriesRecorder({ client, controller: schedulerName, instance: `${schedulerName}-${hostname()}`, onError })
+      const writer = podWriter({ client, events, schedulerName })
       const cluster = new Cluster()
       const lookups = clientLookups(client)
       const nominations = new Nominations()
@@ -72,10 +73,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       /** By uid: writes for a pod, which happen one after another. */
       const writes = new Map<string, (() => Promise<void>)[]>()
 
-      function podOf({ namespace, name, uid }: Pick<QueuedPod, 'namespace' | 'name' | 'uid'>): PodObject | undefined {
-        const pod = pods.get({ namespace, name })
-        return pod?.metadata.uid === uid ? pod : undefined
-      }
+      const podOf = writer.read
 
       function isGated(queued: QueuedPod): boolean {
         const pod = podOf(queued)
@@ -201,9 +199,8 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
           const pod = podOf(queued)
           if (!pod || pod.spec.nodeName) queue.remove(queued.uid)
           else if (pod.metadata.deletionTimestamp) {
-            const { namespace, name } = queued
             queue.remove(queued.uid)
-            events.event(pod, { ...FAILED, note: `skip schedule deleting pod: ${namespace}/${name}` })
+            writer.announceFailure(pod, `skip schedule deleting pod: ${queued.namespace}/${queued.name}`)
           } else tryPod(queued, pod)
           await yieldToOthers()
         }
@@ -283,42 +280,26 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         if (waiting?.length === 0) writes.delete(uid)
       }
 
-      async function bind(queued: QueuedPod, pod: PodObject, { uid, namespace, name, nodeName }: PodInfo): Promise<void> {
-        const body = {
-          apiVersion: 'v1',
-          kind: 'Binding',
-          metadata: { namespace, name, uid },
-          target: { kind: 'Node', name: nodeName },
-        }
+      async function bind(queued: QueuedPod, pod: PodObject, info: PodInfo): Promise<void> {
         try {
-          const bound = await pods.createSubresource({ namespace, name }, 'binding', body)
-          if (bound)
-            events.event(pod, {
-              type: 'Normal',
-              reason: 'Scheduled',
-              action: 'Binding',
-              note: `Successfully assigned ${namespace}/${name} to ${nodeName}`,
-            })
-          else release(uid)
+          if (!(await writer.bind(pod, info))) release(info.uid)
         } catch (error) {
           if (signal.aborted) return
-          release(uid)
-          const current = podOf({ namespace, name, uid })
+          release(info.uid)
+          const current = podOf(info)
           // Somebody else has bound it, or deleted it.
-          if (!current || current.spec.nodeName) return queue.remove(uid)
-          fail(queued, current, `running Bind plugin "DefaultBinder": ${messageOf(error)}`)
+          if (!current || current.spec.nodeName) queue.remove(info.uid)
+          else fail(queued, current, `running Bind plugin "DefaultBinder": ${messageOf(error)}`)
         }
       }
 
       /** Says in an event and in the status of the pod why it has no node. */
       function report(pod: PodObject, failure: Failure): void {
-        events.event(pod, { ...FAILED, note: failure.message })
+        writer.announceFailure(pod, failure.message)
         const { namespace = '', name = '', uid = '' } = pod.metadata
         later(uid, async () => {
-          const current = podOf({ namespace, name, uid })
-          if (!current || current.spec.nodeName || assumed.has(uid)) return
-          const patch = failurePatch(current, failure, client.now)
-          if (patch) await pods.patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' })
+          // By now it may have a node in sight.
+          if (!assumed.has(uid)) await writer.writeFailure({ namespace, name, uid }, failure)
         })
       }
 
@@ -330,37 +311,17 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         later(`preemption/${pod.uid}`, async () => {
           try {
             // The room is not meant for pods of lower priority that were to have it: they look elsewhere.
-            for (const other of [...nominations.on(node)]) if (other.priority < pod.priority) await clearNomination(other)
-            await Promise.all(ending.slice(0, -1).map(victim => evict(victim, pod, node)))
+            for (const other of [...nominations.on(node)]) if (other.priority < pod.priority) await writer.clearNomination(other)
+            await Promise.all(ending.slice(0, -1).map(victim => writer.evict(victim, pod, node)))
             const last = ending.at(-1)!
             preempting.set(pod.uid, last)
-            await evict(last, pod, node)
+            await writer.evict(last, pod, node)
             preempting.delete(pod.uid)
           } catch (error) {
             preempting.delete(pod.uid)
             if (queue.retry(pod.uid)) enqueue(NEXT)
             throw error
           }
-        })
-      }
-
-      async function clearNomination({ namespace, name }: PodInfo): Promise<void> {
-        await pods.patch({ namespace, name }, { status: { nominatedNodeName: null } }, { type: 'strategic', subresource: 'status' })
-      }
-
-      async function evict({ namespace, name, uid }: PodInfo, by: PodInfo, node: string): Promise<void> {
-        const victim = podOf({ namespace, name, uid })
-        if (!victim || victim.metadata.deletionTimestamp) return
-        const patch = victimPatch(victim, schedulerName, client.now)
-        if (patch && !(await pods.patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' }))) return
-        if (!(await pods.delete({ metadata: { namespace, name, uid } }))) return
-        const preemptor = podOf(by)
-        events.event(victim, {
-          type: 'Normal',
-          reason: 'Preempted',
-          action: 'Preempting',
-          note: `Preempted by pod ${by.uid} on node ${node}`,
-          ...(preemptor && { related: preemptor }),
         })
       }
 
@@ -393,5 +354,4 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
 
 /** How often it is looked for pods that have waited very long. */
 const CHECK_MS = 30_000
-const FAILED = { type: 'Warning', reason: 'FailedScheduling', action: 'Scheduling' } as const
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -26,6 +26,8 @@ export interface ConnectSubresource {
   readonly options?: Fields
   /** What is only read is not admitted. */
   readonly isRead?: true
+  /** Names in its path may have a scheme and a port: `https:name:8443`. */
+  readonly isAddressed?: true
 }
 
 /** A part of an object that is read and updated through its own path. */

@@ -66,6 +66,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
     get: (resource, key) => caches.of(resource).get(key),
     list(resource, selection) {
       const cache = caches.of(resource)
+      if (cache.count === 0) return NOTHING
       return isEverything(selection) ? cache.current() : cache.list({ selection: cacheSelection(selection) }).objects
     },
     observe: (observer, signal) => caches.observe(observer, signal),
@@ -92,6 +93,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
   }
 }
 
+const NOTHING: readonly ObjectRevision[] = []
 const isEverything = ({ namespace, name, field, labels }: Selection) => !namespace && !name && !field && !labels?.length
 
 function cacheSelection({ namespace = '', name = '', field, labels = [] }: Selection): CacheSelection {

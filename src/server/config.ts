@@ -65,6 +65,10 @@ export const DEFAULTS: Config = {
   controllers: ['*'],
   nodes: 1,
   nodeCapacity: {},
+  kubeletCertificateAuthority: undefined,
+  kubeletClientCertificate: undefined,
+  kubeletClientKey: undefined,
+  kubeletPreferredAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
   admissionControlConfigFile: undefined,
@@ -151,7 +155,9 @@ export function checkConfig(config: Config): Config {
   return { ...config, dataDir: resolve(config.dataDir) }
 }
 
-function checkNodes({ nodes, nodeCapacity }: Config): void {
+function checkNodes({ nodes, nodeCapacity, kubeletClientCertificate, kubeletClientKey }: Config): void {
+  if ((kubeletClientCertificate === undefined) !== (kubeletClientKey === undefined))
+    throw new ConfigError('--kubelet-client-certificate and --kubelet-client-key are used together')
   if (nodes > LIMITS.simulatedNodes) throw new ConfigError(`--nodes: ${LIMITS.simulatedNodes} simulated nodes at most, not ${nodes}`)
   for (const [resource, quantity] of Object.entries(nodeCapacity)) {
     if (isQualifiedName(resource).length > 0) throw new ConfigError(`--node-capacity: "${resource}" is not the name of a resource`)

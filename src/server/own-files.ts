@@ -16,6 +16,8 @@ export type OwnFiles = {
   readonly server: { readonly cert: string; readonly key: string } | undefined
   /** Authorities of the OpenID provider's certificate; PEM. */
   readonly oidcCa: string | undefined
+  /** What kubelets are shown, where that is not the administrator's certificate, and who vouches for theirs; PEM. */
+  readonly kubelet: { readonly client: { readonly cert: string; readonly key: string } | undefined; readonly ca: string | undefined }
   /** Signs tokens of service accounts. */
   readonly signingKey: SigningKey | undefined
   /** Further keys that verify service account tokens. */
@@ -25,7 +27,12 @@ export type OwnFiles = {
 /** Reads and checks every file that the config names. Throws ConfigError. */
 export function readOwnFiles(config: Config): OwnFiles {
   const { tokenAuthFile, clientCaFile, tlsCertFile, tlsPrivateKeyFile, serviceAccountSigningKeyFile: signing } = config
+  const { kubeletCertificateAuthority: kubeletCa, kubeletClientCertificate, kubeletClientKey } = config
   return {
+    kubelet: {
+      ca: kubeletCa === undefined ? undefined : readCertificates(kubeletCa).text,
+      client: kubeletClientCertificate && kubeletClientKey ? readPair(kubeletClientCertificate, kubeletClientKey) : undefined,
+    },
     signingKey: signing === undefined ? undefined : readSigningKey(signing),
     tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),

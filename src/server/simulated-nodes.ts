@@ -5,10 +5,14 @@ import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
 import type { Client } from '../client/client.ts'
 import { versionInfo } from '../http/documents/version.ts'
 import { parseCIDR } from '../lib/ip.ts'
+import type { KubeletParts } from '../nodes/connect/kubelet.ts'
+import type { NodeObject } from '../nodes/node/simulated-node.ts'
 import type { Connect } from '../registry/api.ts'
 import { VERSION } from '../version.ts'
-import { simulatedNodes } from './config.ts'
+import { type Config, simulatedNodes } from './config.ts'
 import type { ServerContext } from './context.ts'
+import type { OwnFiles } from './own-files.ts'
+import type { Pki } from './pki.ts'
 
 /** Starts the nodes that the configuration asks for. What simulates them is loaded only then. */
 export async function startSimulatedNodes({
@@ -38,17 +42,30 @@ export async function startSimulatedNodes({
   run(simulatedLoadBalancers)
 }
 
+/** How kubelets are reached. As with kube-apiserver, their certificates are checked only where an authority is named. */
+export function kubeletParts(
+  { kubeletPreferredAddressTypes }: Config,
+  { kubelet: { ca, client } }: OwnFiles,
+  { admin }: Pki,
+): KubeletParts {
+  const { cert, key } = client ?? admin
+  const tls = ca === undefined ? { cert, key, rejectUnauthorized: false } : { cert, key, ca, rejectUnauthorized: true }
+  return { tls, addressTypes: kubeletPreferredAddressTypes }
+}
+
 /** Answers requests that are for nodes. What does is loaded with the first of them. */
-export function nodeConnections(client: Client, signal: AbortSignal): Connect {
+export function nodeConnections(client: Client, kubelets: KubeletParts, signal: AbortSignal): Connect {
   let loading: Promise<Connect> | undefined
   const load = async () => {
-    const [{ nodeConnector }, { simulatedConnection }, { isSimulated }] = await Promise.all([
+    const [{ nodeConnector }, { kubeletConnection }, { simulatedConnection }, { isSimulated }] = await Promise.all([
       import('../nodes/connect/connector.ts'),
+      import('../nodes/connect/kubelet.ts'),
       import('../nodes/connect/simulated.ts'),
       import('../nodes/node/simulated-node.ts'),
     ])
     const simulated = simulatedConnection(client, signal)
-    return nodeConnector({ client, connectionTo: node => (isSimulated(node) ? simulated : undefined) })
+    const connectionTo = (node: NodeObject) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
+    return nodeConnector({ client, connectionTo, random: Math.random })
   }
   return async connection => (await (loading ??= load()))(connection)
 }

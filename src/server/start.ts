@@ -64,7 +64,7 @@ import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
-import { componentAuthorizer, nodeConnections, startSimulatedNodes } from './simulated-nodes.ts'
+import { componentAuthorizer, kubeletParts, nodeConnections, startSimulatedNodes } from './simulated-nodes.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
@@ -226,7 +226,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
       }),
       admissionMetrics,
     ),
-    connect: nodeConnections(client, signal),
+    connect: nodeConnections(client, kubeletParts(config, files, pki), signal),
     transcoder,
     newUid: randomUUID,
     randomSuffix,

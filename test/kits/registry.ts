@@ -148,5 +148,7 @@ export function answerOf(result: Result): Answer {
       return { code: 200, body: result.stream, warnings: [] }
     case 'bytes':
       return { code: result.code, body: result.body, warnings: [] }
+    case 'forward':
+      return { code: 200, body: result.upstream, warnings: [] }
   }
 }

@@ -113,6 +113,42 @@ test('scaling in the middle of a rollout is shared out', () => {
   assert.deepEqual(scalings(plan(deployment(3), [setOf('new', 2)])), [`${hash('new')} 2-3`])
 })
 
+test('parts are rounded so that the sum is right; what is over or missing is the largest one’s', () => {
+  // Sizes from the oldest to the newest, the new ReplicaSet last; without one, its size is undefined.
+  type Case = [from: number, to: number, sizes: (number | undefined)[], expected: (number | undefined)[], surges?: [number, number]]
+  const cases: Case[] = [
+    [5, 10, [3, 2], [6, 4]],
+    [5, 3, [3, 2], [2, 1]],
+    [9, 4, [1, 8], [0, 4]],
+    [7, 10, [2, 3, 2], [3, 4, 3]],
+    [13, 8, [3, 8, 2], [2, 5, 1]],
+    [3, 4, [1, 1, 1], [1, 1, 2]],
+    [3, 2, [1, 1, 1], [0, 1, 1]],
+    [4, 5, [2, 2, undefined], [2, 3, undefined]],
+    [6, 0, [1, 2, 3], [0, 0, 0]],
+    [6, 6, [0, 0, 0], [0, 0, 6]],
+    [10, 20, [6, 6], [11, 11], [2, 2]],
+    [10, 50, [8, 5], [34, 22], [3, 6]],
+    [10, 14, [3, 7, undefined], [4, 10, undefined]],
+  ]
+  for (const [from, to, sizes, expected, [before, after] = [0, 0]] of cases) {
+    const strategy = (maxSurge: number) => ({ strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable: 1 } } })
+    const sized = deployment(from, { spec: strategy(before) })
+    const sets = sizes.flatMap((size, i) => {
+      const image = i === sizes.length - 1 ? 'new' : `old${i}`
+      return size === undefined ? [] : [setOf(image, size, { sized, revision: i + 1 })]
+    })
+    const { update } = plan(deployment(to, { spec: { paused: true, ...strategy(after) } }), sets)
+    const changed = new Map(update.map(set => [set.metadata.uid, set.spec.replicas]))
+    const actual = sets.map(({ metadata, spec }) => changed.get(metadata.uid) ?? spec.replicas)
+    assert.deepEqual(
+      actual,
+      expected.filter(size => size !== undefined),
+      `${from} to ${to}: ${sizes}`,
+    )
+  }
+})
+
 test('while it is paused, only the size follows', () => {
   const d = deployment(3, { spec: { paused: true } })
   const paused = plan(d, [setOf('old', 2)])

@@ -15,7 +15,7 @@ export class Http1Request implements Request {
   readonly #message: IncomingMessage
   readonly #headers: RequestHeaders
 
-  constructor(message: IncomingMessage, peer: Peer, more?: { upgrade: 'websocket'; headers: RequestHeaders }) {
+  constructor(message: IncomingMessage, peer: Peer, more?: { upgrade: 'websocket' | 'other'; headers: RequestHeaders }) {
     this.#message = message
     this.peer = peer
     this.upgrade = more?.upgrade
@@ -48,6 +48,10 @@ export class Http1Request implements Request {
 
   cancel(reason: Error): void {
     this.lifeline.cut(reason)
+  }
+
+  get stream(): IncomingMessage | undefined {
+    return hasBody(this.#message.headers) ? this.#message : undefined
   }
 
   async readBody(limit: number): Promise<Uint8Array | undefined> {

@@ -50,6 +50,10 @@ class Http2Request implements Request {
     this.lifeline.cut(reason)
   }
 
+  get stream(): ServerHttp2Stream | undefined {
+    return this.#stream.endAfterHeaders ? undefined : this.#stream
+  }
+
   async readBody(limit: number): Promise<Uint8Array | undefined> {
     return this.#stream.endAfterHeaders ? EMPTY : collect(this.#stream, limit)
   }

@@ -63,8 +63,9 @@ export async function pump(
 }
 
 /** A response that will not be read still has to release what it holds. */
-export function abandon({ body, taken }: Response): void {
+export function abandon({ body, taken, tunnel }: Response): void {
   taken?.()
+  tunnel?.abandon()
   if (!(body instanceof Uint8Array) && body.type === 'stream') body.start(GONE)
 }
 

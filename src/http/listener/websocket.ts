@@ -4,7 +4,16 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
-import { type Outlet, type Peer, type Request, type RequestHeaders, type Response, type ResponseHeaders, textResponse } from '../message.ts'
+import {
+  type Outlet,
+  type Peer,
+  type Request,
+  type RequestHeaders,
+  type Response,
+  type ResponseHeaders,
+  type Tunnel,
+  textResponse,
+} from '../message.ts'
 import { answerHttp1, Http1Request, sendHttp1 } from './http1.ts'
 import { abandon } from './streams.ts'
 
@@ -17,7 +26,7 @@ export type Upgrade = { readonly message: IncomingMessage; readonly socket: Sock
  */
 export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
   const { message, socket } = upgrade
-  if (!isWebSocket(message.headers)) return answerHttp1(message, lastResponse(message, socket), { peer, serve, draining: () => true })
+  if (!isWebSocket(message.headers)) return answerOther(upgrade, { peer, serve })
   const { protocols, authorization } = protocolsOf(message.headers)
   const headers = authorization === undefined ? message.headers : { authorization, ...message.headers }
   // A browser sends the user's certificate for any page: one of another origin must not read with it, whatever token it sends.
@@ -28,11 +37,32 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   const problem = problemOf(message, { protocol: protocols[0], needsToken: isCrossOrigin && headers['authorization'] === undefined })
   const answer = problem ?? (await serve(request))
   if (socket.destroyed) return abandon(answer)
+  if (answer.tunnel) return switchTo(answer, answer.tunnel, upgrade)
   const { body } = answer
   if (body instanceof Uint8Array || body.type !== 'stream') return sendHttp1(answer, lastResponse(message, socket), message)
   const webSocket = await accept(upgrade, protocols[0], answer.headers)
   if (webSocket === undefined) return abandon(answer)
   body.start(new WebSocketOutlet(webSocket, socket, { binary: answer.headers['content-type'] !== 'application/json' }))
+}
+
+/** Other protocols are only passed on, to whoever speaks them. */
+async function answerOther(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
+  const { message, socket } = upgrade
+  const request = new Http1Request(message, peer, { upgrade: 'other', headers: message.headers })
+  socket.once('close', () => request.lifeline.cut(new Error('the client went away')))
+  const answer = await serve(request)
+  if (socket.destroyed) return abandon(answer)
+  if (answer.tunnel) return switchTo(answer, answer.tunnel, upgrade)
+  return sendHttp1({ ...answer, close: true }, lastResponse(message, socket), message)
+}
+
+/** Tells the client that the protocol is another now, and hands the connection over. */
+function switchTo({ headers, taken }: Response, tunnel: Tunnel, { socket, head }: Upgrade): void {
+  if (taken) socket.once('close', taken)
+  const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map(one => `${name}: ${one}`))
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
+  socket.setTimeout(0)
+  tunnel.start(socket, head)
 }
 
 function isWebSocket({ upgrade, connection }: IncomingMessage['headers']): boolean {

@@ -194,7 +194,12 @@ export const Node = defineKind({
       validate: ({ status }, { status: at }) => validateNodeStatus(status, at),
     },
     connect: {
-      proxy: { kind: 'NodeProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'], options: { path: [1, string] } },
+      proxy: {
+        kind: 'NodeProxyOptions',
+        verbs: ['create', 'delete', 'get', 'patch', 'update'],
+        options: { path: [1, string] },
+        isAddressed: true,
+      },
     },
   },
 

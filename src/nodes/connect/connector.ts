@@ -3,13 +3,15 @@
  * and node are meant; what answers for the node is a `NodeConnection`.
  */
 import type { Client } from '../../client/client.ts'
+import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Node } from '../../kinds/core/node.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Call, CallContext, Connect, Result } from '../../registry/api.ts'
-import { badRequest, notFound, notImplemented } from '../../schema/status-error.ts'
+import { badRequest, notFound } from '../../schema/status-error.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
+import { type ServiceObject, serviceUpstream } from './service-proxy.ts'
 
 export type PodRequest = {
   readonly pod: PodObject
@@ -30,21 +32,19 @@ export interface NodeConnection {
 
 export type ConnectorParts = {
   readonly client: Client
-  /** What answers for a node; undefined when nothing does. */
-  readonly connectionTo: (node: NodeObject) => NodeConnection | undefined
+  /** What answers for a node. */
+  readonly connectionTo: (node: NodeObject) => NodeConnection
+  /** Which of several endpoints of a Service is taken; from 0 to 1. */
+  readonly random: () => number
 }
 
-export function nodeConnector({ client, connectionTo }: ConnectorParts): Connect {
-  const nodes = client.of(Node)
-  const connectionOf = (node: NodeObject): NodeConnection => {
-    const found = connectionTo(node)
-    if (!found) throw notImplemented(`this server cannot reach the kubelet of node "${node.metadata.name}"`)
-    return found
-  }
+export function nodeConnector({ client, connectionTo, random }: ConnectorParts): Connect {
+  const [nodes, endpoints] = [client.of(Node), client.of(Endpoints)]
   return ({ call, object, ctx }) => {
     const { name = '' } = object.metadata
-    if (call.resource.plural === 'nodes') return connectionOf(object as unknown as NodeObject).node(name, call, ctx)
-    if (call.resource.plural !== 'pods') throw notImplemented(`${call.resource.plural}/${call.subresource}: this server reaches no pods`)
+    if (call.resource.plural === 'nodes') return connectionTo(object as unknown as NodeObject).node(name, call, ctx)
+    if (call.resource.plural === 'services')
+      return { type: 'forward', upstream: serviceUpstream(call.name, object as unknown as ServiceObject, endpoints, random) }
     const pod = object as unknown as PodObject
     const container = OF_CONTAINER.includes(call.subresource) ? containerOf(pod, call.query.get('container') ?? '') : ''
     const { nodeName } = pod.spec
@@ -54,7 +54,7 @@ export function nodeConnector({ client, connectionTo }: ConnectorParts): Connect
     }
     const node = nodes.get({ name: nodeName })
     if (!node) throw notFound({ group: '', plural: 'nodes', kind: 'Node' }, nodeName)
-    return connectionOf(node).pod({ pod, container, node, call, ctx })
+    return connectionTo(node).pod({ pod, container, node, call, ctx })
   }
 }
 

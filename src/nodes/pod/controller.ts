@@ -110,7 +110,7 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
           const lookup = lookupIn(namespace)
           const missing: Missing[] = [...missingForVolumes(pod.spec, name, lookup)]
           const isOther = (other: PodObject) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
-          const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther).map(({ spec }) => spec)
+          const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther)
           let isDeferred = false
           const now = client.now.getTime()
           const { status, events, nextAt, isGone } = reconcilePod(pod, {

@@ -1,27 +1,29 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
 import { rejectionOf, resizeProblem } from './room.ts'
 
 const spec = (cpu: string, more: object = {}) =>
   ({ containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more }) as unknown as PodSpec
+const pod = (cpu: string, status: object = {}) => ({ metadata: {}, spec: spec(cpu), status }) as unknown as PodObject
 const allocatable = { cpu: '2', memory: '1Gi', pods: '3' }
 
 test('a node takes a pod while it has what the pod requests', () => {
   const node = { allocatable, count: 1 }
   assert.equal(
-    rejectionOf(spec('1500m'), () => [spec('500m')], node),
+    rejectionOf(spec('1500m'), () => [pod('500m')], node),
     undefined,
   )
   assert.deepEqual(
-    rejectionOf(spec('1501m'), () => [spec('500m')], node),
+    rejectionOf(spec('1501m'), () => [pod('500m')], node),
     {
       reason: 'OutOfcpu',
       message: "Node didn't have enough resource: cpu, requested: 1501, used: 500, capacity: 2000",
     },
   )
   assert.equal(
-    rejectionOf(spec('0'), () => [spec('9')], node),
+    rejectionOf(spec('0'), () => [pod('9')], node),
     undefined,
   )
   assert.equal(rejectionOf(spec('0'), () => [], { allocatable, count: 3 })?.reason, 'OutOfpods')
@@ -40,7 +42,7 @@ test('init containers count while they run, sidecars with the containers', () =>
 
 test('a resize is infeasible when the node is too small, and deferred while others use it', () => {
   assert.equal(resizeProblem(spec('3'), () => [], allocatable)?.reason, 'Infeasible')
-  assert.equal(resizeProblem(spec('2'), () => [spec('1')], allocatable)?.reason, 'Deferred')
+  assert.equal(resizeProblem(spec('2'), () => [pod('1')], allocatable)?.reason, 'Deferred')
   assert.equal(
     resizeProblem(spec('2'), () => [], allocatable),
     undefined,

@@ -1,54 +1,55 @@
 /** Whether a node has room for a pod: when it comes, and when it asks for more. Amounts are counted as a kubelet counts them. */
-import { isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { podRequests } from '../../kinds/shapes/pod/resources/pod-requests.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import { integerValue, milliValue, parseQuantity } from '../../lib/quantity.ts'
+import { integerValue, milliValue, parseQuantity, type Quantity } from '../../lib/quantity.ts'
 import type { ResizePending } from './conditions.ts'
 
 type Amounts = Readonly<Record<string, string>> | undefined
 
 /** Thousandths of a processor, or whole units of anything else. */
-function amountOf(amounts: Amounts, resource: string): number {
-  const text = amounts?.[resource]
-  if (text === undefined) return 0
-  return Number(resource === 'cpu' ? milliValue(parseQuantity(text)) : integerValue(parseQuantity(text)))
+const numberOf = (resource: string, quantity: Quantity): number =>
+  Number(resource === 'cpu' ? milliValue(quantity) : integerValue(quantity))
+
+function available(allocatable: Amounts, resource: string): number {
+  const text = allocatable?.[resource]
+  return text === undefined ? 0 : numberOf(resource, parseQuantity(text))
 }
 
-/** What a pod requests: its containers and sidecars together, or more while init containers run. */
-function requestOf({ resources, initContainers, containers, overhead }: PodSpec, resource: string): number {
-  const extra = amountOf(overhead, resource)
-  if (resources?.requests?.[resource] !== undefined) return amountOf(resources.requests, resource) + extra
-  let [sidecars, most] = [0, 0]
-  for (const container of initContainers ?? []) {
-    const amount = amountOf(container.resources.requests, resource)
-    if (isSidecar(container)) sidecars += amount
-    most = Math.max(most, isSidecar(container) ? sidecars : sidecars + amount)
+const requestsOf = (spec: PodSpec): ReadonlyMap<string, number> =>
+  new Map(Array.from(podRequests({ spec }), ([resource, quantity]) => [resource, numberOf(resource, quantity)]))
+
+/** The pod with what its containers have been given, which is not what they ask for while a resize is pending. */
+function allocatedSpec({ spec, status }: PodObject): PodSpec {
+  const given = new Map(
+    [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].map(each => [each.name, each.resources]),
+  )
+  const allocated = (container: Container) => ({ ...container, resources: given.get(container.name) ?? container.resources })
+  return {
+    ...spec,
+    ...(spec.containers && { containers: spec.containers.map(allocated) }),
+    ...(spec.initContainers && { initContainers: spec.initContainers.map(allocated) }),
   }
-  const lasting = (containers ?? []).reduce((sum, each) => sum + amountOf(each.resources.requests, resource), sidecars)
-  return Math.max(lasting, most) + extra
-}
-
-/** The resources that a pod names in its requests. */
-function requestedBy({ resources, initContainers, containers, overhead }: PodSpec): Set<string> {
-  const lists = [resources?.requests, overhead, ...[...(initContainers ?? []), ...(containers ?? [])].map(each => each.resources.requests)]
-  return new Set(lists.flatMap(list => Object.keys(list ?? {})))
 }
 
 /** The pods that the node has taken on beside the one in question. */
-type Others = () => readonly PodSpec[]
+type Others = () => readonly PodObject[]
 
-function shortage(
-  spec: PodSpec,
-  others: Others,
-  { resource, allocatable }: { resource: string; allocatable: Amounts },
-): string | undefined {
-  const [requested, capacity] = [requestOf(spec, resource), amountOf(allocatable, resource)]
-  if (requested === 0) return undefined
-  const used = requested > capacity ? 0 : others().reduce((sum, each) => sum + requestOf(each, resource), 0)
-  return used + requested > capacity ? insufficient({ resource, requested, used, capacity }) : undefined
+type Shortage = { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }
+
+function* shortages(spec: PodSpec, others: Others, allocatable: Amounts): Iterable<Shortage> {
+  let used: ReadonlyMap<string, number>[] | undefined
+  for (const [resource, requested] of requestsOf(spec)) {
+    if (requested === 0) continue
+    used ??= others().map(other => requestsOf(allocatedSpec(other)))
+    const sum = used.reduce((total, each) => total + (each.get(resource) ?? 0), 0)
+    const capacity = available(allocatable, resource)
+    if (sum + requested > capacity) yield { resource, requested, used: sum, capacity }
+  }
 }
 
-type Insufficient = { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }
-const insufficient = ({ resource, requested, used, capacity }: Insufficient) =>
+const messageOf = ({ resource, requested, used, capacity }: Shortage) =>
   `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`
 
 export type Rejection = { readonly reason: string; readonly message: string }
@@ -59,28 +60,22 @@ export function rejectionOf(
   others: Others,
   { allocatable, count }: { allocatable: Amounts; count: number },
 ): Rejection | undefined {
-  const capacity = amountOf(allocatable, 'pods')
-  if (count >= capacity) return { reason: 'OutOfpods', message: insufficient({ resource: 'pods', requested: 1, used: count, capacity }) }
-  for (const resource of requestedBy(spec)) {
-    const message = shortage(spec, others, { resource, allocatable })
-    if (message) return { reason: `OutOf${resource}`, message }
-  }
+  const capacity = available(allocatable, 'pods')
+  if (count >= capacity) return { reason: 'OutOfpods', message: messageOf({ resource: 'pods', requested: 1, used: count, capacity }) }
+  for (const shortage of shortages(spec, others, allocatable)) return { reason: `OutOf${shortage.resource}`, message: messageOf(shortage) }
   return undefined
 }
 
 /** Why the node cannot give a pod what it asks for now. */
 export function resizeProblem(spec: PodSpec, others: Others, allocatable: Amounts): ResizePending | undefined {
-  for (const resource of ['cpu', 'memory']) {
-    const [requested, capacity] = [requestOf(spec, resource), amountOf(allocatable, resource)]
-    if (requested > capacity)
-      return {
-        reason: 'Infeasible',
-        message: `Node didn't have enough capacity: ${resource}, requested: ${requested}, capacity: ${capacity}`,
-      }
+  const found = [...shortages(spec, others, allocatable)]
+  const never = found.find(({ requested, capacity }) => requested > capacity)
+  if (never) {
+    const { resource, requested, capacity } = never
+    return {
+      reason: 'Infeasible',
+      message: `Node didn't have enough capacity: ${resource}, requested: ${requested}, capacity: ${capacity}`,
+    }
   }
-  for (const resource of ['cpu', 'memory']) {
-    const message = shortage(spec, others, { resource, allocatable })
-    if (message) return { reason: 'Deferred', message }
-  }
-  return undefined
+  return found[0] && { reason: 'Deferred', message: messageOf(found[0]) }
 }

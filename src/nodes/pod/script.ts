@@ -64,6 +64,9 @@ const LONGEST_VALUE = 256
 /** A shorter one would keep the processor busy. */
 const LEAST_RESTART_MS = 10
 
+/** A startup probe that is scripted does not fail for good. */
+const withStartup = (read: Partial<Script> | undefined) => read && { ...read, startupFailureMs: NEVER }
+
 const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['run-time', duration('runMs', { never: true })],
   [
@@ -75,7 +78,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
     },
   ],
   ['crash-loop', value => (value === 'true' ? { runMs: 0, exitCodes: [1] } : value === 'false' ? {} : undefined)],
-  ['startup-delay', duration('startupMs', { never: true })],
+  ['startup-delay', value => withStartup(duration('startupMs', { never: true })(value))],
   ['ready-delay', duration('readyMs', { never: true })],
   ['liveness-failure', duration('livenessMs')],
   ['stop-time', duration('stopMs', { never: true })],

@@ -86,7 +86,12 @@ export const Pod = defineKind({
       exec: { kind: 'PodExecOptions', verbs: ['create', 'get'], options: { ...STREAMS, command: [6, atomic(string)] } },
       log: { kind: 'Pod', verbs: ['get'], isRead: true },
       portforward: { kind: 'PodPortForwardOptions', verbs: ['create', 'get'], options: { ports: [1, atomic(int32)] } },
-      proxy: { kind: 'PodProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'], options: { path: [1, string] } },
+      proxy: {
+        kind: 'PodProxyOptions',
+        verbs: ['create', 'delete', 'get', 'patch', 'update'],
+        options: { path: [1, string] },
+        isAddressed: true,
+      },
     },
   },
 

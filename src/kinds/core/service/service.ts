@@ -49,7 +49,12 @@ export const Service = defineKind({
       *validateUpdate() {},
     },
     connect: {
-      proxy: { kind: 'ServiceProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'], options: { path: [1, string] } },
+      proxy: {
+        kind: 'ServiceProxyOptions',
+        verbs: ['create', 'delete', 'get', 'patch', 'update'],
+        options: { path: [1, string] },
+        isAddressed: true,
+      },
     },
   },
 

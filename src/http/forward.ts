@@ -1,0 +1,174 @@
+/**
+ * Requests that are passed on to a kubelet or a pod, and what comes back: bodies are streamed both ways, and where the connection
+ * is upgraded (WebSocket, SPDY) its bytes go through as they are.
+ */
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Duplex } from 'node:stream'
+import { LIMITS } from '../lib/limits.ts'
+import type { Call, Upstream } from '../registry/api.ts'
+import { badRequest, internalError, StatusError, unavailable } from '../schema/status-error.ts'
+import { collect } from './listener/streams.ts'
+import { header, type Outlet, type Request, type RequestHeaders, type Response, type ResponseHeaders } from './message.ts'
+
+export async function forward(request: Request, call: Call, upstream: Upstream): Promise<Response> {
+  if (upstream.isUpgrade && request.upgrade === undefined) throw badRequest('Upgrade request required')
+  const outgoing = send(request, call, upstream)
+  const answer = await answerTo(outgoing, request, upstream)
+  if (answer.type === 'upgraded') return tunnel(answer)
+  const { message } = answer
+  const status = message.statusCode ?? 502
+  if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(message, status)
+  const headers = responseHeaders(message.headers, request, upstream)
+  return { status, headers, body: { type: 'stream', start: outlet => pipe(message, outlet) } }
+}
+
+function send(request: Request, call: Call, { origin, path, tls }: Upstream): ClientRequest {
+  const url = new URL((path ?? pathBehind(request.target, call)) || '/', origin)
+  const { method } = request
+  const headers = requestHeaders(request)
+  const options = { method, headers, agent: false, timeout: LIMITS.connectMs }
+  const outgoing = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...tls }) : httpRequest(url, options)
+  outgoing.once('socket', socket => socket.once(tls ? 'secureConnect' : 'connect', () => outgoing.setTimeout(0)))
+  outgoing.once('timeout', () => outgoing.destroy(new Error('connecting took too long')))
+  if (request.signal.aborted) outgoing.destroy()
+  else request.signal.addEventListener('abort', () => outgoing.destroy(), { once: true })
+  const body = request.stream
+  if (body && request.upgrade === undefined) body.pipe(outgoing)
+  else outgoing.end()
+  return outgoing
+}
+
+/** The path behind a subresource such as `proxy`, with its query. */
+export function pathBehind(target: string, { namespace, name, subresource }: Pick<Call, 'namespace' | 'name' | 'subresource'>): string {
+  const [path = '', query] = splitOnce(target, '?')
+  // `/api/v1/namespaces/NAMESPACE/pods/NAME/proxy/…`
+  const segments = path.split('/')
+  const at = segments.findIndex(
+    (segment, i) => segment === subresource && i > 4 && safeDecode(segments[i - 1]!) === name && (!namespace || i > 5),
+  )
+  const rest = at < 0 ? '' : segments.slice(at + 1).join('/')
+  return `/${rest}${query === undefined ? '' : `?${query}`}`
+}
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function safeDecode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Headers that are about one connection, or that are not for whoever is behind this server. */
+const NOT_PASSED_ON = new Set([
+  'authorization',
+  'connection',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+const PRIVATE = /^(impersonate-|x-remote-|sec-websocket-protocol$|:)/
+
+function requestHeaders({ headers, peer, upgrade }: Request): Record<string, string | string[]> {
+  const passed: Record<string, string | string[]> = {}
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !NOT_PASSED_ON.has(name) && !PRIVATE.test(name))
+      passed[name] = typeof value === 'string' ? value : [...value]
+  const through = header(headers, 'x-forwarded-for')
+  passed['x-forwarded-for'] = through === undefined ? peer.address : `${through}, ${peer.address}`
+  if (upgrade === undefined) return passed
+  const protocols = webSocketProtocols(headers)
+  if (protocols.length > 0) passed['sec-websocket-protocol'] = protocols.join(', ')
+  return { ...passed, connection: 'Upgrade', upgrade: header(headers, 'upgrade') ?? '' }
+}
+
+/** Without tokens, which browsers send among them. */
+const webSocketProtocols = (headers: RequestHeaders): string[] =>
+  [headers['sec-websocket-protocol'] ?? []]
+    .flat()
+    .flatMap(line => line.split(',').map(name => name.trim()))
+    .filter(name => name !== '' && !name.startsWith('base64url.bearer.authorization.'))
+
+function responseHeaders(headers: IncomingHttpHeaders, { target }: Request, { origin, path }: Upstream): ResponseHeaders {
+  const passed: Record<string, string | string[]> = {}
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined && !NOT_PASSED_ON.has(name)) passed[name] = value
+  const { location } = headers
+  // What is redirected stays behind this server.
+  if (path === undefined && location !== undefined && URL.canParse(location, origin)) {
+    const to = new URL(location, origin)
+    const [own = ''] = splitOnce(target, '?')
+    const prefix = own.slice(0, own.indexOf('/proxy') + '/proxy'.length)
+    if (to.origin === new URL(origin).origin) passed['location'] = `${prefix}${to.pathname}${to.search}`
+  }
+  return passed
+}
+
+type Answer =
+  | { readonly type: 'answered'; readonly message: IncomingMessage }
+  | { readonly type: 'upgraded'; readonly message: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }
+
+const answerTo = (outgoing: ClientRequest, { signal }: Request, { origin }: Upstream): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    outgoing.once('response', message => resolve({ type: 'answered', message }))
+    outgoing.once('upgrade', (message, socket, head) => resolve({ type: 'upgraded', message, socket, head }))
+    outgoing.once('error', error => reject(signal.aborted ? unavailable('the client has gone') : unreachable(origin, error)))
+    outgoing.on('error', () => {})
+  })
+
+const unreachable = (origin: string, { message }: Error) => internalError(`error dialing backend: ${new URL(origin).host}: ${message}`)
+
+const NOTHING = new Uint8Array()
+
+/** Connects both sides for good: what one sends the other gets, and when one ends so does the other. */
+function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgraded' }>): Response {
+  const headers: Record<string, string | string[]> = {}
+  for (const [name, value] of Object.entries(message.headers)) if (value !== undefined) headers[name] = value
+  const start = (client: Duplex, clientHead: Buffer) => {
+    const end = () => {
+      client.destroy()
+      socket.destroy()
+    }
+    for (const side of [client, socket]) side.once('error', end).once('close', end)
+    if (head.length > 0) client.write(head)
+    if (clientHead.length > 0) socket.write(clientHead)
+    client.pipe(socket).pipe(client)
+  }
+  return { status: 101, headers, body: NOTHING, tunnel: { start, abandon: () => socket.destroy() } }
+}
+
+function pipe(message: IncomingMessage, outlet: Outlet): void {
+  outlet.once('close', () => message.destroy())
+  message.once('error', () => outlet.destroy())
+  message.once('aborted', () => outlet.destroy())
+  message.once('end', () => outlet.end())
+  message.on('data', (bytes: Buffer) => {
+    if (outlet.write(bytes)) return
+    message.pause()
+    outlet.once('drain', () => message.resume())
+  })
+}
+
+/** What went wrong at the other end, as an error of this server. */
+async function failureOf(message: IncomingMessage, status: number): Promise<StatusError> {
+  const bytes = await collect(message, LIMITS.smallBytes).catch(() => undefined)
+  message.destroy()
+  const text = Buffer.from(bytes ?? [])
+    .toString()
+    .trim()
+  if (status === 400) return badRequest(text)
+  if (status === 500) return internalError(text)
+  return new StatusError(status, status === 404 ? 'NotFound' : '', text || `the node answered with ${status}`)
+}
