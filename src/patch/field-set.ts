@@ -45,6 +45,8 @@ export const isEmptySet = (set: FieldSet): boolean => set.children === undefined
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || (b.children === undefined && (a.owned || !b.owned))) return a
   if (a.children === undefined && (b.owned || !a.owned)) return b
+  // The larger set is the one to copy.
+  if (a.children !== undefined && b.children !== undefined && b.children.size > MUCH_LARGER * a.children.size) return union(b, a)
   let children = a.children
   if (b.children !== undefined) {
     let merged: Map<PathElement, FieldSet> | undefined
@@ -60,6 +62,8 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   const owned = a.owned || b.owned
   return children === a.children && owned === a.owned ? a : fieldSet(owned, children)
 }
+
+const MUCH_LARGER = 8
 
 /** The fields that are in both. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {

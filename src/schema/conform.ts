@@ -79,6 +79,7 @@ function makeReader(type: AnyType): Reader {
     }
     case 'map': {
       const item = elementReader(shape.value)
+      const isText = shape.value.shape.kind === 'scalar' && shape.value.shape.name === 'string'
       return (value, walk) => {
         if (value === null) return undefined
         if (!isObject(value)) throw mismatch(value, type, walk)
@@ -87,8 +88,14 @@ function makeReader(type: AnyType): Reader {
         const out: Record<string, any> = {}
         for (const key of keys) {
           reportDuplicates(value, key, walk)
+          const part = value[key]!
+          // Text stays as it is, empty or not: most maps are labels, annotations and data.
+          if (isText && typeof part === 'string') {
+            setOwn(out, key, part)
+            continue
+          }
           walk.path.push(key)
-          setOwn(out, key, item(value[key]!, walk))
+          setOwn(out, key, item(part, walk))
           walk.path.pop()
         }
         return out

@@ -8,11 +8,9 @@ import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { isEmptySelector, labelTermsOf } from '../../kinds/shapes/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { Envelope } from '../../schema/object-meta.ts'
-import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { defineController, watch } from '../controller.ts'
-import { candidatesFor, claimObjects, controlledBy, isControlledBy, watchDependents } from '../pods/ownership.ts'
+import { claimSelected, controlledBy, isControlledBy, watchDependents } from '../pods/ownership.ts'
 import { podControl } from '../pods/pod-control.ts'
 import { nextAvailable, type PodObject } from '../pods/pod-state.ts'
 import { slowStart } from '../pods/slow-start.ts'
@@ -48,18 +46,11 @@ export const daemonSetController = defineController({
       }
     }
 
-    const claim = <O extends Envelope>(set: DaemonSetObject, objects: typeof pods | typeof revisions): Promise<O[]> => {
-      const terms = selectorOf(set) ?? []
-      const candidates = candidatesFor(objects as never, set, terms)
-      const matches = ({ metadata }: Envelope) => matchesLabelTerms(terms, metadata.labels)
-      return claimObjects({ owner: set, owners: sets, objects: objects as never, candidates, matches }) as Promise<never>
-    }
-
     /** The hash of the current revision, and the older ones. Undefined when another revision has its name: it gets another next time. */
-    async function keepHistory(set: DaemonSetObject, own: readonly PodObject[]) {
-      const claimed: RevisionObject[] = []
-      for (const revision of await claim<RevisionObject>(set, revisions)) claimed.push(await labelled(revision))
-      const { current, duplicates, old, number } = historyOf(set, claimed)
+    async function keepHistory(set: DaemonSetObject, claimed: readonly RevisionObject[], own: readonly PodObject[]) {
+      const known: RevisionObject[] = []
+      for (const revision of claimed) known.push(await labelled(revision))
+      const { current, duplicates, old, number } = historyOf(set, known)
       if (!current) {
         const { collisionCount } = set.status
         const { template } = set.spec
@@ -71,10 +62,10 @@ export const daemonSetController = defineController({
         return undefined
       }
       const hash = current.metadata.labels![POD_REVISION_LABEL]!
-      if (duplicates.length > 0)
-        for (const { metadata } of own)
-          if (metadata.labels?.[POD_REVISION_LABEL] !== hash)
-            await pods.patch(metadata, { metadata: { labels: { [POD_REVISION_LABEL]: hash } } })
+      const merged = new Set(duplicates.map(({ metadata }) => metadata.labels?.[POD_REVISION_LABEL]))
+      for (const { metadata } of own)
+        if (merged.has(metadata.labels?.[POD_REVISION_LABEL]))
+          await pods.patch(metadata, { metadata: { labels: { [POD_REVISION_LABEL]: hash } } })
       for (const revision of duplicates) await revisions.delete(revision)
       if (Number(current.revision) < number) await revisions.update({ ...current, revision: number })
       return { hash, old }
@@ -109,13 +100,15 @@ export const daemonSetController = defineController({
       ],
       async reconcile(key) {
         const set = sets.get(namedBy(key))
-        if (!set || set.metadata.deletionTimestamp) return undefined
+        const terms = set && selectorOf(set)
+        if (!set || !terms || set.metadata.deletionTimestamp) return undefined
         if (isEmptySelector(set.spec.selector)) {
           recorder.event(set, 'Warning', 'SelectingAll', 'This daemon set is selecting all pods. A non-empty selector is required.')
           return undefined
         }
-        const claimed = await claim<PodObject>(set, pods)
-        const history = await keepHistory(set, claimed)
+        const owner = { owner: set, owners: sets }
+        const claimed = await claimSelected({ ...owner, objects: pods }, terms)
+        const history = await keepHistory(set, await claimSelected({ ...owner, objects: revisions }, terms), claimed)
         if (!history) return undefined
         const { hash, old } = history
         const situation = () => ({ set, nodes: [...nodes.list()], pods: [...controlledBy(pods, set)], hash, now: client.now })

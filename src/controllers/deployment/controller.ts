@@ -5,10 +5,9 @@ import { Deployment } from '../../kinds/apps/deployment.ts'
 import { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { labelTermsOf } from '../../kinds/shapes/meta.ts'
-import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { defineController, watch } from '../controller.ts'
-import { candidatesFor, claimObjects, controlledBy, watchDependents } from '../pods/ownership.ts'
+import { claimSelected, controlledBy, watchDependents } from '../pods/ownership.ts'
 import { messageOf } from '../pods/pod-control.ts'
 import { isTerminal } from '../pods/pod-state.ts'
 import { type DeploymentObject, progressing, stated, withCondition } from './conditions.ts'
@@ -85,9 +84,7 @@ export const deploymentController = defineController({
         const deployment = deployments.get(namedBy(key))
         const terms = deployment && labelTermsOf(deployment.spec.selector)
         if (!deployment || !terms || terms.length === 0) return undefined
-        const candidates = candidatesFor(sets, deployment, terms)
-        const matches = ({ metadata }: ReplicaSetObject) => matchesLabelTerms(terms, metadata.labels)
-        const claimed = await claimObjects({ owner: deployment, owners: deployments, objects: sets, candidates, matches })
+        const claimed = await claimSelected({ owner: deployment, owners: deployments, objects: sets }, terms)
         const isRunning = (set: ReplicaSetObject) => [...controlledBy(pods, set)].some(pod => !isTerminal(pod))
         const plan = planDeployment(deployment, { sets: claimed, isRunning, now: client.now })
         await carryOut(deployment, plan)

@@ -9,7 +9,7 @@ import { deepEqual } from '../../lib/json-value.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { defineController, type Watch, watch } from '../controller.ts'
-import { candidatesFor, claimObjects, controllerOf, watchDependents } from '../pods/ownership.ts'
+import { claimSelected, controllerOf, watchDependents } from '../pods/ownership.ts'
 import { podControl } from '../pods/pod-control.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 import { slowStart } from '../pods/slow-start.ts'
@@ -63,8 +63,9 @@ export const jobController = defineController({
       if (deletionTimestamp) return false
       for (const job of jobs.list({ namespace })) {
         const { metadata, spec } = job
+        const terms = labelTermsOf(spec.selector)
         const mayAdopt = !metadata.deletionTimestamp && !isFinished(job) && isManagedHere(spec)
-        if (mayAdopt && matchesLabelTerms(labelTermsOf(spec.selector) ?? [], labels)) return true
+        if (mayAdopt && terms && matchesLabelTerms(terms, labels)) return true
       }
       return false
     }
@@ -103,13 +104,10 @@ export const jobController = defineController({
         failures.delete(key)
         sizes.delete(key)
       }
-      if (!job || isFinished(job) || !isManagedHere(job.spec)) return undefined
+      const terms = job && labelTermsOf(job.spec.selector)
+      if (!job || !terms || isFinished(job) || !isManagedHere(job.spec)) return undefined
       const { uid = '' } = job.metadata
-      const terms = labelTermsOf(job.spec.selector) ?? []
-      const candidates = candidatesFor(pods, job, terms)
-      const matches = ({ metadata }: PodObject) => matchesLabelTerms(terms, metadata.labels)
-      const finalizers = [TRACKING_FINALIZER]
-      const claimed = await claimObjects({ owner: job, owners: jobs, objects: pods, candidates, matches, finalizers })
+      const claimed = await claimSelected({ owner: job, owners: jobs, objects: pods, finalizers: [TRACKING_FINALIZER] }, terms)
 
       sizes.set(key, claimed.length)
       const remembered = failures.get(key)

@@ -63,6 +63,12 @@ export async function claimObjects<O extends Envelope>({ owner, owners, objects,
   return claimed
 }
 
+/** Claims the objects that a selector matches. */
+export function claimSelected<O extends Envelope>(claim: Omit<Claim<O>, 'candidates' | 'matches'>, terms: LabelTerms): Promise<O[]> {
+  const matches = ({ metadata }: O) => matchesLabelTerms(terms, metadata.labels)
+  return claimObjects({ ...claim, candidates: candidatesFor(claim.objects, claim.owner, terms), matches })
+}
+
 function canAdopt(owners: ResourceClient<any>, owner: Envelope): boolean {
   const current = owners.revision(owner.metadata)
   return current !== undefined && current.uid === owner.metadata.uid && !current.terminating

@@ -30,7 +30,7 @@ export type Replicas = Envelope & {
   status: ReplicaStatus
 }
 
-/** How many pods are created or deleted before the others get their turn. */
+/** How many pods are created or deleted in one pass. */
 const BURST = 500
 
 export type Step = { readonly step: 'create'; readonly count: number } | { readonly step: 'delete'; readonly pods: readonly PodObject[] }
