@@ -4,10 +4,11 @@
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
  *   npm run bench -- --quick           short turns, prints only
  *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
- *                                      start, workloads, fairness, scale
+ *                                      start, workloads, admission, fairness, scale
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
+import { admission } from './admission.ts'
 import { fairness } from './fairness.ts'
 import { fanOut } from './fan-out.ts'
 import { configMap, deployment } from './objects.ts'
@@ -319,6 +320,21 @@ async function workload(): Promise<string> {
   return ['Workloads, on simulated nodes:', '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
 }
 
+async function admitted(): Promise<string> {
+  if (!wants('admission')) return ''
+  const { without, byDefault, nonMatching, webhook } = await admission({ quick })
+  const share = (byDefault / without - 1) * 100
+  const lines = [
+    `| processor time of a create, without any plugin | ${without.toFixed(0)} µs | |`,
+    `| with the plugins that are on by default | ${byDefault.toFixed(0)} µs, ${share.toFixed(1)} % more | < 5 % |`,
+    ...nonMatching.map(({ what, adds }) => `| 1,000 that do not match (${what}) add | ${adds.toFixed(0)} µs | < 50 µs |`),
+    `| creates through one fast webhook | ${rate(webhook.perSecond)} | ≥ 1,000/s |`,
+    `| p99 of another client's GET, alone and beside them | ${webhook.alone.toFixed(1)} and ${webhook.beside.toFixed(1)} ms | |`,
+  ]
+  say(lines.join('\n'))
+  return ['Admission:', '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
+}
+
 async function fair(): Promise<string> {
   if (!wants('fairness')) return ''
   const results = await fairness(quick ? 1 : 2.5)
@@ -381,11 +397,12 @@ if (ON_ONE_SERVER.some(wants)) {
 }
 const grown = await growth()
 const worked = await workload()
+const admitting = await admitted()
 const shared = await fair()
 const scaled = await scales()
 removeFolders()
 
-const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${shared}\n\n${scaled}`
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${admitting}\n\n${shared}\n\n${scaled}`
 process.stdout.write(`${text}\n`)
 if (!quick && only === undefined) {
   writeInto('bench/README.md', text)

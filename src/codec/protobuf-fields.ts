@@ -13,7 +13,9 @@ export function wireFieldsOf({ fields }: MessageShape): WireField[] {
 
 /** Whether objects of the type can be protobuf: those of kinds that clients defined have no numbers. */
 export function hasProtobuf({ shape }: AnyType): boolean {
-  return shape.kind === 'message' && Object.entries(shape.fields).every(([name, [wire]]) => wire !== 0 || ENVELOPE.has(name))
+  if (shape.kind !== 'message') return false
+  for (const name in shape.fields) if (shape.fields[name]![0] === 0 && !ENVELOPE.has(name)) return false
+  return true
 }
 const ENVELOPE: ReadonlySet<string> = new Set(['kind', 'apiVersion'])
 

@@ -161,7 +161,8 @@ function compareKeys(a: string, b: string): number {
   while (same < both && a.charCodeAt(same) === b.charCodeAt(same)) same++
   if (same === both) return a.length - b.length
   const [x, y] = [a.charCodeAt(same), b.charCodeAt(same)]
-  return isAsciiLetter(x) && isAsciiLetter(y) ? x - y : compareCharacters(a, b)
+  if (isAsciiLetter(x) && isAsciiLetter(y)) return x - y
+  return x < 0x80 && y < 0x80 ? compareAt(a, b, same) : compareCharacters(a, b)
 }
 
 const isAsciiLetter = (code: number): boolean => (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a)
@@ -175,11 +176,12 @@ function compareCharacters(a: string, b: string): number {
   return left.length - right.length
 }
 
-function compareAt(left: readonly string[], right: readonly string[], at: number): number {
+/** The characters are those of the two texts, or their code units as far as they are ASCII. */
+function compareAt(left: ArrayLike<string>, right: ArrayLike<string>, at: number): number {
   const [a = '', b = ''] = [left[at], right[at]]
   const [isLetterA, isLetterB] = [/^\p{L}$/u.test(a), /^\p{L}$/u.test(b)]
   if (isLetterA !== isLetterB) return isLetterA ? 1 : -1
-  if (!isLetterA) {
+  if (!isLetterA && (isDigit(a) || isDigit(b))) {
     // A zero inside a longer number counts; both numbers share the digits before it.
     const lead = (a === '0' || b === '0') && hasNonzeroBefore(left, at) ? '1' : ''
     const [runA, runB] = [digitsFrom(left, at), digitsFrom(right, at)]
@@ -190,14 +192,16 @@ function compareAt(left: readonly string[], right: readonly string[], at: number
   return (a.codePointAt(0) ?? 0) - (b.codePointAt(0) ?? 0)
 }
 
-function hasNonzeroBefore(characters: readonly string[], at: number): boolean {
-  for (let i = at - 1; i >= 0 && /^[0-9]$/.test(characters[i] ?? ''); i--) if (characters[i] !== '0') return true
+const isDigit = (character: string): boolean => character >= '0' && character <= '9' && character.length === 1
+
+function hasNonzeroBefore(characters: ArrayLike<string>, at: number): boolean {
+  for (let i = at - 1; i >= 0 && isDigit(characters[i] ?? ''); i--) if (characters[i] !== '0') return true
   return false
 }
 
 /** Digits are cut at a length no key needs, so that comparing hostile keys stays cheap. */
-function digitsFrom(characters: readonly string[], at: number): string {
+function digitsFrom(characters: ArrayLike<string>, at: number): string {
   let run = ''
-  for (let i = at; i < characters.length && run.length < 40 && /^[0-9]$/.test(characters[i] ?? ''); i++) run += characters[i]
+  for (let i = at; i < characters.length && run.length < 40 && isDigit(characters[i] ?? ''); i++) run += characters[i]
   return run
 }

@@ -10,7 +10,7 @@ import { ownedWrite } from './ownership.ts'
 import { takePatched } from './patched-object.ts'
 import { withConversions } from './version-conversion.ts'
 import type { Change, Write } from './write.ts'
-import { pause } from './yielding.ts'
+import { yieldIfDue } from './yielding.ts'
 
 /** An apply of a configuration to what is stored, or to nothing, as an object of the write's kind. */
 export function applyChange({ subresource }: Call, body: Body): Change {
@@ -26,7 +26,7 @@ export function mergeConfiguration(write: Write, { applied, strictError }: Confi
     if (!outcome.ok) throw refusedApply(outcome)
     write.managers = outcome.managedFields
     const problems = strictProblems(strictError, options)
-    return whenDone(pause(write), () => takePatched(write, outcome.object, { problems }))
+    return whenDone(yieldIfDue(write), () => takePatched(write, outcome.object, { problems }))
   })
 }
 

@@ -17,7 +17,7 @@ import { internalError, StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
 import type { Write } from './write.ts'
-import { pause } from './yielding.ts'
+import { yieldIfDue } from './yielding.ts'
 
 /** A stored object in the served version. */
 export function toServed(resource: Resource, stored: AnyObject): AnyObject | Promise<AnyObject> {
@@ -97,7 +97,7 @@ const NO_OBJECTS: readonly JsonObject[] = []
 function convertFor<R>(write: Write, work: Converting<R>, asked: ReturnType<Converting<R>['next']>): MaybePromise<R> {
   let step = asked
   while (!step.done) {
-    const converted = step.value.length > 0 ? convertAll(write.kind, step.value) : (pause(write)?.then(() => NO_OBJECTS) ?? NO_OBJECTS)
+    const converted = step.value.length > 0 ? convertAll(write.kind, step.value) : (yieldIfDue(write)?.then(() => NO_OBJECTS) ?? NO_OBJECTS)
     if (converted instanceof Promise) return converted.then(objects => convertFor(write, work, work.next(objects)))
     step = work.next(converted)
   }

@@ -43,7 +43,7 @@ import {
   warningsOf,
 } from './strategy.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
-import { isLarge, pause, runLongParts, runParts } from './yielding.ts'
+import { isLarge, runLongParts, runParts, yieldIfDue } from './yielding.ts'
 
 /** One write on its way through the steps. */
 export type Write = {
@@ -79,7 +79,7 @@ export type Write = {
   done: { readonly json: Uint8Array; readonly object: AnyObject | undefined } | undefined
   result: Result | undefined
   /** When it last let other requests run, on the clock of `performance.now`. */
-  pausedAt: number
+  yieldedAt: number
 }
 
 /** What a verb does differently in a step. Where it defines nothing, the step does what is usual for an object. */
@@ -176,7 +176,7 @@ export function newWrite(
     unnamed: undefined,
     done: undefined,
     result: undefined,
-    pausedAt: 0,
+    yieldedAt: 0,
   }
 }
 
@@ -217,8 +217,8 @@ async function run(request: Write, from: number): Promise<void> {
       if (waiting) await waiting
       const phase = ENDING[i]
       if (phase !== undefined) request.ctx.stopwatch?.lap(phase)
-      const pausing = pause(request)
-      if (pausing) await pausing
+      const yielding = yieldIfDue(request)
+      if (yielding) await yielding
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {

@@ -10,14 +10,14 @@ import type { Write } from './write.ts'
 
 /** The largest write that takes no noticeable time, whatever it holds. */
 const SMALL_BYTES = 16 * 1024
-/** How long a write may run without a pause, in milliseconds. */
+/** How long a write may run without yielding, in milliseconds. */
 const SLICE_MS = 8
 
-/** Lets other requests run if the write is large and has run for a while; then throws if its client has gone. Undefined if it is to go on at once. */
-export function pause(write: Write): Promise<void> | undefined {
+/** Lets other requests run if the write is large and has run for a while; throws then if its client has gone. Undefined if it is to go on at once. */
+export function yieldIfDue(write: Write): Promise<void> | undefined {
   if (!isLarge(write)) return undefined
   const now = performance.now()
-  if (now - write.pausedAt < SLICE_MS) return undefined
+  if (now - write.yieldedAt < SLICE_MS) return undefined
   return letOthersRun(write)
 }
 
@@ -27,7 +27,7 @@ export const isLarge = ({ ctx: { body }, found }: Write): boolean =>
 
 async function letOthersRun(write: Write): Promise<void> {
   await yieldToOthers()
-  write.pausedAt = performance.now()
+  write.yieldedAt = performance.now()
   stopIfCancelled(write)
 }
 
@@ -36,12 +36,12 @@ function stopIfCancelled({ ctx: { signal }, done, result }: Write): void {
   if (signal.aborted && !done && !result) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
 }
 
-/** Runs work with pauses between its parts. */
+/** Runs work that may yield between its parts. */
 export function runParts<R>(write: Write, work: InParts<R>): MaybePromise<R> {
   for (let part = work.next(); ; part = work.next()) {
     if (part.done) return part.value
-    const pausing = pause(write)
-    if (pausing) return pausing.then(() => runParts(write, work))
+    const yielding = yieldIfDue(write)
+    if (yielding) return yielding.then(() => runParts(write, work))
   }
 }
 

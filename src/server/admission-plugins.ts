@@ -78,7 +78,7 @@ export type AdmissionSettings = {
 }
 
 /** The plugins of Kubernetes 1.37, in its order. */
-const PLUGINS = [
+export const PLUGINS = [
   'AlwaysAdmit',
   'NamespaceAutoProvision',
   'NamespaceLifecycle',

@@ -1,6 +1,5 @@
 /** What the process itself uses: the names that dashboards expect of every process, and a few of Node's own. */
 import { readdirSync } from 'node:fs'
-import { performance } from 'node:perf_hooks'
 import type { Family } from './exposition.ts'
 
 export function processMetrics(): Family[] {
