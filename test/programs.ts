@@ -21,6 +21,11 @@ type Program = {
 const PROGRAMS = {
   kubectl: { variable: 'KUBECTL', commands: ['kubectl'], installed: 'bin/kubectl', hint: 'Debian: apt-get install kubernetes-client' },
   helm: { variable: 'HELM', commands: ['helm'], installed: 'bin/helm', hint: 'https://helm.sh/docs/intro/install' },
+  'ansible-playbook': {
+    variable: 'ANSIBLE_PLAYBOOK',
+    commands: ['ansible-playbook'],
+    hint: 'Debian: apt-get install ansible python3-kubernetes',
+  },
   etcd: { variable: 'ETCD', commands: ['etcd'], hint: 'Debian: apt-get install etcd-server' },
   chromium: { variable: 'CHROMIUM', commands: ['chromium', 'chromium-browser', 'google-chrome'], hint: 'Debian: apt-get install chromium' },
   'node-18': { variable: 'NODE_18', commands: [], installed: 'node_modules/node-18/bin/node', hint: 'node scripts/install-programs.mjs' },

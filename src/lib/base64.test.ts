@@ -42,3 +42,20 @@ test('canonical base64 is on one line and has zero padding bits', () => {
   assert.equal(canonicalBase64('aGVsbG9='), 'aGVsbG8=')
   assert.equal(canonicalBase64(''), '')
 })
+
+test('the canonical text is that of the bytes, whatever bits are left over and wherever lines break', () => {
+  const texts = fc.stringMatching(/^[A-Za-z0-9+/]{0,9}={0,2}[\r\n]?$/)
+  fc.assert(
+    fc.property(texts, text => {
+      let bytes: Uint8Array
+      try {
+        bytes = decodeBase64(text)
+      } catch {
+        assert.throws(() => canonicalBase64(text))
+        return
+      }
+      assert.equal(canonicalBase64(text), encodeBase64(bytes))
+    }),
+    { numRuns: 2000 },
+  )
+})

@@ -7,9 +7,13 @@ export class Base64Error extends Error {
 
 /** The bytes of a base64 text; throws Base64Error. */
 export function decodeBase64(text: string): Buffer {
+  checkBase64(text)
+  return Buffer.from(text, 'base64')
+}
+
+function checkBase64(text: string): void {
   const fault = findFault(text)
   if (fault >= 0) throw new Base64Error(`illegal base64 data at input byte ${Buffer.byteLength(text.slice(0, fault))}`)
-  return Buffer.from(text, 'base64')
 }
 
 /** The base64 text of bytes, padded and on one line. */
@@ -19,8 +23,13 @@ export function encodeBase64(bytes: Uint8Array): string {
 
 /** The canonical base64 text of a byte field; throws Base64Error. */
 export function canonicalBase64(text: string): string {
-  return encodeBase64(decodeBase64(text))
+  checkBase64(text)
+  return CANONICAL.test(text.slice(-3)) && !LINE_BREAK.test(text) ? text : encodeBase64(Buffer.from(text, 'base64'))
 }
+
+/** How valid text ends that is canonical: the bits that padding leaves over are zero. */
+const CANONICAL = /(?:[AQgw]==|[AEIMQUYcgkosw048]=|[^=])$/
+const LINE_BREAK = /[\r\n]/
 
 const EQUALS = 0x3d
 

@@ -26,8 +26,8 @@ export const LIMITS = {
   transcodeIdleMs: 5 * SECOND,
   /** Bodies of one user that wait for a worker. */
   transcodesPerUser: 16,
-  /** Writes of controllers and simulated nodes that are under way at once. */
-  backgroundWrites: 16,
+  /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one turn of the event loop. */
+  backgroundWrites: { atOnce: 32, perTurn: 4 },
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,

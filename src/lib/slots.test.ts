@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Slots } from './slots.ts'
 
 test('only so many run at once, in order, and a failure frees its slot', async () => {
-  const slots = new Slots(2)
+  const slots = new Slots({ atOnce: 2, perTurn: 2 })
   const order: number[] = []
   let running = 0
   let most = 0
@@ -22,4 +22,20 @@ test('only so many run at once, in order, and a failure frees its slot', async (
   )
   assert.deepEqual([order, most], [[0, 1, 2, 3, 4], 2])
   assert.equal(await slots.run(work(5)), 5)
+})
+
+test('only so many begin in one turn of the event loop', async () => {
+  const slots = new Slots({ atOnce: 100, perTurn: 3 })
+  let begun = 0
+  const all = Promise.all(Array.from({ length: 10 }, () => slots.run(async () => void begun++)))
+  const counts: number[] = []
+  for (let turn = 0; turn < 4; turn++) {
+    await Promise.resolve()
+    counts.push(begun)
+    await new Promise(setImmediate)
+  }
+  assert.ok(counts[0]! <= 3, `${counts}`)
+  for (const [turn, count] of counts.entries()) assert.ok(count <= 3 * (turn + 1), `${counts}`)
+  await all
+  assert.equal(begun, 10)
 })

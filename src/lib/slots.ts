@@ -1,22 +1,48 @@
-/** Lets only so many do something at the same time. The others wait in the order in which they came. */
+/**
+ * Paces work: only so much is under way at the same time, and only so much is begun in one turn of the event loop, so that whatever
+ * else came meanwhile is looked at in between. What has to wait is begun in the order in which it came.
+ */
 export class Slots {
   #free: number
+  #begun = 0
+  #isPumping = false
+  readonly #perTurn: number
   readonly #waiting: (() => void)[] = []
 
-  constructor(count: number) {
-    this.#free = count
+  constructor({ atOnce, perTurn }: { readonly atOnce: number; readonly perTurn: number }) {
+    this.#free = atOnce
+    this.#perTurn = perTurn
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--
+    if (this.#free > 0 && this.#begun < this.#perTurn) this.#begin()
     else await new Promise<void>(resolve => this.#waiting.push(resolve))
+    this.#pump()
     try {
       return await work()
     } finally {
-      const next = this.#waiting.shift()
-      // In a later turn of the event loop: what else came meanwhile is looked at first.
-      if (next) setImmediate(next)
-      else this.#free++
+      this.#free++
+      this.#pump()
     }
+  }
+
+  #begin(): void {
+    this.#free--
+    this.#begun++
+  }
+
+  /** In the next turn of the event loop, more may begin. */
+  #pump(): void {
+    if (this.#isPumping) return
+    this.#isPumping = true
+    setImmediate(() => {
+      this.#isPumping = false
+      this.#begun = 0
+      while (this.#waiting.length > 0 && this.#free > 0 && this.#begun < this.#perTurn) {
+        this.#begin()
+        this.#waiting.shift()!()
+      }
+      if (this.#waiting.length > 0 && this.#free > 0) this.#pump()
+    })
   }
 }

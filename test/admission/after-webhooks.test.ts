@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target } from '../kit.ts'
-import { configure, podRule } from '../kits/admission-objects.ts'
+import { configure, podRule, ruleFor } from '../kits/admission-objects.ts'
 import { allow, reviewing, webhook } from '../kits/webhooks.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
@@ -204,4 +204,26 @@ test('what a webhook adds gets its defaults and is validated like the rest', pat
   const { status, text } = await send(server, 'POST', PODS, pod('p'))
   assert.equal(status, 422, text)
   assert.match(text, /spec\.initContainers\[1\]\.image: Required value/)
+})
+
+test('a webhook about one of the two kinds of events sees those that are sent as the other', patient, async t => {
+  const server = await startInProcess(t)
+  const hook = await webhook(t, allow)
+  await configure(server, 'validating', 'a', { hook, rules: [ruleFor(['events'], { version: 'v1' })] })
+  const made = await send(server, 'POST', '/apis/events.k8s.io/v1/namespaces/default/events', {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: 'e' },
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reportingController: 'example.com/c',
+    reportingInstance: 'i',
+    action: 'a',
+    reason: 'r',
+    type: 'Normal',
+    regarding: { kind: 'Pod', namespace: 'default', name: 'p' },
+    note: 'what happened',
+  })
+  assert.equal(made.status, 201, made.text)
+  const [{ kind, requestKind, object }] = hook.seen
+  assert.deepEqual([kind.group, requestKind.group, object.apiVersion, object.message], ['', 'events.k8s.io', 'v1', 'what happened'])
 })

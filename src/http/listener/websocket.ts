@@ -14,7 +14,7 @@ import {
   type Tunnel,
   textResponse,
 } from '../message.ts'
-import { answerHttp1, Http1Request, sendHttp1 } from './http1.ts'
+import { Http1Request, sendHttp1 } from './http1.ts'
 import { abandon } from './streams.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
