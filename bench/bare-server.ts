@@ -1,4 +1,4 @@
-/** The ceiling of reads and watches: a bare HTTPS server that sends the same bytes and knows nothing else. */
+/** The ceiling of reads and watches: a bare HTTPS server that sends the same bytes and does nothing else. */
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'

@@ -11,10 +11,10 @@ export type Fair = { readonly name: string; readonly alone: number; readonly bes
 
 const NS = '/api/v1/namespaces/default/configmaps'
 const IN_FLIGHT = 1000
-/** The machine has moods: what is told is the round in the middle. */
+/** The speed of the machine varies: the median round is reported. */
 const ROUNDS = 5
 const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'
-/** Both clients come in as people do, by a role. */
+/** Both clients are authorized by a role, as users are. */
 const BINDING = {
   metadata: { name: 'bench' },
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
@@ -22,7 +22,7 @@ const BINDING = {
 }
 const TOKENS = 'flood-token,flood,1,\nquiet-token,quiet,2,\n'
 
-/** The p99 of a client that asks for one object after the other, alone and beside the flood, for each kind of flood; in turns of so many seconds. */
+/** The p99 of a client that gets one object after the other, alone and beside the flood, for each kind of flood; alternating, for so many seconds each. */
 export async function fairness(seconds: number): Promise<Fair[]> {
   const files = newFolder()
   const tokenFile = join(files, 'tokens.csv')
@@ -40,7 +40,7 @@ export async function fairness(seconds: number): Promise<Fair[]> {
       requests: 1,
     })
     await run(server.target, {
-      request: turn => requestBytes('POST', NS, configMap(`cm-${turn}`, turn)),
+      request: iteration => requestBytes('POST', NS, configMap(`cm-${iteration}`, iteration)),
       connections: 32,
       seconds: 60,
       requests: 500,
@@ -49,8 +49,8 @@ export async function fairness(seconds: number): Promise<Fair[]> {
     for (const [name, method, path, body, ask] of [
       ['GET beside GETs', 'GET', `${NS}/cm-7`, '', get],
       ['GET beside pages of 100', 'GET', `${NS}?limit=100`, '', get],
-      ['GET beside patches', 'PATCH', `${NS}/cm-TURN`, '{"data":{"other":"TURN"}}', get],
-      ['patch beside patches', 'PATCH', `${NS}/cm-TURN`, '{"data":{"other":"TURN"}}', patch],
+      ['GET beside patches', 'PATCH', `${NS}/cm-INDEX`, '{"data":{"other":"INDEX"}}', get],
+      ['patch beside patches', 'PATCH', `${NS}/cm-INDEX`, '{"data":{"other":"INDEX"}}', patch],
     ] as const) {
       const measure = async () => {
         const { p99, failures } = await run(quiet, { request: ask, connections: 4, seconds })
@@ -77,13 +77,13 @@ export async function fairness(seconds: number): Promise<Fair[]> {
 
 const GET = withToken(requestBytes('GET', `${NS}/cm-9`), 'quiet-token')
 const get = () => GET
-const patch = (turn: number) =>
+const patch = (iteration: number) =>
   withToken(
-    requestBytes('PATCH', `${NS}/cm-${10 + (turn % 50)}`, `{"data":{"turn":"q${turn}"}}`, 'application/merge-patch+json'),
+    requestBytes('PATCH', `${NS}/cm-${10 + (iteration % 50)}`, `{"data":{"turn":"q${iteration}"}}`, 'application/merge-patch+json'),
     'quiet-token',
   )
 
-/** The server is measured, not who of the clients gets the processor: the flood takes what nobody else wants, where that can be had. */
+/** The server is measured, not how clients compete for the CPU: where possible, the flood runs at idle priority. */
 const LEAST = spawnSync('chrt', ['--version']).status === 0 ? ['chrt', '--idle', '0'] : ['nice', '-n', '19']
 
 async function startFlood(args: readonly string[]): Promise<ChildProcess> {
@@ -98,7 +98,7 @@ async function endFlood(child: ChildProcess): Promise<string> {
   child.stdout!.on('data', chunk => {
     said += chunk
   })
-  if (child.exitCode !== null) throw new Error('the flood ended before it was told to')
+  if (child.exitCode !== null) throw new Error('the flood ended before it was stopped')
   const ended = new Promise(resolve => child.once('close', resolve))
   child.kill('SIGTERM')
   await ended

@@ -7,7 +7,7 @@ type Job = {
   readonly target: Target
   readonly pid: number
   readonly watchPath: string
-  readonly write: (turn: number) => Buffer
+  readonly write: (iteration: number) => Buffer
   readonly marker: string
 }
 
@@ -37,9 +37,9 @@ export async function fanOut(
   const writer = await open(target)
   const before = cpuSeconds(pid)
   const start = performance.now()
-  for (let turn = 0; turn < writes; turn++) {
+  for (let iteration = 0; iteration < writes; iteration++) {
     const answered = new Promise(resolve => writer.once('data', resolve))
-    writer.write(write(turn))
+    writer.write(write(iteration))
     await answered
   }
   await all

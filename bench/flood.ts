@@ -1,4 +1,4 @@
-/** One client that keeps so many requests in flight on its HTTP/2 connections, until it is told to end. */
+/** One client that keeps so many requests in flight on its HTTP/2 connections, until it is stopped. */
 import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 
@@ -18,11 +18,11 @@ let answered = 0
 let refused = 0
 
 function ask(session: ClientHttp2Session): void {
-  const turn = Math.floor(Math.random() * 500)
+  const iteration = Math.floor(Math.random() * 500)
   const stream = session.request(
     {
       ':method': method,
-      ':path': path.replace('TURN', String(turn)),
+      ':path': path.replace('INDEX', String(iteration)),
       authorization: `Bearer ${token}`,
       'content-type': 'application/merge-patch+json',
     },
@@ -35,7 +35,7 @@ function ask(session: ClientHttp2Session): void {
   stream.on('error', () => {})
   stream.on('close', () => !session.destroyed && ask(session))
   stream.resume()
-  if (body !== '') stream.end(body.replace('TURN', String(answered)))
+  if (body !== '') stream.end(body.replace('INDEX', String(answered)))
 }
 
 await Promise.all(sessions.map(session => new Promise(resolve => session.once('remoteSettings', resolve))))

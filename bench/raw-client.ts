@@ -3,11 +3,11 @@ import { connect, type TLSSocket } from 'node:tls'
 
 export type Target = { readonly host: string; readonly port: number; readonly ca: string; readonly cert?: string; readonly key?: string }
 export type Load = {
-  /** The request at a turn, whole: head and body. */
-  readonly request: (turn: number) => Buffer
+  /** The complete request of an iteration: head and body. */
+  readonly request: (iteration: number) => Buffer
   readonly connections: number
   readonly seconds: number
-  /** Stops after this many requests, if that comes first. */
+  /** Stops after this many requests, if that is reached first. */
   readonly requests?: number
 }
 export type Outcome = {
@@ -28,24 +28,24 @@ export function requestBytes(method: string, path: string, body?: string | Buffe
   ])
 }
 
-/** The same request, sent by whoever has the token. */
+/** The same request, sent with a token. */
 export const withToken = (request: Buffer, token: string): Buffer =>
   Buffer.from(request.toString('latin1').replace('\r\n', `\r\nAuthorization: Bearer ${token}\r\n`), 'latin1')
 
-/** Keeps every connection busy with one request at a time, and tells how many were answered. */
+/** Keeps every connection busy with one request at a time, and returns how many were answered. */
 export async function run(target: Target, load: Load): Promise<Outcome> {
   const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(target)))
   const times: number[] = []
-  let turn = 0
+  let iteration = 0
   let failures = 0
   const start = performance.now()
   const end = start + load.seconds * 1000
   await Promise.all(
     sockets.map(async socket => {
       const reader = new AnswerReader(socket)
-      while (performance.now() < end && (load.requests === undefined || turn < load.requests)) {
+      while (performance.now() < end && (load.requests === undefined || iteration < load.requests)) {
         const sent = performance.now()
-        socket.write(load.request(turn++))
+        socket.write(load.request(iteration++))
         const status = await reader.next()
         times.push(performance.now() - sent)
         if (status >= 400) failures++

@@ -41,7 +41,7 @@ export function chart(rows: readonly Row[]): string {
 
 const xml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
-/** Replaces what stands between the markers of the page. */
+/** Replaces the text between the markers of the page. */
 export function writeInto(file: string, text: string): void {
   const page = readFileSync(file, 'utf8')
   const [start, end] = ['<!-- figures -->', '<!-- /figures -->']

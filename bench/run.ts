@@ -1,8 +1,8 @@
 /**
- * `npm run bench`: each figure beside its ceiling, measured in the same run, in turns.
+ * `npm run bench`: each figure beside its ceiling, measured alternately in the same run.
  *
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
- *   npm run bench -- --quick           short turns, prints only
+ *   npm run bench -- --quick           short rounds, prints only
  *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
  *                                      start, workloads, admission, fairness, scale
  */
@@ -21,7 +21,7 @@ import { workloads } from './workloads.ts'
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
 const only = args.includes('--only') ? args[args.indexOf('--only') + 1]!.split(',') : undefined
-/** Fairness and scale disturb a machine for long; they are measured when asked for. */
+/** Fairness and scale disturb a machine for long; they are measured on request only. */
 const ON_REQUEST = ['fairness', 'scale']
 const wants = (name: string) => (only === undefined ? !ON_REQUEST.includes(name) : only.includes(name))
 const seconds = quick ? 1 : 4
@@ -31,7 +31,7 @@ const NS = '/api/v1/namespaces/default/configmaps'
 const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
-/** Measures both in turns, so that what disturbs the machine disturbs both; medians of the rates. */
+/** Measures both alternately, so that what disturbs the machine disturbs both; medians of the rates. */
 async function pair(name: string, ours: () => Promise<number>, ceiling: () => Promise<number>): Promise<{ ours: number; ceiling: number }> {
   const measured = { ours: [] as number[], ceiling: [] as number[] }
   for (let i = 0; i < rounds; i++) {
@@ -49,7 +49,7 @@ function checked(outcome: Outcome): number {
 }
 
 async function fill(target: Target, count: number, offset = 0): Promise<void> {
-  const request = (turn: number) => requestBytes('POST', NS, configMap(`cm-${offset + turn}`, turn))
+  const request = (iteration: number) => requestBytes('POST', NS, configMap(`cm-${offset + iteration}`, iteration))
   const { failures } = await run(target, { request, connections: 64, seconds: 600, requests: count })
   if (failures > 0) throw new Error(`${failures} objects could not be written`)
 }
@@ -97,8 +97,8 @@ async function reads(rows: Row[], keelson: Running, dir: string): Promise<void> 
 
 async function writes(rows: Row[], keelson: Running, dir: string): Promise<void> {
   const value = await bodyOf(keelson.target, `${NS}/cm-7`)
-  let turns = 0
-  const create = () => requestBytes('POST', NS, configMap(`new-${++turns}`))
+  let iterations = 0
+  const create = () => requestBytes('POST', NS, configMap(`new-${++iterations}`))
   const jobs = [
     ['create', 'create', 64, 'create', create],
     ['create', 'create', 1, 'create', create],
@@ -107,14 +107,15 @@ async function writes(rows: Row[], keelson: Running, dir: string): Promise<void>
       'replace',
       64,
       'replace',
-      (turn: number) => requestBytes('PUT', `${NS}/cm-${turn % 1900}`, configMap(`cm-${turn % 1900}`, ++turns)),
+      (iteration: number) => requestBytes('PUT', `${NS}/cm-${iteration % 1900}`, configMap(`cm-${iteration % 1900}`, ++iterations)),
     ],
     [
       'patch',
       'merge patch',
       64,
       'replace',
-      (turn: number) => requestBytes('PATCH', `${NS}/cm-${turn % 1900}`, `{"data":{"turn":"p${++turns}"}}`, 'application/merge-patch+json'),
+      (iteration: number) =>
+        requestBytes('PATCH', `${NS}/cm-${iteration % 1900}`, `{"data":{"turn":"p${++iterations}"}}`, 'application/merge-patch+json'),
     ],
   ] as const
   for (const [key, name, connections, mode, request] of jobs) {
@@ -154,7 +155,7 @@ async function writes(rows: Row[], keelson: Running, dir: string): Promise<void>
 
 async function applies(rows: Row[]): Promise<void> {
   if (!wants('apply')) return
-  // Nobody rolls the Deployments out meanwhile.
+  // No controller rolls the Deployments out meanwhile.
   const keelson = await startKeelson(newFolder(), ['--controllers=none'])
   const path = '/apis/apps/v1/namespaces/default/deployments'
   const names = Array.from({ length: 64 }, (_, i) => `web-${i}`)
@@ -176,16 +177,16 @@ async function applies(rows: Row[]): Promise<void> {
       requests: 1,
     })
   }
-  let turns = 0
+  let iterations = 0
   const rates = await pair(
     'apply of a Deployment',
     async () =>
       checked(
         await run(keelson.target, {
-          request: turn => {
-            const { spec, ...rest } = deployment(names[turn % 64]!, ++turns)
+          request: iteration => {
+            const { spec, ...rest } = deployment(names[iteration % 64]!, ++iterations)
             const { replicas: _, ...own } = spec
-            return apply(names[turn % 64]!, 'deployer', { ...rest, spec: own })
+            return apply(names[iteration % 64]!, 'deployer', { ...rest, spec: own })
           },
           connections: 16,
           seconds,
@@ -194,7 +195,8 @@ async function applies(rows: Row[]): Promise<void> {
     async () =>
       checked(
         await run(keelson.target, {
-          request: turn => requestBytes('PUT', `${path}/${names[turn % 64]}`, JSON.stringify(deployment(names[turn % 64]!, ++turns))),
+          request: iteration =>
+            requestBytes('PUT', `${path}/${names[iteration % 64]}`, JSON.stringify(deployment(names[iteration % 64]!, ++iterations))),
           connections: 16,
           seconds,
         }),
@@ -217,7 +219,7 @@ async function fans(rows: Row[], keelson: Running, dir: string): Promise<void> {
   const sample = await bodyOf(keelson.target, `${NS}/cm-7`)
   const line = Buffer.concat([Buffer.from('{"type":"ADDED","object":'), sample, Buffer.from('}\n')])
   const bare = await startBare(dir, line, keelson.target)
-  let turns = 0
+  let iterations = 0
   const marker = '"kind":"ConfigMap"'
   const ours = () =>
     fanOut(
@@ -225,7 +227,7 @@ async function fans(rows: Row[], keelson: Running, dir: string): Promise<void> {
         target: keelson.target,
         pid: keelson.pid,
         watchPath: `/api/v1/watch/namespaces/kube-public/configmaps?timeoutSeconds=600`,
-        write: () => requestBytes('POST', '/api/v1/namespaces/kube-public/configmaps', configMap(`fan-${++turns}`)),
+        write: () => requestBytes('POST', '/api/v1/namespaces/kube-public/configmaps', configMap(`fan-${++iterations}`)),
         marker,
       },
       counts,
@@ -269,17 +271,21 @@ async function growth(): Promise<string> {
   const keelson = await startKeelson()
   const lines: string[] = []
   let have = 0
-  let turns = 0
+  let iterations = 0
   for (const size of quick ? [100, 10_000] : [100, 10_000, 100_000]) {
     await fill(keelson.target, size - have, have)
     have = size
-    const measure = async (request: (turn: number) => Buffer, connections: number) =>
+    const measure = async (request: (iteration: number) => Buffer, connections: number) =>
       rate(checked(await run(keelson.target, { request, connections, seconds })))
-    const get = await measure(turn => requestBytes('GET', `${NS}/cm-${turn % size}`), 32)
+    const get = await measure(iteration => requestBytes('GET', `${NS}/cm-${iteration % size}`), 32)
     const page = await measure(() => requestBytes('GET', `${NS}?limit=100`), 16)
-    const create = await measure(() => requestBytes('POST', '/api/v1/namespaces/kube-system/configmaps', configMap(`grow-${++turns}`)), 64)
+    const create = await measure(
+      () => requestBytes('POST', '/api/v1/namespaces/kube-system/configmaps', configMap(`grow-${++iterations}`)),
+      64,
+    )
     const patch = await measure(
-      turn => requestBytes('PATCH', `${NS}/cm-${turn % size}`, `{"data":{"turn":"g${++turns}"}}`, 'application/merge-patch+json'),
+      iteration =>
+        requestBytes('PATCH', `${NS}/cm-${iteration % size}`, `{"data":{"turn":"g${++iterations}"}}`, 'application/merge-patch+json'),
       64,
     )
     lines.push(`| ${size.toLocaleString('en-US')} | ${get} | ${page} | ${create} | ${patch} | ${residentMB(keelson.pid).toFixed(0)} MB |`)

@@ -50,14 +50,14 @@ export async function scale({ objects, watches, writesPerSecond, seconds }: Scal
 }
 
 async function fill(target: Target, objects: number, groups: number): Promise<void> {
-  const request = (turn: number) => requestBytes('POST', NS, labelled(turn, groups))
+  const request = (iteration: number) => requestBytes('POST', NS, labelled(iteration, groups))
   const { failures } = await run(target, { request, connections: 64, seconds: 600, requests: objects })
   if (failures > 0) throw new Error(`${failures} objects could not be written`)
 }
 
-function labelled(turn: number, groups: number): string {
-  const object = JSON.parse(configMap(`cm-${turn}`, turn))
-  object.metadata.labels.group = `g${turn % groups}`
+function labelled(iteration: number, groups: number): string {
+  const object = JSON.parse(configMap(`cm-${iteration}`, iteration))
+  object.metadata.labels.group = `g${iteration % groups}`
   return JSON.stringify(object)
 }
 
@@ -101,11 +101,11 @@ async function openWatches(target: Target, { watches, groups }: { watches: numbe
 
 const SENT = Buffer.from('"sent":"')
 const QUOTE = '"'.charCodeAt(0)
-/** More than the time of sending needs, with what stands before it. */
+/** Longer than the sending time with its prefix. */
 const LONGEST = 64
 
 /** Finds the time of sending in each event, wherever chunks end. It looks at bytes: what is measured is the server. */
-function read(stream: ClientHttp2Stream, told: (sent: number) => void): void {
+function read(stream: ClientHttp2Stream, onSent: (sent: number) => void): void {
   let rest: Buffer | undefined
   stream.on('error', () => {})
   stream.on('data', (chunk: Buffer) => {
@@ -114,7 +114,7 @@ function read(stream: ClientHttp2Stream, told: (sent: number) => void): void {
     for (let at = bytes.indexOf(SENT); at >= 0; at = bytes.indexOf(SENT, done)) {
       const end = bytes.indexOf(QUOTE, at + SENT.length)
       if (end < 0) break
-      told(Number(bytes.toString('latin1', at + SENT.length, end)))
+      onSent(Number(bytes.toString('latin1', at + SENT.length, end)))
       done = end
     }
     const tail = Math.max(done, bytes.length - LONGEST)
@@ -134,14 +134,14 @@ async function write(
   const session = sessionTo(target)
   const started = performance.now()
   const total = writesPerSecond * seconds
-  for (let turn = 0; turn < total; ) {
+  for (let iteration = 0; iteration < total; ) {
     const due = Math.min(total, Math.floor(((performance.now() - started) / 1000) * writesPerSecond) + 1)
-    for (; turn < due; turn++) {
-      // Far apart, so that no two writes of a moment concern the same object.
+    for (; iteration < due; iteration++) {
+      // Spread out, so that concurrent writes never concern the same object.
       const stream = session.request(
         {
           ':method': 'PATCH',
-          ':path': `${NS}/cm-${(turn * 7919) % objects}`,
+          ':path': `${NS}/cm-${(iteration * 7919) % objects}`,
           'content-type': 'application/merge-patch+json',
         },
         { endStream: false },

@@ -17,7 +17,7 @@ export function removeFolders(): void {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 }
 
-/** Starts the built command on a data directory of its own and waits for its ready line. */
+/** Starts the built command on a new data directory and waits for its ready line. */
 export async function startKeelson(dir = newFolder(), more: readonly string[] = []): Promise<Running> {
   const began = performance.now()
   const args = ['bin/keelson.js', 'serve', '--data-dir', dir, '--secure-port', '0', ...more]

@@ -36,7 +36,7 @@ authorizers:
 ${more}- { type: RBAC, name: rbac }
 `
 
-test('a webhook of --authorization-mode is asked, and its answers are remembered', patient, async t => {
+test('a webhook of --authorization-mode is called, and its responses are cached', patient, async t => {
   const webhook = await reviewWebhook(t, ({ user, resourceAttributes }) =>
     user === 'jane' && resourceAttributes?.resource === 'configmaps' ? { allowed: true } : { allowed: false, reason: 'not on the list' },
   )
@@ -81,7 +81,7 @@ test('a webhook of --authorization-mode is asked, and its answers are remembered
   assert.deepEqual(webhook.reviews.at(-1).spec.nonResourceAttributes, { path: '/somewhere', verb: 'get' })
 })
 
-test('authorizers of a configuration file are asked in order, and a webhook that denies decides', patient, async t => {
+test('authorizers of a configuration file are called in order, and a webhook that denies decides', patient, async t => {
   const webhook = await reviewWebhook(t, ({ user }) =>
     user === 'joe' ? { allowed: false, denied: true, reason: 'joe is out' } : { allowed: false },
   )
@@ -165,7 +165,7 @@ test('a configuration file that cannot be used stops a start, and changes nothin
   assert.equal(await get(server, CONFIG_MAPS, 'jane'), 200)
 })
 
-test('expressions of policies ask a webhook authorizer', patient, async t => {
+test('expressions of policies use a webhook authorizer', patient, async t => {
   const webhook = await reviewWebhook(t, ({ user, resourceAttributes: { verb, resource } = {} as any }) => ({
     allowed: resource === 'configmaps' || (user === 'jane' && verb === 'tag'),
     reason: 'says the webhook',
@@ -214,7 +214,7 @@ async function whoami(server: Target, sent: object): Promise<any> {
   return status === 201 ? json.status.userInfo : `${status} ${json.message}`
 }
 
-test('a webhook says who bears a token, for which audiences, and is asked once', patient, async t => {
+test('a webhook authenticates a token and its audiences, and is called once', patient, async t => {
   const webhook = await reviewWebhook(t, ({ token }) => {
     if (token === 'broken') return 400
     if (token === 'other-audience') return { authenticated: true, user: { username: 'eve' }, audiences: ['elsewhere'] }
@@ -244,7 +244,7 @@ test('a webhook says who bears a token, for which audiences, and is asked once',
   assert.equal(json.status.error, '[invalid bearer token, no such token]')
 })
 
-test('a proxy with a certificate of its own authority names users in headers, and nobody else does', patient, async t => {
+test('a proxy with a certificate of its own authority sets users in headers, and no other client can', patient, async t => {
   const [proxies, users] = [issueAuthority('proxies', validity), issueAuthority('users', validity)]
   const server = await startInProcess(t, {
     clientCaFile: fileWith(t, users.cert),

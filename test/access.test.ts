@@ -91,7 +91,7 @@ test('without credentials there is health and version, and nothing else', patien
   assert.equal((await ask(server, '/healthz', anonymous)).text, 'ok')
 })
 
-test('refusals are worded as kube-apiserver words them', patient, async t => {
+test('rejections have the texts of kube-apiserver', patient, async t => {
   const server = await startProcess(t)
   const message = async (path: string, method = 'GET') => (await ask(server, path, { ...anonymous, method })).json.message
   assert.equal(await message('/metrics'), 'forbidden: User "system:anonymous" cannot get path "/metrics"')
@@ -107,7 +107,7 @@ test('refusals are worded as kube-apiserver words them', patient, async t => {
   assertStatus(refused, 401, 'Unauthorized')
 })
 
-test('listed tokens come in; wrong ones are refused even where nothing is needed', patient, async t => {
+test('tokens of the file are accepted; wrong ones are rejected even where anonymous requests are allowed', patient, async t => {
   const tokens = writeFile(t, 'tokens.csv', `${TOKEN},jane,u1,"devs,ops"\n# nobody,uses,this\n"other,token",joe,u2\n`)
   const server = await startProcess(t, { flags: ['--token-auth-file', tokens] })
   const as = (authorization: string, path = '/api') => ask(server, path, { ...anonymous, headers: { authorization } })
@@ -127,7 +127,7 @@ test('listed tokens come in; wrong ones are refused even where nothing is needed
   await assertClosed(server)
 })
 
-test('a certificate of another authority is refused, whatever name it bears; the admin comes in', patient, async t => {
+test('a certificate of another authority is rejected, whatever its name; that of the admin is accepted', patient, async t => {
   const server = await startProcess(t)
   const stranger = issueAuthority('keelson-ca', validity)
   const forged = issueClient(stranger, { commonName: 'kubernetes-admin', organizations: ['system:masters'] }, validity)

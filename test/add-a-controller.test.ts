@@ -89,7 +89,7 @@ test('what is to be done is decided by values alone', () => {
   })
 })
 
-test('the controller follows its objects and those it owns, and tells of what it did', patient, async t => {
+test('the controller watches its objects and those it owns, and records events', patient, async t => {
   const { send, has } = await open(t, RIGHTS)
   await send('POST', MAPS, template(2))
   await has('a-0', 'a-1')
@@ -103,7 +103,7 @@ test('the controller follows its objects and those it owns, and tells of what it
   await has()
 })
 
-test('without rights it is refused, and it goes on once it has them', patient, async t => {
+test('without permissions its writes are rejected, and it continues once it has them', patient, async t => {
   const { send, has } = await open(t, [])
   await send('POST', MAPS, template(1))
   assert.deepEqual((await send('GET', SECRETS)).json.items, [])

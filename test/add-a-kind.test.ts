@@ -150,7 +150,7 @@ test('objects get defaults, are checked, counted and selected', patient, async t
   assert.match(cold.json.message, /may fall by at most 10 at a time/)
 })
 
-test('patches and apply merge its lists by their keys, and the status has a path of its own', patient, async t => {
+test('patches and apply merge its lists by their keys, and there is a status subresource', patient, async t => {
   const { send } = await openGarden(t)
   await send('POST', HOUSES, { body: house('one', { beds: [fern] }) })
   const patched = await send('PATCH', `${HOUSES}/one`, {
@@ -184,7 +184,7 @@ test('patches and apply merge its lists by their keys, and the status has a path
   assert.equal(measured.json.metadata.generation, both.json.metadata.generation)
 })
 
-test('watches tell of its objects, and tables show its columns', patient, async t => {
+test('watches send its objects, and tables show its columns', patient, async t => {
   const { target, send } = await openGarden(t)
   const watching = await Watching.open(t, target, `${HOUSES}?watch=true`)
   await send('POST', HOUSES, { body: house('one', { beds: [fern] }) })

@@ -48,7 +48,7 @@ function writeFile(t: TestContext, name: string, text: string): string {
   return file
 }
 
-test('client libraries ask for tokens, come in with them, and are themselves', patient, async t => {
+test('client libraries request tokens and are authenticated with them as the right user', patient, async t => {
   const server = await startProcess(t)
   const config = new KubeConfig()
   config.loadFromFile(server.kubeconfig)
@@ -206,7 +206,7 @@ testWith('kubectl', 'kubectl acts as others, as far as it may', patient, async (
   assert.match(message, /^requested &user\.DefaultInfo\{.*\} without impersonating a user name$/)
 })
 
-test('repeated groups arrive apart over both protocols', patient, async t => {
+test('repeated groups arrive as separate values over both protocols', patient, async t => {
   const server = await startProcess(t)
   const { connect } = await import('node:http2')
   const session = connect(server.url, server.credentials)
@@ -307,7 +307,7 @@ test('the certificate of the generated kubeconfig is kubernetes-admin, without a
   })
 })
 
-test('ID tokens of a provider come in', patient, async t => {
+test('ID tokens of a provider are accepted', patient, async t => {
   const { issuer, ca, token } = await openProvider(t)
   const flags = [`--oidc-issuer-url=${issuer}`, '--oidc-client-id=keelson', '--oidc-groups-claim=groups', '--oidc-groups-prefix=id:']
   const server: ServerProcess = await startProcess(t, { flags: [...flags, '--oidc-ca-file', writeFile(t, 'id.pem', ca)] })

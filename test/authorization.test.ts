@@ -60,7 +60,7 @@ const bindIn = (server: ServerProcess, namespace: string, binding: object) =>
 
 const statusOf = async (server: ServerProcess, path: string, sent: object) => (await ask(server, path, sent)).status
 
-test('users without roles may ask what there is and who they are, and nothing else', patient, async t => {
+test('users without roles may read discovery and review themselves, and nothing else', patient, async t => {
   const server = await startServer(t)
   for (const path of ['/api', '/apis', '/api/v1', '/apis/apps/v1', '/openapi/v2', '/openapi/v3', '/version', '/healthz'])
     assert.equal(await statusOf(server, path, jane), 200, path)
@@ -130,7 +130,7 @@ test('subresources are allowed by name, or for all resources', patient, async t 
   assert.equal(await statusOf(server, `${DEPLOYMENTS}/d/status`, { ...jane, ...scale, headers }), 403)
 })
 
-test('a refusal tells of roles that are bound and not there', patient, async t => {
+test('a rejection names roles that are bound but do not exist', patient, async t => {
   const server = await startServer(t)
   await arrange(server, 'POST', `${RBAC}/clusterrolebindings`, bind('b', 'ClusterRole gone', user('jane')))
   assert.equal(
@@ -139,7 +139,7 @@ test('a refusal tells of roles that are bound and not there', patient, async t =
   )
 })
 
-test('nobody gives away more than they have', patient, async t => {
+test('privilege escalation is rejected', patient, async t => {
   const server = await startServer(t)
   const manage = { verbs: ['*'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'] }
   await createRole(server, 'manager', { ...manage, verbs: ['create', 'update', 'get', 'patch'] }, rule('get', 'configmaps'))
@@ -263,7 +263,7 @@ test(
   },
 )
 
-test('roles of the server come back at the next start, and what was added to them stays', patient, async t => {
+test('default roles are restored at the next start, and what was added to them is kept', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
   const first = await startProcess(t, { dataDir })
   await arrange(first, 'DELETE', `${RBAC}/clusterrolebindings/system:discovery`)

@@ -28,7 +28,7 @@ export async function main(): Promise<number> {
 const writeCli = (folder: string, mark: string) => writeFileSync(join(folder, 'src/cli.ts'), CLI.replace('MARK', mark))
 const build = (cwd: string, ...args: string[]) => run(process.execPath, ['scripts/build.mjs', ...args], { cwd })
 
-test('builds at the same time disturb neither each other nor whoever runs what was built', patient, async t => {
+test('builds at the same time disturb neither each other nor running servers', patient, async t => {
   const folder = smallPackage(t)
   const cli = join(folder, 'dist/cli.cjs')
   writeCli(folder, 'first')
@@ -65,7 +65,7 @@ test('builds at the same time disturb neither each other nor whoever runs what w
   )
 })
 
-test('a build that fails leaves what is there', patient, async t => {
+test('a build that fails leaves the previous build in place', patient, async t => {
   const folder = smallPackage(t)
   writeCli(folder, 'good')
   assert.equal((await build(folder, '--if-stale')).code, 0)

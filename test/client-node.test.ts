@@ -64,7 +64,7 @@ test('typed objects are created, read, replaced, patched and deleted', patient, 
   await assert.rejects(core.readNamespacedConfigMap({ namespace, name: 'typed' }), hasCode(404, 'NotFound'))
 })
 
-test('defaults come back typed, and what is wrong is refused with its causes', patient, async t => {
+test('defaults are returned with types, and invalid objects are rejected with causes', patient, async t => {
   const { apps } = await connect(t)
   const labels = { app: 'agent' }
   const body = (image: string) => ({
@@ -85,7 +85,7 @@ test('defaults come back typed, and what is wrong is refused with its causes', p
   })
 })
 
-test('a list comes in pages that show one moment', patient, async t => {
+test('the pages of a list are one snapshot', patient, async t => {
   const { core } = await connect(t)
   const names = Array.from({ length: 11 }, (_, i) => `page-${String(i).padStart(2, '0')}`)
   for (const name of names) await core.createNamespacedConfigMap({ namespace, body: { metadata: { name, labels: { pages: 'yes' } } } })
@@ -105,7 +105,7 @@ test('a list comes in pages that show one moment', patient, async t => {
   assert.equal(new Set(seen.map(({ metadata }) => metadata?.resourceVersion)).size, 1)
 })
 
-test('a watch tells what happens, in order', patient, async t => {
+test('a watch sends changes in order', patient, async t => {
   const { core, config } = await connect(t)
   const { metadata } = await core.listNamespacedConfigMap({ namespace })
   const events: string[] = []
@@ -120,7 +120,7 @@ test('a watch tells what happens, in order', patient, async t => {
   assert.deepEqual(events, ['ADDED seen 1', 'MODIFIED seen 2', 'DELETED seen 2'])
 })
 
-test('an informer survives a restart of the server: it ends up with what is there', patient, async t => {
+test('an informer survives a restart of the server: it ends up with the current state', patient, async t => {
   const { server, config, core } = await connect(t)
   await core.createNamespacedConfigMap({ namespace, body: named('before') })
   await core.createNamespacedConfigMap({ namespace, body: named('doomed') })

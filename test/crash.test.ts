@@ -29,7 +29,7 @@ const MOST_MS = 15
 /** What a fresh start takes at most, about; deaths at start are spread over it. */
 const START_MS = 300
 
-test('kill -9 at any moment loses no acknowledged write, brings back no deleted object and never turns revisions back', {
+test('kill -9 at any moment loses no acknowledged write, brings back no deleted object and never reuses a revision', {
   timeout: 600_000,
 }, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')

@@ -12,7 +12,7 @@ import { ACCEPT, fieldsOf, over, type Tape, unwrapped, watchAlone, watchOver } f
 const versionOf = async (session: ClientHttp2Session, path: string) =>
   (await over(session, `${path}?limit=1`)).json.metadata.resourceVersion as string
 
-test('every kind is watched on every path, in every form and over every protocol, and all tell the same', patient, async t => {
+test('every kind is watched on every path, in every representation and over every protocol, with the same events', patient, async t => {
   const { server, session, served } = await openAll(t)
   assert.ok(served.length > 60)
   for (const resource of served) {
@@ -135,7 +135,7 @@ async function listed(session: ClientHttp2Session, resource: Served, objects: re
   }
 }
 
-test('the objects that are there come first, then the mark of their end, then what happens; in every form', patient, async t => {
+test('initial objects are sent first, then the bookmark of their end, then changes; in every representation', patient, async t => {
   const { session, served } = await openAll(t)
   const initial = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
   const quiet: Tape[] = []

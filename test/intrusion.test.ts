@@ -72,7 +72,7 @@ test('who may change objects creates none by replacing or applying what is not t
   assert.equal((await replace()).status, 201)
 })
 
-test('an object that is wrong in very many ways is refused in few words', patient, async t => {
+test('an object with very many errors is rejected with a short response', patient, async t => {
   const server = await startServer(t)
   const owner = (i: number) => ({ apiVersion: 'v1', kind: 'Node', name: 'n', uid: `u${i}`, controller: true })
   const ownerReferences = Array.from({ length: 7_000 }, (_, i) => owner(i))

@@ -127,7 +127,7 @@ test('every option is on the page that documents them, and no others', () => {
   assert.deepEqual(documented.sort(), [...OPTION_NAMES].sort())
 })
 
-test('after close the process ends by itself, with watches and connections open', patient, async t => {
+test('after close the process exits, with watches and connections open', patient, async t => {
   const script = `
     import { start } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)}
     const open = []

@@ -11,7 +11,7 @@ import { ACCEPT, type Form, openSession, watchAlone, watchOver } from './tapes.t
 
 const INITIAL = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
-test('a version that never comes is 504 with a time to come back, and in a watch an event', patient, async t => {
+test('a resourceVersion that is never reached is 504 with Retry-After, and in a watch an ERROR event', patient, async t => {
   const server = await startInProcess(t)
   const [list, exact, watch] = await Promise.all([
     ask(server, `${CONFIG_MAPS}?resourceVersion=999999`),
@@ -26,7 +26,7 @@ test('a version that never comes is 504 with a time to come back, and in a watch
   assert.deepEqual([watch.json.type, watch.json.object.code, watch.json.object.reason], ['ERROR', 504, 'Timeout'])
 })
 
-test('a failure of a watch is its last event, in every form and over every protocol', patient, async t => {
+test('a failure of a watch is its last event, in every representation and over every protocol', patient, async t => {
   const server = await startInProcess(t)
   const session = openSession(t, server)
   const future = `${CONFIG_MAPS}?${INITIAL}&resourceVersion=999999&timeoutSeconds=1`
@@ -54,7 +54,7 @@ test('pages go on after a restart, as of the first one', patient, async t => {
   assert.equal(rest.metadata.resourceVersion, page.metadata.resourceVersion)
 })
 
-test('what can be listed but not watched says so', patient, async t => {
+test('what can be listed but not watched is rejected with a clear error', patient, async t => {
   const server = await startInProcess(t)
   const { status, json } = await ask(server, '/api/v1/componentstatuses?watch=true')
   assert.deepEqual([status, json.message], [405, 'watch is not supported on resources of kind "componentstatuses"'])
@@ -67,7 +67,7 @@ test('watches are JSON or protobuf; YAML is refused with what there is', patient
   assert.match(json?.message ?? text, /application\/json;stream=watch, application\/vnd\.kubernetes\.protobuf;stream=watch/)
 })
 
-test('the watch paths of a namespace, of all and of one object tell the same changes', patient, async t => {
+test('the watch paths of a namespace, of all and of one object send the same changes', patient, async t => {
   const server = await startInProcess(t)
   const watches = await Promise.all(
     ['namespaces/default/configmaps', 'configmaps', 'namespaces/default/configmaps/a'].map(path =>
@@ -81,7 +81,7 @@ test('the watch paths of a namespace, of all and of one object tell the same cha
   }
 })
 
-test('the shards of a list say so in every form', patient, async t => {
+test('the shards of a list are marked in every representation', patient, async t => {
   const server = await startInProcess(t, { featureGates: 'ShardedListAndWatch=true' })
   for (let i = 0; i < 8; i++) await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(`c${i}`) })
   const halves = [
@@ -123,7 +123,7 @@ test('a watch over WebSocket sends each change as a message', patient, async t =
   assert.deepEqual([type, object.metadata.name], ['ADDED', 'over-websocket'])
 })
 
-test('a list asked for over WebSocket is answered as a list', patient, async t => {
+test('a list requested over WebSocket is answered as a list', patient, async t => {
   const server = await startInProcess(t)
   const upgrade = {
     connection: 'Upgrade',

@@ -13,7 +13,7 @@ for (const folder of FOLDERS)
     assert.doesNotMatch(lockOf(folder), /"resolved"|\.tgz/)
   })
 
-test('every package that comes in one part per platform has all its parts in the lock file', () => {
+test('every package with one part per platform has all its parts in the lock file', () => {
   const packages: Record<string, { optionalDependencies?: Record<string, string> }> = JSON.parse(lockOf('.')).packages
   const families = Object.entries(packages).filter(([, { optionalDependencies }]) => optionalDependencies !== undefined)
   assert.ok(families.length >= 5, 'Biome, esbuild, lmdb, TypeScript and more')

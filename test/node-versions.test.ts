@@ -32,7 +32,7 @@ async function startsAndServes(t: TestContext, node: string): Promise<void> {
   t.diagnostic(`ran on ${version.trim()}`)
 }
 
-testWith('node-18', 'Node 18 is told in one line that 20 is needed', patient, async (_, node) => {
+testWith('node-18', 'on Node 18 one line says that 20 is needed', patient, async (_, node) => {
   const { stdout: version } = await run(node, ['--version'])
   for (const file of [KEELSON, 'bin/require-node.js']) {
     const { code, stdout, stderr } = await run(node, [file, 'serve'], { cwd: ROOT })

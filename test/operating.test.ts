@@ -17,7 +17,7 @@ const linesOf = (server: Pick<ServerProcess, 'stderr'>) =>
     .filter(line => line.startsWith('{'))
     .map(line => JSON.parse(line))
 
-test('the log of level info tells of the start, its settings, readiness, and the end with its reason', patient, async t => {
+test('the log of level info has the start, its settings, readiness, and the end with its reason', patient, async t => {
   const server = await startProcess(t, { flags: ['--log-level=info', '--max-requests-inflight=50'] })
   assert.deepEqual(await server.stop('SIGHUP'), { code: 0, signal: null })
   const [starting, ready, ending, stopped] = linesOf(server)
@@ -31,7 +31,7 @@ test('the log of level info tells of the start, its settings, readiness, and the
   assert.equal(stopped.msg, 'stopped')
 })
 
-test('a client that speaks plain HTTP is told so', patient, async t => {
+test('a client that sends plain HTTP gets a clear error', patient, async t => {
   const { port } = await startInProcess(t)
   const answer = await new Promise<string>((resolve, reject) => {
     let text = ''
@@ -100,7 +100,7 @@ test('flags are read as kube-apiserver reads them', patient, async t => {
   assert.match(stderr, /there is no plugin "Whim"/)
 })
 
-test('health lists its checks, and metrics tell of them and of the store', patient, async t => {
+test('health lists its checks, and metrics include them and the store', patient, async t => {
   const server = await startProcess(t)
   const { status, text } = await ask(server, '/readyz?verbose')
   assert.equal(status, 200, text)
@@ -127,7 +127,7 @@ test('health lists its checks, and metrics tell of them and of the store', patie
 const canLimitFiles = process.platform === 'linux' && spawnSync('prlimit', ['--version']).status === 0
 if (!canLimitFiles) process.stderr.write('prlimit is missing: what a full disk does was not tested\n')
 
-test('a full disk is told as such, and writes work again once there is space', { ...patient, skip: !canLimitFiles }, async t => {
+test('a full disk is reported as such, and writes work again once there is space', { ...patient, skip: !canLimitFiles }, async t => {
   const server = await startProcess(t)
   const limit = (bytes: string) => spawnSync('prlimit', ['--pid', String(server.child.pid), `--fsize=${bytes}`])
   const create = (i: number) =>

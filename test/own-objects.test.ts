@@ -56,7 +56,7 @@ test('a ConfigMap says since when tokens in secrets are tracked', patient, async
   await eventually('a date', async () => (/^\d{4}-/.test((await get(server, path)).data.since) ? true : undefined))
 })
 
-test('a ConfigMap says whose certificates and which proxies the server trusts', patient, async t => {
+test('a ConfigMap has the client CAs and the proxies that the server trusts', patient, async t => {
   const validity = { notBefore: new Date(Date.now() - 3600_000), notAfter: new Date(Date.now() + 3600_000) }
   const [clients, later, proxies] = ['clients', 'later', 'proxies'].map(name => issueAuthority(name, validity).cert)
   const folder = temporaryDirectory(t)

@@ -79,7 +79,7 @@ test('the packed package installs into an empty folder and works there', { timeo
     await succeed(process.execPath, [jest, '--rootDir', project], project)
   })
 
-  await t.test('its types are found by every way of resolution, without those of Node, and they are strict', async () => {
+  await t.test('its types are found by every module resolution, without those of Node, and are strict', async () => {
     const check = (name: string, text: string, ...flags: string[]) => {
       writeFileSync(join(folder, name), text)
       return run(process.execPath, [tsc(), '--noEmit', '--strict', '--skipLibCheck', 'false', ...flags, name], { cwd: folder })

@@ -66,7 +66,7 @@ test('of 200 creates at once exactly as many are accepted as a quota allows', pa
   assert.equal((await usedOf(server, 'counting'))['count/configmaps'], hard)
 })
 
-test('a quota is never exceeded while objects come and go and are counted', patient, async t => {
+test('a quota is never exceeded while objects are created, deleted and counted', patient, async t => {
   const server = await open(t)
   await limit(server, { secrets: '5' })
   const path = `${NAMESPACE}/secrets`
@@ -87,7 +87,7 @@ test('a quota is never exceeded while objects come and go and are counted', pati
   await becomes(server, { secrets: '0' })
 })
 
-test('what is deleted makes room, and so do pods that have ended', patient, async t => {
+test('deleted objects and finished pods free quota', patient, async t => {
   const server = await open(t)
   await limit(server, { pods: '1', 'count/pods': '3', 'requests.cpu': '2' })
   assert.equal(await outcome(server, PODS, pod('a', asking({ cpu: '1500m' }))), 'created')
@@ -112,7 +112,7 @@ test('pods state what a quota limits', patient, async t => {
   assert.equal(await outcome(server, PODS, pod('a', asking({ cpu: '1' }, { memory: '1Gi' }))), 'created')
 })
 
-test('a quota of which nothing is known yet rejects what it is about', patient, async t => {
+test('a quota without a status yet rejects the objects that it limits', patient, async t => {
   const server = await startInProcess(t, { controllers: ['none'] })
   await send(server, 'POST', QUOTAS, named('v1', 'ResourceQuota', 'quota', { spec: { hard: { configmaps: '5', secrets: '5' } } }))
   assert.equal(await outcome(server, `${NAMESPACE}/configmaps`, configMap('a')), 'created')
@@ -243,7 +243,7 @@ test('what is not stored after all is given back, and a dry run takes nothing', 
   assert.match(await outcome(server, `${path}?dryRun=All`, configMap('c')), /^403 .* exceeded quota/)
 })
 
-test('a quota with other limits says so, and what it no longer limits is no longer counted', patient, async t => {
+test('changed limits of a quota are in its status, and what it no longer limits is no longer counted', patient, async t => {
   const server = await open(t)
   await limit(server, { secrets: '1', 'count/leases.coordination.k8s.io': '9' })
   await patch(server, `${QUOTAS}/quota`, { spec: { hard: { secrets: '2', 'count/leases.coordination.k8s.io': null } } })

@@ -58,7 +58,7 @@ test('a memory store keeps nothing', patient, async t => {
   assert.equal((await ask(await startProcess(t, options), `${CONFIG_MAPS}/forgotten`)).status, 404)
 })
 
-test('a watch goes on after a restart where it stopped, and misses nothing', patient, async t => {
+test('a watch can be resumed after a restart, and misses nothing', patient, async t => {
   const first = await startProcess(t)
   const start = await create(first, 'start')
   const path = (version: string) => `${CONFIG_MAPS}?watch=true&resourceVersion=${version}`
@@ -89,7 +89,7 @@ test('a watch goes on after a restart where it stopped, and misses nothing', pat
   )
 })
 
-test('SIGTERM ends watches cleanly, answers what is under way, takes no more and exits with 0', patient, async t => {
+test('SIGTERM ends watches cleanly, completes requests in flight, accepts no more and exits with 0', patient, async t => {
   const server = await startProcess(t)
   const watch = await Watching.open(t, server, `${CONFIG_MAPS}?watch=true`)
   const { headers, answered, finish } = await halfSent(server, configMap('late'))
@@ -109,7 +109,7 @@ test('SIGTERM ends watches cleanly, answers what is under way, takes no more and
   assert.equal((await ask(again, `${CONFIG_MAPS}/late`)).status, 200)
 })
 
-test('a second signal exits at once, whatever is under way', patient, async t => {
+test('a second signal exits at once, whatever is in flight', patient, async t => {
   const server = await startProcess(t)
   const watch = await Watching.open(t, server, `${CONFIG_MAPS}?watch=true`)
   const { answered } = await halfSent(server, configMap('never'))
@@ -172,7 +172,7 @@ function assertRefused({ code, stdout, stderr }: Finished, message: RegExp): voi
   assert.match(stderr, message)
 }
 
-test('a second server on the same data directory is refused, and the first goes on', patient, async t => {
+test('a second server on the same data directory is rejected, and the first is not affected', patient, async t => {
   const first = await startProcess(t)
   assertRefused(
     await keelson('serve', '--data-dir', first.dataDir, '--secure-port', '0'),

@@ -20,7 +20,7 @@ const MERGE = { 'content-type': 'application/merge-patch+json' }
 /** What was last acknowledged of a service: its spec, or that it is gone. Names of writes never answered are not in it. */
 type Known = Map<string, { clusterIP: string } | 'gone'>
 
-test('kill -9 while services come and go shares no address and loses none', patient, async t => {
+test('kill -9 while services are created and deleted shares no address and loses none', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
   const known: Known = new Map()
   let acknowledged = 0

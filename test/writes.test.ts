@@ -71,7 +71,7 @@ test('an eviction is recorded in the budget, and refused when the budget allows 
   assert.equal((await send(target, 'GET', `${PODS}/a2`)).status, 200)
 })
 
-test('a budget that is not up to date asks to come again, and two budgets are an error', patient, async t => {
+test('a budget that is not up to date is 429, and two budgets are an error', patient, async t => {
   const target = await server(t)
   await send(target, 'POST', '/api/v1/namespaces/default/serviceaccounts', account)
   const labels = { app: 'b' }
@@ -88,7 +88,7 @@ test('a budget that is not up to date asks to come again, and two budgets are an
   )
 })
 
-test('a pod that is not ready is evicted where its budget says so, and where enough others are healthy', patient, async t => {
+test('a pod that is not ready is evicted where its budget allows it, and where enough others are healthy', patient, async t => {
   const target = await server(t)
   await send(target, 'POST', '/api/v1/namespaces/default/serviceaccounts', account)
   const unready = { conditions: [{ type: 'Ready', status: 'False' }] }
@@ -172,7 +172,7 @@ test('sets and messages that may be absent have an entry of their own among the 
   assert.ok(!('.' in json.metadata.managedFields[0].fieldsV1['f:spec']))
 })
 
-test('a config map that is too large is told of as a whole', patient, async t => {
+test('a config map that is too large is reported as a whole', patient, async t => {
   const target = await server(t)
   const { status, json } = await send(target, 'POST', CONFIG_MAPS, { metadata: { name: 'a' }, data: { a: 'x'.repeat(1_050_000) } })
   assert.deepEqual([status, json.message], [422, 'ConfigMap "a" is invalid: []: Too long: may not be more than 1048576 bytes'])

@@ -14,18 +14,18 @@ import type { Format, Shape } from './negotiate.ts'
 
 /** The answer to a watch. */
 export function watchResponse(stream: WatchStream, { mediaType, shape, messages }: Omit<Format, 'pretty'>): Response {
-  const plain = mediaType === PROTOBUF ? protobufForm(shape) : jsonForm(shape)
-  const form = messages ? messageForm(plain) : plain
+  const plain = mediaType === PROTOBUF ? protobufEncoding(shape) : jsonEncoding(shape)
+  const encoding = messages ? messageEncoding(plain) : plain
   return {
     status: 200,
-    headers: { 'content-type': form.mediaType },
-    body: { type: 'stream', start: outlet => new WatchWriter(stream, form).start(outlet) },
+    headers: { 'content-type': encoding.mediaType },
+    body: { type: 'stream', start: outlet => new WatchWriter(stream, encoding).start(outlet) },
   }
 }
 
 type Encoder = (event: WatchEvent) => Uint8Array
 /** How a watch is written. */
-type WatchForm = {
+type WatchEncoding = {
   readonly mediaType: string
   readonly event: Encoder
   readonly error: (status: JsonObject) => Uint8Array
@@ -38,7 +38,7 @@ type WatchForm = {
 /** Events as lines of JSON or frames of protobuf. Those of one iteration of the event loop are sent in one write. */
 class WatchWriter implements WatchSink {
   readonly #stream: WatchStream
-  readonly #form: WatchForm
+  readonly #encoding: WatchEncoding
   #outlet!: Outlet
   /** What is sent at the end of the iteration: mostly one line. Nothing is kept after that, see CONTRIBUTING.md on garbage. */
   #line: Uint8Array | undefined
@@ -46,9 +46,9 @@ class WatchWriter implements WatchSink {
   #pendingBytes = 0
   #open = true
 
-  constructor(stream: WatchStream, form: WatchForm) {
+  constructor(stream: WatchStream, encoding: WatchEncoding) {
     this.#stream = stream
-    this.#form = form
+    this.#encoding = encoding
   }
 
   start(outlet: Outlet): void {
@@ -65,12 +65,12 @@ class WatchWriter implements WatchSink {
   }
 
   event(event: WatchEvent): void {
-    if (this.#open) this.#push(this.#form.event(event))
+    if (this.#open) this.#push(this.#encoding.event(event))
   }
 
   end(error?: StatusError): void {
     if (!this.#open) return
-    if (error !== undefined) this.#push(this.#form.error(statusOf(error)))
+    if (error !== undefined) this.#push(this.#encoding.error(statusOf(error)))
     this.#close()
   }
 
@@ -95,7 +95,7 @@ class WatchWriter implements WatchSink {
     const line = this.#line
     if (line === undefined) return
     const more = this.#more
-    if (more === undefined || !this.#form.messages) {
+    if (more === undefined || !this.#encoding.messages) {
       this.#outlet.write(more ? Buffer.concat([line, ...more], this.#pendingBytes) : line)
     } else {
       this.#outlet.write(line)
@@ -117,12 +117,12 @@ class WatchWriter implements WatchSink {
 }
 
 /** Messages have a length of their own, so events need none before them. */
-function messageForm({ lengthBytes, event, error, ...form }: WatchForm): WatchForm {
+function messageEncoding({ lengthBytes, event, error, ...encoding }: WatchEncoding): WatchEncoding {
   const withoutLength = (bytes: Uint8Array) => bytes.subarray(lengthBytes)
-  return { ...form, messages: true, lengthBytes: 0, event: e => withoutLength(event(e)), error: status => withoutLength(error(status)) }
+  return { ...encoding, messages: true, lengthBytes: 0, event: e => withoutLength(event(e)), error: status => withoutLength(error(status)) }
 }
 
-function protobufForm(shape: Shape | undefined): WatchForm {
+function protobufEncoding(shape: Shape | undefined): WatchEncoding {
   const key = shape === undefined ? 'protobuf' : `protobuf metadata ${shape.apiVersion}`
   return {
     mediaType: PROTOBUF_STREAM,
@@ -132,7 +132,7 @@ function protobufForm(shape: Shape | undefined): WatchForm {
   }
 }
 
-function jsonForm(shape: Shape | undefined): WatchForm {
+function jsonEncoding(shape: Shape | undefined): WatchEncoding {
   return {
     mediaType: 'application/json',
     lengthBytes: 0,

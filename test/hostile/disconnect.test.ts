@@ -31,7 +31,7 @@ test('a body that is not sent to its end is forgotten', patient, async t => {
   assert.equal((await ask(server, `${CONFIG_MAPS}/half`)).status, 404)
 })
 
-test('a large write is not stored when its client has gone before', patient, async t => {
+test('a large write is not stored when its client disconnected before', patient, async t => {
   const server = await start(t)
   const socket = await open(server, t)
   const bytes = post(CONFIG_MAPS, large('gone'))

@@ -65,7 +65,7 @@ test('only picked paths are compared, and ignored ones are not', () => {
   assert.deepEqual(outcomeOf({ path: '/', ignore: ['a.b', 'd'] }, answer(body)).body, { a: { c: 2 } })
 })
 
-test('a watch is compared event by event, bookmarks only where they are asked for', () => {
+test('a watch is compared event by event, bookmarks only where they are requested', () => {
   const text = '{"type":"ADDED","object":{}}\n{"type":"BOOKMARK","object":{}}\n'
   const events = (bookmarks: boolean) => outcomeOf({ path: '/', watch: true, bookmarks }, { ...answer(''), text }).events?.length
   assert.deepEqual([events(false), events(true)], [1, 2])
@@ -86,7 +86,7 @@ test('codes, media types, warnings and every field count as content; messages ar
   assert.deepEqual(paths({ code: 200, body: { items: [1] } }, { code: 200, body: { items: [1, 2] } }), [['body.items'], [], []])
 })
 
-test('a message may differ only where the list of allowed wording says so', () => {
+test('a message may differ only where the list of allowed wording has it', () => {
   const of = (message: string): Outcome => ({ code: 400, body: { message } })
   const allowed = [{ pattern: 'current: \\d+', why: 'depends on the writes before' }]
   assert.deepEqual(paths(of('too large, current: 12'), of('too large, current: 9'), allowed), [[], [], ['body.message']])

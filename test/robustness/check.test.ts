@@ -159,7 +159,7 @@ test('a watch that resumes must go on with the very next event', () => {
   assert.deepEqual(promises(...WRITES, watch(3, EVENTS.slice(3))), ['watches are reliable'])
 })
 
-test('a watch with a selector must tell who enters and who leaves', () => {
+test('a watch with a selector must send objects that begin or cease to match', () => {
   const red = { selection: RED }
   assert.deepEqual(promises(...WRITES, watch(1, without(RED_EVENTS, 3), red)), ['watches are reliable'])
   assert.deepEqual(promises(...WRITES, watch(1, [...RED_EVENTS.slice(0, 3), event('DELETED', a5)], red)), ['watches tell what happened'])
@@ -174,7 +174,7 @@ test('a bookmark ahead of what was delivered is found', () => {
   ])
 })
 
-test('a watch must begin with one snapshot that is not older than what was known', () => {
+test('a watch must begin with one snapshot that is not older than what was observed before', () => {
   const begin = (events: WatchEvent[], more: Partial<Session> = {}) =>
     promises(...WRITES, watch(1, EVENTS), watch(undefined, events, { start: 41, ...more }))
   const broken = ['a watch begins with a snapshot']
@@ -186,7 +186,7 @@ test('a watch must begin with one snapshot that is not older than what was known
   assert.deepEqual(begin([event('ADDED', a3), event('MODIFIED', b6)], { isMarked: false, how: 'ended' }), broken)
 })
 
-test('a watch that was promised an end of its initial objects and goes on without one is found', () => {
+test('a watch that requested initial events and continues without their end bookmark is found', () => {
   const begin = (...events: WatchEvent[]) => promises(...WRITES, watch(1, EVENTS), watch(undefined, events, { start: 41, how: 'ended' }))
   const broken = ['the end of the beginning is told']
   assert.deepEqual(begin(event('ADDED', a3), event('ADDED', b4), event('MODIFIED', a5)), broken)
@@ -194,7 +194,7 @@ test('a watch that was promised an end of its initial objects and goes on withou
   assert.deepEqual(begin(event('ADDED', a3)), [])
 })
 
-test('an ended past is told only when it is old', () => {
+test('410 is valid only for old revisions', () => {
   const young = watch(1, EVENTS.slice(0, 2), { how: 'expired', end: 100 })
   assert.deepEqual(promises(...WRITES, young), ['the past is kept for a while'])
   assert.deepEqual(promises(...WRITES, { ...young, end: 200 }), [])
@@ -251,7 +251,7 @@ test('two writers that win on one version are found', () => {
   assert.deepEqual(promises(put(a2), put(object(A, 3, 'again', { uid: 'second' }))), ['a write is what was asked for'])
 })
 
-test('writes that nobody made, were refused, happen twice or lose a part are found', () => {
+test('writes that were not sent, were rejected, happen twice or lose a part are found', () => {
   const asked = ['a write is what was asked for']
   assert.deepEqual(promises(page(2, [a2])), asked)
   assert.deepEqual(promises(put(a2, { outcome: { is: 'refused', code: 409 } }), page(2, [a2])), asked)
@@ -272,7 +272,7 @@ test('refusals without a reason are found', () => {
   assert.deepEqual(promises(...WRITES, remove(B, 0, { start: 65, end: 66, outcome: { is: 'refused', code: 404 } })), broken)
 })
 
-test('where nobody was told everything, nothing is held against anyone', () => {
+test('incomplete observations are not reported as errors', () => {
   const lost = put(object(A, 0, 'lost'), { start: 5, end: 9, outcome: { is: 'unknown' } })
   const gap = [watch(1, [bookmark(2)]), watch(6, [bookmark(9)])]
   assert.deepEqual(promises(lost, ...gap, get(A, object(A, 5, 'lost'), { start: 90, end: 95 })), [])

@@ -1,4 +1,4 @@
-/** Aggregated discovery: every group, version, resource and subresource in one document, which clients since 1.26 ask for first. */
+/** Aggregated discovery: every group, version, resource and subresource in one document, which clients since 1.26 request first. */
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
 import { accepts, parseAccept } from '../accept.ts'
@@ -6,13 +6,13 @@ import { advertisedVerbs, coreVersions, type ServedGroup, servedGroups } from '.
 
 export type AggregatedVersion = 'v2' | 'v2beta1'
 
-/** The group is part of a media type that clients are built with, so it stays whatever the group domain is. */
+/** The group is part of a media type that clients are built with, so it does not depend on the group domain. */
 const GROUP = 'apidiscovery.k8s.io'
 const KIND = 'APIGroupDiscoveryList'
 
 export const aggregatedMediaType = (version: AggregatedVersion) => `application/json;g=${GROUP};v=${version};as=${KIND}`
 
-/** The aggregated form that an Accept header prefers, or undefined when it prefers the classic one. */
+/** The aggregated version that an Accept header prefers, or undefined when it prefers unaggregated discovery. */
 export function aggregatedVersionOf(accept: string | undefined): AggregatedVersion | undefined {
   for (const clause of parseAccept(accept ?? '')) {
     if (!accepts(clause, 'application/json')) continue

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 export type ServedDocument = {
   readonly contentType: string
   readonly body: Buffer
-  /** Quoted, as it goes into the ETag header. */
+  /** Quoted, as in the ETag header. */
   readonly etag: string
   /** Every header but Content-Type and Content-Length, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -23,7 +23,7 @@ export function servedDocument(
 /** A hash as an entity tag. */
 export const quoted = (hash: string) => `"${hash}"`
 
-/** The hash by which clients name the content, in kube-apiserver's form. */
+/** The hash by which clients name the content, in kube-apiserver's format. */
 export const contentHash = (body: Uint8Array) => createHash('sha512').update(body).digest('hex').toUpperCase()
 
 /** Whether an If-None-Match header says that the client has this document already, so that 304 is the answer. */

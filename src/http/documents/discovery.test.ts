@@ -22,7 +22,7 @@ test('the root of the core group names its versions and where to connect', () =>
   })
 })
 
-test('groups come in the order of kube-apiserver, foreign ones last', () => {
+test('groups are in the order of kube-apiserver, foreign ones last', () => {
   const names = read('/apis').groups.map((group: { name: string }) => group.name)
   assert.deepEqual(names, ['apps', 'authorization.k8s.io', 'certificates.k8s.io', 'networking.k8s.io', 'stable.example.com'])
 })
@@ -79,7 +79,7 @@ test('the core group version names no apiVersion', () => {
   assert.deepEqual(Object.keys(read('/api/v1')), ['kind', 'groupVersion', 'resources'])
 })
 
-test('subresources that speak a foreign kind name its group and version', () => {
+test('subresources with a kind of another group name its group and version', () => {
   const entries = read('/apis/apps/v1').resources.slice(1)
   assert.deepEqual(
     entries.map((r: any) => [r.name, r.group, r.version, r.kind, r.verbs.join()]),
@@ -94,7 +94,7 @@ test('subresources that speak a foreign kind name its group and version', () => 
   )
 })
 
-test('the aggregated form holds everything below a root', () => {
+test('aggregated discovery has everything below a root', () => {
   const list = read('/apis', AGGREGATED)
   assert.equal(list.kind, 'APIGroupDiscoveryList')
   assert.equal(list.apiVersion, 'apidiscovery.k8s.io/v2')
@@ -128,7 +128,7 @@ test('the aggregated form holds everything below a root', () => {
   )
 })
 
-test('the Accept header decides between the forms', () => {
+test('the Accept header decides between aggregated and unaggregated discovery', () => {
   const contentType = (path: string, accept?: string) => discoveryDocument(smallCatalog(), path, { ...at, accept })?.contentType
   assert.equal(contentType('/apis', AGGREGATED), 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList')
   assert.match(contentType('/apis', 'application/json;as=APIGroupDiscoveryList;v=v2beta1;g=apidiscovery.k8s.io') ?? '', /v=v2beta1/)

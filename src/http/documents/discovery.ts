@@ -9,13 +9,13 @@ import { advertisedVerbs, coreVersions, type GroupVersion, groupVersionText, isS
 export type DiscoveryOptions = {
   /** The request's Accept header. */
   readonly accept?: string | undefined
-  /** `HOST:PORT` that clients are told to use. */
+  /** `HOST:PORT` that clients should use. */
   readonly serverAddress: string
 }
 
 /**
  * The discovery document at a path such as `/api`, `/apis/apps` or `/apis/apps/v1`, in JSON; undefined when nothing is there.
- * `/api` and `/apis` give the aggregated form to clients that ask for it.
+ * `/api` and `/apis` return aggregated discovery to clients that request it.
  */
 export function discoveryDocument(catalog: Catalog, path: string, { accept, serverAddress }: DiscoveryOptions): ServedDocument | undefined {
   const [root, ...rest] = path.replace(/^\/|\/$/g, '').split('/')
@@ -136,12 +136,12 @@ function subresourceEntry(resource: Resource, { name, verbs, speaks }: Subresour
   }
 }
 
-/** Custom kinds tell of their storage only while the version that is stored is served. */
+/** Custom kinds have a storage version hash only while the stored version is served. */
 const showsStorage = (catalog: Catalog, resource: Resource) =>
   isStored(resource) &&
   (!resource.def.custom || catalog.find(resource.group, resource.def.storedAs?.version ?? resource.version, resource.plural) !== undefined)
 
-/** Tells clients that two addresses show the same stored objects: eight bytes of the hash of where they are stored. */
+/** The storage version hash, by which clients see that two paths show the same stored objects: eight bytes of the hash of where they are stored. */
 function storageVersionHash(catalog: Catalog, { group, plural, kind, def }: Resource): string {
   const preferred = catalog
     .groups()

@@ -1,4 +1,4 @@
-/** Discovery and OpenAPI as paths of the server: documents with tags, answered with 304 to whoever has them already. */
+/** Discovery and OpenAPI as paths of the server: documents with ETags, answered with 304 if the client has them already. */
 import type { Catalog } from '../../registry/catalog.ts'
 import { notAcceptable } from '../../schema/status-error.ts'
 import type { EndpointRule } from '../endpoints.ts'
@@ -9,7 +9,7 @@ import { openApiDocument } from './openapi.ts'
 
 export type DocumentsOptions = {
   readonly catalog: Catalog
-  /** `HOST:PORT` that clients are told to use; known once the server listens. */
+  /** `HOST:PORT` that clients should use; known once the server listens. */
   readonly serverAddress: () => string
   readonly now: () => Date
 }

@@ -1,4 +1,4 @@
-/** Messages that every group speaks and no kind declares: Status, watch events, lists and discovery itself. */
+/** Messages that every group uses and no kind declares: Status, watch events, lists and discovery itself. */
 import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, METADATA_DOC, ObjectMeta } from '../../schema/object-meta.ts'
 import { type AnyType, atomic, bool, type Fields, int32, int64, message, raw, string } from '../../schema/types.ts'
 
@@ -10,8 +10,8 @@ const ShardInfo = message('ShardInfo', { selector: [1, string.always(), 'The sel
 export const ListMeta = message('ListMeta', {
   selfLink: [1, string, 'Deprecated; always empty.'],
   resourceVersion: [2, string, 'The version of the whole list, from which a watch can go on.'],
-  continue: [3, string, 'Given when there is more: the token that asks for the next page.'],
-  remainingItemCount: [4, int64.optional(), 'How many items are left after this page, where that is known.'],
+  continue: [3, string, 'Set when there are more items: the token of the next page.'],
+  remainingItemCount: [4, int64.optional(), 'How many items are left after this page, if known.'],
   shardInfo: [5, ShardInfo, 'Which part of the collection this is, for a sharded list.'],
 })
 
@@ -37,11 +37,11 @@ export const Status = message('Status', {
   status: [2, string, 'Success or Failure.'],
   message: [3, string, 'What happened, for people.'],
   reason: [4, string, 'Why it failed, for machines.'],
-  details: [5, StatusDetails, 'What else is known about the reason.'],
+  details: [5, StatusDetails, 'Further data about the reason.'],
   code: [6, int32, 'The HTTP status of the answer.'],
 })
 
-/** The body of a patch; its form depends on the media type. */
+/** The body of a patch; its format depends on the media type. */
 export const Patch = message('Patch', {})
 
 export const WatchEvent = message('WatchEvent', {
@@ -52,7 +52,7 @@ export const WatchEvent = message('WatchEvent', {
 const APIResource = message('APIResource', {
   name: [1, string.always(), 'The plural name, with its subresource after a slash.'],
   singularName: [6, string.always(), 'The singular name.'],
-  namespaced: [2, bool.always(), 'Whether its objects live in namespaces.'],
+  namespaced: [2, bool.always(), 'Whether its objects are namespaced.'],
   group: [8, string, 'The group of its bodies, when not the one of the list.'],
   version: [9, string, 'The version of its bodies, when not the one of the list.'],
   kind: [3, string.always(), 'The kind of its bodies.'],
@@ -113,7 +113,7 @@ export const VersionInfo = message('Info', {
   minCompatibilityMinor: [0, string, 'Minor version of the oldest server to be compatible with.'],
 })
 
-/** A message as an object of its own: one that an action takes may be declared without what all objects share. */
+/** A message as a top-level object: the body of a create subresource may be declared without the fields that all objects share. */
 export function withEnvelope(name: string, type: AnyType): AnyType {
   return message(name, {
     kind: KIND,

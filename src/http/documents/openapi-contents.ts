@@ -11,7 +11,7 @@ import { APIMACHINERY, capitalize, definitionName, groupInWords, META, type Nami
 import { type Operation, type PathItem, pathsOf, readOnlyPath, type Spoken, tagOf } from './openapi-operations.ts'
 import { Definitions, type Dialect } from './openapi-schemas.ts'
 
-/** A part of the API with a document of its own in OpenAPI 3; the key is its address below `/openapi/v3/`. */
+/** A part of the API with a separate document in OpenAPI 3; the key is its address below `/openapi/v3/`. */
 export type Part = { readonly key: string; readonly group?: string; readonly version?: string }
 
 type Read = Pick<Operation, 'operationId' | 'doc' | 'tag'> & { readonly type: AnyType }
@@ -71,7 +71,7 @@ export class Contents {
     const operationId = `get${groupInWords(group)}${capitalize(version)}APIResources`
     this.#addRead(key, { operationId, doc: 'get available resources', tag: tagOf(group, version), type: common.APIResourceList })
     const resources = this.#catalog.resources(group, version) ?? []
-    // Objects come before what they hold: their names are theirs.
+    // Objects before the messages they contain, so that objects get their names first.
     const own = new Map(resources.map(resource => [resource, this.#own(resource)]))
     for (const resource of resources) this.paths.push(...pathsOf(resource, this.#spokenBy(resource, own.get(resource)!)))
   }
@@ -117,7 +117,7 @@ export class Contents {
     return this.definitions.object(`${packageOf(speaks)}.${speaks.kind}`, type, { usedIn: speaks, kinds: [speaks] })
   }
 
-  /** A message that all groups speak: as the core version's, or as every served version's, for clients that look it up by kind. */
+  /** A message that all groups use: as the core version's, or as every served version's, for clients that look it up by kind. */
   #common(type: AnyType, versions: readonly string[] | 'all' = []): JsonObject {
     const kind = type.shape.kind === 'message' ? type.shape.name : ''
     const core = { group: '', version: 'v1' }

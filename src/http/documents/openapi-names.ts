@@ -7,10 +7,10 @@ import { type GroupVersion, servedGroups } from './discovery-groups.ts'
 
 export const META = 'io.k8s.apimachinery.pkg.apis.meta.v1'
 const CORE: GroupVersion = { group: '', version: 'v1' }
-/** Not a group that is served: where the messages live that all groups speak. */
+/** Not a served group: the package of the messages that all groups use. */
 export const APIMACHINERY: GroupVersion = { group: 'apimachinery', version: 'v1' }
 
-/** Messages of apimachinery that kinds use; generated clients know them under that package. */
+/** Messages of apimachinery that kinds use; generated clients use that package. */
 const META_MESSAGES: ReadonlySet<string> = new Set([
   'Condition',
   'DeleteOptions',
@@ -139,7 +139,8 @@ function eachMessage(type: AnyType, visit: (shape: MessageShape, use: AnyType) =
     const { shape } = next
     if (shape.kind === 'list') open.push(shape.item)
     else if (shape.kind === 'map') open.push(shape.value)
-    else if (shape.kind === 'either') for (const form of [shape.object, shape.list]) open.push(...(form ? [form[1]] : []))
+    else if (shape.kind === 'either')
+      for (const alternative of [shape.object, shape.list]) open.push(...(alternative ? [alternative[1]] : []))
     else if (shape.kind === 'message') {
       visit(shape, next)
       if (seen.has(shape)) continue

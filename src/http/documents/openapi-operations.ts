@@ -1,4 +1,4 @@
-/** The paths and operations of a resource, in a form that both OpenAPI versions are written from. */
+/** The paths and operations of a resource, in a representation that both OpenAPI versions are generated from. */
 import type { JsonObject } from '../../lib/json-value.ts'
 import type { Verb } from '../../schema/kind.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
@@ -15,7 +15,7 @@ export type Operation = {
   readonly parameters: readonly Parameter[]
   readonly body?: { readonly schema: JsonObject; readonly media: readonly string[]; readonly required: boolean }
   readonly codes: readonly (200 | 201 | 202)[]
-  /** What all successful answers carry. */
+  /** What all successful responses have. */
   readonly answer: JsonObject
   readonly media: readonly string[]
   readonly action?: string
@@ -23,7 +23,7 @@ export type Operation = {
 }
 export type PathItem = { readonly path: string; readonly parameters: readonly Parameter[]; readonly operations: readonly Operation[] }
 
-/** References to the schemas that a resource's operations speak. */
+/** References to the schemas that a resource's operations use. */
 export type Spoken = {
   readonly own: JsonObject
   readonly list: JsonObject
@@ -43,7 +43,7 @@ const PATCHES: readonly string[] = [
   'application/merge-patch+json',
   'application/strategic-merge-patch+json',
 ]
-/** Custom kinds have no protobuf form and no strategy to merge by. */
+/** Custom kinds have no protobuf and no strategic merge patch. */
 const CUSTOM_MEDIA: readonly string[] = ['application/json', 'application/yaml']
 const CUSTOM_STREAMS: readonly string[] = ['application/json', 'application/json;stream=watch', 'application/yaml']
 const CUSTOM_PATCHES: readonly string[] = PATCHES.slice(0, 3)
@@ -51,7 +51,7 @@ const ANY = ['*/*']
 const TEXT: JsonObject = { type: 'string' }
 const METHODS: Readonly<Partial<Record<Verb, Method>>> = { get: 'get', update: 'put', patch: 'patch', create: 'post', delete: 'delete' }
 
-/** Every path of a resource, those of the old watch form included. */
+/** Every path of a resource, including the deprecated watch paths. */
 export function pathsOf(resource: Resource, spoken: Spoken): PathItem[] {
   const base = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`
   const scoped = resource.namespaced ? `/namespaces/{namespace}/${resource.plural}` : `/${resource.plural}`
@@ -67,7 +67,7 @@ export function pathsOf(resource: Resource, spoken: Spoken): PathItem[] {
     })),
   ]
   if (resource.namespaced) items.push({ path: `${base}/${resource.plural}`, parameters: [PRETTY], operations: write.everywhere() })
-  // Custom kinds answer at the old paths of watches as well, and do not tell of them.
+  // Custom kinds are served at the deprecated watch paths as well, but do not publish them.
   if (resource.verbs.includes('watch') && !resource.def.custom) {
     const watch = `${base}/watch`
     items.push({ path: watch + scoped, parameters: [...scope, PRETTY], operations: [write.watchList()] })
@@ -254,7 +254,7 @@ class Writer {
     return this.#operation({ id, method: 'get', action, doc: old, parameters: LIST, answer: this.#spoken.watchEvent, media: STREAMS })
   }
 
-  /** Paths that stream to a node; one that speaks the object's own kind is an ordinary read of text. */
+  /** Paths that stream to a node; one with the object's own kind is an ordinary read of text. */
   #connect({ name, verbs, speaks = this.#kind() }: Subresource, words: string): Operation[] {
     const { kind } = this.#resource
     if (speaks.kind === kind) {

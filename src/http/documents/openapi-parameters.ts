@@ -29,7 +29,7 @@ const SELECTION: readonly Parameter[] = [
   query('continue', 'string', 'The token of the page before, with all other parameters as they were. Not with watch.'),
   query('fieldSelector', 'string', 'Only objects whose fields match.'),
   query('labelSelector', 'string', 'Only objects whose labels match.'),
-  query('limit', 'integer', 'At most so many objects; more are told by a continue token. Not with watch.'),
+  query('limit', 'integer', 'The maximum number of objects; if there are more, a continue token is returned. Not with watch.'),
   query('resourceVersion', 'string', 'Which version of the collection may be served.'),
   query('resourceVersionMatch', 'string', 'How resourceVersion is meant: Exact or NotOlderThan.'),
   query('sendInitialEvents', 'boolean', 'A watch starts with what is there, ended by a bookmark. Needs resourceVersionMatch.'),

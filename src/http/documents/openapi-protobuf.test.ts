@@ -40,7 +40,7 @@ function readFields(bytes: Buffer): Read[] {
   return fields
 }
 
-/** What the field numbers of gnostic's messages mean, for the way back; written from the format, not from the writer. */
+/** What the field numbers of gnostic's messages mean, for decoding; written from the format, not from the writer. */
 type Meaning = { readonly [number: number]: readonly [name: string, decode: (value: number | Buffer) => Json, many?: true] }
 const text = (value: number | Buffer) => value.toString()
 const number = (value: number | Buffer) => value as number
@@ -110,12 +110,12 @@ const schema = (value: number | Buffer): JsonObject =>
   )(value)
 
 const parameter = unwrapped(1, value => {
-  const [[form, content]] = inner(value) as [Read]
-  if (form === 1) return struct({ 2: ['name', text], 3: ['in', text], 4: ['required', flag], 5: ['schema', schema] })(content)
-  const [[place, body]] = inner(content) as [Read]
+  const [[variant, content]] = inner(value) as [Read]
+  if (variant === 1) return struct({ 2: ['name', text], 3: ['in', text], 4: ['required', flag], 5: ['schema', schema] })(content)
+  const [[kind, body]] = inner(content) as [Read]
   const shared: Meaning = { 1: ['required', flag], 2: ['in', text], 3: ['description', text], 4: ['name', text] }
-  if (place === 3) return struct({ ...shared, 6: ['type', text] })(body)
-  assert.equal(place, 4)
+  if (kind === 3) return struct({ ...shared, 6: ['type', text] })(body)
+  assert.equal(kind, 4)
   return struct({ ...shared, 5: ['type', text] })(body)
 })
 
@@ -158,7 +158,7 @@ const document = struct({
   ],
 })
 
-/** Lists without items cannot be told from absent ones on the wire. */
+/** Lists without items cannot be distinguished from absent ones on the wire. */
 function withoutEmptyLists(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutEmptyLists)
   if (typeof value !== 'object' || value === null) return value
@@ -166,30 +166,30 @@ function withoutEmptyLists(value: Json): Json {
   return Object.fromEntries(entries.map(([key, member]) => [key, withoutEmptyLists(member)]))
 }
 
-test('the protobuf form says what the JSON form says', () => {
+test('protobuf and JSON have the same content', () => {
   const catalog = smallCatalog()
   const json = openApiV2(new Contents(catalog, { parts: partsOf(catalog), naming: namingOf(catalog), dialect: V2 }))
   const back = document(openApiV2Protobuf(json))
   assert.deepEqual(withoutEmptyLists(back), withoutEmptyLists(json))
 })
 
-test('a field that the protobuf form has no place for is an error', () => {
-  assert.throws(() => openApiV2Protobuf({ swagger: '2.0', oneOf: [] }), /"oneOf" has no place/)
+test('a field that is not in the protobuf schema is an error', () => {
+  assert.throws(() => openApiV2Protobuf({ swagger: '2.0', oneOf: [] }), /"oneOf" is not in the protobuf schema/)
 })
 
 test('what the writer writes is read back', () => {
   const field = fc.oneof(
-    fc.record({ form: fc.constant('string' as const), value: fc.string({ unit: 'grapheme' }) }),
-    fc.record({ form: fc.constant('varint' as const), value: fc.maxSafeNat() }),
-    fc.record({ form: fc.constant('double' as const), value: fc.double({ noNaN: true }) }),
+    fc.record({ type: fc.constant('string' as const), value: fc.string({ unit: 'grapheme' }) }),
+    fc.record({ type: fc.constant('varint' as const), value: fc.maxSafeNat() }),
+    fc.record({ type: fc.constant('double' as const), value: fc.double({ noNaN: true }) }),
   )
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.integer({ min: 1, max: 2 ** 20 }), field)), fields => {
       const out = new ProtobufWriter()
       out.message(1, () => {
-        for (const [n, { form, value }] of fields.toReversed()) {
-          if (form === 'string') out.string(n, value as string)
-          else if (form === 'varint') out.varint(n, value as number)
+        for (const [n, { type, value }] of fields.toReversed()) {
+          if (type === 'string') out.string(n, value as string)
+          else if (type === 'varint') out.varint(n, value as number)
           else out.double(n, value as number)
         }
       })

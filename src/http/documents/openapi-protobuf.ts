@@ -1,5 +1,5 @@
 /**
- * The protobuf form of an OpenAPI 2 document: gnostic's `openapi.v2.Document`, which kubectl before 1.27 reads.
+ * An OpenAPI 2 document as protobuf: gnostic's `openapi.v2.Document`, which kubectl before 1.27 reads.
  * Each message of the format is a table from its JSON fields to field numbers; only what our documents hold is listed,
  * and anything else is an error, so that nothing is lost without notice.
  */
@@ -15,7 +15,7 @@ export function openApiV2Protobuf(document: JsonObject): Buffer {
   return out.finish()
 }
 
-/** Writes the content of a message, last field first, as the writer wants it. */
+/** Writes the content of a message, last field first, as the writer requires. */
 type Message = (out: ProtobufWriter, value: Json) => void
 /** Writes one field, number included. */
 type FieldWriter = (out: ProtobufWriter, number: number, value: Json) => void
@@ -39,7 +39,7 @@ const many =
 /** JSON text is YAML. */
 const any: Message = (out, value) => out.string(2, stringifyJson(value))
 
-/** A message whose JSON fields are known, extensions apart. */
+/** A message with fixed JSON fields, and extensions. */
 function struct(table: Table, extensions?: number): Message {
   return (out, value) => {
     for (const [name, member] of membersFromLast(value)) {
@@ -47,7 +47,7 @@ function struct(table: Table, extensions?: number): Message {
         const [number, write] = table[name]!
         write(out, number, member)
       } else if (extensions !== undefined && name.startsWith('x-')) named(any)(out, extensions, name, member)
-      else throw new TypeError(`field ${JSON.stringify(name)} has no place in the protobuf form`)
+      else throw new TypeError(`field ${JSON.stringify(name)} is not in the protobuf schema`)
     }
   }
 }
@@ -65,8 +65,8 @@ const named = (message: Message) => (out: ProtobufWriter, number: number, name: 
     out.string(1, name)
   })
 
-/** A message with one of several forms inside. */
-const form =
+/** A message with one of several variants inside. */
+const variant =
   (number: number, message: Message): Message =>
   (out, value) =>
     out.message(number, () => message(out, value))
@@ -79,7 +79,7 @@ function membersFromLast(value: Json): [string, Json][] {
 const stringList: Message = (out, value) => many(text)(out, 1, value)
 /** Schemas hold schemas, so the table is reached through a function. */
 const schema: Message = (out, value) => SCHEMA(out, value)
-const schemaOrFlag: Message = (out, value) => (typeof value === 'boolean' ? out.bool(2, value) : form(1, schema)(out, value))
+const schemaOrFlag: Message = (out, value) => (typeof value === 'boolean' ? out.bool(2, value) : variant(1, schema)(out, value))
 
 const SCHEMA = struct(
   {
@@ -105,7 +105,7 @@ const SCHEMA = struct(
     enum: [20, many(one(any))],
     additionalProperties: [21, one(schemaOrFlag)],
     type: [22, one((out, value) => out.string(1, String(value)))],
-    items: [23, one(form(1, schema))],
+    items: [23, one(variant(1, schema))],
     properties: [25, one(mapOf(schema))],
     externalDocs: [29, one(struct({ description: [1, text], url: [2, text] }))],
     example: [30, one(any)],
@@ -131,12 +131,15 @@ const PATH_PARAMETER = struct({
 
 /** A parameter is wrapped once for being one and not a reference, once for where it is not, and once for where it is. */
 const PARAMETER: Message = (out, value) => {
-  const place = isObject(value) ? value['in'] : undefined
-  const inner = place === 'body' ? form(1, BODY_PARAMETER) : form(2, place === 'path' ? form(4, PATH_PARAMETER) : form(3, QUERY_PARAMETER))
-  form(1, inner)(out, value)
+  const location = isObject(value) ? value['in'] : undefined
+  const inner =
+    location === 'body'
+      ? variant(1, BODY_PARAMETER)
+      : variant(2, location === 'path' ? variant(4, PATH_PARAMETER) : variant(3, QUERY_PARAMETER))
+  variant(1, inner)(out, value)
 }
 
-const RESPONSE = struct({ description: [1, text], schema: [2, one(form(1, schema))] })
+const RESPONSE = struct({ description: [1, text], schema: [2, one(variant(1, schema))] })
 
 const OPERATION = struct(
   {
@@ -146,7 +149,7 @@ const OPERATION = struct(
     produces: [6, many(text)],
     consumes: [7, many(text)],
     parameters: [8, many(one(PARAMETER))],
-    responses: [9, one(mapOf(form(1, RESPONSE)))],
+    responses: [9, one(mapOf(variant(1, RESPONSE)))],
     schemes: [10, many(text)],
   },
   13,
@@ -169,5 +172,5 @@ const DOCUMENT = struct({
   paths: [8, one(mapOf(PATH_ITEM, 2))],
   definitions: [9, one(mapOf(schema))],
   security: [12, many(one(mapOf(stringList)))],
-  securityDefinitions: [13, one(mapOf(form(2, API_KEY)))],
+  securityDefinitions: [13, one(mapOf(variant(2, API_KEY)))],
 })

@@ -49,7 +49,7 @@ test('groups of Kubernetes have its packages, others their reversed domain', () 
   ])
 })
 
-test('a message that several groups use belongs to the core group when it does, too', () => {
+test('a message that several groups use is in the core group if that uses it, too', () => {
   assert.ok('io.k8s.api.core.v1.Port' in v3)
   assert.deepEqual(
     Object.keys(v3).filter(name => name.endsWith('.Port')),
@@ -102,7 +102,7 @@ test('lists and maps say how patches and apply treat them', () => {
   assert.deepEqual(limits.additionalProperties, ref('io.k8s.apimachinery.pkg.api.resource.Quantity'))
 })
 
-test('a message that is atomic everywhere says so once', () => {
+test('a message that is atomic everywhere is marked once', () => {
   assert.equal(v3['io.k8s.api.apps.v1.Reference']['x-kubernetes-map-type'], 'atomic')
   assert.equal('x-kubernetes-map-type' in v3['io.k8s.api.apps.v1.WidgetSpec'].properties.reference, false)
 })
@@ -122,7 +122,7 @@ test('scalars have the formats of Kubernetes', () => {
   assert.equal(v2['io.k8s.apimachinery.pkg.util.intstr.IntOrString'].format, 'int-or-string')
 })
 
-test('limits, enums and defaults are told; defaults only by OpenAPI 3', () => {
+test('limits, enums and defaults are published; defaults only in OpenAPI 3', () => {
   const { number, protocol, name } = v3['io.k8s.api.core.v1.Port'].properties
   assert.deepEqual([number.minimum, number.maximum, name.maxLength], [1, 65535, 15])
   assert.deepEqual([protocol.enum, protocol.default], [['TCP', 'UDP'], 'TCP'])

@@ -54,7 +54,7 @@ export class Definitions {
     this.#naming = naming
   }
 
-  /** Defines a whole object under a name, with the kinds it stands for, and refers to it. */
+  /** Defines a whole object under a name, with its group, version and kind, and refers to it. */
   object(
     name: string,
     type: AnyType,
@@ -70,10 +70,10 @@ export class Definitions {
     return this.#refTo(name)
   }
 
-  /** Defines an object whose schema is data, and refers to it. */
-  custom(name: string, form: CustomSchema, kinds: readonly GroupVersionKind[]): JsonObject {
+  /** Defines an object of a custom kind, and refers to it. */
+  custom(name: string, custom: CustomSchema, kinds: readonly GroupVersionKind[]): JsonObject {
     if (!this.#schemas.has(name)) {
-      const schema = form.published(this.#dialect.version, this.#message(META_SHAPE, APIMACHINERY))
+      const schema = custom.published(this.#dialect.version, this.#message(META_SHAPE, APIMACHINERY))
       this.#schemas.set(name, { ...schema, ...kindsOf(kinds) })
     }
     return this.#refTo(name)
@@ -123,8 +123,8 @@ export class Definitions {
     const extra: JsonObject = {}
     if (doc) extra['description'] = doc
     // OpenAPI 2 is read by clients that would write the defaults themselves.
-    const told = this.#dialect.version === 3 ? publishedDefault(type) : undefined
-    if (told !== undefined) extra['default'] = told
+    const published = this.#dialect.version === 3 ? publishedDefault(type) : undefined
+    if (published !== undefined) extra['default'] = published
     const saidByDefinition = type.shape.kind === 'message' && this.#naming.isAtomic(type.shape)
     if (type.flags.atomic && type.shape.kind !== 'list' && !saidByDefinition) extra[MAP_TYPE] = 'atomic'
     if (type.flags.granular) extra[MAP_TYPE] = 'granular'
@@ -169,9 +169,9 @@ export class Definitions {
     }
   }
 
-  /** Refers to a definition of which no more is said than its name. */
+  /** Refers to a definition that has only a name. */
   #unconstrained(name: string): JsonObject {
-    if (!this.#schemas.has(name)) this.#schemas.set(name, { description: 'Any of several forms that this description does not tell.' })
+    if (!this.#schemas.has(name)) this.#schemas.set(name, { description: 'One of several types that this document does not describe.' })
     return this.#refTo(name)
   }
 
@@ -199,12 +199,12 @@ function beside({ $ref, ...rest }: JsonObject): JsonObject {
   return $ref === undefined ? rest : { allOf: [{ $ref }], ...rest }
 }
 
-/** Two declarations of one name are the same message when their fields are; a shape may be declared once per place of use. */
+/** Two declarations of one name are the same message when their fields are; a shape may be declared once per use. */
 const isSameMessage = (a: MessageShape, b: MessageShape) => deepEqual(Object.keys(a.fields), Object.keys(b.fields))
 
 /**
  * What is always written must be sent, unless it may be absent or the server fills it in. Times are always written
- * whether or not anyone set them, so of these only what is said to be required is.
+ * whether or not anyone set them, so of these only those that are declared as required are.
  */
 function isRequired({ shape, flags }: AnyType): boolean {
   if (flags.expected) return true
@@ -213,7 +213,7 @@ function isRequired({ shape, flags }: AnyType): boolean {
   return isTime ? flags.required === true : flags.always === true
 }
 
-/** The default that the type tells, else the zero value where one is always written: what clients need not send, not what the server decides. */
+/** The default that the type publishes, else the zero value where one is always written: what clients need not send, not what the server decides. */
 function publishedDefault({ shape, flags }: AnyType): Json | undefined {
   if (flags.openapiDefault) return flags.openapiDefault.value as Json | undefined
   if (shape.kind === 'message') return flags.orEmpty ? {} : undefined
@@ -271,8 +271,8 @@ function namedScalar(name: string, { version }: Dialect): JsonObject {
         type: 'object',
       }
     case `${META}.MicroTime`:
-      return { description: 'A moment in RFC 3339 form with microseconds.', type: 'string', format: 'date-time' }
+      return { description: 'A time in RFC 3339 format with microseconds.', type: 'string', format: 'date-time' }
     default:
-      return { description: 'A moment in RFC 3339 form.', type: 'string', format: 'date-time' }
+      return { description: 'A time in RFC 3339 format.', type: 'string', format: 'date-time' }
   }
 }

@@ -46,6 +46,6 @@ function operationV2({ operationId, doc, tag, parameters, body, codes, answer, m
   }
 }
 
-function parameterV2({ name, in: place, type, doc }: Parameter): JsonObject {
-  return { type, description: doc, name, in: place, ...(place === 'path' ? { required: true } : {}) }
+function parameterV2({ name, in: location, type, doc }: Parameter): JsonObject {
+  return { type, description: doc, name, in: location, ...(location === 'path' ? { required: true } : {}) }
 }

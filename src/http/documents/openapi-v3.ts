@@ -46,6 +46,6 @@ function contentOf(schema: JsonObject, media: readonly string[]): JsonObject {
   return Object.fromEntries(media.map(type => [type, { schema }]))
 }
 
-function parameterV3({ name, in: place, type, doc }: Parameter): JsonObject {
-  return { name, in: place, description: doc, ...(place === 'path' ? { required: true } : {}), schema: { type } }
+function parameterV3({ name, in: location, type, doc }: Parameter): JsonObject {
+  return { name, in: location, description: doc, ...(location === 'path' ? { required: true } : {}), schema: { type } }
 }

@@ -75,7 +75,7 @@ test('the document of OpenAPI 2 is sound', () => {
   assertSound(document, document.definitions, '#/definitions/')
 })
 
-test('real kinds make sound documents in every form', () => {
+test('real kinds make valid documents in every version and media type', () => {
   const catalog = new Catalog([Pod, Secret, Ingress].map(kind => resourceOf(kind, 'k8s.io')))
   for (const [key] of addressesIn(catalog)) {
     const document = read(catalog, `/openapi/v3/${key}`)
@@ -140,7 +140,7 @@ test('clients find out whether a patch can be a dry run or strict', () => {
   assert.ok('application/strategic-merge-patch+json' in patch.requestBody.content)
 })
 
-test('subresources speak their own kinds', () => {
+test('subresources use their own kinds', () => {
   const document = read(smallCatalog(), '/openapi/v3/apis/apps/v1')
   const path = '/apis/apps/v1/namespaces/{namespace}/widgets/{name}/'
   const answerOf = (operation: any) => operation.responses['200'].content['application/json'].schema.$ref.split('/').at(-1)
@@ -194,11 +194,11 @@ test('other paths have no document', () => {
   assert.deepEqual(Object.keys(read(new Catalog(), '/openapi/v3').paths), ['api', 'apis', 'version'])
 })
 
-test('defaults are told where Kubernetes tells them: zeros that are always written, and those that types declare', () => {
+test('defaults are published where Kubernetes publishes them: zeros that are always written, and those that types declare', () => {
   const catalog = new Catalog([resourceOf(Pod, 'k8s.io')])
   const { schemas } = read(catalog, '/openapi/v3/api/v1').components
   const defaultOf = (name: string, field: string) => schemas[`io.k8s.api.core.v1.${name}`].properties[field].default
-  const told = [
+  const published = [
     ['Pod', 'metadata', {}],
     ['Pod', 'spec', {}],
     ['Container', 'name', ''],
@@ -207,14 +207,14 @@ test('defaults are told where Kubernetes tells them: zeros that are always writt
     ['ContainerPort', 'protocol', 'TCP'],
     ['LocalObjectReference', 'name', ''],
   ] as const
-  for (const [name, field, value] of told) assert.deepEqual(defaultOf(name, field), value, `${name}.${field}`)
+  for (const [name, field, value] of published) assert.deepEqual(defaultOf(name, field), value, `${name}.${field}`)
   // What the server decides when nothing is sent is no default of the type.
   for (const field of ['restartPolicy', 'dnsPolicy', 'securityContext', 'terminationGracePeriodSeconds', 'containers'])
     assert.equal(defaultOf('PodSpec', field), undefined, field)
   assert.equal(JSON.stringify(read(catalog, '/openapi/v2')).includes('"default":'), false)
 })
 
-test('both documents tell which fields exclude each other', () => {
+test('both documents show which fields exclude each other', () => {
   const catalog = new Catalog([resourceOf(Pod, 'k8s.io')])
   const { schemas } = read(catalog, '/openapi/v3/api/v1').components
   for (const all of [schemas, read(catalog, '/openapi/v2').definitions]) {

@@ -1,4 +1,4 @@
-/** OpenAPI documents of the catalog, made when first asked for and kept until the catalog changes. */
+/** OpenAPI documents of the catalog, made on first use and kept until the catalog changes. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
 import type { Catalog } from '../../registry/catalog.ts'
@@ -15,7 +15,7 @@ import { openApiV3 } from './openapi-v3.ts'
 export type OpenApiRequest = {
   /** The request's Accept header. */
   readonly accept?: string | undefined
-  /** The `hash` parameter, by which clients ask for exactly the content they were told of. */
+  /** The `hash` parameter, by which clients request exactly the content that the index named. */
   readonly hash?: string | undefined
   readonly now: Date
 }
@@ -96,7 +96,7 @@ class Documents {
   readonly #catalog: Catalog
   readonly #naming: Naming
   readonly #parts: ReadonlyMap<string, Part>
-  /** The resources that each part tells of. */
+  /** The resources of each part. */
   readonly #served: ReadonlyMap<string, readonly Resource[]>
   readonly #v3 = new Map<string, Content>()
   #v2Value: JsonObject | undefined

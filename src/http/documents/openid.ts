@@ -13,7 +13,7 @@ export type OpenId = {
 const KEYS = '/openid/v1/jwks'
 const MAX_AGE_SECONDS = 3600
 
-/** The two documents of OpenID Connect Discovery; none when the issuer is no https URL that could be asked for them. */
+/** The two documents of OpenID Connect Discovery; none when the issuer is no https URL that could serve them. */
 export function openIdEndpoints({ issuer, keys, address }: OpenId): EndpointRule[] {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined
   if (url?.protocol !== 'https:' || url.search !== '' || url.hash !== '') return []

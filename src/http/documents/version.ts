@@ -1,11 +1,11 @@
-/** `/version`: which Kubernetes the server speaks, and which Keelson it is. */
+/** `/version`: the versions of the Kubernetes API and of Keelson. */
 import type { EndpointRule } from '../endpoints.ts'
 import { bytesResponse } from '../message.ts'
 
 const MAJOR = '1'
 const MINOR = '37'
 
-/** What clients read as the server's version; they take the numbers for the API it speaks. */
+/** What clients read as the server's version; they take the numbers for the version of the API. */
 export function versionInfo(keelson: string): Readonly<Record<string, string>> {
   return {
     major: MAJOR,

@@ -22,7 +22,7 @@ export function protobufExposition(families: readonly Family[]): Uint8Array {
   return Buffer.concat(parts)
 }
 
-// The writer goes from the end to the beginning, so the last field comes first.
+// The writer writes from the end to the beginning, so the last field comes first.
 function writeFamily(writer: ProtobufWriter, family: Family): void {
   if (family.type === 'histogram')
     for (const [labels, histogram] of [...family.samples].reverse())

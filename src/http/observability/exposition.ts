@@ -132,5 +132,5 @@ const escapeLabel = (value: string) => value.replace(/\\/g, '\\\\').replace(/"/g
 const numberText = (value: number) =>
   value === Number.POSITIVE_INFINITY ? '+Inf' : value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
 
-/** A bound as OpenMetrics wants it: always with a point. */
+/** A bound as OpenMetrics requires: always with a decimal point. */
 const floatText = (value: number) => (Number.isInteger(value) && Math.abs(value) < 1e21 ? `${value}.0` : numberText(value))

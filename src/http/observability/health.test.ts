@@ -10,14 +10,14 @@ const health = {
 }
 const get = async (target: string) => testApi({ health }).serve(testRequest(target))
 
-test('health is ok in one word, or check by check', async () => {
+test('health is a single ok, or verbose check by check', async () => {
   assert.equal(text(await get('/livez')), 'ok')
   assert.equal(text(await get('/livez?verbose')), '[+]ping ok\n[+]loop ok\nlivez check passed\n')
   assert.equal(text(await get('/healthz?verbose')), '[+]ping ok\n[+]loop ok\nhealthz check passed\n')
   assert.equal(text(await get('/livez/ping')), 'ok')
 })
 
-test('a failure is told in full, but its reason only to those who may ask for the single check', async () => {
+test('a failure lists all checks, but its reason is only shown to those who may get the single check', async () => {
   const response = await get('/readyz')
   assert.equal(response.status, 500)
   assert.equal(text(response), '[+]ping ok\n[+]loop ok\n[-]storage failed: reason withheld\nreadyz check failed\n')

@@ -4,7 +4,7 @@ import { textResponse } from '../message.ts'
 import type { Family } from './exposition.ts'
 import type { Log } from './log.ts'
 
-/** One thing that must hold; it throws, or returns the reason, when it does not. */
+/** One health check; it throws, or returns the reason, when it fails. */
 export type HealthCheck = { readonly name: string; readonly check: () => Promise<string | undefined> | string | undefined }
 
 export type Checks = {
@@ -30,7 +30,7 @@ export class Health {
     this.#log = log
   }
 
-  /** The endpoints of health. Only who may ask for a single check is told why it fails; others find the reason in the log. */
+  /** The health endpoints. The reason of a failure is only shown at the path of the single check; otherwise it is in the log. */
   endpoints(): EndpointRule[] {
     return (Object.keys(this.#checks) as Probe[]).flatMap(probe => [
       { path: `/${probe}`, answer: (_, { query }) => this.#answerAll(probe, query) },

@@ -36,7 +36,7 @@ test('clients cannot make up label values', async () => {
   assert.ok(metrics.scrape().length - once < 3 * (once - before) + 1000)
 })
 
-test('objects are counted when asked', () => {
+test('objects are counted when metrics are read', () => {
   const metrics = new Metrics({ paths: [], objects: () => [[secrets, 3]] })
   assert.ok(metrics.scrape().includes('apiserver_storage_objects{resource="secrets"} 3\n'))
 })

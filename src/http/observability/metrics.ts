@@ -38,7 +38,7 @@ class Series {
 
 type Inflight = { mutating: number; readOnly: number }
 
-/** What one request tells of itself. Watches stay for long and are counted apart. */
+/** What is recorded of one request. Watches are long-running and counted separately. */
 export class Observed {
   readonly #series: Series
   readonly #inflight: Inflight
@@ -78,7 +78,7 @@ export type MetricsOptions = {
 }
 
 export class Metrics {
-  // Label values come from what is served, never from what clients send, so there is an end to them.
+  // Label values come from what is served, never from what clients send, so their number is bounded.
   readonly #series = new Map<string, Map<string, Series>>()
   /** The same by resource: a custom kind is another one after each change of its definition, and counted on under its name. */
   readonly #byResource = new WeakMap<Resource, Map<string, Series>>()
@@ -177,7 +177,7 @@ export class Metrics {
     return series
   }
 
-  /** Paths that nobody serves share one series, whatever clients make up. */
+  /** Paths that are not served share one series, so that clients cannot create more. */
   #ofPath({ attributes, type }: Route): Series {
     const path = type === 'path' && this.#paths.has(attributes.path) ? attributes.path : 'other'
     const verb = METHODS.get(attributes.verb) ?? 'OTHER'
@@ -206,7 +206,7 @@ export class Metrics {
   }
 }
 
-/** A path where metrics are read: as text, as OpenMetrics or as protobuf, whatever the client likes best. */
+/** A path with metrics: as text, OpenMetrics or protobuf, as the client prefers. */
 export function metricsEndpoint(path: string, families: () => readonly Family[]): EndpointRule {
   return {
     path,
@@ -254,7 +254,7 @@ const plainKeys = (scope: string) =>
   Object.fromEntries(Object.keys(VERBS).map(verb => [verb, `${verb} ${scope}`])) as Readonly<Record<Call['verb'], string>>
 const PLAIN = { resource: plainKeys('resource'), namespace: plainKeys('namespace'), cluster: plainKeys('cluster') }
 const READS = new Set(['GET', 'LIST', 'WATCH', 'HEAD', 'OPTIONS'])
-/** Verbs of requests that reached no resource: methods, or what their paths would have meant. */
+/** Verbs of requests that reached no resource: methods, or what their paths would resolve to. */
 const METHODS = new Map(
   ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'].map(m => [m, m.toUpperCase()]).concat(Object.entries(VERBS)) as [
     string,

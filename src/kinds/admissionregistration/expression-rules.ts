@@ -7,13 +7,13 @@ import { type FieldError, internal, invalid, type Ref, required } from '../../sc
 export type ExpressionRole = {
   readonly use: AdmissionUse
   readonly variables: AdmissionVariables
-  /** Knows the variables of a policy; not needed where there are none. */
+  /** Declares the variables of a policy; absent if there are none. */
   readonly compiler?: AdmissionCompiler
   /** The expressions that the stored object has in this role: they may use all that ever could be used. */
   readonly stored?: ReadonlySet<string>
 }
 
-/** An expression is there; `detail` is what clients are told when it is not. */
+/** The expression must not be empty; `detail` is the error text. */
 export function* validatePresence(expression: string | undefined, at: Ref<string>, detail = ''): Iterable<FieldError> {
   if (isBlank(expression)) yield required(at, detail)
 }
@@ -25,7 +25,7 @@ export function* validateExpression(text: string | undefined, at: Ref<string>, r
   yield* reported(compiler.compile({ ...expressionOf(text, role), use }), at)
 }
 
-/** A variable compiles; the expressions after it know it even if not. */
+/** A variable compiles; later expressions may use it even if it does not. */
 export function* validateDeclaration(
   { name, expression }: { name: string; expression: string },
   at: Ref<string>,

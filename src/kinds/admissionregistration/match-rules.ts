@@ -47,7 +47,7 @@ export function* validateMatchResources(match: MatchResources, at: Ref<MatchReso
     for (const [i, rule] of (match[part] ?? []).entries()) yield* validateNamedRule(rule, at[part][i]!)
 }
 
-/** A deletion has nothing to mutate. The path leaves out which rule it was: that is what clients are told. */
+/** A deletion has nothing to mutate. The path has no index of the rule, as in kube-apiserver. */
 export function* validateMutableOperations(match: MatchResources, at: Ref<MatchResources>): Iterable<FieldError> {
   for (const { operations = [] } of match.resourceRules ?? [])
     for (const operation of operations)
@@ -64,7 +64,7 @@ export type ConditionOptions = {
 /** The expressions of some conditions. */
 export const expressionsOf = (conditions: readonly MatchCondition[] = []): string[] => conditions.map(({ expression }) => expression)
 
-/** Rules on conditions: not too many, each with a name of its own and an expression that compiles. */
+/** Rules on conditions: not too many, each with a unique name and an expression that compiles. */
 export function* validateMatchConditions(
   conditions: readonly MatchCondition[],
   at: Ref<MatchCondition[]>,
@@ -100,7 +100,7 @@ function* validateWildcard(values: readonly string[], at: Ref<string[]>, what: s
   if (values.length > 1 && values.includes('*')) yield invalid(at, `if '*' is present, must not specify other ${what}`)
 }
 
-/** Wildcards stand alone where they already cover everything else. */
+/** A wildcard that covers everything must be the only item. */
 function* validateResources(resources: readonly string[], at: Ref<string[]>): Iterable<FieldError> {
   if (resources.length === 0) yield required(at)
   const [whole, anywhere] = [new Set<string>(), new Set<string>()]

@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicy changes objects on their way in, by expressions; bindings put it into force. */
+/** MutatingAdmissionPolicy mutates objects at admission, by CEL expressions; bindings put it into force. */
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -98,7 +98,7 @@ function* validateMutation(mutation: Mutation, at: Ref<Mutation>, options: Mutat
 
 const USES = { applyConfiguration: 'apply configuration', jsonPatch: 'JSON patch' } as const
 
-/** Space around an expression does not count, but an expression is known to be stored by its whole text. */
+/** Space around an expression does not count, but whether an expression is already stored is decided by its whole text. */
 function* validatePatch(
   expression: string,
   at: Ref<string>,

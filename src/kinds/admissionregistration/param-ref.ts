@@ -14,7 +14,7 @@ export type ParamRef = Static<typeof ParamRef>
 
 const EXCLUSIVE = 'name and selector are mutually exclusive'
 
-/** Parameters are named or selected, and what happens without any is said. */
+/** Parameters are named or selected, and parameterNotFoundAction is set. */
 export function* validateParamRef(ref: ParamRef, at: Ref<ParamRef>): Iterable<FieldError> {
   const { name, selector, parameterNotFoundAction: action } = ref
   if (name) yield* invalidEach(at.name, isValidPathSegmentName(name))

@@ -132,7 +132,7 @@ test('annotations for the audit have keys of their own', () => {
 })
 
 test('the expressions of a validating policy compile to what they are for', () => {
-  const told = (more: object) => check(ValidatingAdmissionPolicy, validating(more)).map(error => error.replace(/^spec\./, ''))
+  const errorsOf = (more: object) => check(ValidatingAdmissionPolicy, validating(more)).map(error => error.replace(/^spec\./, ''))
   const fine = {
     paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
     matchConditions: [{ name: 'c', expression: "request.operation == 'CREATE' && params.data.on == 'true'" }],
@@ -143,39 +143,39 @@ test('the expressions of a validating policy compile to what they are for', () =
     validations: [{ expression: 'variables.twice < 10', messageExpression: "'too many: ' + string(variables.twice)" }],
     auditAnnotations: [{ key: 'k', valueExpression: "authorizer.requestResource.check('get').allowed() ? 'yes' : 'no'" }],
   }
-  assert.deepEqual(told(fine), [])
-  assert.deepEqual(told({ ...fine, paramKind: null }), [
+  assert.deepEqual(errorsOf(fine), [])
+  assert.deepEqual(errorsOf({ ...fine, paramKind: null }), [
     `matchConditions[0].expression: Invalid value: ${JSON.stringify(fine.matchConditions[0]!.expression)}: compilation failed: ERROR: <input>:1:34: undeclared reference to 'params' (in container '')\n | request.operation == 'CREATE' && params.data.on == 'true'\n | .................................^`,
   ])
-  assert.deepEqual(told({ validations: [{ expression: ' 1', messageExpression: '1' }] }), [
+  assert.deepEqual(errorsOf({ validations: [{ expression: ' 1', messageExpression: '1' }] }), [
     'validations[0].expression: Invalid value: " 1": must evaluate to bool but got int',
     'validations[0].messageExpression: Invalid value: "1": must evaluate to string but got int',
   ])
-  assert.deepEqual(told({ auditAnnotations: [{ key: 'k', valueExpression: ' 1' }] }), [
+  assert.deepEqual(errorsOf({ auditAnnotations: [{ key: 'k', valueExpression: ' 1' }] }), [
     'auditAnnotations[0].valueExpression: Invalid value: " 1": must evaluate to one of [string null_type] but got int',
   ])
   assert.match(
-    told({ validations: [{ expression: 'true', messageExpression: 'authorizer.x' }] })[0]!,
+    errorsOf({ validations: [{ expression: 'true', messageExpression: 'authorizer.x' }] })[0]!,
     /undeclared reference to 'authorizer'/,
   )
-  assert.match(told({ validations: [{ expression: 'variables.x' }] })[0]!, /undeclared reference to 'variables'/)
-  assert.match(told({ variables: [{ name: 'a', expression: 'variables.b' }] })[0]!, /undefined field 'b'/)
+  assert.match(errorsOf({ validations: [{ expression: 'variables.x' }] })[0]!, /undeclared reference to 'variables'/)
+  assert.match(errorsOf({ variables: [{ name: 'a', expression: 'variables.b' }] })[0]!, /undefined field 'b'/)
 })
 
 test('a variable that fails does not make others fail that use it', () => {
   const variables = [{ name: 'a', expression: '1 +' }]
-  const told = check(ValidatingAdmissionPolicy, validating({ variables, validations: [{ expression: 'variables.a == 1' }] }))
+  const errors = check(ValidatingAdmissionPolicy, validating({ variables, validations: [{ expression: 'variables.a == 1' }] }))
   assert.deepEqual(
-    told.map(error => error.slice(0, 42)),
+    errors.map(error => error.slice(0, 42)),
     ['spec.variables[0].expression: Invalid valu'],
   )
 })
 
 test('the expressions of a mutating policy make patches or configurations', () => {
-  const told = (mutation: object) =>
+  const errorsOf = (mutation: object) =>
     check(MutatingAdmissionPolicy, mutating({ mutations: [mutation] })).map(error => error.replace('spec.mutations[0].', ''))
-  const apply = (expression: string) => told({ patchType: 'ApplyConfiguration', applyConfiguration: { expression } })
-  const patch = (expression: string) => told({ patchType: 'JSONPatch', jsonPatch: { expression } })
+  const apply = (expression: string) => errorsOf({ patchType: 'ApplyConfiguration', applyConfiguration: { expression } })
+  const patch = (expression: string) => errorsOf({ patchType: 'JSONPatch', jsonPatch: { expression } })
   assert.deepEqual(apply("Object{metadata: Object.metadata{labels: Object.metadata.labels{env: 'x'}}}"), [])
   assert.deepEqual(apply(' {} '), ['applyConfiguration.expression: Invalid value: "{}": must evaluate to Object but got map(dyn, dyn)'])
   assert.deepEqual(patch("[JSONPatch{op: 'add', path: '/x/' + jsonpatch.escapeKey('a/b'), value: 1}]"), [])
@@ -183,7 +183,7 @@ test('the expressions of a mutating policy make patches or configurations', () =
   assert.match(patch('[JSONPatch{op: 1}]')[0]!, /expected type of field 'op' is 'string' but provided type is 'int'/)
 })
 
-test('expressions that are stored may use what only this release knows', () => {
+test('stored expressions may use features that only this release supports', () => {
   const lists = (expression: string) => validating({ validations: [{ expression }] })
   const [stored, fresh] = ['object.x.includes(1)', 'object.x.includes(2)']
   assert.match(check(ValidatingAdmissionPolicy, lists(stored))[0]!, /undeclared reference to 'includes'/)
@@ -197,7 +197,7 @@ test('conditions that stay as they are are not checked again', () => {
   assert.equal(check(ValidatingAdmissionPolicy, validating({ matchConditions: [{ name: 'b', expression: '' }] }), { old }).length, 1)
 })
 
-test('the status of a policy tells places and warnings', () => {
+test('type checking warnings in the status of a policy have a field reference and a text', () => {
   const status = (now: object) => checkView(ValidatingAdmissionPolicy, 'status', { ...validating(), status: now }, validating())
   const warning = (fieldRef: string, text = 'w') => status({ typeChecking: { expressionWarnings: [{ fieldRef, warning: text }] } })
   const at = 'status.typeChecking.expressionWarnings[0]'
@@ -213,7 +213,7 @@ test('the status of a policy tells places and warnings', () => {
   ])
 })
 
-test('a mutating policy changes what is not deleted, in one way each', () => {
+test('a mutating policy does not match deletes, and each mutation has one patch type', () => {
   const errors = (more: object) => check(MutatingAdmissionPolicy, mutating(more)).map(error => error.replace(/^spec\./, ''))
   assert.deepEqual(errors({ mutations: [] }), ['mutations: Required value: mutations must contain at least one item'])
   assert.deepEqual(errors({ reinvocationPolicy: '' }), ['reinvocationPolicy: Required value'])

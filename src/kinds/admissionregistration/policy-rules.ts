@@ -45,7 +45,7 @@ export const expressionsFor = ({ paramKind, variables = [] }: PolicySpec, { comp
   hasParams: paramKind !== undefined,
 })
 
-/** The expressions that come before a policy's own: its conditions, unless nothing about them has changed, and its variables. */
+/** The expressions that are checked before a policy's own: its conditions, unless nothing about them has changed, and its variables. */
 export function* validatePolicyExpressions(
   spec: PolicySpec,
   at: Ref<PolicySpec>,

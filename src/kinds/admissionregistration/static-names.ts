@@ -1,4 +1,4 @@
-/** Names that belong to what is configured by files instead of through the API. */
+/** Names that are reserved for webhooks and policies from manifest files. */
 
 import { type FieldError, invalid, type Ref } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'

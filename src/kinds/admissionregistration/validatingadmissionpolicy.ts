@@ -21,7 +21,7 @@ const TypeChecking = message('TypeChecking', {
 })
 type TypeChecking = Static<typeof TypeChecking>
 
-/** Every warning says something about some place. */
+/** Every warning has a field reference and a text. */
 function* validateTypeChecking({ expressionWarnings = [] }: TypeChecking, at: Ref<TypeChecking>): Iterable<FieldError> {
   for (const [i, { fieldRef, warning }] of expressionWarnings.entries()) {
     const here = at.expressionWarnings[i]!
@@ -184,7 +184,7 @@ function* validateAuditAnnotations(
   }
 }
 
-/** Space around an expression does not count, but clients are shown it, and an expression is known to be stored by its whole text. */
+/** Space around an expression does not count, but errors show it, and whether an expression is already stored is decided by its whole text. */
 function* validateValueExpression(expression: string, at: Ref<string>, { compiler, hasParams, stored }: Expressions): Iterable<FieldError> {
   yield* validatePresence(expression, at, 'valueExpression is not specified')
   const text = expression.trim()

@@ -22,7 +22,7 @@ type Webhook = ValidatingWebhook
 const SIDE_EFFECTS: readonly string[] = ['None', 'NoneOnDryRun']
 const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1']
 
-/** Rules on webhooks, each with a name of its own; `old` are those of the stored object. */
+/** Rules on webhooks, each with a unique name; `old` are those of the stored object. */
 export function* validateWebhooks(webhooks: readonly Webhook[], at: Ref<Webhook[]>, old?: readonly Webhook[]): Iterable<FieldError> {
   const areConditionsSame = old?.length === webhooks.length && webhooks.every((hook, i) => sameConditions(hook, old[i]!))
   const stored = new Set((old ?? []).flatMap(({ matchConditions }) => expressionsOf(matchConditions)))
@@ -45,7 +45,7 @@ export function* warnAboutRules(webhooks: readonly { rules?: RuleWithOperations[
         yield `webhooks[${i}].rules[${j}]: ${resource} is excluded from admission webhooks; this rule will have no effect`
 }
 
-/** Asking who somebody is and what they may do must work whatever webhooks do. */
+/** Authentication and authorization reviews must work even if webhooks fail. */
 const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
   authentication: ['selfsubjectreviews', 'tokenreviews'],
   authorization: ['localsubjectaccessreviews', 'selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'subjectaccessreviews'],

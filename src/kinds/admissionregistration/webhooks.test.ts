@@ -38,7 +38,7 @@ for (const kind of [ValidatingWebhookConfiguration, MutatingWebhookConfiguration
     assert.deepEqual(errors({ webhooks: [hook(), hook()] }), ['webhooks[1].name: Duplicate value: "a.example.com"'])
   })
 
-  test(`${kind.def.kind}: policies, effects and timeouts are known ones`, () => {
+  test(`${kind.def.kind}: policies, effects and timeouts are supported values`, () => {
     assert.deepEqual(errors(withHook({ failurePolicy: 'Perhaps', matchPolicy: 'Nearly', sideEffects: 'Some', timeoutSeconds: 31 })), [
       'failurePolicy: Unsupported value: "Perhaps": supported values: "Fail", "Ignore"',
       'matchPolicy: Unsupported value: "Nearly": supported values: "Equivalent", "Exact"',
@@ -51,7 +51,7 @@ for (const kind of [ValidatingWebhookConfiguration, MutatingWebhookConfiguration
     ])
   })
 
-  test(`${kind.def.kind}: at least one version of reviews is known here`, () => {
+  test(`${kind.def.kind}: at least one version of reviews is supported`, () => {
     assert.deepEqual(errors(withHook({ admissionReviewVersions: [] })), [
       'admissionReviewVersions: Required value: must specify one of v1, v1beta1',
     ])
@@ -66,18 +66,18 @@ for (const kind of [ValidatingWebhookConfiguration, MutatingWebhookConfiguration
     const neither = 'clientConfig: Required value: exactly one of url or service is required'
     assert.deepEqual(errors(withClient({})), [neither])
     assert.deepEqual(errors(withClient({ url: 'https://x', service: { name: 's', namespace: 'n' } })), [neither])
-    const form = '; desired format: https://host[/path]'
+    const hint = '; desired format: https://host[/path]'
     assert.deepEqual(errors(withClient({ url: 'http://x' })), [
-      `clientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme${form}`,
+      `clientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme${hint}`,
     ])
-    assert.deepEqual(errors(withClient({ url: 'https:///a' })), [`clientConfig.url: Invalid value: "": host must be specified${form}`])
+    assert.deepEqual(errors(withClient({ url: 'https:///a' })), [`clientConfig.url: Invalid value: "": host must be specified${hint}`])
     assert.deepEqual(errors(withClient({ url: 'https://u:p@h/?q=1#f' })), [
       'clientConfig.url: Invalid value: "u:p": user information is not permitted in the URL',
       'clientConfig.url: Invalid value: "f": fragments are not permitted in the URL',
       'clientConfig.url: Invalid value: "q=1": query parameters are not permitted in the URL',
     ])
     assert.deepEqual(errors(withClient({ url: 'https://h:x' })), [
-      `clientConfig.url: Required value: url must be a valid URL: parse "https://h:x": invalid port ":x" after host${form}`,
+      `clientConfig.url: Required value: url must be a valid URL: parse "https://h:x": invalid port ":x" after host${hint}`,
     ])
     assert.deepEqual(errors(withService({ name: '', port: 0, path: 'a//b' })), [
       'clientConfig.service.namespace: Required value',
@@ -134,11 +134,11 @@ for (const kind of [ValidatingWebhookConfiguration, MutatingWebhookConfiguration
   })
 
   test(`${kind.def.kind}: conditions compile to yes or no, without parameters`, () => {
-    const told = (expression: string) => errors(withHook({ matchConditions: [{ name: 'c', expression }] }))
+    const errorsOf = (expression: string) => errors(withHook({ matchConditions: [{ name: 'c', expression }] }))
     const at = 'matchConditions[0].expression'
-    assert.deepEqual(told("authorizer.group('apps').resource('deployments').check('create').allowed()"), [])
-    assert.deepEqual(told(" 'a' "), [`${at}: Invalid value: "'a'": must evaluate to bool but got string`])
-    assert.match(told('params.x')[0]!, /undeclared reference to 'params'/)
+    assert.deepEqual(errorsOf("authorizer.group('apps').resource('deployments').check('create').allowed()"), [])
+    assert.deepEqual(errorsOf(" 'a' "), [`${at}: Invalid value: "'a'": must evaluate to bool but got string`])
+    assert.match(errorsOf('params.x')[0]!, /undeclared reference to 'params'/)
   })
 
   test(`${kind.def.kind}: conditions that stay as they are are not checked again`, () => {
@@ -153,7 +153,7 @@ for (const kind of [ValidatingWebhookConfiguration, MutatingWebhookConfiguration
     ])
   })
 
-  test(`${kind.def.kind}: reserved names and rules without effect are told`, () => {
+  test(`${kind.def.kind}: reserved names and rules without effect are reported`, () => {
     const reserved =
       'names ending with ".static.k8s.io" are reserved for static manifest-based configurations and cannot be managed via the API'
     const ctx = contextWith({ gates: ['ManifestBasedAdmissionControlConfig', 'ExcludeAdmissionWebhookVirtualResources'] })

@@ -13,13 +13,13 @@ const established = { conditions: [{ type: 'Established', status: 'True' }], sto
 const stored = (draft: ReturnType<typeof widgets>, status: object = established) => ({ ...draft, status })
 const faults = (draft: object) => check(CustomResourceDefinition, draft as never)
 
-test('names follow from the kind, and nothing is converted unless said', () => {
+test('names default from the kind, and the conversion strategy to None', () => {
   const { spec } = withDefaults(CustomResourceDefinition, widgets())
   assert.deepEqual(spec.names, { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' })
   assert.deepEqual(spec.conversion, { strategy: 'None' })
 })
 
-test('a new definition knows in which version its objects are stored, and nothing more', () => {
+test('the status of a new definition has storedVersions and nothing else', () => {
   const { status } = created(CustomResourceDefinition, stored(widgets()))
   assert.deepEqual(status, { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] })
   assert.deepEqual(faults(widgets()), [])
@@ -35,7 +35,7 @@ test('a version that was the storage version is remembered', () => {
   ])
 })
 
-test('a service of a webhook has the port 443 unless said, and a webhook of which nothing is said is none', () => {
+test('a service of a webhook has port 443 by default, and an empty webhook configuration is dropped', () => {
   const conversion = (webhook: object) => widgets({}, { spec: { conversion: { strategy: 'Webhook', webhook } } })
   const { spec } = withDefaults(CustomResourceDefinition, conversion({ clientConfig: { service: { namespace: 'a', name: 'b' } } }))
   assert.equal(spec.conversion.webhook.clientConfig.service.port, 443)
@@ -48,7 +48,7 @@ test('it is named after the resource and the group', () => {
   ])
 })
 
-test('what is missing is told field by field', () => {
+test('missing fields are reported one by one', () => {
   assert.deepEqual(faults({ metadata: { name: '.' }, spec: {} }).slice(1), [
     'spec.group: Required value',
     'spec.scope: Required value',
@@ -114,7 +114,7 @@ test('groups of Kubernetes need an approval', () => {
   assert.deepEqual(check(CustomResourceDefinition, inside({ [key]: 'x' }), { old: stored(inside({ [key]: 'y' })) }), [])
 })
 
-test('what paths and storage depend on stays, as soon as it is served', () => {
+test('fields that paths and storage depend on cannot change once the definition is established', () => {
   const old = widgets()
   const next = widgets({}, { spec: { scope: 'Cluster', names: { plural: 'widgets', kind: 'Gadget' } } })
   assert.deepEqual(check(CustomResourceDefinition, next, { old: stored(old) }), [
@@ -172,7 +172,7 @@ test('certificate authorities are looked at when the kind is served, unless brok
   assert.deepEqual(check(CustomResourceDefinition, converted('Cg==', 'c'), { old: stored(converted('Cg==')) }), [])
 })
 
-test('the status is written for itself', () => {
+test('the status is written through its subresource', () => {
   assert.deepEqual(
     checkView(CustomResourceDefinition, 'status', { ...widgets(), status: { acceptedNames: { plural: 'X' } } }, stored(widgets())).length,
     1,
@@ -183,7 +183,7 @@ test('the status is written for itself', () => {
   )
 })
 
-test('a first deletion leaves a finalizer and says so', () => {
+test('the first delete adds a finalizer and a Terminating condition', () => {
   const o = created(CustomResourceDefinition, widgets())
   CustomResourceDefinition.def.deletion!.onFirst!(o, contextWith())
   assert.deepEqual(o.metadata.finalizers, ['customresourcecleanup.apiextensions.k8s.io'])
@@ -218,7 +218,7 @@ test('its table shows what is served', () => {
   )
 })
 
-test('formats that nobody checks are told once', () => {
+test('unrecognized formats are warned about once', () => {
   const properties = {
     a: { type: 'string', format: 'uuid' },
     b: { type: 'string', format: 'made-up' },
@@ -232,7 +232,7 @@ test('formats that nobody checks are told once', () => {
   ])
 })
 
-test('schemas keep every form that they can be written in, through JSON and protobuf', () => {
+test('schemas keep every notation, through JSON and protobuf', () => {
   const schema = {
     $ref: '',
     type: 'object',
@@ -255,7 +255,7 @@ test('schemas keep every form that they can be written in, through JSON and prot
   assert.deepEqual(conform(JSONSchemaProps, fromProtobuf(JSONSchemaProps, toProtobuf(JSONSchemaProps, value))).value, schema)
 })
 
-test('what is inside of items is read for itself: what is unknown there is not told', () => {
+test('unknown fields inside of items are not reported', () => {
   const { value, problems } = conform(JSONSchemaProps, { unknown: 1, items: { unknown: 2, type: 'string' }, not: { unknown: 3 } })
   assert.deepEqual(value, { items: { type: 'string' }, not: {} })
   assert.deepEqual(problems, ['unknown field "unknown"', 'unknown field "not.unknown"'])

@@ -53,7 +53,7 @@ export const CustomResourceDefinition = defineKind({
   warn: (o, old) => warnAboutSchemas(o.spec, old?.spec),
 
   deletion: {
-    /** What holds it is taken away when its objects are gone. */
+    /** The finalizer is removed once the custom objects are deleted. */
     onFirst(o, { now, groupDomain }) {
       const finalizer = cleanupFinalizer(groupDomain)
       if (!o.metadata.finalizers?.includes(finalizer)) o.metadata.finalizers = [...(o.metadata.finalizers ?? []), finalizer]
@@ -79,7 +79,7 @@ export const CustomResourceDefinition = defineKind({
   },
 })
 
-/** What keeps a definition that is being deleted until its objects are gone. */
+/** The finalizer that keeps a definition until its custom objects are deleted. */
 export const cleanupFinalizer = (groupDomain: string) => `customresourcecleanup.apiextensions.${groupDomain}`
 
 const DELETION_PENDING = {
@@ -111,7 +111,7 @@ function noteStorageVersion({ versions }: Spec, status: Status): void {
   if (storage && !status.storedVersions?.includes(storage.name)) status.storedVersions = [...(status.storedVersions ?? []), storage.name]
 }
 
-/** A webhook of which nothing is said is none. */
+/** An empty webhook configuration counts as none. */
 function dropEmptyWebhook({ conversion }: Spec): void {
   const webhook = conversion?.webhook
   if (webhook && !webhook.clientConfig && !webhook.conversionReviewVersions) delete conversion.webhook
@@ -122,7 +122,7 @@ function servedVersions({ versions }: Spec): string {
   return served.sort(compareText).join(',')
 }
 
-/** Warns about formats that nobody checks and sets that cannot be merged, unless the stored definition has them already. */
+/** Warns about unrecognized formats and sets that cannot be merged, unless the stored definition has them already. */
 function* warnAboutSchemas(spec: Spec, old: Spec | undefined): Iterable<string> {
   const known = new Set(old ? unknownFormats(old) : [])
   for (const format of unknownFormats(spec)) if (!known.has(format)) yield `unrecognized format ${goQuote(format)}`

@@ -13,7 +13,7 @@ import { eachSchema, itemSchema } from './schema-walk.ts'
 import { isStructural } from './structural-rules.ts'
 
 export type DefaultChecks = {
-  /** Defaults must have no fields that their schema does not know. */
+  /** Defaults must have no fields that are unknown to their schema. */
   readonly pruned: boolean
   readonly budget: Budget
 }
@@ -27,11 +27,11 @@ export function validateDefaults(schema: Schema, at: Ref<Schema>, { pruned, budg
   return [...validateBelow(schema, root, at, position)]
 }
 
-/** What is known of the position of a default in the schema. */
+/** The position of a default in the schema. */
 type Position = DefaultChecks & {
   /** Evaluates the CEL rules of its schema. */
   readonly rules: RuleEvaluator
-  /** The schema of the innermost whole object that it is in, and such an object around a value that stands where the default is. */
+  /** The schema of the innermost whole object that it is in, and a function that wraps a value at the position of the default in such an object. */
   readonly root: { readonly schema: Structural; readonly around: (value: Json) => JsonObject }
   /** Within apiVersion, kind or metadata of that object. */
   readonly inMetadata: true | undefined
@@ -111,7 +111,7 @@ function hasDefaults(schema: Schema): boolean {
   return false
 }
 
-/** Whether a default has fields that its schema does not know. */
+/** Whether a default has fields that are unknown to its schema. */
 export function hasUnprunedDefaults(schema: Schema): boolean {
   if (!hasDefaults(schema) || !isStructural(schema)) return false
   return hasUnprunedBelow(schema, compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true }))

@@ -111,7 +111,7 @@ function* validateVersions(layout: Layout, at: Ref<Spec>, checks: Checks): Itera
   if (new Set(versions.map(({ name }) => name)).size < versions.length) yield invalid(shown(), 'must contain unique version names')
   if (versions.filter(({ storage }) => storage).length !== 1)
     yield invalid(shown(), 'must have exactly one version marked as storage version')
-  // The first version used to have a field of its own.
+  // The first version used to have a separate field.
   const [first] = versions
   const faults = first && first.name !== '' ? isDNS1035Label(first.name) : []
   if (faults.length > 0) yield invalid(refTo(first!.name, 'spec.version'), faults.join(','))
@@ -190,7 +190,7 @@ function* validateLabels(labels: readonly string[], at: Ref<string[]>): Iterable
   }
 }
 
-/** What the paths and the storage of objects depend on stays as it is. */
+/** What the paths and the storage of objects depend on cannot change. */
 function* validateKept(spec: Spec, old: Spec, { at, strict }: { at: Ref<Spec>; strict: Strictness }): Iterable<FieldError> {
   const detail = 'field is immutable'
   if (strict.names && spec.scope !== old.scope) yield invalid(at.scope, detail)
@@ -214,7 +214,7 @@ function* validateStoredVersions(stored: readonly string[], { versions }: Spec, 
       )
 }
 
-/** Rules on what users of a deprecated version are told. */
+/** Rules on the warning for users of a deprecated version. */
 function* validateDeprecation({ deprecated, deprecationWarning }: DefinitionVersion, at: Ref<DefinitionVersion>): Iterable<FieldError> {
   if (deprecationWarning === undefined) return
   if (!deprecated) return yield invalid(at.deprecationWarning, 'can only be set for deprecated versions')

@@ -8,7 +8,7 @@ const ServiceReference = message(
     namespace: [1, string.always(), 'Namespace of the service.'],
     name: [2, string.always(), 'Name of the service.'],
     path: [3, string.optional(), 'Path of the URL at which the webhook is called.'],
-    port: [4, int32.optional(), 'Port of the service, 443 unless said.'],
+    port: [4, int32.optional(), 'Port of the service, 443 if unset.'],
   },
   {
     defaults(service) {
@@ -29,27 +29,27 @@ const WebhookConversion = message('WebhookConversion', {
 })
 
 const CustomResourceConversion = message('CustomResourceConversion', {
-  strategy: [1, string.always(), 'None changes nothing but the apiVersion; Webhook asks a webhook.'],
+  strategy: [1, string.always(), 'None changes nothing but the apiVersion; Webhook calls a webhook.'],
   webhook: [2, WebhookConversion, 'The webhook, for the strategy Webhook.'],
 })
 
 const CustomResourceDefinitionNames = message('CustomResourceDefinitionNames', {
   plural: [1, string.always(), 'The name in paths, in lower case; the definition is named PLURAL.GROUP.'],
-  singular: [2, string, 'The name of one, in lower case; the kind in lower case unless said.'],
+  singular: [2, string, 'The singular name, in lower case; defaults to the kind in lower case.'],
   shortNames: [3, atomic(string), 'Abbreviations that clients accept, in lower case.'],
   kind: [4, string.always(), 'The kind of the objects, usually in CamelCase and singular.'],
-  listKind: [5, string, 'The kind of lists of the objects; the kind with List behind it unless said.'],
+  listKind: [5, string, 'The kind of lists of the objects; defaults to the kind followed by List.'],
   categories: [6, atomic(string), 'Groups of resources that this one is in, such as all.'],
 })
 
 const CustomResourceSubresourceScale = message('CustomResourceSubresourceScale', {
   specReplicasPath: [1, string.always(), 'Where the wanted size is, as a path under .spec.'],
   statusReplicasPath: [2, string.always(), 'Where the observed size is, as a path under .status.'],
-  labelSelectorPath: [3, string.optional(), 'Where the selector of what is scaled is, in its text form, under .spec or .status.'],
+  labelSelectorPath: [3, string.optional(), 'JSON path of the serialized label selector, under .spec or .status.'],
 })
 
 const CustomResourceSubresources = message('CustomResourceSubresources', {
-  status: [1, message('CustomResourceSubresourceStatus', {}), 'The status is written through a path of its own.'],
+  status: [1, message('CustomResourceSubresourceStatus', {}), 'Enables the status subresource.'],
   scale: [2, CustomResourceSubresourceScale, 'The size can be read and written through the path scale.'],
 })
 
@@ -82,7 +82,7 @@ const CustomResourceDefinitionVersion = message('CustomResourceDefinitionVersion
   selectableFields: [9, atomic(SelectableField), 'Fields that field selectors may use, at most 8.'],
 })
 
-/** What a definition asks for. */
+/** The spec of a definition. */
 export const CustomResourceDefinitionSpec = message('CustomResourceDefinitionSpec', {
   group: [1, string.always(), 'The API group of the objects; the definition is named PLURAL.GROUP.'],
   names: [3, CustomResourceDefinitionNames.orEmpty().always(), 'How the objects are called.'],
@@ -96,7 +96,7 @@ const CustomResourceDefinitionCondition = message('CustomResourceDefinitionCondi
   type: [1, string.always(), 'What the condition is about, such as Established or NamesAccepted.'],
   status: [2, string.always(), 'True, False or Unknown.'],
   lastTransitionTime: [3, time.always(), 'When the status last changed.'],
-  reason: [4, string, 'Why, as one word in CamelCase.'],
+  reason: [4, string, 'The reason of the last transition, in CamelCase.'],
   message: [5, string, 'Why, in a sentence.'],
   observedGeneration: [6, int64, 'The generation that the condition was set for.'],
 })

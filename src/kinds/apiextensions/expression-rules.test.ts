@@ -24,7 +24,7 @@ const shown = (rule: string, more: object = {}) =>
     .replaceAll('>', '\\u003e')
 const RULE = '$.x-kubernetes-validations[0]'
 
-test('an expression knows the fields of its value and is true or false', () => {
+test('an expression can access the fields of its value and must return a bool', () => {
   assert.deepEqual(faults(ruled([{ rule: 'self.a.startsWith("x") && self.list.all(item, item != self.a)' }])), [])
   assert.deepEqual(faults(ruled([{ rule: 'self.b < 1' }])), [
     `${RULE}.rule: Invalid value: ${shown('self.b < 1')}: compilation failed: ERROR: <input>:1:5: undefined field 'b'\n | self.b < 1\n | ....^`,
@@ -76,7 +76,7 @@ test('a rule within a list is run for each item', () => {
   )
 })
 
-test('what was before is known where values are found again', () => {
+test('oldSelf is available where values can be correlated', () => {
   const rules = [{ rule: 'self == oldSelf' }]
   const item: Schema = { ...text, 'x-kubernetes-validations': rules }
   assert.deepEqual(faults({ type: 'array', maxItems: 3, items: item }), [
@@ -97,7 +97,7 @@ test('what was before is known where values are found again', () => {
   ])
 })
 
-test('values of which nothing is known have no rules', () => {
+test('rules are rejected on values without a type', () => {
   assert.deepEqual(faults({ 'x-kubernetes-preserve-unknown-fields': true, 'x-kubernetes-validations': [{ rule: 'true' }] }), [
     '$.x-kubernetes-validations: Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations',
   ])

@@ -9,7 +9,7 @@ import type { StoredExpressions, Strictness } from './strictness.ts'
 type Looking = {
   readonly scope: ExpressionScope
   readonly strict: Strictness
-  /** What lies above whose items cannot be found again in what was stored. */
+  /** The ancestor whose items cannot be correlated with those of the stored object. */
   readonly uncorrelated: string | undefined
 }
 
@@ -29,7 +29,7 @@ export function* validateExpressions(schema: Schema, at: Ref<Schema>, looking: L
   }
 }
 
-/** Expressions that are stored already may use all that this server knows. */
+/** Expressions that are stored already may use every feature of this server. */
 export const ageIn =
   ({ rules, messages }: StoredExpressions): AgeOf =>
   (kind, text) =>

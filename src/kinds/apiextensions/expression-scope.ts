@@ -1,4 +1,4 @@
-/** What is known of the values that expressions at one position of a schema are about: their type, and how many of them there can be. */
+/** The values that expressions at one position of a schema apply to: their type, and how many of them there can be. */
 import { saturate } from '../../cel/checker/cost-range.ts'
 import { escapeName } from '../../cel/kubernetes/field-names.ts'
 import { type RuleType, ruleTypeOf } from '../../structural/rule-types.ts'
@@ -9,11 +9,11 @@ import type { Schema } from './json-schema.ts'
 export const MAX_EXPRESSION_COST = 10_000_000n
 export const MAX_SCHEMA_COST = 100_000_000n
 
-/** A type, and the type of which it is a part and from which its name comes. */
+/** A type, and the type that it is a part of and that its name derives from. */
 export type Typed = { readonly type: RuleType; readonly root: RuleType }
 
 export type ExpressionScope = {
-  /** The type of the values; undefined where the schema says too little. Worked out when first asked for. */
+  /** The type of the values; undefined where the schema says too little. Computed on first use. */
   readonly typed: () => Typed | undefined
   /** How many values there can be by the limits of all lists and maps around; undefined where one has no limit. */
   readonly cardinality: bigint | undefined
@@ -63,7 +63,7 @@ function scopeOf(source: ScopeSource): ExpressionScope {
   }
 }
 
-/** The source of a nested schema. A part that its parent's type does not show has a type of its own. */
+/** The source of a nested schema. A part that its parent's type does not show has a separate type. */
 function inside(
   outer: ScopeSource,
   schema: Schema,
@@ -82,8 +82,8 @@ function inside(
   return { schema, compiled, typed, cardinality, costs: outer.costs }
 }
 
-function rootType(structural: Structural, place: 'root' | 'part'): Typed | undefined {
-  const type = ruleTypeOf(structural, 'selfType', place)
+function rootType(structural: Structural, position: 'root' | 'part'): Typed | undefined {
+  const type = ruleTypeOf(structural, 'selfType', position)
   return type && { type, root: type }
 }
 
@@ -120,7 +120,7 @@ class Costs {
   }
 }
 
-/** How far a cost is beyond its limit, in words. */
+/** By how much a cost exceeds its limit, for an error text. */
 export function costMessage(what: string, cost: bigint, limit: bigint): string {
   const factor = Number(cost) / Number(limit)
   const times = factor > 100 ? 'more than 100x' : `${factor.toFixed(factor < 1.5 ? 6 : 1)}x`

@@ -61,10 +61,14 @@ export type ExpressionRule = {
 }
 
 const ValidationRule = message('ValidationRule', {
-  rule: [1, string.always(), 'A CEL expression that is true of valid values, which it knows as `self`.'],
-  message: [2, string, 'What is said when the rule does not hold.'],
-  messageExpression: [3, string, 'A CEL expression for what is said when the rule does not hold; comes before `message`.'],
-  reason: [4, string.optional(), 'What sort of error it is: FieldValueInvalid unless said.'],
+  rule: [1, string.always(), 'A CEL expression that is true for valid values, which are bound to `self`.'],
+  message: [2, string, 'The error message when the rule evaluates to false.'],
+  messageExpression: [
+    3,
+    string,
+    'A CEL expression for the error message when the rule evaluates to false; takes precedence over `message`.',
+  ],
+  reason: [4, string.optional(), 'The reason of the error; FieldValueInvalid if unset.'],
   fieldPath: [5, string, 'The field that the error is about, as a path from here such as `.spec.size`.'],
   optionalOldSelf: [6, bool.optional(), 'Evaluates the rule even when there was no value before; `oldSelf` is an optional then.'],
 })
@@ -90,7 +94,7 @@ export const JSONSchemaProps: Type<Schema> = recursive<Schema>('JSONSchemaProps'
     $ref: [3, string.optional(), 'Not supported.'],
     description: [4, string, 'What the value is for.'],
     type: [5, string, 'One of array, boolean, integer, number, object and string.'],
-    format: [6, string, 'The form of a text or the size of a number, such as date-time or int32. Unknown formats are ignored.'],
+    format: [6, string, 'The format of a string or the size of a number, such as date-time or int32. Unknown formats are ignored.'],
     title: [7, string, 'A short name of the value.'],
     default: [8, json, 'What an absent value is taken to be. It must be valid itself.'],
     maximum: [9, double.optional(), 'The greatest number.'],
@@ -99,7 +103,7 @@ export const JSONSchemaProps: Type<Schema> = recursive<Schema>('JSONSchemaProps'
     exclusiveMinimum: [12, bool, 'The number must be greater than the minimum.'],
     maxLength: [13, int64.optional(), 'The greatest number of characters.'],
     minLength: [14, int64.optional(), 'The least number of characters.'],
-    pattern: [15, string, 'A regular expression that the text must match somewhere.'],
+    pattern: [15, string, 'A regular expression that some part of the string must match.'],
     maxItems: [16, int64.optional(), 'The greatest number of items.'],
     minItems: [17, int64.optional(), 'The least number of items.'],
     uniqueItems: [18, bool, 'Not supported.'],
@@ -125,7 +129,7 @@ export const JSONSchemaProps: Type<Schema> = recursive<Schema>('JSONSchemaProps'
     'x-kubernetes-preserve-unknown-fields': [38, bool.optional(), 'Keeps members that the schema does not describe.'],
     'x-kubernetes-embedded-resource': [39, bool, 'The value is a whole object with apiVersion, kind and metadata.'],
     'x-kubernetes-int-or-string': [40, bool, 'The value is an integer or a text.'],
-    'x-kubernetes-list-map-keys': [41, atomic(string), 'The members that tell items of a list of type map apart.'],
+    'x-kubernetes-list-map-keys': [41, atomic(string), 'The fields whose values identify the items of a list of type map.'],
     'x-kubernetes-list-type': [42, string.optional(), 'How apply merges the list: atomic, set or map.'],
     'x-kubernetes-map-type': [43, string.optional(), 'How apply merges the object: granular or atomic.'],
     'x-kubernetes-validations': [44, keyed(ValidationRule, 'rule').mergedBy('rule'), 'Rules in CEL that the value must satisfy.'],

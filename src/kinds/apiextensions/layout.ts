@@ -1,5 +1,5 @@
 /**
- * A definition as its rules see it. What all versions have in common stands once, above them, as it did in the first version of
+ * A definition in the layout that its rules use. What all versions have in common is kept once, above them, as it did in the first version of
  * this API, and errors name it there: for a definition with one version, that is everything but its name.
  */
 import { deepEqual } from '../../lib/json-value.ts'
@@ -28,7 +28,7 @@ export function layoutOf({ versions }: Spec): Layout {
   return { shared, versions: own }
 }
 
-/** Whether a version has the status as a path of its own. */
+/** Whether a version has a status subresource. */
 export const hasStatus = ({ shared }: Layout, version: DefinitionVersion): boolean =>
   (version.subresources ?? shared.subresources)?.status !== undefined
 

@@ -1,4 +1,4 @@
-/** Rules on how lists and objects of custom kinds are merged: their topology, and the keys that tell items apart. */
+/** Rules on how lists and objects of custom kinds are merged: their topology, and the keys that identify items. */
 import { getOwn } from '../../lib/json-value.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { internalSchema } from './internal-form.ts'
@@ -17,7 +17,7 @@ export const hasTopology = (schema: Schema): boolean =>
   schema[KEYS] !== undefined ||
   schema['x-kubernetes-preserve-unknown-fields'] === false
 
-/** What a list or object is said to be must fit its type. */
+/** The topology of a list or object must fit its type. */
 export function* validateTopology(schema: Schema, at: Ref<Schema>, strict: Strictness): Iterable<FieldError> {
   const { [LIST_TYPE]: list, [MAP_TYPE]: map, [KEYS]: keys = [] } = schema
   if (schema['x-kubernetes-preserve-unknown-fields'] === false)
@@ -78,11 +78,11 @@ function* validateKeyed(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
     return yield invalid(withValue(there.type, items.type ?? ''), "must be object if parent array's x-kubernetes-list-type is map")
   const seen = new Set<string>()
   // Errors show all keys: a long list of wrong ones must not be shown as often as it is long.
-  let told = 0
+  let reported = 0
   for (const key of keys) {
-    if (told > MOST_TOLD) break
+    if (reported > MAX_REPORTED) break
     const member = getOwn(items.properties ?? {}, key)
-    if (!member || seen.has(key)) told++
+    if (!member || seen.has(key)) reported++
     if (!member) yield invalid(at[KEYS], 'entries must all be names of item properties')
     else if (member.type === 'array' || member.type === 'object')
       yield invalid(
@@ -94,7 +94,7 @@ function* validateKeyed(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
   }
 }
 
-const MOST_TOLD = 16
+const MAX_REPORTED = 16
 
 /** Items of sets and of lists with keys are never null, and keys are always there. */
 export function* validateMapListKeys(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
@@ -108,9 +108,12 @@ export function* validateMapListKeys(schema: Schema, at: Ref<Schema>): Iterable<
   for (const key of keys) {
     const member = getOwn(item.properties ?? {}, key)
     if (!member) continue
-    const place = entry(there.properties, key)
+    const property = entry(there.properties, key)
     if (!always.has(key) && member.default === undefined)
-      yield required(place.default, 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property')
-    if (member.nullable) yield forbidden(place.nullable, 'this property is in x-kubernetes-list-map-keys, so it cannot be nullable')
+      yield required(
+        property.default,
+        'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property',
+      )
+    if (member.nullable) yield forbidden(property.nullable, 'this property is in x-kubernetes-list-map-keys, so it cannot be nullable')
   }
 }

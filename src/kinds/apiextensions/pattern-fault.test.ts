@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PatternChecks, patternFault } from './pattern-fault.ts'
 
-test('a pattern that is no regular expression is told, and one text is compiled once', () => {
+test('a pattern that is no regular expression is reported, and each pattern is compiled once', () => {
   const checks = new PatternChecks()
   const [good, same, bad] = [{ pattern: '^a+$' }, { pattern: '^a+$' }, { pattern: '(' }]
   assert.deepEqual(
@@ -15,7 +15,7 @@ test('a pattern that is no regular expression is told, and one text is compiled 
   assert.equal(checks.add({}), false)
 })
 
-test('patterns that stand for very large programs are refused together, repeated ones are not', () => {
+test('patterns with very large programs are rejected as a whole, repeated ones are not', () => {
   const checks = new PatternChecks()
   for (let i = 0; i < 1000; i++) checks.add({ pattern: '^[a-z]{1,900}$' })
   assert.throws(

@@ -17,7 +17,7 @@ export function patternFault(schema: Schema): string | undefined {
   return fault === NONE ? undefined : fault
 }
 
-/** Finds out what is wrong with the patterns of many schemas, for `patternFault` to tell. Each text is compiled once. */
+/** Finds out what is wrong with the patterns of many schemas, for `patternFault` to report. Each pattern is compiled once. */
 export class PatternChecks {
   readonly #known = new Map<string, string>()
   #size = 0

@@ -54,7 +54,7 @@ test('what only restricts values says nothing else', () => {
   ])
 })
 
-test('an integer or a text may be told by anyOf, in two ways', () => {
+test('int-or-string may be written with anyOf, in two ways', () => {
   const anyOf = [{ type: 'integer' }, { type: 'string' }]
   assert.deepEqual(spec({ 'x-kubernetes-int-or-string': true, anyOf, pattern: '^[0-9]+%?$' }), [])
   assert.deepEqual(spec({ 'x-kubernetes-int-or-string': true, allOf: [{ anyOf }, { minimum: 1 }] }), [])
@@ -83,7 +83,7 @@ test('metadata is described by the server', () => {
   assert.deepEqual(root({ additionalProperties: { type: 'string' } }), ['$.additionalProperties: Forbidden: must not be used at the root'])
 })
 
-test('keywords that this server does not know are refused', () => {
+test('unsupported keywords are rejected', () => {
   const odd = {
     id: 'x',
     $ref: 'y',
@@ -160,7 +160,7 @@ test('lists have a topology that fits them', () => {
   ])
 })
 
-test('with a status of its own, the top says nothing that would restrict it', () => {
+test('with a status subresource, the root schema may not restrict the status', () => {
   const withStatus = (schema: object) => faults(widgets(schema, { version: { subresources: { status: {} } } }))
   assert.deepEqual(withStatus({ properties: { spec: { type: 'object' } }, required: ['spec'] }), [])
   const [fault, ...others] = withStatus({ maxProperties: 3 })
@@ -213,7 +213,7 @@ test('defaults of whole objects inside of others have a valid envelope', () => {
   )
 })
 
-test('rules on values are told before they are compiled', () => {
+test('errors in validation rules are reported before the rules are compiled', () => {
   const ruled = (...rules: object[]) => spec({ type: 'object', properties: { a: { type: 'string' } }, 'x-kubernetes-validations': rules })
   assert.deepEqual(ruled({ rule: ' ' }, { rule: 'true', message: ' ' }, { rule: 'true', message: 'a\nb' }, { rule: 'true\n&& true' }), [
     '$.x-kubernetes-validations[0].rule: Required value: rule is not specified',

@@ -1,4 +1,4 @@
-/** Rules on the schemas of custom kinds: what may be said in them, at the top, in metadata and elsewhere. */
+/** Rules on the schemas of custom kinds: what they may contain, at the top, in metadata and elsewhere. */
 import type { Budget } from '../../schema/budget.ts'
 import { entry, type FieldError, forbidden, invalid, pathOf, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { faultOfPath } from '../../structural/field-path.ts'
@@ -27,7 +27,7 @@ export function* validateRootSchema(
   validateSchema(schema, at, { strict, scope, isRoot: true, forbidsDefaults: undefined, inMetadata: false, uncorrelated: undefined }, found)
   append(errors, found.schema)
   append(errors, found.expressions)
-  // What keeps a schema from being read has usually been told in other words by now.
+  // What keeps a schema from being compiled has usually been reported by another rule by now.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(withValue(at, ''), fault))
   yield* errors
   if (scope) yield* validateTotalCost(scope, at)
@@ -45,7 +45,7 @@ function structure(schema: Schema, at: Ref<Schema>, { strict, budget }: { strict
   return problems.length > 0 || !hasRules(schema) ? { problems } : { problems, scope: rootScope(schema) }
 }
 
-/** What the schema at the top may say when the status has a path of its own, by the names that errors give. */
+/** The keywords that the root schema may use when there is a status subresource, as errors name them. */
 const BESIDE_STATUS = new Map<string, keyof Schema>([
   ['Description', 'description'],
   ['Type', 'type'],
@@ -72,7 +72,7 @@ const BESIDE_STATUS = new Map<string, keyof Schema>([
 ])
 const ALLOWED_BESIDE_STATUS: ReadonlySet<string> = new Set(BESIDE_STATUS.values())
 
-/** The status must be validated for itself: nothing at the top may restrict it beyond the schema that it has of its own. */
+/** The status must be validated independently: the root schema may not restrict it beyond its own schema. */
 function* validateWithStatus(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const { type = '' } = schema
   const refused = Object.keys(schema).filter(name => !ALLOWED_BESIDE_STATUS.has(name))
@@ -96,7 +96,7 @@ type SchemaContext = {
   readonly forbidsDefaults: string | undefined
   /** Within apiVersion, kind or metadata of a whole object. */
   readonly inMetadata: boolean
-  /** What lies between here and the top whose items cannot be told apart over time. */
+  /** The ancestor whose items cannot be correlated between old and new objects. */
   readonly uncorrelated: string | undefined
 }
 
@@ -116,7 +116,7 @@ function validateSchema(schema: Schema, at: Ref<Schema>, context: SchemaContext,
   const isReadable = rules.some(({ fieldPath }) => fieldPath) && structuralFault(schema) === undefined
   for (const [i, rule] of rules.entries())
     append(found.schema, validateRule(rule, at['x-kubernetes-validations'][i]!, isReadable ? schema : undefined))
-  // An expression about something that is wrong itself would only be told what its author cannot change in it.
+  // An expression over an invalid schema would only report errors that are not its own.
   const isSound = found.schema.length === before
   if (rules.length > 0 && isSound && scope) append(found.expressions, validateExpressions(schema, at, { scope, strict, uncorrelated }))
 }
@@ -140,7 +140,7 @@ function* validateKeywords(schema: Schema, at: Ref<Schema>, { strict, forbidsDef
     yield forbidden(at['x-kubernetes-embedded-resource'], 'must not be used inside of resource meta')
   if (schema.uniqueItems)
     yield forbidden(at.uniqueItems, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic')
-  // Members that are described and members that are all alike exclude each other; only saying that there may be any does no harm.
+  // properties and additionalProperties exclude each other; additionalProperties that allows anything does no harm.
   if (properties && additionalProperties !== undefined && additionalProperties !== true)
     yield forbidden(at.additionalProperties, 'additionalProperties and properties are mutual exclusive')
 }
@@ -212,7 +212,7 @@ function* restrictingParts(
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-/** Rules on a rule that need not understand its expressions. `schema` is what paths lead into, where that can be told. */
+/** Rules on a rule that do not compile its expressions. `schema` is what paths lead into, if it is known. */
 function* validateRule(rule: ExpressionRule, at: Ref<ExpressionRule>, schema: Schema | undefined): Iterable<FieldError> {
   const { message = '', messageExpression = '', reason, fieldPath = '' } = rule
   if (trim(rule.rule) === '') yield required(at.rule, 'rule is not specified')

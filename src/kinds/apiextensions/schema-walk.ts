@@ -34,7 +34,7 @@ export function hasRules(root: Schema): boolean {
 /** The one schema of all items, if there is one. */
 export const itemSchema = ({ items }: Schema): Schema | undefined => (Array.isArray(items) ? undefined : items)
 
-/** The schemas right inside a schema. Most have none, and there can be tens of thousands, so that only what is there is looked at. */
+/** The schemas right inside a schema. Most have none, and there can be tens of thousands, so only keywords that are set are visited. */
 function partsOf(schema: Schema): readonly Schema[] {
   const { items, allOf, anyOf, oneOf, not, properties, additionalProperties } = schema
   const { patternProperties, additionalItems, definitions, dependencies } = schema

@@ -20,7 +20,7 @@ export type Strictness = {
   /** Types are those of OpenAPI. */
   readonly types: boolean
   readonly structural: boolean
-  /** Defaults have no fields that their schemas do not know. */
+  /** Defaults have no fields that are unknown to their schemas. */
   readonly prunedDefaults: boolean
   /** Items of sets are atomic. */
   readonly atomicSets: boolean
@@ -29,9 +29,9 @@ export type Strictness = {
   readonly caBundle: boolean
   /** Expressions that are stored already. */
   readonly stored: StoredExpressions
-  /** Versions whose schema stays as it is: the cost of single expressions in them is not looked at. */
+  /** Versions whose schema is unchanged: the cost of single expressions in them is not checked. */
   readonly unchanged: ReadonlySet<string>
-  /** Versions that keep the too many selectable fields that they have; the empty name stands for what all versions share. */
+  /** Versions that keep the too many selectable fields that they have; the empty name is that of the fields that all versions share. */
   readonly manySelectable: ReadonlySet<string>
   /** The cost of single expressions is not looked at, in the schema at hand. */
   readonly anyCost?: boolean

@@ -1,6 +1,6 @@
 /**
  * What makes a schema structural: outside of allOf, anyOf, oneOf and not it says of every value what it is, and inside of these it
- * only restricts what is described outside. Only then do pruning and defaults know what they are doing.
+ * only restricts what is described outside. Only then are pruning and defaulting well-defined.
  */
 
 import { compareText } from '../../lib/go-text.ts'
@@ -63,7 +63,7 @@ export function validateStructural(schema: Schema, at: Ref<Schema>): FieldError[
     .map(({ error }) => error)
 }
 
-/** Where a schema stands: at the top, as items of a list, or as a member. */
+/** Where a schema is: at the top, as items of a list, or as a member. */
 type Level = 'root' | 'item' | 'field'
 
 const NO_TYPE: Readonly<Record<Level, string>> = {
@@ -75,7 +75,7 @@ const NO_TYPE: Readonly<Record<Level, string>> = {
 /** A schema that describes values at some level, or only restricts what others describe. */
 type Part = { readonly schema: Schema; readonly at: Ref<Schema>; readonly level: Level | 'restriction'; readonly skips: Skips }
 
-/** Rules on every schema by itself. Schemas nest deeper than calls may, and errors are sorted later: the order of the walk is free. */
+/** Rules on each single schema. Schemas nest deeper than calls may, and errors are sorted later: the order of the walk is free. */
 function* validateInvariants(root: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const open: Part[] = [described(root, at, 'root')]
   for (let part = open.pop(); part; part = open.pop()) {
@@ -161,7 +161,7 @@ function isPlainMetadata({ type: _, default: __, properties = {}, ...rest }: Sch
   return Object.keys(rest).length === 0 && names.every(name => name === 'name' || name === 'generateName')
 }
 
-/** Whether a schema allows exactly an integer or a text by its anyOf: the one place where types may be given in there. */
+/** Whether a schema allows exactly an integer or a text by its anyOf: the only case in which types may be set inside of it. */
 function isIntOrString(schema: Schema | undefined): boolean {
   if (schema?.anyOf?.length !== 2) return false
   const [first, second] = schema.anyOf
@@ -178,7 +178,7 @@ function* validatePattern(schema: Schema, at: Ref<Schema>): Iterable<FieldError>
   if (fault !== undefined) yield invalid(at.pattern, `must be a valid regular expression, but isn't: ${fault}`)
 }
 
-/** What a schema that only restricts may not say, with the word for how it must be instead. */
+/** What a schema that only restricts may not set, with how errors describe what it must be instead. */
 const NOT_NESTED = [
   ['default', 'undefined'],
   ['title', 'empty'],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { check, created, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
 
-/** Definitions as wide as those that people install, each in the manner of a well-known project. */
+/** Definitions as large as those in use, each modelled on a well-known project. */
 const text = (description: string, more: object = {}) => ({ description, type: 'string', ...more })
 const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
 const listOf = (items: object, more: object = {}) => ({ type: 'array', items, ...more })

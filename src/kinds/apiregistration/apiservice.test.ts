@@ -41,7 +41,7 @@ test('a service is named whole', () => {
   ])
 })
 
-test('conditions hold, do not hold, or nobody knows', () => {
+test('conditions are True, False or Unknown', () => {
   assert.deepEqual(checkView(APIService, 'status', { ...local, status: { conditions: [{ type: 'Available', status: 'Maybe' }] } }, local), [
     'status.conditions[0].status: Unsupported value: "Maybe": supported values: "True", "False", "Unknown"',
   ])

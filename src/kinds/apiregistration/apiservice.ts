@@ -21,7 +21,7 @@ const APIServiceSpec = message('APIServiceSpec', {
   insecureSkipTLSVerify: [4, bool, 'Trusts the service without looking at its certificate.'],
   caBundle: [5, bytes, 'Certificate authorities that the service is trusted by, in PEM.'],
   groupPriorityMinimum: [7, int32.always(), 'Groups with a higher number are preferred by clients.'],
-  versionPriority: [8, int32.always(), 'Versions with a higher number come first in their group.'],
+  versionPriority: [8, int32.always(), 'Versions with a higher number are listed first in their group.'],
 })
 type Spec = Static<typeof APIServiceSpec>
 

@@ -14,7 +14,7 @@ export const ControllerRevision = defineKind({
   names: { plural: 'controllerrevisions' },
   doc: 'A snapshot of state that a controller can go back to.',
   fields: {
-    data: [2, raw.always(), 'The state, in a form that only its controller knows. Cannot change.'],
+    data: [2, raw.always(), 'The state, in a format that only its controller interprets. Cannot change.'],
     revision: [3, int64.always().omittable(), 'Counts the snapshots of one controlled object.'],
   },
 

@@ -92,7 +92,7 @@ test('collisions are counted upwards', () => {
   assert.deepEqual(checkView(DaemonSet, 'status', set(), old), ['status.collisionCount: Invalid value: 0: cannot be decremented'])
 })
 
-test('an annotation counts changes of the template, whatever a write says', () => {
+test('an annotation counts changes of the template, whatever a write contains', () => {
   const KEY = 'deprecated.daemonset.template.generation'
   const first = created(DaemonSet, set())
   assert.equal(first.metadata.annotations[KEY], '1')

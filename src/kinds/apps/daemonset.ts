@@ -46,7 +46,7 @@ const DaemonSetUpdateStrategy = message(
 type UpdateStrategy = Static<typeof DaemonSetUpdateStrategy>
 
 const DaemonSetSpec = message('DaemonSetSpec', {
-  selector: [1, LabelSelector.always().immutable(), 'Which pods belong to it; must match the labels of the template.'],
+  selector: [1, LabelSelector.always().immutable(), 'Selects its pods; must match the labels of the template.'],
   template: [2, PodTemplateSpec.orEmpty().expected(), 'The pod that every matching node gets.'],
   updateStrategy: [3, DaemonSetUpdateStrategy.orEmpty(), 'How pods are replaced when the template changes.'],
   minReadySeconds: [4, count, 'Seconds a new pod must be ready to count as available.'],
@@ -62,7 +62,7 @@ const DaemonSetStatus = message('DaemonSetStatus', {
   updatedNumberScheduled: [6, count, 'Nodes that run a pod of the current template.'],
   numberAvailable: [7, count, 'Nodes that should run the pod and have an available one.'],
   numberUnavailable: [8, count, 'Nodes that should run the pod and have no available one.'],
-  collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names apart.'],
+  collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names unique.'],
   conditions: [
     10,
     keyed(workloadCondition('DaemonSetCondition', string.always().omittable()), 'type').mergedBy('type'),
@@ -88,7 +88,7 @@ export const DaemonSet = defineKind({
       throw badRequest(
         `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`,
       )
-    // There even before the server counts, so whoever writes the object owns it.
+    // Set even before the server increments it, so the field manager of the write owns it.
     setTemplateGeneration(metadata, templateGeneration(metadata))
   },
   prepareForCreate({ metadata, spec }, ctx) {

@@ -17,7 +17,7 @@ test('a deployment gets its defaults', () => {
 })
 
 for (const kind of [Deployment, ReplicaSet]) {
-  test(`the selector of a ${kind.def.kind} is required, says something, matches the template and stays`, () => {
+  test(`the selector of a ${kind.def.kind} is required, not empty, matches the template and cannot change`, () => {
     assert.deepEqual(check(kind, of()), [])
     const mismatch = 'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selector` does not match template `labels`'
     assert.deepEqual(check(kind, { spec: { template } }), ['spec.selector: Required value', mismatch])

@@ -43,7 +43,7 @@ type Strategy = Static<typeof DeploymentStrategy>
 
 const DeploymentSpec = message('DeploymentSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],
-  selector: [2, LabelSelector.required().immutable(), 'Which pods belong to it; must match the labels of the template.'],
+  selector: [2, LabelSelector.required().immutable(), 'Selects its pods; must match the labels of the template.'],
   template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
   strategy: [4, DeploymentStrategy.retainingKeys().orEmpty(), 'How pods are replaced when the template changes.'],
   minReadySeconds: [5, count, 'Seconds a new pod must be ready to count as available.'],
@@ -57,7 +57,7 @@ const DeploymentCondition = message('DeploymentCondition', {
   status: [2, string.always().omittable(), 'Whether it holds: True, False or Unknown.'],
   lastUpdateTime: [6, time.always(), 'When it was last written.'],
   lastTransitionTime: [7, time.always(), 'When the status last changed.'],
-  reason: [4, string, 'A short word for why.'],
+  reason: [4, string, 'A CamelCase reason for the last transition.'],
   message: [5, string, 'The same for people.'],
 })
 
@@ -70,7 +70,7 @@ const DeploymentStatus = message('DeploymentStatus', {
   unavailableReplicas: [5, count, 'Pods still needed to be complete.'],
   terminatingReplicas: [9, count.optional(), 'Pods being deleted.'],
   conditions: [6, keyed(DeploymentCondition, 'type').mergedBy('type'), 'Latest observations.'],
-  collisionCount: [8, count.optional(), 'How often names of ReplicaSets collided; keeps new names apart.'],
+  collisionCount: [8, count.optional(), 'How often names of ReplicaSets collided; keeps new names unique.'],
 })
 
 export const Deployment = defineKind({

@@ -74,7 +74,7 @@ test('the selector is required, says something and matches the template', () => 
   assert.equal(check(StatefulSet, { spec: { template: template() } })[0], 'spec.selector: Required value')
 })
 
-test('policies and strategies are known ones', () => {
+test('policies and strategies are supported values', () => {
   assert.deepEqual(check(StatefulSet, set({ podManagementPolicy: 'Odd' })), [
     "spec.podManagementPolicy: Invalid value: \"Odd\": must be 'OrderedReady' or 'Parallel'",
   ])

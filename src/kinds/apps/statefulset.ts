@@ -62,7 +62,7 @@ const StatefulSetOrdinals = message('StatefulSetOrdinals', {
 
 const StatefulSetSpec = message('StatefulSetSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],
-  selector: [2, LabelSelector.required().immutable(), 'Which pods belong to it; must match the labels of the template.'],
+  selector: [2, LabelSelector.required().immutable(), 'Selects its pods; must match the labels of the template.'],
   template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
   volumeClaimTemplates: [4, atomic(EmbeddedPersistentVolumeClaim), 'Claims that every pod gets. Cannot change.'],
   serviceName: [5, string.always().omittable(), 'The service that gives pods their host names. Cannot change.'],
@@ -85,9 +85,9 @@ const StatefulSetStatus = message('StatefulSetStatus', {
   readyReplicas: [3, count, 'Those of them that are ready.'],
   currentReplicas: [4, count, 'Those of them of the current revision.'],
   updatedReplicas: [5, count, 'Those of them of the update revision.'],
-  currentRevision: [6, string, 'The revision that pods come from.'],
+  currentRevision: [6, string, 'The revision that pods are created from.'],
   updateRevision: [7, string, 'The revision that pods go to.'],
-  collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names apart.'],
+  collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names unique.'],
   conditions: [
     10,
     keyed(workloadCondition('StatefulSetCondition', string.always().omittable()), 'type').mergedBy('type'),
@@ -125,7 +125,7 @@ export const StatefulSet = defineKind({
   *warn({ metadata, spec }, old) {
     if (old === undefined || metadata.generation !== old.metadata.generation)
       yield* warnAboutTemplate(spec.template, refTo(spec.template, 'spec.template'))
-    // The path differs between creates and updates; clients have been told so.
+    // The path differs between creates and updates; as in kube-apiserver.
     const part = old === undefined ? '' : '.Spec'
     for (const [i, claim] of (spec.volumeClaimTemplates ?? []).entries())
       yield* warnAboutClaim(claim.spec, refTo(claim.spec, `spec.volumeClaimTemplates[${i}]${part}`))
@@ -158,7 +158,7 @@ export const StatefulSet = defineKind({
 
 type Write = { readonly old: StatefulSetSpec | undefined; readonly gate: RequestContext['gate'] }
 
-/** Rules on what is asked for. What cannot change is checked only when it is new. */
+/** Rules on the spec. What cannot change is validated only on create. */
 function* validateStatefulSetSpec(spec: StatefulSetSpec, at: Ref<StatefulSetSpec>, { old, gate }: Write): Iterable<FieldError> {
   const { podManagementPolicy, selector, serviceName, volumeClaimTemplates: claims = [] } = spec
   if (!['OrderedReady', 'Parallel'].includes(podManagementPolicy))
@@ -180,7 +180,7 @@ function* validateStatefulSetSpec(spec: StatefulSetSpec, at: Ref<StatefulSetSpec
   else yield* validateTemplate({ selector, template: templateOfPods(spec) }, at, { owner: 'StatefulSet', old: old?.template, gate })
 }
 
-/** Names and storage of pods come from what cannot change. */
+/** Names and storage of pods derive from immutable fields. */
 function* validateStatefulSetChange(spec: StatefulSetSpec, old: StatefulSetSpec, at: Ref<StatefulSetSpec>): Iterable<FieldError> {
   const [claims, oldClaims] = [spec.volumeClaimTemplates ?? null, old.volumeClaimTemplates ?? null]
   if (!deepEqual(claims, oldClaims)) yield invalid(withValue(at.volumeClaimTemplates, claims), IMMUTABLE)

@@ -12,13 +12,13 @@ import { userInfoOf } from './user-info.ts'
 
 const user = { name: 'jane', uid: 'u1', groups: ['devs'], extra: Object.fromEntries([['__proto__', ['x']]]) }
 
-test('a user is told whole, whatever its attributes are called', () => {
-  const told = userInfoOf(user)
-  assert.deepEqual(Object.entries(told.extra!), [['__proto__', ['x']]])
+test('user info has all extra attributes, whatever their keys', () => {
+  const info = userInfoOf(user)
+  assert.deepEqual(Object.entries(info.extra!), [['__proto__', ['x']]])
   assert.deepEqual(userInfoOf({ name: 'x', groups: [] }), { username: 'x' })
 })
 
-test('whoever asks who they are is told that and nothing else', async t => {
+test('SelfSubjectReview returns the current user and nothing else', async t => {
   const bench = await openBench([SelfSubjectReview], { access: {} })
   t.after(() => bench.close())
   const { code, body } = await bench.send('POST selfsubjectreviews', { metadata: { name: 'x', labels: { a: 'b' } } })
@@ -57,7 +57,7 @@ test('a token is reviewed for the audiences that are named', async t => {
   assert.deepEqual(await review({}), [400, 'token is required for TokenReview in authentication'])
 })
 
-test('without anyone to ask, questions are refused', async t => {
+test('without an authenticator, reviews are rejected', async t => {
   const bench = await openBench([TokenReview, ServiceAccount])
   t.after(() => bench.close())
   assert.equal((await bench.send('POST tokenreviews', { spec: { token: 'x' } })).code, 501)
@@ -79,12 +79,12 @@ async function openAccounts(gates = ['TokenRequestServiceAccountUIDValidation'])
   const { body: account } = await bench.send('POST serviceaccounts', { metadata: { name: 'a' } })
   const ask = async (spec: object = {}, metadata: object = {}) => {
     const { code, body, warnings } = await bench.send('POST serviceaccounts/a/token', { metadata, spec })
-    return { code, body, warnings, told: code === 201 ? '' : `${code} ${body.message}` }
+    return { code, body, warnings, failure: code === 201 ? '' : `${code} ${body.message}` }
   }
   return { bench, account, ask, signed, stored }
 }
 
-test('a token is asked for, by default for the server and an hour', async t => {
+test('a requested token is by default for the server and one hour', async t => {
   const { bench, account, ask, signed } = await openAccounts()
   t.after(() => bench.close())
   const { body, code } = await ask()
@@ -107,27 +107,27 @@ test('a token is asked for, by default for the server and an hour', async t => {
   ])
 })
 
-test('what is wrong with a request for a token is told', async t => {
+test('errors in a token request are reported', async t => {
   const { bench, account, ask } = await openAccounts()
   t.after(() => bench.close())
   const invalid = (why: string) => `422 TokenRequest.authentication.k8s.io "" is invalid: ${why}`
-  const told = async (spec: object, metadata?: object) => (await ask(spec, metadata)).told
+  const failureOf = async (spec: object, metadata?: object) => (await ask(spec, metadata)).failure
   assert.equal(
-    await told({ expirationSeconds: 599 }),
+    await failureOf({ expirationSeconds: 599 }),
     invalid('spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes'),
   )
   assert.equal(
-    await told({ expirationSeconds: 4294967297 }),
+    await failureOf({ expirationSeconds: 4294967297 }),
     invalid('spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds'),
   )
   assert.equal((await ask({ expirationSeconds: 4294967296 })).code, 201)
-  assert.match(await told({ attestations: { a: ['b'] } }), /attestations may only be specified with a webhook bound object reference$/)
+  assert.match(await failureOf({ attestations: { a: ['b'] } }), /attestations may only be specified with a webhook bound object reference$/)
   assert.equal(
-    await told({}, { name: 'b' }),
+    await failureOf({}, { name: 'b' }),
     '422 TokenRequest.authentication.k8s.io "a" is invalid: metadata.name: Invalid value: "b": must match the service account name if specified',
   )
   assert.equal(
-    await told({}, { uid: 'other' }),
+    await failureOf({}, { uid: 'other' }),
     `409 Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "a": the UID in the token request (other) does not match the UID of the service account (${account.metadata.uid})`,
   )
   assert.equal((await bench.send('POST serviceaccounts/none/token', {})).body.message, 'serviceaccounts "none" not found')
@@ -141,17 +141,17 @@ test('another uid is a warning where the gate is off', async t => {
   assert.match(warnings[0]!, /^the UID in the token request \(other\) does not match .* In the future, this will return a conflict error$/)
 })
 
-test('a token is bound to what is there', async t => {
+test('a token is bound to existing objects only', async t => {
   const { bench, ask, signed, stored } = await openAccounts()
   t.after(() => bench.close())
   const ref = (kind: string, name: string, more: object = {}) => ({ boundObjectRef: { kind, apiVersion: 'v1', name, ...more } })
-  const told = async (spec: object) => (await ask(spec)).told
+  const failureOf = async (spec: object) => (await ask(spec)).failure
   for (const [kind, plural] of [
     ['Pod', 'pods'],
     ['Secret', 'secrets'],
     ['Node', 'nodes'],
   ])
-    assert.equal(await told(ref(kind!, 'x')), `404 ${plural} "x" not found`)
+    assert.equal(await failureOf(ref(kind!, 'x')), `404 ${plural} "x" not found`)
   stored.set('secrets/default/s', { metadata: { name: 's', uid: 's1' } })
   stored.set('nodes//n', { metadata: { name: 'n', uid: 'n1' } })
   stored.set('pods/default/p', { metadata: { name: 'p', uid: 'p1' }, spec: { serviceAccountName: 'a', nodeName: 'n' } })
@@ -167,18 +167,18 @@ test('a token is bound to what is there', async t => {
   assert.deepEqual(await boundTo(ref('Pod', 'p')), { pod: { name: 'p', uid: 'p1' }, node: { name: 'n', uid: 'n1' } })
   assert.deepEqual(await boundTo(ref('Pod', 'r')), { pod: { name: 'r', uid: 'r1' }, node: { name: 'gone' } })
   assert.equal(
-    await told(ref('Pod', 'q')),
+    await failureOf(ref('Pod', 'q')),
     '400 cannot bind token for serviceaccount "a" to pod running with different serviceaccount name.',
   )
   assert.equal(
-    await told(ref('Pod', 'p', { uid: 'other' })),
+    await failureOf(ref('Pod', 'p', { uid: 'other' })),
     '409 Operation cannot be fulfilled on Pod "p": the UID in the bound object reference (other) does not match the UID in record. The object might have been deleted and then recreated',
   )
-  assert.equal(await told(ref('ConfigMap', 'x')), '400 cannot bind token to object of type /v1, Kind=ConfigMap')
-  assert.equal(await told(ref('Pod', 'x', { apiVersion: 'apps/v1' })), '400 cannot bind token to object of type apps/v1, Kind=Pod')
+  assert.equal(await failureOf(ref('ConfigMap', 'x')), '400 cannot bind token to object of type /v1, Kind=ConfigMap')
+  assert.equal(await failureOf(ref('Pod', 'x', { apiVersion: 'apps/v1' })), '400 cannot bind token to object of type apps/v1, Kind=Pod')
 })
 
-test('what kubelets ask for warns after an hour and ends in a year', async t => {
+test('a token with the lifetime that kubelets request warns after an hour and expires after a year', async t => {
   const { bench, ask, signed, stored } = await openAccounts()
   t.after(() => bench.close())
   stored.set('pods/default/p', { metadata: { name: 'p', uid: 'p1' }, spec: { serviceAccountName: 'a' } })

@@ -1,4 +1,4 @@
-/** SelfSubjectReview asks who the server takes the asker for. */
+/** SelfSubjectReview returns the user that sent the request. */
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { message } from '../../schema/types.ts'
@@ -14,7 +14,7 @@ export const SelfSubjectReview = defineKind({
   kind: 'SelfSubjectReview',
   scope: 'Cluster',
   names: { plural: 'selfsubjectreviews' },
-  doc: 'Who the server takes the asker for.',
+  doc: 'The user that sent the request, as the server authenticated it.',
   verbs: ['create'],
   fields: { status: [2, SelfSubjectReviewStatus.orEmpty(), 'The answer; set by the server.'] },
   resetFields: [],

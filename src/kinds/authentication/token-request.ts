@@ -1,4 +1,4 @@
-/** TokenRequest asks for a token of a service account, which may be bound to a pod, a secret or a node. */
+/** TokenRequest requests a token of a service account, which may be bound to a pod, a secret or a node. */
 import { goQuote } from '../../lib/go-text.ts'
 import { accountUser } from '../../lib/service-account-name.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
@@ -18,10 +18,10 @@ const BoundObjectReference = message('BoundObjectReference', {
 type BoundObjectReference = Static<typeof BoundObjectReference>
 
 const TokenRequestSpec = message('TokenRequestSpec', {
-  audiences: [1, atomic(string).always().omittable(), 'Whom the token is meant for; the server itself when none is named.'],
+  audiences: [1, atomic(string).always().omittable(), 'The intended audiences of the token; the server itself if empty.'],
   expirationSeconds: [4, int64.optional().default(3600), 'How long the token holds; the server may choose less.'],
   boundObjectRef: [3, BoundObjectReference.always().omittable(), 'The token ends with this object.'],
-  attestations: [5, mapOf(atomic(string)), 'What the server is asked to vouch for in the token.'],
+  attestations: [5, mapOf(atomic(string)), 'Claims that the server attests in the token.'],
 })
 
 const TokenRequestStatus = message('TokenRequestStatus', {
@@ -40,7 +40,7 @@ type Request = TokenRequest & Envelope
 const GROUP = 'authentication.{group_domain}'
 const SHORTEST_SECONDS = 600
 const LONGEST_SECONDS = 2 ** 32
-/** What kubelets ask for in pods that know nothing of tokens that end: such a token warns after that time and ends much later. */
+/** The lifetime that kubelets request for pods that may not reload tokens: the token warns after that time and expires much later. */
 const WARN_ONLY_SECONDS = 3607
 const EXTENDED_SECONDS = 365 * 24 * 3600
 const UID_GATE = 'TokenRequestServiceAccountUIDValidation'

@@ -1,4 +1,4 @@
-/** TokenReview asks whose a bearer token is. */
+/** TokenReview authenticates a bearer token. */
 import { defineKind } from '../../schema/kind.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { atomic, bool, message, string } from '../../schema/types.ts'
@@ -6,13 +6,13 @@ import { UserInfo, userInfoOf } from './user-info.ts'
 
 const TokenReviewSpec = message('TokenReviewSpec', {
   token: [1, string.expected(), 'The token; it is never stored or logged.'],
-  audiences: [2, atomic(string), 'Whom the token should be meant for; the server itself when none is named.'],
+  audiences: [2, atomic(string), 'The audiences that the token should be for; the server itself if empty.'],
 })
 
 const TokenReviewStatus = message('TokenReviewStatus', {
-  authenticated: [1, bool, 'Whether the token is known and good.'],
-  user: [2, UserInfo.orEmpty(), 'Whose the token is.'],
-  audiences: [4, atomic(string), 'Those of the named audiences that the token is meant for.'],
+  authenticated: [1, bool, 'Whether the token was authenticated.'],
+  user: [2, UserInfo.orEmpty(), 'The user of the token.'],
+  audiences: [4, atomic(string), 'Those of the named audiences that the token is for.'],
   error: [3, string, 'Why the token is not believed.'],
 })
 

@@ -1,17 +1,17 @@
-/** A user as the reviews of authentication tell of it. */
+/** A user as authentication reviews return it. */
 import { setOwn } from '../../lib/json-value.ts'
 import { atomic, mapOf, message, type Static, string } from '../../schema/types.ts'
 import type { User } from '../../schema/user.ts'
 
 export const UserInfo = message('UserInfo', {
-  username: [1, string, 'The name by which the user is known here.'],
-  uid: [2, string, 'Tells users apart that have borne the same name in turn.'],
-  groups: [3, atomic(string), 'The groups that the user belongs to.'],
-  extra: [4, mapOf(atomic(string)), 'What the authenticator knows beside that.'],
+  username: [1, string, 'The name of the user.'],
+  uid: [2, string, 'Identifies the user over time, even if the name is used again.'],
+  groups: [3, atomic(string), 'The groups that the user is a member of.'],
+  extra: [4, mapOf(atomic(string)), 'Further attributes from the authenticator.'],
 })
 export type UserInfo = Static<typeof UserInfo>
 
-/** What is known of a user, in the form of the API. */
+/** A user as an API object. */
 export function userInfoOf({ name, uid, groups, extra = {} }: User): UserInfo {
   const attributes: Record<string, string[]> = {}
   for (const [key, values] of Object.entries(extra)) setOwn(attributes, key, [...values])

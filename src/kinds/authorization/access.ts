@@ -1,4 +1,4 @@
-/** What questions about access are made of: what is wanted, who wants it, and the answer. */
+/** The parts of access reviews: the attributes of the request, the user, and the decision. */
 import type { Attributes, Decision } from '../../schema/access.ts'
 import type { Envelope, ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
@@ -10,7 +10,7 @@ import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../shapes/meta.ts'
 
 const FieldSelectorRequirement = message('FieldSelectorRequirement', {
-  key: [1, string.always(), 'The field asked about.'],
+  key: [1, string.always(), 'The field that the requirement applies to.'],
   operator: [2, string.always(), 'How the field is compared: In, NotIn, Exists or DoesNotExist.'],
   values: [3, atomic(string), 'What the field is compared with; empty for Exists and DoesNotExist.'],
 })
@@ -18,12 +18,12 @@ type FieldSelectorRequirement = Static<typeof FieldSelectorRequirement>
 
 const FieldSelectorAttributes = message('FieldSelectorAttributes', {
   rawSelector: [1, string, 'The selector as requests write it.'],
-  requirements: [2, atomic(FieldSelectorRequirement), 'The selector taken apart; all must hold.'],
+  requirements: [2, atomic(FieldSelectorRequirement), 'The parsed requirements of the selector; all must hold.'],
 })
 
 const LabelSelectorAttributes = message('LabelSelectorAttributes', {
   rawSelector: [1, string, 'The selector as requests write it.'],
-  requirements: [2, atomic(LabelSelectorRequirement), 'The selector taken apart; all must hold.'],
+  requirements: [2, atomic(LabelSelectorRequirement), 'The parsed requirements of the selector; all must hold.'],
 })
 
 const ResourceAttributes = message('ResourceAttributes', {
@@ -34,8 +34,8 @@ const ResourceAttributes = message('ResourceAttributes', {
   resource: [5, string, 'The resource; * for all.'],
   subresource: [6, string, 'The subresource, if any.'],
   name: [7, string, 'The name of the object; empty for all.'],
-  fieldSelector: [8, FieldSelectorAttributes, 'Which fields limit what is asked for; can only make more of it allowed.'],
-  labelSelector: [9, LabelSelectorAttributes, 'Which labels limit what is asked for; can only make more of it allowed.'],
+  fieldSelector: [8, FieldSelectorAttributes, 'The field selector of the request; can only make more requests allowed.'],
+  labelSelector: [9, LabelSelectorAttributes, 'The label selector of the request; can only make more requests allowed.'],
 })
 type ResourceAttributes = Static<typeof ResourceAttributes>
 
@@ -53,16 +53,16 @@ const wantedFields = {
 export const SelfSubjectAccessReviewSpec = message('SelfSubjectAccessReviewSpec', wantedFields)
 export const SubjectAccessReviewSpec = message('SubjectAccessReviewSpec', {
   ...wantedFields,
-  user: [3, string, 'The user asked about; without groups, one who is in none.'],
+  user: [3, string, 'The user to check; without groups, one that is a member of none.'],
   groups: [4, atomic(string), 'The groups of the user.'],
   extra: [5, mapOf(atomic(string)), 'What else authentication says of the user.'],
   uid: [6, string, 'The uid of the user.'],
 })
 export const SubjectAccessReviewStatus = message('SubjectAccessReviewStatus', {
   allowed: [1, bool.always(), 'Whether it is allowed.'],
-  denied: [4, bool, 'Whether it is denied, whatever others say.'],
+  denied: [4, bool, 'Whether it is denied, even if another authorizer would allow it.'],
   reason: [2, string, 'Why.'],
-  evaluationError: [3, string, 'What went wrong on the way; the answer may be right all the same.'],
+  evaluationError: [3, string, 'Errors during the check; the decision may still be correct.'],
 })
 
 type Wanted = Static<typeof SelfSubjectAccessReviewSpec>
@@ -100,7 +100,7 @@ export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): U
   ...(extra && { extra }),
 })
 
-/** Asks the server, and tells what it says. */
+/** Runs the authorizer and returns its decision as a status. */
 export async function review(spec: Wanted, user: User, { access, signal }: ReviewContext): Promise<Status> {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec
   const decision = await access.authorize(user, attributesOf(spec), { signal })
@@ -187,7 +187,7 @@ function* validateEither({ rawSelector, requirements = [] }: EitherForm, at: Ref
     yield required(at.requirements, `when spec.resourceAttributes.${name} is specified, requirements or rawSelector is required`)
 }
 
-/** Operators that this server does not know are let through: newer clients may know more. */
+/** Operators that are unknown to this server are accepted: clients may be newer. */
 function* validateFieldRequirement(requirement: FieldSelectorRequirement, at: Ref<FieldSelectorRequirement>): Iterable<FieldError> {
   const { key, operator, values = [] } = requirement
   if (!key) yield required(at.key, 'must be specified')
@@ -197,7 +197,7 @@ function* validateFieldRequirement(requirement: FieldSelectorRequirement, at: Re
     yield forbidden(at.values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
 }
 
-/** Selectors can only narrow what is asked for: what cannot be read of them is told and left out. */
+/** Selectors can only narrow a request: requirements that cannot be parsed are reported and ignored. */
 function selectorProblems({ fieldSelector, labelSelector }: ResourceAttributes): string {
   const problems: string[] = []
   const tell = (name: string, [good, all]: readonly [number, number]) => {

@@ -1,4 +1,4 @@
-/** LocalSubjectAccessReview asks whether somebody may do something in one namespace, and may be allowed to those who may not ask about others. */
+/** LocalSubjectAccessReview checks whether a user may perform an action in one namespace. Permission to create it can be granted per namespace. */
 import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import {
@@ -17,10 +17,10 @@ export const LocalSubjectAccessReview = defineKind({
   kind: 'LocalSubjectAccessReview',
   scope: 'Namespaced',
   names: { plural: 'localsubjectaccessreviews' },
-  doc: 'Whether somebody may do something in a namespace.',
+  doc: 'Whether a user may perform an action in a namespace.',
   verbs: ['create'],
   fields: {
-    spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'Who wants what; the namespace is that of the request.'],
+    spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'The request to check; the namespace is that of the request.'],
     status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
   },
   resetFields: [],

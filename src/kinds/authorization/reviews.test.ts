@@ -30,7 +30,7 @@ async function open(t: { after(undo: () => unknown): void }, decision: Decision 
 }
 const get = { verb: 'get', resource: 'pods', namespace: 'ns' }
 
-test('whether somebody may do something is answered with why', async t => {
+test('a SubjectAccessReview is answered with the decision and its reason', async t => {
   const { send, asked } = await open(t)
   const spec = {
     user: 'jane',
@@ -49,7 +49,7 @@ test('whether somebody may do something is answered with why', async t => {
   assert.deepEqual(asked, [[user, { verb: 'get', path: '', resource }]])
 })
 
-test('paths that are no resources are asked for by method', async t => {
+test('non-resource URLs are checked by HTTP verb', async t => {
   const { send, asked } = await open(t, { verdict: 'deny', reason: 'no' })
   const { body } = await send('POST selfsubjectaccessreviews', { spec: { nonResourceAttributes: { path: '/x', verb: 'get' } } })
   assert.deepEqual(body.status, { allowed: false, denied: true, reason: 'no' })
@@ -61,7 +61,7 @@ test('paths that are no resources are asked for by method', async t => {
   ])
 })
 
-test('nothing said is told as not allowed', async t => {
+test('no opinion is returned as not allowed', async t => {
   const { send } = await open(t, { verdict: 'no-opinion' })
   const { body } = await send('POST selfsubjectaccessreviews', { spec: { resourceAttributes: get } })
   assert.deepEqual(body.status, { allowed: false })
@@ -105,7 +105,7 @@ test('the namespace of a local question is that of its path', async t => {
   assert.deepEqual([code, body.metadata.namespace, body.status.allowed], [201, 'default', true])
 })
 
-test('selectors are checked, and what cannot be read of them is told', async t => {
+test('selectors are checked, and requirements that cannot be parsed are reported', async t => {
   const { send } = await open(t)
   const about = async (more: object) => {
     const { code, body } = await send('POST selfsubjectaccessreviews', { spec: { resourceAttributes: { ...get, ...more } } })
@@ -143,7 +143,7 @@ test('selectors are checked, and what cannot be read of them is told', async t =
   )
 })
 
-test('what the asker may do is told without what was sent', async t => {
+test('SelfSubjectRulesReview returns the rules without the spec that was sent', async t => {
   const { send } = await open(t)
   const { code, body } = await send('POST selfsubjectrulesreviews', { metadata: { name: 'x' }, spec: { namespace: 'ns' } })
   assert.equal(code, 201)

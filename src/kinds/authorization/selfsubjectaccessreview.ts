@@ -1,4 +1,4 @@
-/** SelfSubjectAccessReview asks whether the asker may do something. */
+/** SelfSubjectAccessReview checks whether the current user may perform an action. */
 import { defineKind } from '../../schema/kind.ts'
 import { review, SelfSubjectAccessReviewSpec, SubjectAccessReviewStatus, validateNoMetadata, validateWanted } from './access.ts'
 
@@ -8,7 +8,7 @@ export const SelfSubjectAccessReview = defineKind({
   kind: 'SelfSubjectAccessReview',
   scope: 'Cluster',
   names: { plural: 'selfsubjectaccessreviews' },
-  doc: 'Whether the asker may do something.',
+  doc: 'Whether the current user may perform an action.',
   verbs: ['create'],
   fields: {
     spec: [2, SelfSubjectAccessReviewSpec.orEmpty().always(), 'What is wanted.'],

@@ -1,4 +1,4 @@
-/** SelfSubjectRulesReview asks what the asker may do in a namespace. */
+/** SelfSubjectRulesReview lists the actions that the current user may perform in a namespace. */
 import { defineKind } from '../../schema/kind.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { atomic, bool, message, type Static, string } from '../../schema/types.ts'
@@ -14,13 +14,13 @@ const NonResourceRule = message('NonResourceRule', {
   nonResourceURLs: [2, atomic(string), 'Paths; * at the end for all that begin so.'],
 })
 const SelfSubjectRulesReviewSpec = message('SelfSubjectRulesReviewSpec', {
-  namespace: [1, string, 'The namespace asked about.'],
+  namespace: [1, string, 'The namespace to list rules for.'],
 })
 const SubjectRulesReviewStatus = message('SubjectRulesReviewStatus', {
   resourceRules: [1, atomic(ResourceRule).always(), 'What may be done with resources, in no order.'],
   nonResourceRules: [2, atomic(NonResourceRule).always(), 'What may be done with paths, in no order.'],
-  incomplete: [3, bool.always(), 'Whether more may be allowed than is told here.'],
-  evaluationError: [4, string, 'What went wrong on the way.'],
+  incomplete: [3, bool.always(), 'Whether the list may be incomplete.'],
+  evaluationError: [4, string, 'Errors during the evaluation of rules.'],
 })
 type Status = Static<typeof SubjectRulesReviewStatus>
 
@@ -30,7 +30,7 @@ export const SelfSubjectRulesReview = defineKind({
   kind: 'SelfSubjectRulesReview',
   scope: 'Cluster',
   names: { plural: 'selfsubjectrulesreviews' },
-  doc: 'What the asker may do in a namespace.',
+  doc: 'The actions that the current user may perform in a namespace.',
   verbs: ['create'],
   fields: {
     spec: [2, SelfSubjectRulesReviewSpec.orEmpty().always(), 'Where.'],

@@ -1,4 +1,4 @@
-/** SubjectAccessReview asks whether somebody may do something. */
+/** SubjectAccessReview checks whether a user may perform an action. */
 import { defineKind } from '../../schema/kind.ts'
 import { review, SubjectAccessReviewSpec, SubjectAccessReviewStatus, subjectOf, validateNoMetadata, validateSpec } from './access.ts'
 
@@ -8,10 +8,10 @@ export const SubjectAccessReview = defineKind({
   kind: 'SubjectAccessReview',
   scope: 'Cluster',
   names: { plural: 'subjectaccessreviews' },
-  doc: 'Whether somebody may do something.',
+  doc: 'Whether a user may perform an action.',
   verbs: ['create'],
   fields: {
-    spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'Who wants what.'],
+    spec: [2, SubjectAccessReviewSpec.orEmpty().always(), 'The request to check.'],
     status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
   },
   resetFields: [],

@@ -39,7 +39,7 @@ const metrics = [
   cpu(70),
 ]
 
-test('everything else goes along in annotations and comes back', async () => {
+test('all other fields are kept in annotations and restored', async () => {
   const behavior = {
     scaleDown: { stabilizationWindowSeconds: 30, selectPolicy: 'Min', policies: [{ type: 'Pods', value: 1, periodSeconds: 60 }] },
   }
@@ -75,7 +75,7 @@ test('measurements and conditions are seen and written through the old status', 
   assert.deepEqual((await send('v2', 'GET hpa/c')).body.status, { ...status, desiredReplicas: 4 })
 })
 
-test('what is written back through the old form unchanged stays the version it is', async () => {
+test('an unchanged object written through v1 keeps its resourceVersion', async () => {
   await send('v2', 'POST hpa', { metadata: { name: 'same' }, spec: { scaleTargetRef, maxReplicas: 5 } })
   for (const path of ['hpa/same', 'hpa/same/status']) {
     const { body } = await send('v1', `GET ${path}`)

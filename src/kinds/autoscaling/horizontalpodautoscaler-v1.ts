@@ -1,4 +1,4 @@
-/** The first version of HorizontalPodAutoscaler, which knows processors only; the rest goes along in annotations. */
+/** The first version of HorizontalPodAutoscaler, which supports CPU utilization only; other fields are kept in annotations. */
 import { defineKind } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { int32, int64, message, string, time } from '../../schema/types.ts'
@@ -32,7 +32,7 @@ const HorizontalPodAutoscalerStatus = message('HorizontalPodAutoscalerStatus', {
   observedGeneration: [1, int64.optional(), 'The generation this status describes.'],
   lastScaleTime: [2, time.optional(), 'When the size was last changed.'],
   currentReplicas: [3, int32.always(), 'The size last seen.'],
-  desiredReplicas: [4, int32.always(), 'The size last asked for.'],
+  desiredReplicas: [4, int32.always(), 'The number of replicas last computed.'],
   currentCPUUtilizationPercentage: [5, int32.optional(), 'The average use of processors last measured.'],
 })
 

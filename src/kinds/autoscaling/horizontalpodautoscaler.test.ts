@@ -14,7 +14,7 @@ test('it aims at four fifths of processors unless it says otherwise', () => {
   assert.deepEqual(check(Autoscaler, autoscaler()), [])
 })
 
-test('what is not said of its behavior is filled', () => {
+test('unset behavior fields are defaulted', () => {
   const { behavior } = withDefaults(Autoscaler, autoscaler({ behavior: { scaleDown: { selectPolicy: 'Disabled' } } })).spec
   assert.deepEqual(behavior.scaleDown, { selectPolicy: 'Disabled', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] })
   assert.equal(behavior.scaleUp.policies.length, 2)
@@ -39,7 +39,7 @@ test('sizes have bounds', () => {
   ])
 })
 
-test('what is scaled belongs to a group, but for controllers of the core', () => {
+test('the scale target has an API group, except ReplicationController', () => {
   const of = (ref: object) => check(Autoscaler, autoscaler({ scaleTargetRef: ref }))
   assert.deepEqual(of({ kind: 'ReplicationController', name: 'a' }), [])
   assert.deepEqual(of({ kind: 'Deployment', apiVersion: 'v1' }), [
@@ -51,7 +51,7 @@ test('what is scaled belongs to a group, but for controllers of the core', () =>
   ])
 })
 
-test('a metric comes with the source that its type names', () => {
+test('a metric has the source that its type names', () => {
   const metrics = (...list: object[]) => check(Autoscaler, autoscaler({ metrics: list }))
   assert.deepEqual(metrics(cpu, external({ type: 'AverageValue', averageValue: '30' })), [])
   assert.deepEqual(metrics({ type: 'Pods', resource: cpu.resource }), [
@@ -67,7 +67,7 @@ test('a metric comes with the source that its type names', () => {
   ])
 })
 
-test('each source is aimed at in its own way', () => {
+test('each source has its own target types', () => {
   const metric = (m: object) => check(Autoscaler, autoscaler({ metrics: [m] }))
   assert.deepEqual(metric(external({ type: 'Value', value: '0', averageValue: '1' })), [
     'spec.metrics[0].external.target.value: Invalid value: "0": must be positive',

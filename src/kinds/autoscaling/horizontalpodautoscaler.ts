@@ -42,7 +42,7 @@ const HorizontalPodAutoscalerSpec = message('HorizontalPodAutoscalerSpec', {
   scaleTargetRef: [1, CrossVersionObjectReference.orEmpty().expected(), 'What is scaled.'],
   minReplicas: [2, int32.optional().default(1), 'The least size.'],
   maxReplicas: [3, int32.always(), 'The greatest size.'],
-  metrics: [4, atomic(MetricSpec), 'What is measured; the greatest size that any metric asks for counts.'],
+  metrics: [4, atomic(MetricSpec), 'The metrics; the largest number of replicas that any of them proposes is used.'],
   behavior: [5, HorizontalPodAutoscalerBehavior, 'How fast the size changes.'],
 })
 type Spec = Static<typeof HorizontalPodAutoscalerSpec>
@@ -51,7 +51,7 @@ export const HorizontalPodAutoscalerCondition = message('HorizontalPodAutoscaler
   type: [1, string.always(), 'What the condition is about.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastTransitionTime: [3, time.always(), 'When the status last changed.'],
-  reason: [4, string, 'A short word for why.'],
+  reason: [4, string, 'A CamelCase reason for the last transition.'],
   message: [5, string, 'The same for people.'],
   observedGeneration: [6, int64.optional(), 'The generation that was looked at.'],
 })
@@ -60,7 +60,7 @@ const HorizontalPodAutoscalerStatus = message('HorizontalPodAutoscalerStatus', {
   observedGeneration: [1, int64.optional(), 'The generation this status describes.'],
   lastScaleTime: [2, time.optional(), 'When the size was last changed.'],
   currentReplicas: [3, int32, 'The size last seen.'],
-  desiredReplicas: [4, int32.always(), 'The size last asked for.'],
+  desiredReplicas: [4, int32.always(), 'The number of replicas last computed.'],
   currentMetrics: [5, atomic(MetricStatus).always().omittable(), 'What was last measured.'],
   conditions: [6, keyed(HorizontalPodAutoscalerCondition, 'type').mergedBy('type'), 'Latest observations.'],
 })
@@ -117,7 +117,7 @@ export const averageCpu = (percent: number): MetricSpec => ({
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: percent } },
 })
 
-/** Annotations by which forms with fewer fields carry the rest along. */
+/** Annotations in which versions with fewer fields keep the other fields. */
 export const FORM_ANNOTATIONS = {
   metrics: 'autoscaling.alpha.kubernetes.io/metrics',
   currentMetrics: 'autoscaling.alpha.kubernetes.io/current-metrics',
@@ -200,7 +200,7 @@ function* validatePolicy({ type, value, periodSeconds }: ScalingPolicy, at: Ref<
   if (periodSeconds > LONGEST_PERIOD) yield invalid(at.periodSeconds, `must be less than or equal to ${LONGEST_PERIOD}`)
 }
 
-/** What may be said of the API version of an object. */
+/** Rules on the API version of a referenced object. */
 type ReferenceOptions = { readonly allowNoGroup?: boolean; readonly allowAnyVersion?: boolean }
 
 /** Rules on a reference to an object of some kind. */
@@ -230,7 +230,7 @@ const SOURCES = {
 } as const
 const TYPES = Object.keys(SOURCES).sort()
 
-/** Rules on one metric: it comes with the source that its type names, and with no other. */
+/** Rules on one metric: it has the source that its type names, and no other. */
 function* validateMetric(metric: MetricSpec, at: Ref<MetricSpec>, options: ReferenceOptions): Iterable<FieldError> {
   const { type } = metric
   const isKnown = Object.hasOwn(SOURCES, type)
@@ -313,7 +313,7 @@ function* validateAim(
 const SHOWN = 2
 const UNKNOWN = '<unknown>'
 
-/** The first metrics, each with the status at the same place. */
+/** The first metrics, each with the status at the same index. */
 function metricsCell(specs: readonly MetricSpec[], statuses: readonly MetricStatus[]): string {
   if (specs.length === 0) return '<none>'
   const shown = specs.slice(0, SHOWN).map((spec, i) => metricText(spec, statuses[i]))

@@ -1,4 +1,4 @@
-/** Metrics as the first version of autoscalers carries them in annotations, to and from today's form. */
+/** Metrics as autoscaling/v1 keeps them in annotations, to and from those of autoscaling/v2. */
 import { isObject, type Json } from '../../lib/json-value.ts'
 import { ConformError, conform } from '../../schema/conform.ts'
 import { type AnyType, atomic, int32, message, quantity, type Static, string } from '../../schema/types.ts'
@@ -118,7 +118,7 @@ function read<T>(type: AnyType, text: string | undefined): T | undefined {
   }
 }
 
-/** Annotations name fields in whatever case; some were written with that of Go. */
+/** Annotations name fields in any case; some were written with Go field names. */
 function anyCase(type: AnyType, value: Json): Json {
   const { shape } = type
   if (shape.kind === 'list' && Array.isArray(value)) return value.map(item => anyCase(shape.item, item))

@@ -19,7 +19,7 @@ export type MetricTarget = Static<typeof MetricTarget>
 
 const MetricIdentifier = message('MetricIdentifier', {
   name: [1, string.always(), 'Name of the metric.'],
-  selector: [2, LabelSelector, 'Labels that tell series of the metric apart.'],
+  selector: [2, LabelSelector, 'Labels that select the series of the metric.'],
 })
 export type MetricIdentifier = Static<typeof MetricIdentifier>
 

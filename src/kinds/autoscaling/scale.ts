@@ -1,4 +1,4 @@
-/** Scale — the size of something scalable, as its scale subresource speaks of it. */
+/** Scale is the number of replicas of an object, as its scale subresource shows it. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { int32, message, string } from '../../schema/types.ts'

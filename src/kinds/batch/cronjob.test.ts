@@ -23,7 +23,7 @@ test('its schedule is one', () => {
   ])
 })
 
-test('a zone stands in its own field, unless one is stored in the schedule', () => {
+test('a time zone is set in its own field, unless the stored schedule has one', () => {
   const zoned = cron({ schedule: 'TZ=UTC 0 3 * * *' })
   assert.deepEqual(check(CronJob, zoned), [
     'spec.schedule: Invalid value: "TZ=UTC 0 3 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead',
@@ -46,7 +46,7 @@ test('zones are those of the world', () => {
   ])
 })
 
-test('jobs get their selectors themselves and names with room for the time', () => {
+test('job templates have no selector, and names are short enough for the time suffix', () => {
   assert.deepEqual(check(CronJob, cron({}, { selector: { matchLabels: { a: 'b' } }, manualSelector: true })), [
     'spec.jobTemplate.spec.selector: Invalid value: {"matchLabels":{"a":"b"}}: `selector` will be auto-generated',
     'spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: "nil", "false"',

@@ -20,7 +20,7 @@ const JobTemplateSpec = message('JobTemplateSpec', {
 })
 
 const CronJobSpec = message('CronJobSpec', {
-  schedule: [1, string.always(), 'When jobs are made, in the form of cron: 0 3 * * *.'],
+  schedule: [1, string.always(), 'When jobs are created, in cron format: 0 3 * * *.'],
   timeZone: [8, string.optional(), 'The time zone of the schedule, such as Europe/Berlin; that of the controller when absent.'],
   startingDeadlineSeconds: [2, int64.optional(), 'Seconds by which a job may be late; later ones are missed.'],
   concurrencyPolicy: [3, string.default('Allow'), 'What happens while a job still runs: Allow, Forbid or Replace.'],

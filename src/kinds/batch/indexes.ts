@@ -1,4 +1,4 @@
-/** Sets of indexes in their text form, such as `1,3-5,7`. */
+/** Sets of indexes as text, such as `1,3-5,7`. */
 import { goQuote } from '../../lib/go-text.ts'
 
 type Interval = readonly [first: number, last: number]

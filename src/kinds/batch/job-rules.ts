@@ -48,7 +48,7 @@ const MANY_COMPLETIONS = 100_000
 const FEW = 10_000
 const LONGEST_MANAGER = 63
 
-/** Rules on what a job is to do, wherever it stands. */
+/** Rules on the spec of a job, also in the template of a CronJob. */
 export function* validateJobTemplate(spec: JobSpec, at: Ref<JobSpec>, { old, gate }: JobWrite): Iterable<FieldError> {
   for (const field of COUNTS) yield* validateNonNegative(spec[field], at[field])
   if (spec.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined)
@@ -178,7 +178,7 @@ function* validateCompletionsChange(spec: JobSpec, old: JobSpec, at: Ref<JobSpec
     yield invalid(at.completions, 'can only be modified in tandem with spec.parallelism')
 }
 
-/** The template stays, but while a job is suspended and has no pods, where they run and what they ask for may still change. */
+/** The template cannot change, but while a job is suspended and has no pods, scheduling directives and resource requests may still change. */
 function* validateTemplateChange(
   template: PodTemplateSpec,
   at: Ref<PodTemplateSpec>,

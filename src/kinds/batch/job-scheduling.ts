@@ -34,7 +34,7 @@ const WorkloadPodGroupDisruptionMode = message(
 )
 
 const WorkloadPodGroupResourceClaim = message('WorkloadPodGroupResourceClaim', {
-  name: [1, string.always(), 'The name by which pods know the claim.'],
+  name: [1, string.always(), 'The name by which pods refer to the claim.'],
   resourceClaimName: [2, string.optional(), 'A claim that exists.'],
   resourceClaimTemplateName: [3, string.optional(), 'A template that the claim is made from.'],
 })

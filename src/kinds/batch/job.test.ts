@@ -87,7 +87,7 @@ test('counts begin at 0, and those of indexes need indexes', () => {
   ])
 })
 
-test('an indexed job leaves room for the numbers of its pods', () => {
+test('an indexed job has a name short enough for the index suffix of its pods', () => {
   const name = 'x'.repeat(62)
   assert.deepEqual(check(Job, { ...indexed(), metadata: { ...metadata, name } }), [
     `metadata.name: Invalid value: "${name}": will not able to create pod with invalid DNS label: ${name}-4`,
@@ -156,7 +156,7 @@ test('little of a job can change', () => {
   assert.deepEqual(resized(6), ['spec.completions: Invalid value: 7: can only be modified in tandem with spec.parallelism'])
 })
 
-test('while it is suspended and idle, its pods may still be placed elsewhere and sized anew', () => {
+test('while it is suspended without active pods, scheduling directives and resources of the template may change', () => {
   const gates = ['MutablePodResourcesForSuspendedJobs', 'MutableSchedulingDirectivesForSuspendedJobs']
   const old = stored(job({ suspend: true }))
   const spec = old['spec'] as { template: { metadata: object; spec: { containers: object[] } } }
@@ -174,7 +174,7 @@ const since = '2026-07-01T10:00:00Z'
 const until = '2026-07-01T11:00:00Z'
 const conditions = (...types: string[]) => types.map(type => ({ type, status: 'True' }))
 
-test('a job ends in an orderly way', () => {
+test('terminal conditions of a job are consistent', () => {
   const old = stored(job())
   const status = (s: object, before = old) => checkView(Job, 'status', { ...before, status: s }, before)
   const complete = { conditions: conditions('SuccessCriteriaMet', 'Complete'), startTime: since, completionTime: until, succeeded: 1 }
@@ -193,7 +193,7 @@ test('a job ends in an orderly way', () => {
   ])
 })
 
-test('what a job has reached stays', () => {
+test('terminal conditions of a job are final, and counters do not decrease', () => {
   const done = {
     conditions: conditions('SuccessCriteriaMet', 'Complete'),
     startTime: since,
@@ -213,7 +213,7 @@ test('what a job has reached stays', () => {
   )
 })
 
-test('indexes that are done or failed are told apart', () => {
+test('completed and failed indexes are disjoint', () => {
   const old = stored(indexed({ backoffLimitPerIndex: 1 }))
   const status = (s: object) => checkView(Job, 'status', { ...old, status: s }, old)
   assert.deepEqual(status({ completedIndexes: '0,2-3', failedIndexes: '1' }), [])

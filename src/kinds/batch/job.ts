@@ -30,7 +30,7 @@ export const Job = defineKind({
   },
   prepareForCreate(job, ctx) {
     if (!job.spec.manualSelector) makeSelector(job)
-    // Whoever reads it finds defaults that follow from what the server has just written.
+    // A read applies defaults that follow from what the server has just written.
     labelLikeTemplate(job)
     dropDisabledJobFields(job.spec, undefined, ctx)
   },
@@ -111,7 +111,7 @@ function duration({ status: { startTime, completionTime } }: JobObject, { now }:
   return humanDuration(end - millisecondsOf(parseTime(startTime)))
 }
 
-/** Rules on a status; most are asked only when what they are about has changed, so that what is stored can stay. */
+/** Rules on a status; most apply only when their fields have changed, so that stored values remain valid. */
 function* validateJobStatus(job: JobObject, old: JobObject, at: Ref<JobStatus>): Iterable<FieldError> {
   const change: Change = { job, old, at, ...factsOf(job.status), was: factsOf(old.status) }
   yield* validateCounts(job.status, at)
@@ -219,7 +219,7 @@ function* validateCriteria({ job: { spec }, at, complete, failed, failing, succe
     yield refuse('cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True')
 }
 
-/** What has been reached stays, and counters only grow. */
+/** Terminal conditions are final, and counters only grow. */
 function* validateProgress({ job: { spec, status }, old, at, succeeding, was }: Change): Iterable<FieldError> {
   const changed = differing(status, old.status)
   const refuse = (why: string) => invalidUnshown(at.conditions, why)

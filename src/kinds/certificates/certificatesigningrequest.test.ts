@@ -31,7 +31,7 @@ test('a request is PKCS #10 in PEM, signed with its own key', () => {
   assert.match(errors({ request: base64(encodePem('CERTIFICATE REQUEST', Buffer.from([0x30]))) })[0]!, /: asn1: syntax error: truncated/)
 })
 
-test('usages are known ones, at least one, each once', () => {
+test('usages are supported, not empty and unique', () => {
   assert.deepEqual(errors({ usages: [] }), ['spec.usages: Required value'])
   assert.deepEqual(errors({ usages: ['any', 's/mime', 'any'] }), ['spec.usages[2]: Duplicate value: "any"'])
   assert.match(
@@ -57,7 +57,7 @@ test('any name that fits a path will do', () => {
   assert.equal(check(CertificateSigningRequest, { ...asking(), metadata: { name: 'a/b' } }).length, 1)
 })
 
-test('the server says who asks', () => {
+test('the server sets the requesting user', () => {
   const extra = Object.fromEntries([['__proto__', ['x']]])
   const user = { name: 'jane', uid: 'u1', groups: ['dev'], extra }
   const { spec } = created(CertificateSigningRequest, asking({ username: 'mallory', groups: ['system:masters'] }), contextWith({ user }))
@@ -77,7 +77,7 @@ test('a plain update changes neither spec nor status', () => {
   assert.equal(changed.status.conditions.length, 1)
 })
 
-test('approvers decide once, for good, and one way', () => {
+test('a request is approved or denied once and finally', () => {
   assert.deepEqual(approve(having(condition('Approved'))), [])
   assert.deepEqual(approve(having(condition('Denied'))), [])
   assert.deepEqual(approve(having(), having(condition('Approved'))), [
@@ -158,7 +158,7 @@ test('times that are left out are filled', () => {
   assert.deepEqual(through(status, having(condition('Approved')), having(decided)), [decided])
 })
 
-test('a row shows who asks whom and how far it is', () => {
+test('the table shows signer, requestor and condition', () => {
   const row = (draft: object) => cells(CertificateSigningRequest, { ...draft })
   assert.deepEqual(row(asking({ username: 'jane', expirationSeconds: 3600 })), {
     Age: '<unknown>',

@@ -1,4 +1,4 @@
-/** CertificateSigningRequest asks a signer for a certificate: it is approved or denied, then issued or failed. */
+/** CertificateSigningRequest requests a certificate from a signer: it is approved or denied, then issued or failed. */
 
 import { goQuote } from '../../lib/go-text.ts'
 import { setOwn } from '../../lib/json-value.ts'
@@ -17,12 +17,12 @@ import { CONDITION_STATUSES } from '../shapes/meta.ts'
 import { validateSignerName } from '../shapes/pod/volumes/signer-rules.ts'
 
 const CertificateSigningRequestCondition = message('CertificateSigningRequestCondition', {
-  type: [1, string.always(), 'Approved, Denied, Failed or a word of the signer.'],
-  status: [6, string.always(), 'Whether it holds: True, False or Unknown; the three known types can only be True.'],
-  reason: [2, string, 'A short word for why.'],
+  type: [1, string.always(), 'Approved, Denied, Failed or a type that the signer defines.'],
+  status: [6, string.always(), 'Whether it holds: True, False or Unknown; the three built-in types can only be True.'],
+  reason: [2, string, 'A short reason in CamelCase.'],
   message: [3, string, 'The same for people.'],
-  lastUpdateTime: [4, time, 'When the condition was last written; now, unless said.'],
-  lastTransitionTime: [5, time, 'When the status last changed; set by the server, unless said.'],
+  lastUpdateTime: [4, time, 'When the condition was last written; defaults to now.'],
+  lastTransitionTime: [5, time, 'When the status last changed; set by the server if unset.'],
 })
 
 const CertificateSigningRequestStatus = message('CertificateSigningRequestStatus', {
@@ -38,7 +38,7 @@ type CertificateSigningRequestStatus = Static<typeof CertificateSigningRequestSt
 const DECISIONS: readonly string[] = ['Approved', 'Denied']
 const FINAL: readonly string[] = [...DECISIONS, 'Failed']
 
-/** Signers send back the decision as they know it; unless its number changes it stays as the approver wrote it. */
+/** Signers send back the decision as they read it; unless the number of conditions changes, it is kept as the approver wrote it. */
 function keepDecisions(status: CertificateSigningRequestStatus, old: CertificateSigningRequestStatus): void {
   for (const type of DECISIONS) {
     const kept = ofType(old, type)
@@ -133,7 +133,7 @@ const TORN = `must specify at most one of: ${UNION.map(member => `\`${member}\``
 
 const CertificateSigningRequestSpec = message('CertificateSigningRequestSpec', {
   request: [1, bytes.always(), 'A PKCS #10 request in a CERTIFICATE REQUEST block of PEM.'],
-  signerName: [7, string.always(), 'Who is asked, as DOMAIN/NAME.'],
+  signerName: [7, string.always(), 'The requested signer, as DOMAIN/NAME.'],
   expirationSeconds: [8, int32.optional(), 'How long the certificate should be valid, at least 600; the signer may decide otherwise.'],
   usages: [5, atomic(string), 'What the key is to be used for.'],
   username: [2, string, 'Who created the request; set by the server.'],
@@ -228,7 +228,7 @@ The minimum valid value for expirationSeconds is 600, i.e. 10 minutes.`,
   },
 })
 
-/** Who asks is what the server knows, whatever the request says. */
+/** The requesting user is set by the server, over what the request contains. */
 function recordUser(spec: CertificateSigningRequestSpec, { name, uid, groups, extra = {} }: User): void {
   for (const field of ['username', 'uid', 'groups', 'extra'] as const) delete spec[field]
   if (name) spec.username = name
@@ -275,7 +275,7 @@ const USAGES: readonly string[] = [
   'timestamping',
 ]
 
-/** A request that is signed with its own key, for known usages, to a signer that has a full name. */
+/** A request that is signed with its own key, for supported usages, to a signer with a qualified name. */
 function* validateRequestSpec(
   { request, usages = [], signerName, expirationSeconds }: CertificateSigningRequestSpec,
   at: Ref<CertificateSigningRequestSpec>,

@@ -22,7 +22,7 @@ test('a bundle holds authorities, with any text between them', () => {
   assert.deepEqual(errors(A + LEAF), ['entry 1 does not have the CA bit set'])
 })
 
-test('every bad block is told, and only then what is twice', () => {
+test('every invalid block is reported, duplicates only if all are valid', () => {
   const headed = A.replace('-----\n', '-----\nname: value\n\n')
   const nonsense = encodePem('CERTIFICATE', Buffer.from('nonsense'))
   const doubled = encodePem('CERTIFICATE', Buffer.concat([certificate(pair, { ca: true }), certificate(pair, { ca: true })]))
@@ -62,7 +62,7 @@ test('the name begins with the signer, and only with it', () => {
   assert.equal(named('short:x', 'short').length, 1)
 })
 
-test('the signer stays, and an unchanged bundle is not read again', () => {
+test('the signer cannot change, and an unchanged bundle is not parsed again', () => {
   const old = { ...bundle('unreadable'), metadata: { name: 'x', resourceVersion: '1' } }
   assert.deepEqual(check(ClusterTrustBundle, bundle('unreadable'), { old }), [])
   assert.deepEqual(check(ClusterTrustBundle, bundle('unreadable', 'a.b/c', 'x'), { old }), [

@@ -9,7 +9,7 @@ import { message, string } from '../../schema/types.ts'
 import { trustBundleNameFaults, validateSignerName } from '../shapes/pod/volumes/signer-rules.ts'
 
 const ClusterTrustBundleSpec = message('ClusterTrustBundleSpec', {
-  signerName: [1, string, 'The signer whose certificates these authorities vouch for, if any. Cannot change.'],
+  signerName: [1, string, 'The signer that these trust anchors belong to, if any. Cannot change.'],
   trustBundle: [2, string.always(), 'Certificates of authorities in PEM, without headers, none of them twice.'],
 })
 
@@ -55,19 +55,19 @@ List/watch requests for ClusterTrustBundles can filter on this field using a \`s
   },
 })
 
-/** At least one authority, each once; that some are missing or twice is only told when all can be read. */
+/** At least one authority, each once; missing and duplicate ones are only reported if all can be parsed. */
 function* validateBundle(text: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.byteLength(text) > MAX_BUNDLE_BYTES) return yield tooLong(at, MAX_BUNDLE_BYTES)
   const { blocks } = pemBlocks(text)
   const problems = blocks.flatMap((block, i) => anchorProblem(block, i) ?? [])
   if (problems.length > 0) return yield* invalidEach(at, problems)
   if (blocks.length === 0) yield invalid(at, 'at least one trust anchor must be provided')
-  const places = new Map<string, number[]>()
+  const indicesByKey = new Map<string, number[]>()
   for (const [i, { bytes }] of blocks.entries()) {
     const key = bytes.toString('base64')
-    places.set(key, [...(places.get(key) ?? []), i])
+    indicesByKey.set(key, [...(indicesByKey.get(key) ?? []), i])
   }
-  for (const indices of places.values())
+  for (const indices of indicesByKey.values())
     if (indices.length > 1) yield invalid(at, `duplicate trust anchor (indices [${indices.join(' ')}])`)
 }
 

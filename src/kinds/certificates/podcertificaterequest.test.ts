@@ -162,7 +162,7 @@ test('names in what is issued are not dangerous ones', () => {
   ])
 })
 
-test('times are there, are those of the certificate, and leave room to refresh', () => {
+test('times are set, match the certificate, and leave time for the refresh', () => {
   const { notBefore: _, notAfter: __, beginRefreshAt: ___, ...timeless } = issued()
   const present = 'Required value: must be present and'
   assert.deepEqual(ending(timeless), [

@@ -1,4 +1,4 @@
-/** PodCertificateRequest asks a signer, on behalf of a node, for a certificate for a pod that runs there. */
+/** PodCertificateRequest requests a certificate from a signer, on behalf of a node, for a pod that runs there. */
 
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
@@ -26,7 +26,7 @@ import { Condition, validateConditions } from '../shapes/meta.ts'
 import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../shapes/pod/volumes/signer-rules.ts'
 
 const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
-  signerName: [1, string.always(), 'Who is asked, as DOMAIN/NAME.'],
+  signerName: [1, string.always(), 'The requested signer, as DOMAIN/NAME.'],
   podName: [2, string.always(), 'The pod that gets the certificate.'],
   podUID: [3, string.always(), 'The UID of that pod.'],
   serviceAccountName: [4, string.always(), 'The service account that the pod runs as.'],
@@ -35,7 +35,7 @@ const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
   nodeUID: [7, string.always(), 'The UID of that node.'],
   maxExpirationSeconds: [8, int32.optional().publishedDefault(86400), 'How long the certificate may be valid at most.'],
   stubPKCS10Request: [12, bytes.always(), 'A PKCS #10 request that shows the key and that the pod has it; all else in it is ignored.'],
-  unverifiedUserAnnotations: [11, mapOf(string), 'What the author of the pod tells the signer; nobody has checked it.'],
+  unverifiedUserAnnotations: [11, mapOf(string), 'Annotations from the author of the pod to the signer; not verified.'],
 })
 type PodCertificateRequestSpec = Static<typeof PodCertificateRequestSpec>
 
@@ -43,7 +43,7 @@ const PodCertificateRequestStatus = message('PodCertificateRequestStatus', {
   conditions: [1, keyed(Condition, 'type').mergedBy('type'), 'One of Issued, Denied and Failed ends the request.'],
   certificateChain: [2, string, 'What was issued, in PEM: the certificate, then intermediate ones.'],
   notBefore: [4, time.optional(), 'When the certificate begins to be valid.'],
-  beginRefreshAt: [5, time.optional(), 'When the node should begin to ask for the next one.'],
+  beginRefreshAt: [5, time.optional(), 'When the node should begin to request the next one.'],
   notAfter: [6, time.optional(), 'When the certificate ends to be valid.'],
 })
 type PodCertificateRequestStatus = Static<typeof PodCertificateRequestStatus>
@@ -153,7 +153,7 @@ function* validateUid(uid: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.byteLength(uid) > MAX_UID_BYTES) yield tooLong(at, MAX_UID_BYTES)
 }
 
-/** Of the request only the key and the signature count; they show that whoever asks has the key. */
+/** Of the request only the key and the signature count; they prove that the requester has the private key. */
 function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.from(base64, 'base64').length > MAX_STUB_BYTES) return yield tooLong(at, MAX_STUB_BYTES)
   const request = readStub(base64)
@@ -230,7 +230,7 @@ function* validatePodRequestStatus(
 
 const endOf = ({ conditions = [] }: PodCertificateRequestStatus) => conditions.find(({ type }) => ENDS.includes(type))?.type
 
-/** Nothing but one of the ends, and that for true. The odd paths are those that clients have always been told. */
+/** Exactly one terminal condition, with status True. The unusual paths are those of kube-apiserver. */
 function* validateEnds(conditions: readonly Condition[]): Iterable<FieldError> {
   let ends = 0
   for (const [i, { type, status }] of conditions.entries()) {
@@ -273,7 +273,7 @@ function* validateIssue(
   yield names
   yield* validateTimes({ notBefore, notAfter, beginRefreshAt }, at, { certificate, spec, now })
   for (const { label, bytes } of intermediates) {
-    // The misspelling is what clients have always been told.
+    // The misspelling is that of kube-apiserver.
     if (label !== 'CERTIFICATE') yield [invalid(chain, 'issued certificate chain must consist entirely of CERTFICATE PEM blocks')]
     if (!certificateIn(bytes)) yield [invalid(chain, 'intermediate certificate does not parse as valid X.509')]
   }
@@ -291,7 +291,7 @@ function* missingTimes(
 type Times = { readonly notBefore: string; readonly notAfter: string; readonly beginRefreshAt: string }
 type Issue = { readonly certificate: Certificate; readonly spec: PodCertificateRequestSpec; readonly now: Date }
 
-/** The status repeats the certificate's times, the certificate begins now and lives as asked, and is refreshed in its middle. */
+/** The status repeats the certificate's times, the certificate is valid from now for the requested time, and refresh begins within that time. */
 function* validateTimes(times: Times, at: Ref<PodCertificateRequestStatus>, { certificate, spec, now }: Issue): Iterable<Findings> {
   const [begin, end, refresh] = [times.notBefore, times.notAfter, times.beginRefreshAt].map(text => millisecondsOf(parseTime(text))) as [
     number,
@@ -313,7 +313,7 @@ function* validateTimes(times: Times, at: Ref<PodCertificateRequestStatus>, { ce
   if (refresh > end - MARGIN) yield [invalid(at.beginRefreshAt, 'must be at least 10 minutes before status.notAfter')]
 }
 
-/** Names that some libraries would read in a dangerous way. */
+/** Names that some libraries would interpret in a dangerous way. */
 function* validateNames({ dnsNames, emailAddresses }: Certificate, at: Ref<string>): Iterable<FieldError> {
   for (const name of dnsNames) {
     const here = withValue(at, name)

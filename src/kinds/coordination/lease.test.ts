@@ -13,7 +13,7 @@ test('times and counts make sense', () => {
   assert.deepEqual(check(Lease, { spec: { leaseDurationSeconds: 15, leaseTransitions: 0 } }), [])
 })
 
-test('a preferred holder needs a strategy that is known', () => {
+test('a preferred holder needs a supported strategy', () => {
   assert.deepEqual(check(Lease, { spec: { preferredHolder: 'a' } }, { ctx }), [
     'spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined',
   ])

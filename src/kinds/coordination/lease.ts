@@ -53,7 +53,7 @@ export const Lease = defineKind({
   },
 })
 
-/** The path names the field twice: that is what clients have been told. */
+/** The path names the field twice: as in kube-apiserver. */
 function* validateStrategy(strategy: string, at: Ref<string>): Iterable<FieldError> {
   const here = withValue((at as Record<string, Ref<string>>)['strategy']!, strategy)
   if (strategy.includes('/')) yield* invalidEach(here, isQualifiedName(strategy))

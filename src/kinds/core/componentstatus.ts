@@ -1,4 +1,4 @@
-/** ComponentStatus tells whether a part of the server works. Deprecated: the health endpoints tell more. */
+/** ComponentStatus shows whether a component of the control plane is healthy. Deprecated: use the health endpoints. */
 import { defineKind } from '../../schema/kind.ts'
 import { keyed, message, string } from '../../schema/types.ts'
 

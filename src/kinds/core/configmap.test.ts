@@ -20,7 +20,7 @@ test('both maps together hold a mebibyte', () => {
   ])
 })
 
-test('what is sealed stays sealed', () => {
+test('an immutable object cannot change', () => {
   const old = { immutable: true, data: { a: '1' }, binaryData: { b: 'eA==' } }
   const SEALED = 'Forbidden: field is immutable when `immutable` is set'
   assert.deepEqual(check(ConfigMap, { data: { a: '2' } }, { old }), [`immutable: ${SEALED}`, `data: ${SEALED}`, `binaryData: ${SEALED}`])

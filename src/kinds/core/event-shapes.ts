@@ -15,7 +15,7 @@ export const EventSource = message('EventSource', {
 /** The fields of an event as the core group names them. */
 export const eventFields = {
   involvedObject: [2, ObjectReference.orEmpty().expected(), 'What it happened to.'],
-  reason: [3, string, 'A short word for what happened.'],
+  reason: [3, string, 'A short CamelCase reason.'],
   message: [4, string, 'The same for people.'],
   source: [5, EventSource.orEmpty(), 'Who reported it, in events of the old style.'],
   firstTimestamp: [6, time.always(), 'When it first happened, in events of the old style.'],
@@ -23,7 +23,7 @@ export const eventFields = {
   count: [8, int32, 'How often it happened, in events of the old style.'],
   type: [9, string, 'Normal or Warning.'],
   eventTime: [10, microTime.always(), 'When it was first observed; marks an event of the new style.'],
-  series: [11, EventSeries, 'What is known when it happens again and again.'],
+  series: [11, EventSeries, 'The series of repeated occurrences, if any.'],
   action: [12, string, 'What was done or failed.'],
   related: [13, ObjectReference, 'Another object that has to do with it.'],
   reportingComponent: [14, string.always().omittable(), 'The controller that reported it, as a qualified name.'],

@@ -18,7 +18,7 @@ const modern = {
 }
 const show = (errors: Iterable<{ field: string; message: string }>) => [...errors].map(e => `${e.field}: ${e.message}`)
 
-test('an event lives in the namespace of its object', () => {
+test('an event is in the namespace of its object', () => {
   assert.deepEqual(check(Event, { involvedObject: pod }), [])
   assert.deepEqual(check(Event, { involvedObject: { kind: 'Node', name: 'n' } }), [])
   assert.deepEqual(check(Event, { involvedObject: { ...pod, namespace: 'other' } }), [
@@ -86,7 +86,7 @@ test('its fields can be selected by', () => {
   assert.deepEqual([selected['involvedObject.name'], selected['source'], selected['type']], ['web', 'kubelet', 'Normal'])
 })
 
-test('its table tells when, what and how often', () => {
+test('the table shows time, reason and count', () => {
   const shown = cells(Event, { ...modern, message: ' hello\n', series: { count: 3, lastObservedTime: '2026-07-01T11:59:00.000000Z' } })
   assert.deepEqual(shown, {
     'Last Seen': '60s',

@@ -1,4 +1,4 @@
-/** Event says what happened to an object; it goes by itself after a while. */
+/** Event records what happened to an object; it expires after a while. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { type CellContext, NAME_DOC, since } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'

@@ -43,7 +43,7 @@ test('what cannot be promised twice is requested as it is limited', () => {
   ])
 })
 
-test('types are known and come once; pods have no defaults, claims have storage', () => {
+test('types are valid and unique; pods have no defaults, claims have storage', () => {
   assert.deepEqual(check(LimitRange, limits({ type: 'Pod' }, { type: 'Pod', default: { cpu: '1' } }, { type: 'Disk' })), [
     'spec.limits[1].type: Duplicate value: "Pod"',
     "spec.limits[1].default: Forbidden: may not be specified when `type` is 'Pod'",
@@ -55,7 +55,7 @@ test('types are known and come once; pods have no defaults, claims have storage'
   assert.deepEqual(check(LimitRange, limits({ type: 'PersistentVolumeClaim', max: { storage: '1Gi' } })), [])
 })
 
-test('names of resources are known to what they limit', () => {
+test('resource names are valid for the type that they limit', () => {
   assert.equal(check(LimitRange, limits({ type: 'Pod', max: { disk: '1' } })).length, 2)
   assert.deepEqual(check(LimitRange, limits({ type: 'Pod', max: { storage: '1' } })), [
     'spec.limits[0].max[storage]: Invalid value: "storage": must be a standard resource for containers',

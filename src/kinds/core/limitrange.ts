@@ -1,4 +1,4 @@
-/** LimitRange bounds what containers, pods and claims of a namespace may ask for, and fills what they leave open. */
+/** LimitRange bounds what containers, pods and claims of a namespace may request, and sets defaults for them. */
 import { getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import { compareQuantity, integerValue, milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
@@ -91,7 +91,7 @@ function* validateNames(item: Item, at: Ref<Item>): Iterable<FieldError> {
 const NO_STORAGE = 'either minimum or maximum storage value is required, but neither was provided'
 const hasStorage = ({ min = {}, max = {} }: Item) => Object.hasOwn(min, 'storage') || Object.hasOwn(max, 'storage')
 
-/** Every resource that an entry speaks of. */
+/** Every resource that an entry names. */
 const namesOf = (item: Item): string[] => [...new Set(AMOUNTS.flatMap(part => Object.keys(item[part] ?? {})))].sort()
 
 /** The amounts of one resource agree with each other. */

@@ -10,22 +10,22 @@ const NamespaceCondition = message('NamespaceCondition', {
   type: [1, string.always(), 'What the condition is about.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastTransitionTime: [4, time.always(), 'When the status last changed.'],
-  reason: [5, string, 'A short word for why.'],
+  reason: [5, string, 'A CamelCase reason for the last transition.'],
   message: [6, string, 'The same for people.'],
 })
 
 const NamespaceSpec = message('NamespaceSpec', {
-  finalizers: [1, atomic(string), 'Names that must be removed before the namespace disappears, once its content is gone.'],
+  finalizers: [1, atomic(string), 'Names that must be removed before the namespace is removed, once its content is deleted.'],
 })
 
 const NamespaceStatus = message('NamespaceStatus', {
-  phase: [1, string.default('Active'), 'Active, or Terminating once deletion is asked for.'],
-  conditions: [2, keyed(NamespaceCondition, 'type').mergedBy('type'), 'What stands in the way of the deletion.'],
+  phase: [1, string.default('Active'), 'Active, or Terminating once deletion is requested.'],
+  conditions: [2, keyed(NamespaceCondition, 'type').mergedBy('type'), 'Conditions that block the deletion.'],
 })
 
-/** The label that carries a namespace's own name, so that selectors can name it. */
+/** The label with the namespace's own name, so that selectors can name it. */
 const NAME_LABEL = 'kubernetes.io/metadata.name'
-/** The finalizer that stands for the content of the namespace. */
+/** The finalizer that guards the content of the namespace. */
 const CONTENT_FINALIZER = 'kubernetes'
 
 export const Namespace = defineKind({
@@ -67,7 +67,7 @@ export const Namespace = defineKind({
     status: {
       *validate({ metadata, status }, { status: at }) {
         const dying = metadata.deletionTimestamp !== undefined
-        // The capital letter is what clients have always been told.
+        // The capital letter is that of kube-apiserver.
         const phase = withValue((at as unknown as Record<string, Ref<string>>)['Phase']!, status.phase)
         if (!dying && status.phase !== 'Active') yield invalid(phase, "may only be 'Active' if `deletionTimestamp` is empty")
         if (dying && status.phase !== 'Terminating') yield invalid(phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")

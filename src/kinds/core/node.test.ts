@@ -15,13 +15,13 @@ test('the two fields for blocks of addresses agree', () => {
   assert.deepEqual(spec({ podCIDR: '10.1.0.0/24', podCIDRs: ['10.0.0.0/24'] }), { podCIDR: '10.1.0.0/24', podCIDRs: ['10.1.0.0/24'] })
 })
 
-test('fields of features that are gone or off are dropped', () => {
+test('fields of removed or disabled features are dropped', () => {
   const configSource = { configMap: { namespace: 'a', name: 'b', kubeletConfigKey: 'c' } }
   assert.deepEqual(created(Node, { spec: { configSource, podPreemptionPolicy: {} } }).spec, {})
   assert.deepEqual(updated(Node, { spec: { configSource } }, {}).spec, {})
 })
 
-test('taints are label keys and values with a known effect, unique by key and effect', () => {
+test('taints are label keys and values with a supported effect, unique by key and effect', () => {
   const taint = { key: 'k', effect: 'NoSchedule' }
   const errors = check(Node, { spec: { taints: [taint, { key: 'a b', value: 'x y', effect: 'Never' }, { key: 'e' }, taint] } })
   assert.match(errors[0]!, /^metadata\.taints\[1\]\.key: Invalid value: "a b": name part/)
@@ -44,7 +44,7 @@ test('blocks of addresses are at most one of each family', () => {
   ])
 })
 
-test('amounts are not below zero, and whole where things are counted', () => {
+test('amounts are not negative, and integers for countable resources', () => {
   assert.deepEqual(checkView(Node, 'status', { status: { capacity: { cpu: '-1', pods: '1500m' } } }, {}).sort(), [
     'status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0',
     'status.allocatable.pods: Invalid value: "1500m": must be an integer',
@@ -101,7 +101,7 @@ test('a deprecated field and odd blocks are warned about', () => {
   ])
 })
 
-test('its table tells state, roles and machine', () => {
+test('the table shows status, roles and system information', () => {
   const shown = cells(Node, {
     metadata: { labels: { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/role': 'edge' } },
     spec: { unschedulable: true },

@@ -57,7 +57,7 @@ const NodeCondition = message('NodeCondition', {
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastHeartbeatTime: [3, time.always(), 'When it was last looked at.'],
   lastTransitionTime: [4, time.always(), 'When the status last changed.'],
-  reason: [5, string, 'A short word for why.'],
+  reason: [5, string, 'A CamelCase reason for the last transition.'],
   message: [6, string, 'The same for people.'],
 })
 
@@ -89,12 +89,12 @@ const NodeSystemInfo = message('NodeSystemInfo', {
   kubeProxyVersion: [8, string.always(), 'Deprecated; version of the proxy.'],
   operatingSystem: [9, string.always(), 'linux or windows.'],
   architecture: [10, string.always(), 'The architecture, as Go names it.'],
-  swap: [11, NodeSwapStatus, 'What is known about swap space.'],
+  swap: [11, NodeSwapStatus, 'The state of swap space.'],
   runningInUserNamespace: [12, bool.optional(), 'Whether the kubelet runs without being root outside.'],
 })
 
 const ContainerImage = message('ContainerImage', {
-  names: [1, atomic(string).always().omittable(), 'Names by which the image is known.'],
+  names: [1, atomic(string).always().omittable(), 'Names of the image.'],
   sizeBytes: [2, int64, 'Bytes it takes.'],
 })
 
@@ -111,7 +111,7 @@ const NodeConfigStatus = message('NodeConfigStatus', {
 })
 
 const NodeRuntimeHandlerFeatures = message('NodeRuntimeHandlerFeatures', {
-  recursiveReadOnlyMounts: [1, bool.optional(), 'Whether it can make mounts read-only all the way down.'],
+  recursiveReadOnlyMounts: [1, bool.optional(), 'Whether recursive read-only mounts are supported.'],
   userNamespaces: [2, bool.optional(), 'Whether it can use user namespaces.'],
 })
 
@@ -228,7 +228,7 @@ function formatStatus({ spec, status }: { spec: NodeSpec; status: NodeStatus }):
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/'
 
-/** Roles are told by labels, in either of two forms. */
+/** Roles are labels, in either of two formats. */
 function formatRoles(labels: Record<string, string> = {}): string {
   const roles = Object.entries(labels).map(([key, value]) =>
     key.startsWith(ROLE_PREFIX) ? key.slice(ROLE_PREFIX.length) : key === 'kubernetes.io/role' ? value : '',
@@ -254,7 +254,7 @@ type Node = { metadata: ObjectMeta; spec: NodeSpec; status: NodeStatus }
 const TAINTS_ANNOTATION = 'scheduler.alpha.kubernetes.io/taints'
 const AVOID_PODS_ANNOTATION = 'scheduler.alpha.kubernetes.io/preferAvoidPods'
 
-/** Rules on a whole node. Some paths begin in metadata although the fields are not there: that is what clients are told. */
+/** Rules on a whole node. Some paths begin in metadata although the fields are in spec: as in kube-apiserver. */
 function* validateNode({ metadata, spec, status }: Node, at: Ref<Node>): Iterable<FieldError> {
   yield* validateAnnotations(metadata.annotations, at.metadata.annotations)
   yield* validateTaints(spec.taints ?? [], refTo(spec.taints ?? [], 'metadata.taints'))
@@ -318,7 +318,7 @@ function* validateDeclaredFeatures(features: readonly string[], at: Ref<string[]
   }
 }
 
-/** Taints and avoided pods lived in annotations before they had fields; what is there must still make sense. */
+/** Taints and avoided pods were annotations before they were fields; those annotations are still validated. */
 function* validateAnnotations(annotations: Record<string, string> | undefined, at: Ref<Record<string, string>>): Iterable<FieldError> {
   const taints = annotations?.[TAINTS_ANNOTATION]
   if (taints) {

@@ -51,7 +51,7 @@ test('access for a single pod excludes every other', () => {
   ])
 })
 
-test('policies, modes and classes are known words', () => {
+test('policies, modes and classes are supported values', () => {
   const odd = { persistentVolumeReclaimPolicy: 'Burn', volumeMode: 'Tape', storageClassName: 'No', volumeAttributesClassName: '' }
   const errors = check(PersistentVolume, volume(odd))
   assert.equal(errors[0], 'spec.persistentVolumeReclaimPolicy: Unsupported value: "Burn": supported values: "Delete", "Recycle", "Retain"')
@@ -63,7 +63,7 @@ test('policies, modes and classes are known words', () => {
   ])
 })
 
-test('a volume is in one place', () => {
+test('a volume has one source', () => {
   assert.deepEqual(check(PersistentVolume, volume({ cephfs: { monitors: ['a'] }, hostPath: { path: '/a' } })), [
     'spec.nfs: Forbidden: may not specify more than 1 volume type',
     'spec.cephFS: Forbidden: may not specify more than 1 volume type',
@@ -117,7 +117,7 @@ test('each kind of storage needs what it takes to reach it', () => {
   ])
 })
 
-test('options of mounting in an annotation are for storage that knows them', () => {
+test('the mount options annotation is only allowed for sources that support it', () => {
   const annotated = { metadata: { annotations: { 'volume.beta.kubernetes.io/mount-options': 'ro' } } }
   assert.deepEqual(check(PersistentVolume, { ...annotated, ...volume() }), [])
   assert.deepEqual(check(PersistentVolume, { ...annotated, spec: { ...bare, hostPath: { path: '/a' } } }), [
@@ -141,7 +141,7 @@ test('the secret for growing may be given later, but not changed', () => {
   assert.equal(check(PersistentVolume, secret('b'), { old: secret('a') }).length, 1)
 })
 
-test('from where a volume is reached does not change once said, except that labels leave beta', () => {
+test('node affinity cannot change once set, except from beta labels to GA labels', () => {
   const old = volume({ nodeAffinity: zone('failure-domain.beta.kubernetes.io/zone') })
   assert.deepEqual(check(PersistentVolume, volume({ nodeAffinity: zone('a') }), { old: volume() }), [])
   assert.deepEqual(check(PersistentVolume, volume({ nodeAffinity: zone('topology.kubernetes.io/zone') }), { old }), [])
@@ -162,7 +162,7 @@ test('a class of attributes can be changed, but not taken away', () => {
   ])
 })
 
-test('the time of the last phase follows the phase unless it is said', () => {
+test('lastPhaseTransitionTime is set when the phase changes, unless the write sets it', () => {
   const status = PersistentVolume.def.subresources?.status?.prepareForUpdate
   const move = (to: object, from: object) => {
     const [object, old] = [
@@ -197,7 +197,7 @@ test('what is outdated is warned about', () => {
   )
 })
 
-test('a row tells of the claim, and of the end', () => {
+test('the table shows the claim and a deletion', () => {
   const row = cells(PersistentVolume, {
     ...volume({ claimRef: { namespace: 'n', name: 'c' } }),
     metadata: { deletionTimestamp: '2026-07-01T12:00:00Z' },

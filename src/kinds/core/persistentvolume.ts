@@ -14,7 +14,7 @@ import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '
 const PersistentVolumeStatus = message('PersistentVolumeStatus', {
   phase: [1, string.default('Pending'), 'Pending, Available, Bound, Released or Failed.'],
   message: [2, string, 'For people: why it is in this phase.'],
-  reason: [3, string, 'A short word for why it failed.'],
+  reason: [3, string, 'A CamelCase reason for the failure.'],
   lastPhaseTransitionTime: [4, time, 'When the phase last changed.'],
 })
 
@@ -102,7 +102,7 @@ const OUTDATED: readonly (readonly [source: keyof PersistentVolumeSource, advice
   ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
 ]
 
-/** Storage that knows the options of mounting by annotation, which came before the field. */
+/** Storage that supports the mount options annotation, the predecessor of the field. */
 const TAKES_MOUNT_OPTIONS: readonly (keyof PersistentVolumeSource)[] = [
   'gcePersistentDisk',
   'awsElasticBlockStore',

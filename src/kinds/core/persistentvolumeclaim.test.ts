@@ -9,7 +9,7 @@ const sized = (storage: string, more: object = {}) => ({ spec: { ...spec, resour
 const bound = { status: { phase: 'Bound', capacity: { storage: '1Gi' } } }
 const annotated = (value: string) => ({ metadata: { annotations: { 'volume.beta.kubernetes.io/storage-class': value } } })
 
-test('a new claim is pending and asks for files', () => {
+test('a new claim is pending and has volume mode Filesystem', () => {
   const { spec: stored, status } = created(PersistentVolumeClaim, claim())
   assert.equal(stored.volumeMode, 'Filesystem')
   assert.deepEqual(status, { phase: 'Pending' })
@@ -66,7 +66,7 @@ test('a claim is bound once and does not change', () => {
   )
 })
 
-test('only a bound claim may ask for more, and take that back down to what is there', () => {
+test('only a bound claim can be expanded, and reduced again down to its capacity', () => {
   const why = /^spec: Forbidden: spec is immutable/
   assert.match(check(PersistentVolumeClaim, sized('3Gi'), { old: sized('2Gi') })[0]!, why)
   assert.deepEqual(check(PersistentVolumeClaim, sized('3Gi'), { old: sized('2Gi', bound) }), [])
@@ -80,7 +80,7 @@ test('the same amount written differently is the same', () => {
   assert.deepEqual(check(PersistentVolumeClaim, sized('2048Mi'), { old: sized('2Gi') }), [])
 })
 
-test('a class may come later, and move out of its annotation, but not change', () => {
+test('a storage class may be set later, and move from its annotation to the field, but not change', () => {
   assert.deepEqual(check(PersistentVolumeClaim, claim({ storageClassName: 'a' }), { old: claim() }), [])
   assert.deepEqual(check(PersistentVolumeClaim, claim({ storageClassName: 'a' }), { old: claim({}, annotated('a')) }), [])
   assert.deepEqual(check(PersistentVolumeClaim, claim(), { old: claim({}, annotated('a')) }), [
@@ -89,7 +89,7 @@ test('a class may come later, and move out of its annotation, but not change', (
   assert.equal(check(PersistentVolumeClaim, claim({ storageClassName: 'b' }), { old: claim({ storageClassName: 'a' }) }).length, 1)
 })
 
-test('a class of attributes changes on bound claims, and stays once it was applied', () => {
+test('a volume attributes class may change on bound claims, and cannot be unset once it was applied', () => {
   const old = claim({ volumeAttributesClassName: 'a' }, { status: { phase: 'Bound', currentVolumeAttributesClassName: 'a' } })
   assert.deepEqual(check(PersistentVolumeClaim, claim({ volumeAttributesClassName: 'b' }), { old }), [])
   assert.deepEqual(check(PersistentVolumeClaim, claim(), { old }), [
@@ -100,7 +100,7 @@ test('a class of attributes changes on bound claims, and stays once it was appli
   ])
 })
 
-test('the status tells of storage alone, in words that are known', () => {
+test('the status has storage resources only, with supported values', () => {
   const status = {
     capacity: { storage: '-1' },
     allocatedResourceStatuses: { cpu: 'Odd', 'example.com/x': 'NodeResizePending' },
@@ -115,7 +115,7 @@ test('the status tells of storage alone, in words that are known', () => {
   ])
 })
 
-test('health is told where the feature is on', () => {
+test('volume health is validated only with its feature gate', () => {
   const sick = { ...claim(), status: { healthStatus: { healthConditions: [{ status: 'Odd', reason: 'no good' }] } } }
   assert.deepEqual(checkView(PersistentVolumeClaim, 'status', sick, claim()), [])
   const [reason, status] = checkView(PersistentVolumeClaim, 'status', sick, claim(), contextWith({ gates: ['CSIVolumeHealth'] }))
@@ -133,7 +133,7 @@ test('fractions of bytes and annotations for classes are warned about', () => {
   ])
 })
 
-test('a row tells of a volume only once there is one', () => {
+test('the table shows capacity and access modes only for a bound volume', () => {
   const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '5Gi' } }
   const { Capacity, Status, Volume } = cells(PersistentVolumeClaim, claim({ volumeName: 'v' }, { status }))
   assert.deepEqual({ Capacity, Status, Volume }, { Capacity: '5Gi', Status: 'Bound', Volume: 'v' })

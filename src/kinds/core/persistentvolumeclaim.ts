@@ -1,4 +1,4 @@
-/** PersistentVolumeClaim asks for storage: how much of it, of which class, and how it will be used. */
+/** PersistentVolumeClaim requests storage: its size, class and access modes. */
 import { getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
@@ -71,11 +71,11 @@ export const PersistentVolumeClaim = defineKind({
     StorageClass: ['string', o => classOf(o) ?? '', 'StorageClass of the pvc'],
     VolumeAttributesClass: ['string', o => o.spec.volumeAttributesClassName ?? '<unset>', 'VolumeAttributesClass of the pvc'],
     Age: age,
-    VolumeMode: ['string', o => o.spec.volumeMode ?? '<unset>', 'Whether a file system or a raw device is asked for.', 'wide'],
+    VolumeMode: ['string', o => o.spec.volumeMode ?? '<unset>', 'Whether a file system or a block device is requested.', 'wide'],
   },
 })
 
-/** What a stored claim already breaks stays allowed. */
+/** Rules that the stored claim already violates do not apply. */
 function forgivenIn(old: PersistentVolumeClaimSpec | undefined): ClaimOptions {
   if (!old) return {}
   const hasGroup = [old.dataSource, old.dataSourceRef].some(source => (source?.apiGroup ?? undefined) !== undefined)
@@ -85,14 +85,14 @@ function forgivenIn(old: PersistentVolumeClaimSpec | undefined): ClaimOptions {
 const hasInvalidSelector = ({ selector }: PersistentVolumeClaimSpec): boolean =>
   selector !== undefined && hasErrors(validateLabelSelector(selector, refTo(selector)))
 
-/** Claims name what fills them twice: in a field that knows few kinds, and in one that knows all. Either is made from the other. */
+/** Claims have two fields for their data source: dataSource allows few kinds, dataSourceRef all. Each is defaulted from the other. */
 function settleSources(
   spec: PersistentVolumeClaimSpec,
   old: PersistentVolumeClaimSpec | undefined,
   { gate, groupDomain }: RequestContext,
 ): void {
   if (spec.dataSourceRef?.namespace && !gate('CrossNamespaceVolumeDataSource') && !old?.dataSourceRef) delete spec.dataSourceRef
-  // What the older field does not know was always dropped without a word.
+  // dataSource of another kind is dropped silently, as in kube-apiserver.
   if (!old?.dataSource && !old?.dataSourceRef && !spec.dataSourceRef && !isClaimOrSnapshot(spec.dataSource, groupDomain))
     delete spec.dataSource
   const { dataSource, dataSourceRef } = spec
@@ -128,7 +128,7 @@ function* validateClaimChange(claim: Claim, old: Claim, at: Ref<Claim>): Iterabl
   yield* validateAttributesClass(claim, old, at)
 }
 
-/** A smaller size than asked for before takes back what could not be had, but never what is there already. */
+/** A smaller request than before can cancel a failed expansion, but cannot go below the actual capacity. */
 function* validateSize({ spec }: Claim, { spec: before, status }: Claim): Iterable<FieldError> {
   const [size, oldSize] = [storageOf(spec.resources.requests), storageOf(before.resources.requests)]
   if (compareQuantity(size, oldSize) < 0 && compareQuantity(size, storageOf(status.capacity)) <= 0)
@@ -191,7 +191,7 @@ const SPEC: ErrorLayout = {
   VolumeAttributesClassName: ['volumeAttributesClassName', null],
 }
 
-/** A spec the way errors print it. */
+/** A spec as errors print it. */
 const shown = (spec: PersistentVolumeClaimSpec): unknown => printedAs(SPEC, spec)
 
 const RESIZES = [
@@ -229,7 +229,7 @@ function* validateAllocated(amounts: Record<string, string>, at: Ref<Record<stri
   }
 }
 
-/** Of the resources that belong to Kubernetes, claims know storage alone. */
+/** Of the standard resources, claims support only storage. */
 function* validateResourceKey(name: string, at: Ref<string>): Iterable<FieldError> {
   const faults = isQualifiedName(name)
   if (faults.length > 0) yield* invalidEach(at, faults)

@@ -33,7 +33,7 @@ test('a row names containers, images and labels', () => {
   assert.deepEqual(cells(PodTemplate, { template: template() }), { Containers: 'x,y', Images: 'a:1,b', 'Pod Labels': 'a=1,b=2' })
 })
 
-test('whoever deletes a template is shown it once more', async t => {
+test('deleting a template returns it', async t => {
   const { send, close } = await openBench([PodTemplate])
   t.after(close)
   await send('POST podtemplates', { metadata: { name: 'a' }, template: template() })

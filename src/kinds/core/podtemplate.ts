@@ -1,4 +1,4 @@
-/** PodTemplate keeps a template of pods by itself, for whoever makes pods from it. */
+/** PodTemplate stores a pod template as an object. */
 import { formatLabels } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'

@@ -6,7 +6,7 @@ import { ReplicationController } from './replicationcontroller.ts'
 const labels = { app: 'web' }
 const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 
-test('selector and labels are those of the template unless said', () => {
+test('selector and labels default to those of the template', () => {
   const { metadata, spec } = withDefaults(ReplicationController, { spec: { template } })
   assert.deepEqual([metadata.labels, spec.selector, spec.replicas], [labels, labels, 1])
 })

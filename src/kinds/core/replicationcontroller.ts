@@ -20,7 +20,7 @@ import {
 const ReplicationControllerSpec = message('ReplicationControllerSpec', {
   replicas: [1, count.optional().publishedDefault(1), 'How many pods should exist.'],
   minReadySeconds: [4, count.openapiDefault(0), 'Seconds a pod must be ready to count as available.'],
-  selector: [2, mapOf(string).atomic(), 'Labels of the pods that are counted; those of the template unless said.'],
+  selector: [2, mapOf(string).atomic(), 'Labels of the pods that are counted; defaults to those of the template.'],
   template: [3, PodTemplateSpec, 'What a missing pod is made from.'],
 })
 type Spec = Static<typeof ReplicationControllerSpec>
@@ -102,7 +102,7 @@ function* validateSpec({ selector = {}, template }: Spec, at: Ref<Spec>, stored:
   yield* validateLastingTemplate(template, at.template, { owner: 'ReplicationController', ...stored })
 }
 
-/** Annotations left by conversions that could not carry a field over; that field then has to stay. */
+/** Annotations left by conversions that could not represent a field; that field cannot change then. */
 const UNCONVERTED = 'non-convertible.kubernetes.io'
 
 function* validateUnconverted(

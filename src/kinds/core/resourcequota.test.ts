@@ -17,7 +17,7 @@ test('a quota limits resources that can be counted', () => {
   ])
 })
 
-test('scopes are known, fit what is limited, and do not contradict each other', () => {
+test('scopes are supported, apply to the limited resources, and do not conflict', () => {
   assert.deepEqual(check(ResourceQuota, hard({ pods: '1' }, { scopes: ['BestEffort'] })), [])
   assert.deepEqual(check(ResourceQuota, hard({ cpu: '1' }, { scopes: ['BestEffort', 'NotBestEffort', 'Mine'] })), [
     'spec.scopes: Invalid value: ["BestEffort","NotBestEffort","Mine"]: unsupported scope applied to resource',
@@ -44,7 +44,7 @@ test('selectors of scopes compare with values where there is something to compar
   )
 })
 
-test('scopes stay, in whatever order', () => {
+test('scopes cannot change, but their order can', () => {
   const old = hard({ pods: '1' }, { scopes: ['NotBestEffort', 'Terminating'] })
   assert.deepEqual(check(ResourceQuota, hard({ pods: '2' }, { scopes: ['Terminating', 'NotBestEffort'] }), { old }), [])
   assert.deepEqual(check(ResourceQuota, hard({ pods: '2' }), { old }), ['spec.scopes: Invalid value: null: field is immutable'])

@@ -14,7 +14,7 @@ import {
 import { roundAmounts } from '../shapes/pod/resources/resources.ts'
 
 export const ScopedResourceSelectorRequirement = message('ScopedResourceSelectorRequirement', {
-  scopeName: [1, string.always(), 'The scope asked about.'],
+  scopeName: [1, string.always(), 'The scope that the requirement applies to.'],
   operator: [2, string.always(), 'How it is compared: In, NotIn, Exists or DoesNotExist.'],
   values: [3, atomic(string), 'What it is compared with; empty for Exists and DoesNotExist.'],
 })
@@ -102,7 +102,7 @@ const isQuotaResource = (name: string) => (name !== 'storage' && isStandardResou
 
 const PODS = ['pods']
 const COMPUTE = ['cpu', 'memory', 'limits.cpu', 'limits.memory', 'requests.cpu', 'requests.memory']
-/** What each scope can limit, of the resources that are known. */
+/** What each scope can limit, of the standard resources. */
 const SCOPES: ReadonlyMap<string, readonly string[]> = new Map([
   ['Terminating', [...PODS, ...COMPUTE]],
   ['NotTerminating', [...PODS, ...COMPUTE]],
@@ -138,7 +138,7 @@ function* validateScopes(spec: Spec, { scopes: at }: Ref<Spec>): Iterable<FieldE
 
 function* validateScopeSelector(spec: Spec, { scopeSelector: at }: Ref<Spec>): Iterable<FieldError> {
   const requirements = spec.scopeSelector?.matchExpressions ?? []
-  // Paths do not say which of the conditions is meant: that is what clients have been told.
+  // Paths have no index of the requirement, as in kube-apiserver.
   const here = at.matchExpressions
   for (const requirement of requirements) {
     const { scopeName } = requirement

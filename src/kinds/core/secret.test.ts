@@ -6,7 +6,7 @@ import { Secret } from './secret.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-test('texts go into data, over what is there, and are not kept', () => {
+test('stringData is merged into data, overwrites existing keys, and is not kept', () => {
   const o = withDefaults(Secret, { data: { a: base64('old'), b: base64('keep') }, stringData: { a: 'new', ['__proto__']: 'plain' } })
   assert.equal(o.stringData, undefined)
   assert.deepEqual(Object.entries(o.data), [
@@ -46,7 +46,7 @@ test('registry credentials are a JSON object, and are not shown', () => {
   ])
 })
 
-test('the type never changes, and what is sealed stays sealed', () => {
+test('the type never changes, and an immutable object cannot change', () => {
   const old = { type: 'a', immutable: true, data: { a: 'MQ==' } }
   assert.deepEqual(check(Secret, { ...old, type: 'b' }, { old }), ['type: Invalid value: "b": field is immutable'])
   assert.deepEqual(check(Secret, { type: 'a', stringData: { a: '2' } }, { old }), [

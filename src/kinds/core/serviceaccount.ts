@@ -32,7 +32,7 @@ export const ServiceAccount = defineKind({
   columns: { Age: age },
 })
 
-/** Secrets live in the account's own namespace: nothing but their names means anything. */
+/** Secrets are in the account's own namespace: only their names are used. */
 function keepNamesOfSecrets(o: { secrets?: ObjectReference[] }): void {
   if (o.secrets) o.secrets = o.secrets.map(({ name }) => (name === undefined ? {} : { name }))
 }

@@ -1,4 +1,4 @@
-/** EndpointSlice lists some of the places at which a service is served. */
+/** EndpointSlice lists some of the endpoints of a service. */
 import { isValidIP, isValidIPForLegacyField, parseIPSloppy, warningsForIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isFullyQualifiedDomainName, isQualifiedName, isValidLabelValue } from '../../lib/names.ts'
@@ -31,7 +31,7 @@ const Endpoint = message('Endpoint', {
   conditions: [2, EndpointConditions.orEmpty(), 'Its state.'],
   hostname: [3, string.optional(), 'Name of the host, a DNS label.'],
   targetRef: [4, ObjectReference, 'What is reached there, such as a pod.'],
-  deprecatedTopology: [5, mapOf(string), 'What older versions said about its place. Not written any more.'],
+  deprecatedTopology: [5, mapOf(string), 'Topology labels of v1beta1. No longer written.'],
   nodeName: [6, string.optional(), 'The node it is on.'],
   zone: [7, string.optional(), 'The zone it is in.'],
   hints: [8, EndpointHints, 'Who should use it.'],
@@ -59,7 +59,7 @@ export const EndpointSlice = defineKind({
   doc: 'Addresses and ports at which a service is served.',
   fields: {
     addressType: [4, string.always(), 'What the addresses are: IPv4, IPv6 or FQDN. Cannot change.'],
-    endpoints: [2, atomic(Endpoint).always().omittable(), 'The places, at most 1000.'],
+    endpoints: [2, atomic(Endpoint).always().omittable(), 'The endpoints, at most 1000.'],
     ports: [3, atomic(EndpointPort).always().omittable(), 'The ports at each of them, at most 20000.'],
   },
   generation: ({ metadata, addressType, endpoints, ports }) => [metadata.labels, addressType, endpoints, ports],
@@ -133,7 +133,7 @@ function* validateEndpoints(endpoints: readonly Endpoint[], type: string, at: Re
   for (const [i, endpoint] of endpoints.entries()) yield* validateEndpoint(endpoint, type, at[i]!)
 }
 
-/** How many addresses there are is told after everything else. */
+/** The number of addresses is reported after everything else. */
 function* validateAddressCounts(endpoints: readonly Endpoint[], at: Ref<Endpoint[]>): Iterable<FieldError> {
   for (const [i, { addresses }] of endpoints.entries()) {
     const count = addresses?.length ?? 0
@@ -163,7 +163,7 @@ function* validateEndpoint(endpoint: Endpoint, type: string, at: Ref<Endpoint>):
   if (hints) yield* validateHints(hints, at.hints)
 }
 
-/** Addresses of types that nobody knows are not looked at: the type itself is refused. */
+/** Addresses of unknown types are not checked: the type itself is rejected. */
 function* validateAddress(address: string, type: string, at: Ref<string[]>, i: number): Iterable<FieldError> {
   const here = at[i]!
   if (type === 'FQDN') {

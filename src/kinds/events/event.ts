@@ -1,4 +1,4 @@
-/** Event in the words of the events group: the same objects as those of the core group, under stricter rules. */
+/** Event as served by the events group: the same objects as those of the core group, under stricter rules. */
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateFinalizerDomains } from '../../schema/meta-rules.ts'
 import type { Ref } from '../../schema/refs.ts'
@@ -24,11 +24,11 @@ export const Event = defineKind({
   doc: 'What happened to an object.',
   fields: {
     eventTime: [2, microTime.always().expected(), 'When it was first observed.'],
-    series: [3, EventSeries, 'What is known when it happens again and again.'],
+    series: [3, EventSeries, 'The series of repeated occurrences, if any.'],
     reportingController: [4, string, 'The controller that reported it, as a qualified name.'],
     reportingInstance: [5, string, 'Which instance of the controller that was.'],
     action: [6, string, 'What was done or failed.'],
-    reason: [7, string, 'A short word for what happened.'],
+    reason: [7, string, 'A short CamelCase reason.'],
     regarding: [8, ObjectReference.orEmpty(), 'What it happened to.'],
     related: [9, ObjectReference, 'Another object that has to do with it.'],
     note: [10, string, 'The same for people.'],

@@ -10,7 +10,7 @@ const looseCondition = (name: string) =>
     type: [1, string.expected(), 'What the condition is about.'],
     status: [2, string, 'Whether it holds: True, False or Unknown.'],
     lastTransitionTime: [3, time.always(), 'When the status last changed.'],
-    reason: [4, string, 'A short word for why.'],
+    reason: [4, string, 'A CamelCase reason for the last transition.'],
     message: [5, string, 'The same for people.'],
   })
 type Condition = Static<ReturnType<typeof looseCondition>>

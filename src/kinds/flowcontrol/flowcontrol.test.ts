@@ -10,7 +10,7 @@ const rule = { subjects: [byGroup('staff')], resourceRules: [all] }
 const schema = (more: object = {}) => ({ spec: { priorityLevelConfiguration: { name: 'global' }, rules: [rule], ...more } })
 const withRule = (more: object) => schema({ rules: [{ ...rule, ...more }] })
 
-test('a schema has a place among others and names a level', () => {
+test('a schema has a matching precedence and names a priority level', () => {
   assert.equal(withDefaults(FlowSchema, schema()).spec.matchingPrecedence, 1000)
   assert.deepEqual(check(FlowSchema, schema()), [])
   assert.deepEqual(check(FlowSchema, schema({ matchingPrecedence: 1 })), [
@@ -23,7 +23,7 @@ test('a schema has a place among others and names a level', () => {
   ])
 })
 
-test('rules say who asks and for what', () => {
+test('rules have subjects and resources', () => {
   assert.deepEqual(check(FlowSchema, schema({ rules: [{}] })), [
     'spec.rules[0].subjects: Required value: subjects must contain at least one value',
     'spec.rules[0]: Required value: at least one of resourceRules and nonResourceRules has to be non-empty',
@@ -38,7 +38,7 @@ test('rules say who asks and for what', () => {
   ])
 })
 
-test('everything stands alone', () => {
+test('a wildcard is the only item of its list', () => {
   const two = ['*', 'a']
   assert.deepEqual(check(FlowSchema, withRule({ resourceRules: [{ verbs: two, apiGroups: two, resources: two, namespaces: two }] })), [
     `spec.rules[0].resourceRules[0].verbs: Invalid value: ["*","a"]: if '*' is present, must not specify other verbs`,
@@ -97,7 +97,7 @@ test('a level has shares and queues unless it says otherwise', () => {
   )
 })
 
-test('each type comes with its own part', () => {
+test('each type requires its own field', () => {
   assert.deepEqual(check(Level, level({})), ['spec.type: Required value'])
   assert.deepEqual(check(Level, level({ type: 'Limited', exempt: {} })), ['spec.exempt: Forbidden', 'spec.limited: Required value'])
   assert.deepEqual(check(Level, level({ type: 'Exempt' })), [

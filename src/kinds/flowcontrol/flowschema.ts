@@ -1,4 +1,4 @@
-/** FlowSchema says which requests share a priority level, and how they are told apart there. */
+/** FlowSchema assigns requests to a priority level, and divides them into flows. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
@@ -35,7 +35,7 @@ const Subject = message(
 type Subject = Static<typeof Subject>
 
 const ResourcePolicyRule = message('ResourcePolicyRule', {
-  verbs: [1, set(string).always(), 'What is asked for; * for everything.'],
+  verbs: [1, set(string).always(), 'The verbs that match; * for all.'],
   apiGroups: [2, set(string).always(), 'API groups; * for all.'],
   resources: [3, set(string).always(), 'Resources, also as resource/subresource; * for all.'],
   clusterScope: [4, bool, 'Whether requests that name no namespace match.'],
@@ -44,13 +44,13 @@ const ResourcePolicyRule = message('ResourcePolicyRule', {
 type ResourcePolicyRule = Static<typeof ResourcePolicyRule>
 
 const NonResourcePolicyRule = message('NonResourcePolicyRule', {
-  verbs: [1, set(string).always(), 'What is asked for; * for everything.'],
+  verbs: [1, set(string).always(), 'The verbs that match; * for all.'],
   nonResourceURLs: [6, set(string).always(), 'Paths that are no resources, such as /healthz or /healthz/*; * for all.'],
 })
 type NonResourcePolicyRule = Static<typeof NonResourcePolicyRule>
 
 const PolicyRulesWithSubjects = message('PolicyRulesWithSubjects', {
-  subjects: [1, atomic(Subject).always(), 'Who asks; one match is enough.'],
+  subjects: [1, atomic(Subject).always(), 'The users, groups and service accounts that match; one match is enough.'],
   resourceRules: [2, atomic(ResourcePolicyRule), 'Requests for resources that match.'],
   nonResourceRules: [3, atomic(NonResourcePolicyRule), 'Requests for other paths that match.'],
 })
@@ -67,7 +67,7 @@ const FlowDistinguisherMethod = message('FlowDistinguisherMethod', {
 const FlowSchemaSpec = message('FlowSchemaSpec', {
   priorityLevelConfiguration: [1, PriorityLevelConfigurationReference.orEmpty().expected(), 'The priority level of the requests.'],
   matchingPrecedence: [2, int32.default(1000).openapiDefault(0), 'Schemas with a lower number are tried first.'],
-  distinguisherMethod: [3, FlowDistinguisherMethod, 'How requests are told apart into flows; all are one when absent.'],
+  distinguisherMethod: [3, FlowDistinguisherMethod, 'How requests are divided into flows; one flow if unset.'],
   rules: [4, atomic(PolicyRulesWithSubjects), 'Which requests match; one rule is enough.'],
 })
 type FlowSchemaSpec = Static<typeof FlowSchemaSpec>
@@ -101,7 +101,7 @@ export const FlowSchema = defineKind({
   columns: {
     PriorityLevel: ['string', o => o.spec.priorityLevelConfiguration.name, 'The priority level of the requests.'],
     MatchingPrecedence: ['string', o => o.spec.matchingPrecedence, 'Schemas with a lower number are tried first.'],
-    DistinguisherMethod: ['string', o => o.spec.distinguisherMethod?.type ?? '<none>', 'How requests are told apart.'],
+    DistinguisherMethod: ['string', o => o.spec.distinguisherMethod?.type ?? '<none>', 'How requests are divided into flows.'],
     Age: age,
     MissingPL: [
       'string',

@@ -95,7 +95,7 @@ function* validateSpec({ type, limited, exempt }: Spec, at: Ref<Spec>, name: str
   } else if (type) yield unsupported(at.type, 'Exempt', 'Limited')
 }
 
-/** Each type comes with the part of its name and no other. Told after everything else. */
+/** Each type requires the field of its name and allows no other. Reported after everything else. */
 function* validateParts({ type, limited, exempt }: Spec, at: Ref<Spec>): Iterable<FieldError> {
   if (type !== 'Exempt' && exempt) yield forbidden(at.exempt, '')
   if (type !== 'Limited' && limited) yield forbidden(at.limited, '')

@@ -59,7 +59,7 @@ const IngressSpec = message('IngressSpec', {
   ingressClassName: [4, string.optional(), 'The IngressClass whose controller serves this.'],
   defaultBackend: [1, IngressBackend, 'Where requests go that match no rule.'],
   tls: [2, atomic(IngressTLS), 'Certificates by host.'],
-  rules: [3, atomic(IngressRule), 'Hosts and paths; without any, everything goes to the default backend.'],
+  rules: [3, atomic(IngressRule), 'Hosts and paths; without any, all traffic is routed to the default backend.'],
 })
 type IngressSpec = Static<typeof IngressSpec>
 
@@ -84,7 +84,7 @@ const IngressStatus = message('IngressStatus', {
   loadBalancer: [1, IngressLoadBalancerStatus.orEmpty(), 'Where the Ingress can be reached.'],
 })
 
-/** The way to name a class before there was a field for it; still honoured. */
+/** The annotation that named a class before there was a field; still honoured. */
 const CLASS_ANNOTATION = 'kubernetes.io/ingress.class'
 
 export const Ingress = defineKind({
@@ -149,7 +149,7 @@ function formatAddresses({ ingress = [] }: { ingress?: { ip?: string; hostname?:
   return [...new Set(points)].sort().join(',')
 }
 
-/** Rules on what is asked for. */
+/** Rules on the spec. */
 function* validateIngressSpec(spec: IngressSpec, at: Ref<IngressSpec>): Iterable<FieldError> {
   const { ingressClassName, defaultBackend, rules = [], tls = [] } = spec
   if (rules.length === 0 && !defaultBackend) yield invalid(withValue(at, null), 'either `defaultBackend` or `rules` must be specified')

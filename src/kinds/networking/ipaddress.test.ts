@@ -6,7 +6,7 @@ import { IPAddress } from './ipaddress.ts'
 const address = (parentRef?: object, name = '10.0.0.1') => ({ metadata: { name }, spec: { ...(parentRef && { parentRef }) } })
 const service = { resource: 'services', namespace: 'default', name: 'a' }
 
-test('its name is an address in canonical form', () => {
+test('the name is an address in canonical form', () => {
   assert.deepEqual(check(IPAddress, address(service)), [])
   assert.deepEqual(check(IPAddress, address(service, 'fd00::1')), [])
   assert.deepEqual(check(IPAddress, address(service, 'FD00::1')), [
@@ -17,7 +17,7 @@ test('its name is an address in canonical form', () => {
   ])
 })
 
-test('it belongs to an object, named by resource and name', () => {
+test('it has a parent reference, with resource and name', () => {
   assert.deepEqual(check(IPAddress, address()), ['spec.parentRef: Required value'])
   assert.deepEqual(check(IPAddress, address({})), ['spec.parentRef.resource: Required value', 'spec.parentRef.name: Required value'])
   assert.deepEqual(
@@ -26,14 +26,14 @@ test('it belongs to an object, named by resource and name', () => {
   )
 })
 
-test('whose it is does not change', () => {
+test('the parent reference cannot change', () => {
   assert.deepEqual(check(IPAddress, address(service), { old: address(service) }), [])
   assert.deepEqual(check(IPAddress, address({ ...service, name: 'b' }), { old: address(service) }), [
     'spec.parentRef: Invalid value: null: field is immutable',
   ])
 })
 
-test('its table shows whose it is', () => {
+test('the table shows the parent reference', () => {
   const shown = (parentRef: object) => cells(IPAddress, address(parentRef))['ParentRef']
   assert.equal(shown(service), 'services/default/a')
   assert.equal(shown({ group: 'gateway.networking.k8s.io', resource: 'Gateways', name: 'g' }), 'gateways.gateway.networking.k8s.io/g')

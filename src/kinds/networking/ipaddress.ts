@@ -1,4 +1,4 @@
-/** IPAddress says which object an address belongs to; its name is the address. Services get theirs by having one created. */
+/** IPAddress records which object an address is allocated to; its name is the address. Allocation for a Service creates one. */
 import { isValidIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Subdomain, nameIsPathSegment } from '../../lib/names.ts'
@@ -15,7 +15,7 @@ const ParentReference = message('ParentReference', {
 type ParentReference = Static<typeof ParentReference>
 
 const IPAddressSpec = message('IPAddressSpec', {
-  parentRef: [1, ParentReference.expected(), 'The object that the address belongs to. Cannot change.'],
+  parentRef: [1, ParentReference.expected(), 'The object that the address is allocated to. Cannot change.'],
 })
 
 export const IPAddress = defineKind({

@@ -6,7 +6,7 @@ import { NetworkPolicy } from './networkpolicy.ts'
 const from = (...peers: object[]) => ({ spec: { ingress: [{ from: peers }] } })
 const ports = (...list: object[]) => ({ spec: { egress: [{ ports: list }] } })
 
-test('a policy restricts what comes in, and what goes out when it has rules on that', () => {
+test('a policy applies to ingress, and to egress if it has egress rules', () => {
   assert.deepEqual(withDefaults(NetworkPolicy, {}).spec, { podSelector: {}, policyTypes: ['Ingress'] })
   assert.deepEqual(withDefaults(NetworkPolicy, ports({ port: 80 })).spec.policyTypes, ['Ingress', 'Egress'])
   assert.deepEqual(withDefaults(NetworkPolicy, { spec: { policyTypes: ['Egress'] } }).spec.policyTypes, ['Egress'])
@@ -43,7 +43,7 @@ test('a peer is selected or has an address', () => {
   ])
 })
 
-test('blocks are blocks, and what is left out lies strictly inside', () => {
+test('IP blocks are CIDRs, and exceptions are strict subsets', () => {
   const block = (cidr: string, ...except: string[]) => from({ ipBlock: { cidr, except } })
   assert.deepEqual(check(NetworkPolicy, block('10.0.0.0/8', '10.1.0.0/16')), [])
   assert.deepEqual(check(NetworkPolicy, block('')), ['spec.ingress[0].from[0].ipBlock.cidr: Required value'])

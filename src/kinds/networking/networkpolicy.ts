@@ -108,7 +108,7 @@ const directions = (spec: Spec, at: Ref<Spec>): [readonly Rule[], 'from' | 'to',
   [spec.egress ?? [], 'to', at.egress as Ref<Rule[]>],
 ]
 
-/** All blocks. Refs are made for those that are asked for. */
+/** All blocks. Refs are created on demand. */
 function* blocksOf(spec: Spec, at: Ref<Spec>): Iterable<{ readonly block: IPBlock; readonly at: () => Ref<IPBlock> }> {
   for (const [rules, peers, here] of directions(spec, at))
     for (const [i, rule] of rules.entries())

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { cells, check, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { RuntimeClass } from './runtimeclass.ts'
 
-test('a class has a handler that stays', () => {
+test('the handler is required and cannot change', () => {
   assert.deepEqual(check(RuntimeClass, { handler: 'runsc' }), [])
   assert.deepEqual(check(RuntimeClass, {}), ['handler: Required value'])
   assert.equal(check(RuntimeClass, { handler: 'Run_SC' }).length, 1)

@@ -29,9 +29,9 @@ export const RuntimeClass = defineKind({
   names: { plural: 'runtimeclasses' },
   doc: 'How the containers of a pod are run.',
   fields: {
-    handler: [2, string.always(), 'What the nodes call the way of running them, as a DNS label. Cannot change.'],
-    overhead: [3, Overhead, 'What running pods this way costs.'],
-    scheduling: [4, Scheduling, 'Which nodes can run pods this way.'],
+    handler: [2, string.always(), 'The name of the runtime handler on nodes, as a DNS label. Cannot change.'],
+    overhead: [3, Overhead, 'The resources that running a pod with this class costs.'],
+    scheduling: [4, Scheduling, 'Which nodes support this class.'],
   },
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: false,

@@ -52,7 +52,7 @@ test('a budget is used up by evictions', async () => {
   assert.equal((await bench.send('GET pods/a2')).code, 200)
 })
 
-test('a budget that nobody has looked at yet allows nothing', async () => {
+test('a budget that the controller has not observed yet allows no disruptions', async () => {
   await runPod('b1', { app: 'b' })
   await budget('b', { app: 'b' })
   const { code, body } = await evict('b1')
@@ -96,7 +96,7 @@ test('a dry run takes nothing', async () => {
   assert.equal((await bench.send('GET pods/h1')).code, 200)
 })
 
-test('an eviction may name the version of the pod that is meant', async () => {
+test('an eviction may have the resourceVersion of the pod as a precondition', async () => {
   await runPod('j1', { app: 'j' })
   const { body } = await bench.send('GET pods/j1')
   assert.equal((await evict('j1', '', { preconditions: { resourceVersion: '1' } })).code, 409)

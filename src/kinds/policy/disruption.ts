@@ -12,7 +12,7 @@ import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
 export type Budget = ObjectOf<typeof PodDisruptionBudget>
 type Pod = { readonly metadata: ObjectMeta; readonly status: PodStatus }
 
-/** Evictions that nobody has confirmed yet; beyond so many something is wrong with whoever should. */
+/** The maximum of evictions that the disruption controller has not observed yet; with more than that, the controller is not working. */
 const MOST_UNCONFIRMED = 2000
 const CAUSE = 'DisruptionBudget'
 const VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -31,7 +31,7 @@ export function budgetFor(pod: Pod, budgets: readonly Budget[]): Approval<Budget
   return !isReady && letsUnhealthyGo(budget) ? { ifChanged: stillProcessed(budget.metadata.name ?? '') } : { other: budget }
 }
 
-/** A pod that is not ready is no loss, where the budget says so or has enough others. */
+/** A pod that is not ready can be evicted if unhealthyPodEvictionPolicy allows it or enough pods are healthy. */
 function letsUnhealthyGo({ spec, status: { currentHealthy, desiredHealthy } }: Budget): boolean {
   return spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' || (currentHealthy >= desiredHealthy && desiredHealthy > 0)
 }

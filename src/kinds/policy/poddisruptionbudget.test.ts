@@ -37,7 +37,7 @@ test('a selector that is stored with odd values may stay', () => {
   assert.deepEqual(check(PodDisruptionBudget, odd, { old: odd }), [])
 })
 
-test('the marker of old empty selectors stands alone or goes', () => {
+test('the marker of old empty selectors is dropped next to other requirements', () => {
   const marker = { key: MARKER, operator: 'Exists' }
   const kept = created(PodDisruptionBudget, { spec: { selector: { matchExpressions: [marker] } } })
   assert.deepEqual(kept.spec.selector, { matchExpressions: [marker] })

@@ -1,4 +1,4 @@
-/** PodDisruptionBudget limits how many pods of an application may be away at once by somebody's choice. */
+/** PodDisruptionBudget limits how many pods of an application may be disrupted voluntarily at once. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -18,7 +18,7 @@ type Spec = Static<typeof PodDisruptionBudgetSpec>
 
 const PodDisruptionBudgetStatus = message('PodDisruptionBudgetStatus', {
   observedGeneration: [1, int64, 'The generation this status describes.'],
-  disruptedPods: [2, mapOf(time), 'Pods whose eviction was granted and that have not gone yet, with the time of it.'],
+  disruptedPods: [2, mapOf(time), 'Pods whose eviction was granted and that are not deleted yet, with the time of the eviction.'],
   disruptionsAllowed: [3, int32.always().omittable(), 'How many pods may be evicted now.'],
   currentHealthy: [4, int32.always().omittable(), 'Pods that are healthy.'],
   desiredHealthy: [5, int32.always().omittable(), 'Pods that must stay healthy.'],
@@ -87,11 +87,11 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, old: Spec | undefined): Iterab
     yield unsupported(at.unhealthyPodEvictionPolicy, 'AlwaysAllow', 'IfHealthyBudget')
 }
 
-/** Stood for selectors that select everything or nothing when an empty one meant the opposite of today. */
+/** The label key that v1beta1 conversions used for selectors that match everything or nothing: an empty selector had the opposite meaning. */
 const MARKER = 'pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match'
 const SELECTS_NOTHING: LabelSelector = { matchExpressions: [{ key: MARKER, operator: 'Exists' }] }
 
-/** The marker may stand alone but not among conditions of the user. */
+/** The marker is allowed alone, but not next to requirements of the user. */
 function dropMarker({ selector }: Spec): void {
   if (!selector || isEmptySelector(selector) || deepEqual(selector, SELECTS_NOTHING)) return
   const others = selector.matchExpressions?.filter(({ key }) => key !== MARKER) ?? []

@@ -45,7 +45,7 @@ export type BindingRules = {
   readonly old: Binding | undefined
 }
 
-/** Rules on a binding. What must be there is told last. */
+/** Rules on a binding. Missing fields are reported last. */
 export function* validateBinding({ roleRef, subjects = [] }: Binding, at: Ref<Binding>, rules: BindingRules): Iterable<FieldError> {
   const { roles, groupDomain, old } = rules
   if (roleRef.apiGroup !== groupOf(groupDomain)) yield unsupported(at.roleRef.apiGroup, groupOf(groupDomain))

@@ -7,7 +7,7 @@ import { LabelSelector, labelTermsOf, validateLabelSelector } from '../shapes/me
 import { emptyRulesAreNull, PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
 
 const AggregationRule = message('AggregationRule', {
-  clusterRoleSelectors: [1, atomic(LabelSelector), 'Cluster roles whose rules are gathered here; one match is enough.'],
+  clusterRoleSelectors: [1, atomic(LabelSelector), 'Cluster roles whose rules are aggregated here; one match is enough.'],
 })
 type AggregationRule = Static<typeof AggregationRule>
 

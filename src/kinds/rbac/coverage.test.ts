@@ -32,7 +32,7 @@ test('rules cover what they permit, alone or together', () => {
   assert.ok(!isCovered(paths('get', '/x'), rule('*', '*', { apiGroups: ['*'] })))
 })
 
-test('a star at the end of a path stands for whatever follows, several for no more', () => {
+test('a star at the end of a path matches any suffix, and several mean the same', () => {
   assert.ok(pathCovers('/api/*', '/api/'))
   assert.ok(pathCovers('/api**', '/apis'))
   assert.ok(pathCovers('*', ''))
@@ -40,7 +40,7 @@ test('a star at the end of a path stands for whatever follows, several for no mo
   assert.ok(!pathCovers('/a*i', '/api'))
 })
 
-test('what is missing is told by resource, verbs together, in order', () => {
+test('missing rules are listed by resource, verbs together, in order', () => {
   const missing = uncovered(
     [rule('get', 'pods')],
     [rule('get list', 'pods secrets'), paths('get', '/x'), rule('delete', 'pods', { resourceNames: ['a'] })],
@@ -85,7 +85,7 @@ test('rules of very many combinations cost no more than a look at their lists', 
   const wide: PolicyRule = { verbs: many('v', 5000), apiGroups: many('g', 5000), resources: many('r', 5000) }
   assert.deepEqual(uncovered([rule('*', '*', { apiGroups: ['*'] })], [wide]), [])
   assert.equal(uncovered([rule('get', 'pods')], [wide]).length, 10_000)
-  // All of it is permitted, by many rules together; nobody waits until that is sure.
+  // Everything is covered, by many rules together, but comparing all of them would exceed the budget.
   const held = many('r', 300).map(resource => rule('*', resource, { apiGroups: ['*'] }))
   assert.notEqual(uncovered(held, [{ ...wide, resources: many('r', 300) }]).length, 0)
   assert.notEqual(uncovered(held, Array(50_000).fill(rule('get', 'r7', { apiGroups: many('g', 40) }))).length, 0)

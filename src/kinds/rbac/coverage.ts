@@ -2,9 +2,9 @@
 import { goQuote } from '../../lib/go-text.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
-/** More parts than this are not told: what is refused stays refused. */
+/** At most this many missing rules are listed in an error. */
 const MOST_PARTS = 10_000
-/** Rules multiply. What takes more looks than this is taken to be lacking, so that nobody is made to wait for it. */
+/** The number of comparisons is a product. A rule that takes more than this counts as not covered, so that the work is bounded. */
 const MOST_LOOKS = 5_000_000
 
 /** The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. */
@@ -35,7 +35,7 @@ type Part = { readonly verb: string; readonly name?: string } & (
 type Candidate = { readonly holder: Holder; readonly resources: boolean; readonly verbs: boolean; readonly names: boolean }
 type Looks = { left: number }
 
-/** What of a rule is not held. A part of it that one holder permits as a whole is not gone through. */
+/** What of a rule is not covered. A part that one rule covers completely is not broken down. */
 function* lacking(rule: PolicyRule, holders: readonly Holder[], looks: Looks): Iterable<Part> {
   const { apiGroups, resources, verbs, resourceNames: names, nonResourceURLs } = rule
   const wanted = { resources: unique(resources), verbs: unique(verbs), names: unique(names) }
@@ -107,7 +107,7 @@ function hasResource({ resources }: Holder, resource: string): boolean {
   return slash !== -1 && resources.has(`*${resource.slice(slash)}`)
 }
 
-/** Whether a path of a rule, which may end in `*`, stands for another. */
+/** Whether a path of a rule, which may end in `*`, covers another. */
 export function pathCovers(rule: string, path: string): boolean {
   if (rule === path) return true
   let end = rule.length

@@ -13,12 +13,12 @@ export type PolicyRule = Static<typeof PolicyRule>
 
 type Rules = readonly PolicyRule[] | null
 
-/** Rules on what a role permits, but for its verbs. Paths that are no resources belong to no namespace. */
+/** Rules on what a role permits, except its verbs. Non-resource URLs are not namespaced. */
 export function* validatePolicyRules(rules: Rules, at: Ref<PolicyRule[]>, scope: 'Namespaced' | 'Cluster'): Iterable<FieldError> {
   for (const [i, rule] of (rules ?? []).entries()) yield* validatePolicyRule(rule, at[i]!, scope)
 }
 
-/** Every rule permits something. Told after everything else. */
+/** Every rule has verbs. Reported after everything else. */
 export function* validateVerbs(rules: Rules, at: Ref<PolicyRule[]>): Iterable<FieldError> {
   for (const [i, { verbs }] of (rules ?? []).entries()) if (!verbs?.length) yield required(at[i]!.verbs)
 }
@@ -35,7 +35,7 @@ function* validatePolicyRule(rule: PolicyRule, at: Ref<PolicyRule>, scope: 'Name
   if (resources.length === 0) yield required(at.resources, 'resource rules must supply at least one resource')
 }
 
-/** Storage does not tell an empty list from none, and clients are shown null. */
+/** The stored object does not distinguish an empty list from none, and clients get null. */
 export function emptyRulesAreNull(role: { rules?: unknown }): void {
   if (Array.isArray(role.rules) && role.rules.length === 0) role.rules = null
 }

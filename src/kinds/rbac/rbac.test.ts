@@ -21,7 +21,7 @@ test('a role permits verbs on resources', () => {
   ])
 })
 
-test('paths that are no resources are for roles of the cluster, apart from resources', () => {
+test('non-resource URLs are for cluster roles only, and not in one rule with resources', () => {
   const paths = { verbs: ['get'], nonResourceURLs: ['/healthz'] }
   assert.deepEqual(check(ClusterRole, { rules: [paths] }), [])
   assert.deepEqual(check(Role, { rules: [paths] }), [
@@ -60,7 +60,7 @@ test('the API groups of a binding follow from what it names', () => {
   )
 })
 
-test('a binding names a role and known kinds of subjects', () => {
+test('a binding names a role and supported kinds of subjects', () => {
   const roleRef = { kind: 'Role', name: 'r' }
   assert.deepEqual(check(RoleBinding, { roleRef, subjects: [{ kind: 'Group', name: 'staff' }] }), [])
   assert.deepEqual(check(RoleBinding, { roleRef: { apiGroup: 'x', kind: 'Rule' }, subjects: [{ kind: 'Robot' }] }), [
@@ -81,7 +81,7 @@ test('a binding names a role and known kinds of subjects', () => {
   )
 })
 
-test('the role of a binding stays', () => {
+test('the role of a binding cannot change', () => {
   const old = { roleRef: { kind: 'Role', name: 'r' } }
   assert.deepEqual(check(RoleBinding, old, { old }), [])
   assert.deepEqual(check(RoleBinding, { roleRef: { kind: 'Role', name: 'other' } }, { old }), [
@@ -94,7 +94,7 @@ test('the group of another domain is that domain', () => {
   assert.deepEqual(check(RoleBinding, { roleRef }, { ctx: contextWith({ groupDomain: 'example.com' }) }), [])
 })
 
-test('its table tells who has what', () => {
+test('the table shows roles and subjects', () => {
   const subjects = [
     { kind: 'User', name: 'jane' },
     { kind: 'User', name: 'joe' },

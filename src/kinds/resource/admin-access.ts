@@ -7,13 +7,13 @@ import type { DeviceRequest } from './claim-shapes.ts'
 
 const LABEL = 'resource.kubernetes.io/admin-access'
 
-/** Where the first use for administration is asked for. Kubernetes names this place, in claims and in templates, a few steps short. */
+/** The field path of the first request with adminAccess. In claims and in templates, Kubernetes reports a shorter path. */
 export function adminRequestOf(requests: readonly DeviceRequest[]): Ref<boolean> | undefined {
   const index = requests.findIndex(({ exactly }) => exactly?.adminAccess)
   return index === -1 ? undefined : refTo(true, `spec.devices.requests[${index}].adminAccess`)
 }
 
-/** Rules on the first use for administration that is asked for at `at`. */
+/** Rules on the first request with adminAccess at `at`. */
 export function* validateAdminAccess(at: Ref<boolean>, namespace: string, ctx: RequestContext): Iterable<FieldError> {
   const found = ctx.namespace?.(namespace)
   if (!found) yield internal(at, `could not retrieve namespace to verify admin access: namespaces ${goQuote(namespace)} not found`)

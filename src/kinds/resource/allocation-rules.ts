@@ -39,7 +39,7 @@ export type StatusChange = {
   readonly old: ResourceClaimStatus
   /** The requests that devices can be for. */
   readonly named: RequestNames
-  /** The claim is about to go, and takes nobody on. */
+  /** The claim is being deallocated and accepts no new consumers. */
   readonly isGoing: boolean
 }
 
@@ -69,7 +69,7 @@ function isSubset(consumers: readonly ResourceClaimConsumerReference[], of: read
 
 type Identified = { driver: string; pool: string; device: string; shareID?: string }
 
-/** What tells one allocated device, or share of a device, from another. */
+/** The key of an allocated device, or of a share of a device. */
 export const identityOf = ({ driver, pool, device, shareID }: Identified): string => JSON.stringify([driver, pool, device, shareID ?? ''])
 
 function* validateConsumer(

@@ -8,7 +8,7 @@ import { DeviceToleration } from './device-taint.ts'
 export const DeviceRequestAllocationResult = message('DeviceRequestAllocationResult', {
   request: [1, string.always(), 'The request, or REQUEST/SUBREQUEST, that the device is for.'],
   driver: [2, string.always(), 'The driver that sets it up.'],
-  pool: [3, string.always(), 'The pool it comes from.'],
+  pool: [3, string.always(), 'The pool of the device.'],
   device: [4, string.always(), 'Its name in the pool.'],
   adminAccess: [5, bool.optional(), 'Whether it is used for administration.'],
   tolerations: [6, atomic(DeviceToleration), 'What the request tolerated when the device was chosen.'],
@@ -16,7 +16,7 @@ export const DeviceRequestAllocationResult = message('DeviceRequestAllocationRes
   bindingFailureConditions: [8, atomic(string), 'Conditions of the device that mean it cannot be used.'],
   shareID: [9, string.optional(), 'Which share of a device that is given out several times.'],
   consumedCapacity: [10, mapOf(quantity), 'How much of each capacity is taken from a device that is given out several times.'],
-  skipNodeOperations: [11, set(string), 'What the node need not ask the driver to do.'],
+  skipNodeOperations: [11, set(string), 'Operations of the driver that the kubelet can skip.'],
 })
 export type DeviceRequestAllocationResult = Static<typeof DeviceRequestAllocationResult>
 
@@ -50,12 +50,12 @@ export type NetworkDeviceData = Static<typeof NetworkDeviceData>
 
 export const AllocatedDeviceStatus = message('AllocatedDeviceStatus', {
   driver: [1, string.always(), 'The driver of the device.'],
-  pool: [2, string.always(), 'The pool it comes from.'],
+  pool: [2, string.always(), 'The pool of the device.'],
   device: [3, string.always(), 'Its name in the pool.'],
   shareID: [7, string.optional(), 'Which share of the device.'],
   conditions: [4, keyed(Condition, 'type').always().omittable(), 'What was last observed of it; Ready once it is set up.'],
-  data: [5, raw.optional(), 'Anything the driver wants to tell, as an object.'],
-  networkData: [6, NetworkDeviceData, 'Network interfaces it stands for.'],
+  data: [5, raw.optional(), 'Arbitrary data from the driver, as an object.'],
+  networkData: [6, NetworkDeviceData, 'The network interface of the device.'],
 })
 export type AllocatedDeviceStatus = Static<typeof AllocatedDeviceStatus>
 
@@ -66,6 +66,10 @@ export const ResourceClaimStatus = message('ResourceClaimStatus', {
     keyed(ResourceClaimConsumerReference, 'uid').mergedBy('uid'),
     'Who may use it. While anybody may, it is not taken back.',
   ],
-  devices: [4, keyed(AllocatedDeviceStatus, 'driver', 'device', 'pool', 'shareID'), 'How the devices are doing, as told by their drivers.'],
+  devices: [
+    4,
+    keyed(AllocatedDeviceStatus, 'driver', 'device', 'pool', 'shareID'),
+    'The status of the devices, as reported by their drivers.',
+  ],
 })
 export type ResourceClaimStatus = Static<typeof ResourceClaimStatus>

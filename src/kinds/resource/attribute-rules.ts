@@ -1,4 +1,4 @@
-/** Rules on what can be said of a device: one value of one type under each name, not too many in all. */
+/** Rules on the attributes of a device: one value of one type under each name, not too many in all. */
 import { type FieldError, invalid, type Ref, tooLong, withValue } from '../../schema/refs.ts'
 import { type Finding, late } from './findings.ts'
 import type { DeviceAttribute } from './slice-shapes.ts'

@@ -7,7 +7,7 @@ const MAX_BINDING_CONDITIONS = 4
 
 type Bound = { bindingConditions?: string[]; bindingFailureConditions?: string[] }
 
-/** Conditions of success and of failure come together, are few, and none is both. */
+/** Conditions of success and of failure are set together, limited in number, and disjoint. */
 export function* validateBindingConditions(
   { bindingConditions: wanted = [], bindingFailureConditions: failures = [] }: Bound,
   at: Ref<Bound>,

@@ -17,7 +17,7 @@ test('a policy needs a device that is given out several times', () => {
   assert.deepEqual(faults({ default: '1' }, { isShared: false }), [': Forbidden: allowMultipleAllocations must be true'])
 })
 
-test('amounts come from a list or from a range', () => {
+test('a request policy has a list of values or a range', () => {
   assert.deepEqual(faults({ default: '1', validValues: ['1'], validRange: { min: '1' } }), [
     ': Forbidden: exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time',
   ])
@@ -48,7 +48,7 @@ test('listed amounts are at most 10, each once', () => {
   assert.deepEqual(faults({ default: '1', validValues: ['500m', '1'] }, { fractions: false }), ['.validValues[1]: Duplicate value: "1"'])
 })
 
-test('a range lies within the capacity and holds the default', () => {
+test('a range is within the capacity and contains the default', () => {
   assert.deepEqual(range({ min: '1', max: '100' }), [])
   assert.deepEqual(range({}), ['.validRange.min: Required value: required when validRange is defined'])
   assert.deepEqual(range({ min: '101' }), [
@@ -93,7 +93,7 @@ test('steps are counted in 64 bits', () => {
   assert.deepEqual(range({ min: '-1', step: '1' }, '0'), ['.validRange.min: Invalid value: "-1": must be greater than or equal to 0'])
 })
 
-test('whatever amounts are given, the rules come to an end and never throw', () => {
+test('for random amounts, rules terminate and never throw', () => {
   const amount = fc.oneof(
     fc.integer({ min: -1000, max: 1000 }).map(String),
     fc

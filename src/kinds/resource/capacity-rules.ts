@@ -61,7 +61,7 @@ function* validateValues(policy: CapacityRequestPolicy, at: Ref<CapacityRequestP
   if (!known) yield invalid(withValue(at.validValues, preset.text), 'default value is not valid according to the requestPolicy')
 }
 
-/** The range lies within the capacity, the default within the range, and steps lead to the default and to the end. */
+/** The range is within the capacity, the default within the range, and the default and the maximum are a whole number of steps from the minimum. */
 function* validateRange(policy: CapacityRequestPolicy, at: Ref<CapacityRequestPolicy>, { capacity, gate }: Limits): Iterable<FieldError> {
   if (!policy.default) return yield required(at.default, 'required when validRange is defined')
   const range = policy.validRange!

@@ -1,8 +1,8 @@
-/** What a claim may ask for depends on feature gates. */
+/** Fields of a claim that depend on feature gates. */
 import type { ResourceClaimSpec } from './claim-shapes.ts'
 import type { Feature } from './features.ts'
 
-/** Everything that asks for devices in a claim. */
+/** All requests and subrequests of a claim. */
 const asking = ({ devices }: ResourceClaimSpec) =>
   (devices.requests ?? []).flatMap(({ exactly, firstAvailable = [] }) => [...(exactly ? [exactly] : []), ...firstAvailable])
 
@@ -31,7 +31,7 @@ export const claimFeatures: readonly Feature<ResourceClaimSpec>[] = [
   },
 ]
 
-/** Whether a claim asks for parts of devices, or for devices that differ. */
+/** Whether a claim requests partial capacity of devices, or distinct attributes. */
 export const usesCapacity = (spec: ResourceClaimSpec): boolean =>
   (spec.devices.constraints ?? []).some(({ distinctAttribute }) => distinctAttribute !== undefined) ||
   asking(spec).some(({ capacity }) => capacity)

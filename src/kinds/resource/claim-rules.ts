@@ -1,4 +1,4 @@
-/** Rules on what a claim asks for. */
+/** Rules on the spec of a claim. */
 
 import { DEVICE_COST_LIMIT } from '../../cel/kubernetes/devices.ts'
 import { isDNS1123Label, isDNS1123Subdomain } from '../../lib/names.ts'

@@ -1,4 +1,4 @@
-/** What a claim asks for: devices, what they must have in common, and how they are set up. */
+/** The spec of a claim: device requests, constraints and configuration. */
 import { atomic, bool, inlined, int64, mapOf, message, quantity, raw, type Static, string } from '../../schema/types.ts'
 import { DeviceToleration } from './device-taint.ts'
 
@@ -38,8 +38,8 @@ export const ExactDeviceRequest = message(
   {
     deviceClassName: [1, string.always(), 'The class of the devices.'],
     selectors: [2, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
-    allocationMode: [3, string, 'ExactCount for so many devices, All for every one that fits. ExactCount unless said.'],
-    count: [4, int64, 'How many devices with ExactCount; one unless said.'],
+    allocationMode: [3, string, 'ExactCount for a number of devices, All for every matching one. ExactCount if unset.'],
+    count: [4, int64, 'How many devices with ExactCount; one if unset.'],
     adminAccess: [5, bool.optional(), 'Whether devices are used for administration, even while others use them.'],
     tolerations: [6, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
     capacity: [7, CapacityRequirements, 'How much of each device is wanted.'],
@@ -55,8 +55,8 @@ export const DeviceSubRequest = message(
     name: [1, string.always(), 'Unique in the request; others refer to it as REQUEST/NAME.'],
     deviceClassName: [2, string.always(), 'The class of the devices.'],
     selectors: [3, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
-    allocationMode: [4, string, 'ExactCount for so many devices, All for every one that fits. ExactCount unless said.'],
-    count: [5, int64, 'How many devices with ExactCount; one unless said.'],
+    allocationMode: [4, string, 'ExactCount for a number of devices, All for every matching one. ExactCount if unset.'],
+    count: [5, int64, 'How many devices with ExactCount; one if unset.'],
     tolerations: [6, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
     capacity: [7, CapacityRequirements, 'How much of each device is wanted.'],
     derivedAttributes: [8, atomic(DeviceDerivedAttribute), 'Attributes worked out for each device, for constraints to compare.'],
@@ -68,7 +68,7 @@ export type DeviceSubRequest = Static<typeof DeviceSubRequest>
 export const DeviceRequest = message('DeviceRequest', {
   name: [1, string.always(), 'Unique in the claim; pods, constraints and configuration refer to it.'],
   exactly: [2, ExactDeviceRequest, 'What is wanted; either this or firstAvailable.'],
-  firstAvailable: [3, atomic(DeviceSubRequest), 'Alternatives in order of preference, of which one is met.'],
+  firstAvailable: [3, atomic(DeviceSubRequest), 'Alternatives in order of preference, of which one is allocated.'],
 })
 export type DeviceRequest = Static<typeof DeviceRequest>
 
@@ -81,7 +81,7 @@ export type DeviceConstraint = Static<typeof DeviceConstraint>
 
 export const OpaqueDeviceConfiguration = message('OpaqueDeviceConfiguration', {
   driver: [1, string.always(), 'The driver that understands the parameters.'],
-  parameters: [2, raw.always(), 'Anything the driver wants to know, as an object.'],
+  parameters: [2, raw.always(), 'Arbitrary parameters for the driver, as an object.'],
 })
 export type OpaqueDeviceConfiguration = Static<typeof OpaqueDeviceConfiguration>
 
@@ -97,14 +97,14 @@ export const DeviceClaimConfiguration = message('DeviceClaimConfiguration', {
 export type DeviceClaimConfiguration = Static<typeof DeviceClaimConfiguration>
 
 export const DeviceAllocationConfiguration = message('DeviceAllocationConfiguration', {
-  source: [1, string.always(), 'Where it comes from: FromClass or FromClaim.'],
+  source: [1, string.always(), 'Its source: FromClass or FromClaim.'],
   requests: [2, atomic(string), 'The requests it is for; all when empty.'],
   ...inlined(3, configuration),
 })
 export type DeviceAllocationConfiguration = Static<typeof DeviceAllocationConfiguration>
 
 export const DeviceClaim = message('DeviceClaim', {
-  requests: [1, atomic(DeviceRequest).always().omittable(), 'What is wanted; all must be met.'],
+  requests: [1, atomic(DeviceRequest).always().omittable(), 'The device requests; all must be satisfied.'],
   constraints: [2, atomic(DeviceConstraint), 'What the devices of several requests must have in common.'],
   config: [3, atomic(DeviceClaimConfiguration), 'How the devices are set up; the choice of devices does not depend on it.'],
 })

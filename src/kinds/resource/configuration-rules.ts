@@ -10,7 +10,7 @@ import { validateDeclaredDriverName } from './name-rules.ts'
 
 const MAX_SELECTORS = 32
 const MAX_EXPRESSION_BYTES = 10 * 1024
-/** How much free-form data for or from a driver may weigh. */
+/** How much free-form data for or from a driver may be, in bytes. */
 export const MAX_RAW_BYTES = 10 * 1024
 
 export type Storedness = {
@@ -19,7 +19,7 @@ export type Storedness = {
 }
 
 export type ExpressionOptions = Storedness & {
-  /** What expressions know of devices depends on gates. */
+  /** What expressions can access of devices depends on feature gates. */
   readonly gate: RequestContext['gate']
 }
 

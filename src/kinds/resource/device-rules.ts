@@ -124,7 +124,7 @@ function shortened(name: string): string {
 }
 const ELLIPSIS = '...'
 
-/** Which nodes can use a device is said by the slice, or by each device. */
+/** Which nodes can use a device is set by the slice, or by each device. */
 function* validateNodesOf(device: Device, at: Ref<Device>, selectsNodes: boolean): Iterable<Finding> {
   const { nodeName, nodeSelector, allNodes } = device
   if (!selectsNodes) {

@@ -29,29 +29,31 @@ test('a selector holds an expression of at most 10 Ki', () => {
   ])
 })
 
-test('a selector compiles, tells yes or no, and is not too costly', () => {
-  const told = (expression: string) =>
+test('a selector compiles, returns a bool, and is not too costly', () => {
+  const errorsOf = (expression: string) =>
     faults({ selectors: [selector(expression)] }).map(error => error.replace('spec.selectors[0].cel.expression: ', ''))
-  assert.deepEqual(told('device.attributes["a.example.com"].flag'), [])
-  assert.deepEqual(told('cel.bind(a, device.attributes["a.example.com"], a.x && a.y)'), [])
-  assert.deepEqual(told('device.driver'), ['Invalid value: "device.driver": must evaluate to bool or the unknown type, not string'])
-  assert.deepEqual(told('device.nope'), [
+  assert.deepEqual(errorsOf('device.attributes["a.example.com"].flag'), [])
+  assert.deepEqual(errorsOf('cel.bind(a, device.attributes["a.example.com"], a.x && a.y)'), [])
+  assert.deepEqual(errorsOf('device.driver'), ['Invalid value: "device.driver": must evaluate to bool or the unknown type, not string'])
+  assert.deepEqual(errorsOf('device.nope'), [
     `Invalid value: "device.nope": compilation failed: ERROR: <input>:1:7: undefined field 'nope'\n | device.nope\n | ......^`,
   ])
-  assert.deepEqual(told("int('x') == 1"), ["Internal error: program instantiation failed: type conversion error from 'string' to 'int'"])
+  assert.deepEqual(errorsOf("int('x') == 1"), [
+    "Internal error: program instantiation failed: type conversion error from 'string' to 'int'",
+  ])
   const nested = ['a', 'b', 'c', 'd', 'e'].reduceRight((inner, name) => `device.attributes["x"].all(${name}, ${inner})`, 'true')
-  assert.deepEqual(told(nested), ['Forbidden: too complex, exceeds cost limit'])
+  assert.deepEqual(errorsOf(nested), ['Forbidden: too complex, exceeds cost limit'])
 })
 
-test('what a selector knows of devices depends on gates', () => {
-  const told = (expression: string, ...gates: string[]) =>
+test('what a selector can access of devices depends on feature gates', () => {
+  const errorOf = (expression: string, ...gates: string[]) =>
     check(DeviceClass, { spec: { selectors: [selector(expression)] } }, { ctx: contextWith({ gates }) }).join()
   const shared = 'device.allowMultipleAllocations'
-  assert.match(told(shared), /undefined field 'allowMultipleAllocations'/)
-  assert.equal(told(shared, 'DRAConsumableCapacity'), '')
+  assert.match(errorOf(shared), /undefined field 'allowMultipleAllocations'/)
+  assert.equal(errorOf(shared, 'DRAConsumableCapacity'), '')
   const listed = 'device.attributes["x"].y.includes("z")'
-  assert.match(told(listed), /undeclared reference to 'includes'/)
-  assert.equal(told(listed, 'DRAListTypeAttributes'), '')
+  assert.match(errorOf(listed), /undeclared reference to 'includes'/)
+  assert.equal(errorOf(listed, 'DRAListTypeAttributes'), '')
 })
 
 test('selectors that stay as they are are not compiled again', () => {
@@ -79,9 +81,9 @@ test('configuration is for one driver and an object of at most 10 Ki', () => {
 
 test('the size of numbers beyond 2^53 is that of their digits', () => {
   const parameters = { n: 2n ** 62n, x: '' }
-  const room = 10240 - '{"n":4611686018427387904,"x":""}'.length
-  assert.deepEqual(faults({ config: [opaque({ ...parameters, x: 'y'.repeat(room) })] }), [])
-  assert.equal(faults({ config: [opaque({ ...parameters, x: 'y'.repeat(room + 1) })] }).length, 1)
+  const remaining = 10240 - '{"n":4611686018427387904,"x":""}'.length
+  assert.deepEqual(faults({ config: [opaque({ ...parameters, x: 'y'.repeat(remaining) })] }), [])
+  assert.equal(faults({ config: [opaque({ ...parameters, x: 'y'.repeat(remaining + 1) })] }).length, 1)
 })
 
 test('drivers are DNS names of at most 63 characters', () => {
@@ -117,7 +119,7 @@ test('an extended resource has a domain that is not that of Kubernetes', () => {
   assert.equal(faults({ extendedResourceName: '' }).length, 2)
 })
 
-test('free-form parameters are kept as they come, whatever their names', () => {
+test('free-form parameters are kept unchanged, whatever their keys', () => {
   const parameters = JSON.parse('{"__proto__": {"a": 1}, "constructor": 2}')
   const { spec } = created(DeviceClass, { spec: { config: [opaque(parameters)] } }, ctx)
   assert.equal(JSON.stringify(spec.config[0].opaque.parameters), '{"__proto__":{"a":1},"constructor":2}')

@@ -1,4 +1,4 @@
-/** DeviceClass names a kind of devices that claims can ask for, and how they are set up. */
+/** DeviceClass names a class of devices that claims can request, and their configuration. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -12,7 +12,7 @@ import { validateExtendedResourceName } from './name-rules.ts'
 const DeviceClassSpec = message('DeviceClassSpec', {
   selectors: [1, atomic(DeviceSelector), 'Conditions on each device; all must hold.'],
   config: [2, atomic(DeviceClassConfiguration), 'How devices are set up; the choice of devices does not depend on it.'],
-  extendedResourceName: [4, string.optional(), 'An extended resource that pods can ask for to get such a device.'],
+  extendedResourceName: [4, string.optional(), 'An extended resource that pods can request to get such a device.'],
 })
 
 export const DeviceClass = defineKind({

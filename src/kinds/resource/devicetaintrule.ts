@@ -23,7 +23,7 @@ const DeviceTaintRuleSpec = message('DeviceTaintRuleSpec', {
 type Spec = Static<typeof DeviceTaintRuleSpec>
 
 const DeviceTaintRuleStatus = message('DeviceTaintRuleStatus', {
-  conditions: [1, keyed(Condition, 'type').mergedBy('type'), 'How far the rule has come, such as pods that still have to go.'],
+  conditions: [1, keyed(Condition, 'type').mergedBy('type'), 'The progress of the rule, such as the pods that are still to be evicted.'],
 })
 
 const MAX_CONDITIONS = 8

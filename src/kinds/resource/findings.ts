@@ -1,10 +1,10 @@
 /**
  * The order of what is found wrong. Kubernetes has some rules of this group in code and others on its types, and answers with
- * those on types last, in words of their own. A rule here says which it is; `inOrder` puts them into the order clients see.
+ * those on types last, with different texts. A rule here says which it is; `inOrder` puts them into the order clients see.
  */
 import { duplicate, type FieldError, type Ref, tooMany, withValue } from '../../schema/refs.ts'
 
-/** A field error that may belong after all others. */
+/** A field error that may be sorted after all others. */
 export type Finding = FieldError & { readonly late?: true }
 
 /** Marks errors of rules that Kubernetes has on its types. */
@@ -12,7 +12,7 @@ export function* late(errors: Iterable<FieldError>): Iterable<Finding> {
   for (const error of errors) yield { ...error, late: true }
 }
 
-/** What remains where Kubernetes stops checking in code but goes on checking types. */
+/** What remains where Kubernetes stops hand-written validation but continues declarative validation. */
 export function* lateOnly(findings: Iterable<Finding>): Iterable<Finding> {
   for (const finding of findings) if (finding.late) yield finding
 }

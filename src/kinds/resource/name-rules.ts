@@ -109,7 +109,7 @@ export function* validateShareID(id: string, at: Ref<string>): Iterable<Finding>
 }
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** A name under which pods ask for devices as if they were an extended resource. */
+/** A name of an extended resource that requests devices. */
 export function* validateExtendedResourceName(name: string, at: Ref<string>): Iterable<Finding> {
   const faults: string[] = []
   if (!name.includes('/')) faults.push("a name must be a domain-prefixed path, such as 'example.com/my-prop'")
@@ -120,12 +120,12 @@ export function* validateExtendedResourceName(name: string, at: Ref<string>): It
 const NATIVE_DOMAIN = 'kubernetes.io/'
 const QUOTA_PREFIX = 'requests.'
 
-/** What is wrong with a DNS name, in the words of rules on types. */
+/** What is wrong with a DNS name, with the error text of declarative validation. */
 export const longNameFaults = (name: string): string[] => inBytes(isDNS1123Subdomain(name))
-/** What is wrong with a DNS label, in the words of rules on types. */
+/** What is wrong with a DNS label, with the error text of declarative validation. */
 export const shortNameFaults = (name: string): string[] => inBytes(isDNS1123Label(name))
 
-/** Rules on types count bytes where rules in code speak of characters. */
+/** Declarative validation counts bytes where hand-written validation counts characters. */
 const inBytes = (messages: readonly string[]): string[] => messages.map(message => IN_BYTES.get(message) ?? message)
 const IN_BYTES = new Map(
   [DNS1123_LABEL_MAX_LENGTH, DNS1123_SUBDOMAIN_MAX_LENGTH].map(max => [maxLengthMessage(max), maxLengthMessage(max, 'bytes')]),

@@ -43,7 +43,7 @@ test('an allocated device has a driver, a pool and a name', () => {
   assert.equal(faults[3], 'status.allocation.devices.results[0].shareID: Invalid value: "X": must be a lowercase UUID in 8-4-4-4-12 format')
 })
 
-test('conditions before binding come with conditions of failure, at most 4 of each and none in both', () => {
+test('binding conditions require binding failure conditions, at most 4 of each and none in both', () => {
   const bind = (wanted: string[], failures: string[]) =>
     write({ allocation: allocated({ ...result, bindingConditions: wanted, bindingFailureConditions: failures }) }).map(fault =>
       fault.replace('status.allocation.devices.results[0].', ''),
@@ -62,7 +62,7 @@ test('conditions before binding come with conditions of failure, at most 4 of ea
   assert.deepEqual(bind(['a', 'b', 'c', 'd', 'e'], ['f']), ['bindingConditions: Too many: 5: must have at most 4 items'])
 })
 
-test('configuration says where it comes from', () => {
+test('configuration has a source', () => {
   const configure = (more: object) =>
     write({ allocation: { devices: { config: [{ opaque: { driver: 'gpu.example.com', parameters: {} }, ...more }] } } })
   assert.deepEqual(configure({ source: 'FromClass', requests: ['r'] }), [])
@@ -99,7 +99,7 @@ test('up to 256 consumers may use an allocated claim, each once', () => {
   ])
 })
 
-test('a claim that is about to go takes nobody on', () => {
+test('a claim that is being deallocated accepts no new consumers', () => {
   const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z' }
   const allocation = allocated(result)
   const old = { allocation, reservedFor: [consumer('a'), consumer('b')] }
@@ -179,7 +179,7 @@ test('administration needs a namespace that is marked for it', () => {
   assert.deepEqual(write({ allocation, reservedFor: [consumer('u')] }, { allocation }, { ctx: withLabels({}) }), [])
 })
 
-test('what belongs to features that are off is dropped, unless it is stored', () => {
+test('fields of disabled feature gates are dropped, unless the stored object has them', () => {
   const more = { bindingConditions: ['a'], bindingFailureConditions: ['b'], consumedCapacity: { m: '1' }, skipNodeOperations: ['*'] }
   const allocation = allocated({ ...result, ...more })
   assert.deepEqual(kept({ allocation }, {}, withoutGates).allocation.devices.results, [result])

@@ -14,11 +14,11 @@ const first = (...subs: object[]) => ({
 })
 const REFERENCE = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 
-test('an empty claim asks for nothing', () => {
+test('an empty claim has no requests', () => {
   assert.deepEqual(faults({}), [])
 })
 
-test('a request asks for one device unless it says how many', () => {
+test('a request is for one device by default', () => {
   const { spec } = created(
     ResourceClaim,
     { spec: { devices: { requests: [exactly(), first({ allocationMode: 'All' }, { count: 3 })] } } },
@@ -32,7 +32,7 @@ test('a request asks for one device unless it says how many', () => {
   ])
 })
 
-test('a request is met exactly, or by the first of several', () => {
+test('a request has either exactly or firstAvailable', () => {
   assert.deepEqual(faults({ requests: [{ name: 'r' }] }), [
     'spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is required',
   ])
@@ -167,7 +167,7 @@ test('derived attributes are compared by a constraint on their request', () => {
   ])
 })
 
-test('what belongs to features that are off is dropped', () => {
+test('fields of disabled feature gates are dropped', () => {
   const asked = { tolerations: [{ key: 'a' }], capacity: { requests: { m: '1' } }, derivedAttributes: [{ name: 'a/b', expression: '1' }] }
   const { spec } = created(
     ResourceClaim,
@@ -186,7 +186,7 @@ test('administration needs a namespace that is marked for it', () => {
   ])
 })
 
-test('what is asked for cannot change, and is not looked at again', () => {
+test('the spec cannot change, and is not validated again', () => {
   const old = { spec: { devices: { requests: [exactly()] } } }
   assert.deepEqual(check(ResourceClaim, { ...old, metadata: { labels: { a: 'b' } } }, { old, ctx: withGates() }), [])
   assert.deepEqual(check(ResourceClaim, { spec: { devices: { requests: [{ name: 'R!' }] } } }, { old, ctx: withGates() }), [
@@ -194,7 +194,7 @@ test('what is asked for cannot change, and is not looked at again', () => {
   ])
 })
 
-test('its table says how far it has come', () => {
+test('the table shows the state', () => {
   const deletionTimestamp = '2026-01-01T00:00:00Z'
   const allocation = { devices: {} }
   const state = (metadata: object, status: object) => cells(ResourceClaim, { metadata, status })['State']

@@ -1,4 +1,4 @@
-/** ResourceClaim asks for devices, and keeps what it was given. */
+/** ResourceClaim requests devices, and records their allocation. */
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
@@ -110,7 +110,7 @@ const allocationFeatures: readonly Feature<Claim>[] = [
   },
 ]
 
-/** Forgets what is said of devices that the claim had and no longer has, so that whoever takes them back need not. */
+/** Removes the status of devices that are no longer allocated to the claim, so that the deallocating client need not. */
 function forgetReturnedDevices(claim: Claim, old: Claim): void {
   const { status } = claim
   const kept = new Set(resultsOf(claim).map(identityOf))

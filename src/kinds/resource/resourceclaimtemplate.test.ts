@@ -5,34 +5,34 @@ import { check, created } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceClaimTemplate } from './resourceclaimtemplate.ts'
 
 const ctx = withGates()
-const asks = (more: object = {}) => ({ devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c', ...more } }] } })
+const claimSpec = (more: object = {}) => ({ devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c', ...more } }] } })
 
-test('a template says what claims ask for, under the rules of claims', () => {
-  assert.deepEqual(check(ResourceClaimTemplate, { spec: { spec: asks() } }, { ctx }), [])
-  assert.deepEqual(check(ResourceClaimTemplate, { spec: { spec: asks({ deviceClassName: '' }) } }, { ctx }), [
+test('the spec of a template is validated like that of a claim', () => {
+  assert.deepEqual(check(ResourceClaimTemplate, { spec: { spec: claimSpec() } }, { ctx }), [])
+  assert.deepEqual(check(ResourceClaimTemplate, { spec: { spec: claimSpec({ deviceClassName: '' }) } }, { ctx }), [
     'spec.spec.devices.requests[0].exactly.deviceClassName: Required value',
   ])
-  const { spec } = created(ResourceClaimTemplate, { spec: { spec: asks() } }, ctx)
+  const { spec } = created(ResourceClaimTemplate, { spec: { spec: claimSpec() } }, ctx)
   assert.equal(spec.spec.devices.requests[0].exactly.count, 1)
 })
 
 test('of metadata it has labels and annotations only', () => {
   const metadata = { labels: { a: 'b' }, annotations: { c: 'd' } }
-  assert.deepEqual(check(ResourceClaimTemplate, { spec: { metadata, spec: asks() } }, { ctx }), [])
-  assert.deepEqual(check(ResourceClaimTemplate, { spec: { metadata: { ...metadata, name: 'n' }, spec: asks() } }, { ctx }), [
+  assert.deepEqual(check(ResourceClaimTemplate, { spec: { metadata, spec: claimSpec() } }, { ctx }), [])
+  assert.deepEqual(check(ResourceClaimTemplate, { spec: { metadata: { ...metadata, name: 'n' }, spec: claimSpec() } }, { ctx }), [
     'spec.metadata.name: Forbidden: cannot be set',
   ])
 })
 
 test('administration needs a namespace that is marked for it', () => {
-  const faults = check(ResourceClaimTemplate, { spec: { spec: asks({ adminAccess: true }) } }, { ctx: withLabels({}) })
+  const faults = check(ResourceClaimTemplate, { spec: { spec: claimSpec({ adminAccess: true }) } }, { ctx: withLabels({}) })
   assert.match(faults[0] ?? '', /^spec\.devices\.requests\[0\]\.adminAccess: Forbidden: admin access to devices requires/)
 })
 
 test('it cannot change, and an attempt is shown as Kubernetes holds it', () => {
-  const old = { spec: { spec: asks() } }
+  const old = { spec: { spec: claimSpec() } }
   assert.deepEqual(check(ResourceClaimTemplate, { ...old, metadata: { labels: { a: 'b' } } }, { ctx, old }), [])
-  const changed = { metadata: { labels: { a: 'b' } }, spec: asks({ selectors: [{ cel: { expression: 'true' } }] }) }
+  const changed = { metadata: { labels: { a: 'b' } }, spec: claimSpec({ selectors: [{ cel: { expression: 'true' } }] }) }
   const exactly =
     '{"DeviceClassName":"c","Selectors":[{"CEL":{"Expression":"true"}}],"AllocationMode":"ExactCount","Count":1,"AdminAccess":null,"Tolerations":null,"Capacity":null,"DerivedAttributes":null}'
   assert.deepEqual(check(ResourceClaimTemplate, { spec: changed }, { ctx, old }), [

@@ -16,7 +16,7 @@ import { all, inOrder } from './findings.ts'
 
 const ResourceClaimTemplateSpec = message('ResourceClaimTemplateSpec', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claims.'],
-  spec: [2, ResourceClaimSpec.orEmpty(), 'What the claims ask for.'],
+  spec: [2, ResourceClaimSpec.orEmpty(), 'The spec of the claims.'],
 })
 
 export const ResourceClaimTemplate = defineKind({

@@ -12,7 +12,7 @@ const answer = (status: object | undefined, old?: object) =>
 const done = { type: 'Complete', status: 'True', reason: 'R', message: '', lastTransitionTime: '2026-07-01T11:00:00Z' }
 const pool = { driver: 'gpu.example.com', poolName: 'p', generation: 1 }
 
-test('a question names a driver, and asks for at most 100 pools unless it says otherwise', () => {
+test('a request names a driver, and is for at most 100 pools by default', () => {
   assert.equal(withDefaults(ResourcePoolStatusRequest, { spec }).spec.limit, 100)
   assert.deepEqual(faults({}), [])
   assert.deepEqual(faults({ driver: '' }), ['spec.driver: Required value'])
@@ -21,7 +21,7 @@ test('a question names a driver, and asks for at most 100 pools unless it says o
   assert.deepEqual(faults({ poolName: 'a//b' }), ['spec.poolName: Invalid value: "a//b": segment 1: must not be empty'])
 })
 
-test('kinds of partitions are asked about only with their gate', () => {
+test('partition types need their feature gate', () => {
   const asked = { ...spec, defaultPartitionTypeAttribute: 'kind' }
   assert.equal(created(ResourcePoolStatusRequest, { spec: asked }, ctx).spec.defaultPartitionTypeAttribute, undefined)
   assert.deepEqual(faults(asked, withGates('DRAPartitionableDevicesType')), [

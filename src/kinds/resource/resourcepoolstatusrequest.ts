@@ -1,4 +1,4 @@
-/** ResourcePoolStatusRequest asks how many devices of a driver's pools are left, and is answered once. */
+/** ResourcePoolStatusRequest requests the number of available devices in a driver's pools, and is completed once. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { type CellContext, since } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -23,10 +23,10 @@ import { type Finding, inOrder, late } from './findings.ts'
 import { longNameFaults, validateDeclaredDriverName, validateDeclaredPoolName, validateFullyQualifiedName } from './name-rules.ts'
 
 const ResourcePoolStatusRequestSpec = message('ResourcePoolStatusRequestSpec', {
-  driver: [1, string.always(), 'The driver whose pools are asked about.'],
+  driver: [1, string.always(), 'The driver whose pools are counted.'],
   poolName: [2, string.optional(), 'Only the pool of this name.'],
   limit: [3, int32.optional().publishedDefault(100), 'How many pools are answered at most, 1 to 1000.'],
-  defaultPartitionTypeAttribute: [4, string.optional(), 'The attribute that tells partitions apart where slices name none.'],
+  defaultPartitionTypeAttribute: [4, string.optional(), 'The attribute that identifies the type of a partition if slices name none.'],
 })
 type ResourcePoolStatusRequestSpec = Static<typeof ResourcePoolStatusRequestSpec>
 
@@ -97,7 +97,7 @@ export const ResourcePoolStatusRequest = defineKind({
   expectsMetadata: true,
   // No answer differs from an empty one, so the status is a field like any other.
   fields: {
-    spec: [2, ResourcePoolStatusRequestSpec.orEmpty().required(), 'What is asked. Cannot change.'],
+    spec: [2, ResourcePoolStatusRequestSpec.orEmpty().required(), 'The request. Cannot change.'],
     status: [3, ResourcePoolStatusRequestStatus, 'The answer; absent until there is one, and final then.'],
   },
   allowUnconditionalUpdate: false,
@@ -145,7 +145,7 @@ export const ResourcePoolStatusRequest = defineKind({
   },
 })
 
-/** The condition that ends the request, whichever comes first. */
+/** The condition that ends the request, Complete or Failed. */
 const outcomeOf = ({ status }: Request) =>
   status?.conditions?.find(({ type, status: holds }) => (type === 'Complete' || type === 'Failed') && holds === 'True')
 

@@ -261,7 +261,7 @@ test('partitions say what kind they are', () => {
   )
 })
 
-test('what belongs to features that are off is dropped', () => {
+test('fields of disabled feature gates are dropped', () => {
   const device = {
     name: 'd',
     taints: [{ key: 'a', effect: 'None' }],

@@ -101,7 +101,7 @@ function* validateSame(spec: ResourceSliceSpec, old: ResourceSliceSpec, at: Ref<
   if (spec.nodeName !== old.nodeName) yield invalid(withValue(at.nodeName, spec.nodeName ?? null), IMMUTABLE)
 }
 
-/** Which nodes can use the devices is said in exactly one way. */
+/** Which nodes can use the devices is set in exactly one way. */
 function* validateNodes(spec: ResourceSliceSpec, at: Ref<ResourceSliceSpec>): Iterable<FieldError> {
   const { nodeName, nodeSelector, allNodes, perDeviceNodeSelection } = spec
   if (nodeName === '') yield invalid(at.nodeName, 'must be either unset or set to a non-empty string')

@@ -10,7 +10,7 @@ export const ResourcePool = message('ResourcePool', {
 })
 export type ResourcePool = Static<typeof ResourcePool>
 
-// Lists tell empty from absent: an empty one is refused, not dropped.
+// Lists distinguish empty from absent: an empty one is rejected, not dropped.
 export const DeviceAttribute = message('DeviceAttribute', {
   int: [2, int64.optional(), 'A whole number.'],
   bool: [3, bool.optional(), 'True or false.'],
@@ -24,8 +24,8 @@ export const DeviceAttribute = message('DeviceAttribute', {
 export type DeviceAttribute = Static<typeof DeviceAttribute>
 
 export const CapacityRequestPolicyRange = message('CapacityRequestPolicyRange', {
-  min: [1, quantity.optional().always(), 'The least that can be asked for; less is rounded up to it.'],
-  max: [2, quantity.optional(), 'The most that can be asked for.'],
+  min: [1, quantity.optional().always(), 'The minimum request; smaller ones are rounded up to it.'],
+  max: [2, quantity.optional(), 'The maximum request.'],
   step: [3, quantity.optional(), 'Amounts above the least are rounded up to multiples of this.'],
 })
 export type CapacityRequestPolicyRange = Static<typeof CapacityRequestPolicyRange>
@@ -75,7 +75,7 @@ export type NodeAllocatableResource = Static<typeof NodeAllocatableResource>
 
 export const Device = message('Device', {
   name: [1, string.always(), 'Unique in the pool.'],
-  attributes: [2, mapOf(DeviceAttribute), 'What can be said of the device.'],
+  attributes: [2, mapOf(DeviceAttribute), 'The attributes of the device.'],
   capacity: [3, mapOf(DeviceCapacity), 'What the device has to give.'],
   consumesCounters: [4, atomic(DeviceCounterConsumption), 'What it takes from counters that it shares with other devices.'],
   nodeName: [5, string.optional(), 'The node it is on; only when the slice leaves that to its devices.'],
@@ -98,14 +98,14 @@ export type CounterSet = Static<typeof CounterSet>
 
 export const ResourceSliceSpec = message('ResourceSliceSpec', {
   driver: [1, string.always(), 'The driver that offers the devices. Cannot change.'],
-  pool: [2, ResourcePool.orEmpty().required(), 'The pool the devices belong to. Its name cannot change.'],
+  pool: [2, ResourcePool.orEmpty().required(), 'The pool of the devices. Its name cannot change.'],
   nodeName: [3, string.optional(), 'The one node that can use them. Cannot change.'],
   nodeSelector: [4, NodeSelector, 'The nodes that can use them, as a single term.'],
   allNodes: [5, bool.optional(), 'Whether all nodes can use them.'],
   devices: [6, atomic(Device), 'The devices; at most 128, or 64 with taints, counters or lists.'],
   perDeviceNodeSelection: [7, bool.optional(), 'Whether each device says which nodes can use it.'],
   sharedCounters: [8, atomic(CounterSet), 'What devices of the pool share; a slice has either these or devices.'],
-  partitionTypeAttribute: [9, string.optional(), 'The attribute that tells kinds of partitions apart.'],
-  skipNodeOperations: [10, set(string), 'What nodes need not ask the driver to do.'],
+  partitionTypeAttribute: [9, string.optional(), 'The attribute that identifies the type of a partition.'],
+  skipNodeOperations: [10, set(string), 'Operations of the driver that nodes can skip.'],
 })
 export type ResourceSliceSpec = Static<typeof ResourceSliceSpec>

@@ -1,4 +1,4 @@
-/** PriorityClass gives pods that name it their place in the queue of the scheduler. */
+/** PriorityClass sets the scheduling priority of pods that name it. */
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { forbidden, invalid, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -30,8 +30,8 @@ export const PriorityClass = defineKind({
   names: { plural: 'priorityclasses', short: ['pc'] },
   doc: 'How important pods are compared with others.',
   fields: {
-    value: [2, int32.always().omittable(), 'The priority; higher goes first. Cannot change.'],
-    globalDefault: [3, bool, 'Pods that name no class get this one; at most one class should say so.'],
+    value: [2, int32.always().omittable(), 'The priority; higher is scheduled first. Cannot change.'],
+    globalDefault: [3, bool, 'Pods that name no class get this one; at most one class should set this.'],
     description: [4, string, 'What the class is for.'],
     preemptionPolicy: [5, string.optional().default('PreemptLowerPriority'), 'PreemptLowerPriority, or Never to wait. Cannot change.'],
   },
@@ -62,7 +62,7 @@ export const PriorityClass = defineKind({
     Value: ['integer', o => o.value, 'The priority.'],
     'Global-Default': ['boolean', o => o.globalDefault ?? false, 'Whether pods that name no class get this one.'],
     Age: age,
-    PreemptionPolicy: ['string', o => o.preemptionPolicy, 'Whether pods of the class take the place of others.'],
+    PreemptionPolicy: ['string', o => o.preemptionPolicy, 'Whether pods of the class preempt others.'],
   },
 })
 

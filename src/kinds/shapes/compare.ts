@@ -33,8 +33,8 @@ export function meansTheSame(type: AnyType, a: any, b: any): boolean {
 const CONTEXT = 3
 
 /**
- * What changed between two values, line by line of their indented JSON, in the form of `diff -u`: one block from the first
- * change to the last. Keys are sorted unless they come in an order of their own.
+ * What changed between two values, line by line of their indented JSON, in the format of `diff -u`: one block from the first
+ * change to the last. Keys are sorted unless an order is given.
  */
 export function describeChange(before: unknown, after: unknown, { ordered = false }: { readonly ordered?: boolean } = {}): string {
   const [old, now] = [linesOf(before, ordered), linesOf(after, ordered)]

@@ -23,7 +23,7 @@ export function newestDefault(classes: Iterable<AnyObject>, isDefault: (o: AnyOb
   chosen.set(classes, { found })
   return found
 }
-/** Tables ask once for each row. */
+/** Called once per Table row. */
 const chosen = new WeakMap<Iterable<AnyObject>, { readonly found: AnyObject | undefined }>()
 
 function precedes({ metadata: a }: AnyObject, { metadata: b }: AnyObject): boolean {

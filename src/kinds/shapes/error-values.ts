@@ -1,22 +1,22 @@
-/** How errors name and show what is not a plain field: clients know these texts, so they are kept as they are. */
+/** How errors print values that are not plain fields. The texts are those of kube-apiserver. */
 import { pathOf, type Ref, refTo } from '../../schema/refs.ts'
 
-/** A place under `at` that errors name although no field is called so, showing `value`. */
+/** A path under `at` for errors that no field has, with `value` as the value. */
 export const under = <T>(at: Ref<any>, name: string, value?: T): Ref<T> =>
   refTo(value, pathOf(at) === '' ? name : `${pathOf(at)}.${name}`) as Ref<T>
 
 /** The object as a whole, for errors about no field in particular. */
 export const wholeObject: Ref<any> = refTo(undefined, '')
 
-/** Which fields a structure shows, in order, under which names, and what stands for an absent one. */
+/** Which fields a structure shows, in order, under which names, and the value for an absent one. */
 export type ErrorLayout = Readonly<Record<string, readonly [field: string, absent: null | '', inner?: ErrorLayout]>>
 
-/** A structure the way errors print it: every field under its upper-case name, also those that are not set. */
-export function printedAs(form: ErrorLayout, value: any): unknown {
+/** A structure as errors print it: every field under its upper-case name, also those that are not set. */
+export function printedAs(layout: ErrorLayout, value: any): unknown {
   if (value === undefined || value === null) return null
-  if (Array.isArray(value)) return value.map(item => printedAs(form, item))
+  if (Array.isArray(value)) return value.map(item => printedAs(layout, item))
   return Object.fromEntries(
-    Object.entries(form).map(([name, [field, absent, inner]]) => {
+    Object.entries(layout).map(([name, [field, absent, inner]]) => {
       const part = value[field]
       return [name, part === undefined || part === null ? absent : inner ? printedAs(inner, part) : part]
     }),

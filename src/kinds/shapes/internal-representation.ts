@@ -27,10 +27,10 @@ export function internalRepresentation(type: AnyType, value: any): Json {
 }
 
 function fieldForm(name: string, type: AnyType, value: any): { [name: string]: Json } {
-  const form = internalRepresentation(type, value)
-  // Metadata of templates is embedded: its fields stand among those of the template.
-  if (type.shape.kind === 'message' && type.shape.name === 'ObjectMeta') return form as { [name: string]: Json }
-  return { [GO_NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1)]: form }
+  const internal = internalRepresentation(type, value)
+  // Metadata of templates is embedded: its fields are inlined into the template.
+  if (type.shape.kind === 'message' && type.shape.name === 'ObjectMeta') return internal as { [name: string]: Json }
+  return { [GO_NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1)]: internal }
 }
 
 function zeroOf(name: string): Json {

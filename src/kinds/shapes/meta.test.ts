@@ -61,7 +61,7 @@ test('selectors match and print in sorted order', () => {
   assert.equal(matchesLabels(selector, { a: 'z', b: '1' }), false)
 })
 
-test('conditions are whole, of known status and of unique type', () => {
+test('conditions are complete, of supported status and of unique type', () => {
   assert.deepEqual(checkConditions(ready), [])
   assert.deepEqual(checkConditions({ type: '', status: '', lastTransitionTime: '', reason: '', message: '' }), [
     'status.conditions[0].type: Required value: is required',

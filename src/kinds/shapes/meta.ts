@@ -24,7 +24,7 @@ import {
 import { atomic, int64, mapOf, message, type Static, string, time } from '../../schema/types.ts'
 
 export const LabelSelectorRequirement = message('LabelSelectorRequirement', {
-  key: [1, string.always(), 'The label asked about.'],
+  key: [1, string.always(), 'The label that the requirement applies to.'],
   operator: [2, string.always(), 'How the label is compared: In, NotIn, Exists or DoesNotExist.'],
   values: [3, atomic(string), 'What the label is compared with; empty for Exists and DoesNotExist.'],
 })
@@ -41,7 +41,7 @@ export const Condition = message('Condition', {
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   observedGeneration: [3, int64, 'The generation of the object that was looked at.'],
   lastTransitionTime: [4, time.always().expected(), 'When the status last changed.'],
-  reason: [5, string.always(), 'A short CamelCase word for why.'],
+  reason: [5, string.always(), 'A CamelCase reason for the last transition.'],
   message: [6, string.always(), 'The same for people.'],
 })
 export type Condition = Static<typeof Condition>
@@ -49,7 +49,7 @@ export type Condition = Static<typeof Condition>
 export type LabelSelectorOptions = {
   /** Values that are no label values pass, for objects stored before they were checked. */
   readonly allowInvalidValues?: boolean
-  /** Operators that this server does not know pass. */
+  /** Operators that are unknown to this server are accepted. */
   readonly allowUnknownOperators?: boolean
 }
 
@@ -98,12 +98,12 @@ export function formatLabelSelector(selector: LabelSelector | null | undefined):
   return terms === undefined ? '<error>' : printLabelSelector(terms) || '<none>'
 }
 
-/** A selector in its text form, as scale subresources carry it; empty when it cannot be read. */
+/** A selector as text, for scale subresources; empty when it is invalid. */
 export function selectorText(selector: LabelSelector | null | undefined): string {
   return printLabelSelector(labelTermsOf(selector) ?? [])
 }
 
-/** The terms a selector stands for; undefined when one of them makes no sense. */
+/** The requirements of a selector; undefined when one of them is invalid. */
 export function labelTermsOf(selector: LabelSelector | null | undefined): LabelTerms | undefined {
   const made = [
     ...Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => labelTerm(key, '=', [value])),
@@ -142,7 +142,7 @@ export function* validateCondition(condition: Condition, at: Ref<Condition>): It
   if (Buffer.byteLength(message ?? '') > MAX_MESSAGE_BYTES) yield tooLong(at.message, MAX_MESSAGE_BYTES)
 }
 
-/** What is wrong with the word for why a condition is what it is. */
+/** What is wrong with the reason of a condition. */
 export const conditionReasonFaults = (reason: string): string[] => (REASON.test(reason) ? [] : [REASON_MESSAGE])
 
 /** What a condition's status may say. */

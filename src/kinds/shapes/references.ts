@@ -13,7 +13,7 @@ export const ObjectReference = message('ObjectReference', {
   name: [3, string, 'Name of the object.'],
   uid: [4, string, 'UID of the object.'],
   apiVersion: [5, string, 'API version of the object.'],
-  resourceVersion: [6, string, 'The version of the object that is meant.'],
+  resourceVersion: [6, string, 'The resourceVersion of the referenced object.'],
   fieldPath: [7, string, 'A part of the object, such as spec.containers{name}.'],
 }).atomic()
 export type ObjectReference = Static<typeof ObjectReference>

@@ -1,4 +1,4 @@
-/** The text rules that fields of pods share, as rules over a place. */
+/** The text rules that fields of pods share, as rules over a ref. */
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidUserID, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 
@@ -25,7 +25,7 @@ export function* validateRequiredLabelText(value: string | undefined, at: Ref<an
   else yield* validateLabelText(value, at)
 }
 
-/** One of some words; the empty text counts as missing. */
+/** One of the supported values; the empty string counts as missing. */
 export function* validateChoice(value: string | undefined, at: Ref<any>, ...choices: readonly string[]): Iterable<FieldError> {
   if (!value) yield required(at)
   else if (!choices.includes(value)) yield unsupported(at, ...choices)

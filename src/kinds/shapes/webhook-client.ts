@@ -18,7 +18,7 @@ export function* validateWebhookUrl(text: string, at: Ref<string>): Iterable<Fie
   if (url.query !== '') yield invalid(withValue(at, url.query), 'query parameters are not permitted in the URL')
 }
 
-/** A missing name is reported for the namespace and the other way round: clients have been told so. */
+/** A missing name is reported for the namespace and the other way round: as in kube-apiserver. */
 export function* validateWebhookService({ name, namespace, port = 0, path }: Service, at: Ref<Service>): Iterable<FieldError> {
   if (!namespace) yield required(at.name)
   if (!name) yield required(at.namespace)

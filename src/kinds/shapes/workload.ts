@@ -13,13 +13,13 @@ import { warnAboutPodTemplate } from './pod/warnings.ts'
 /** A number of pods or seconds. */
 export const count = int32.min(0)
 
-/** A condition in the form that workloads had before there was a common one; `word` is the type of its type and status. */
+/** A condition as workloads had it before the common Condition type; `word` is the type of its type and status. */
 export const workloadCondition = (name: string, word = string.always()) =>
   message(name, {
     type: [1, word, 'What the condition is about.'],
     status: [2, word, 'Whether it holds: True, False or Unknown.'],
     lastTransitionTime: [3, time.always(), 'When the status last changed.'],
-    reason: [4, string, 'A short word for why.'],
+    reason: [4, string, 'A CamelCase reason for the last transition.'],
     message: [5, string, 'The same for people.'],
   })
 
@@ -53,7 +53,7 @@ export function scaledAmount(amount: Amount, total: number, rounding: 'up' | 'do
 /** What rules on templates need of a write: the stored template on updates, and which features are on. */
 export type Stored = { readonly old: PodTemplateSpec | undefined; readonly gate: RequestContext['gate'] }
 
-/** Rules on a template whose pods always run again: a selector must match them, and nothing may end them. */
+/** Rules on a template with restartPolicy Always: the selector must match it, and activeDeadlineSeconds is not allowed. */
 export function* validateTemplate(
   { selector, template }: { selector: LabelSelector | null; template: PodTemplateSpec },
   at: Ref<{ selector: LabelSelector; template: PodTemplateSpec }>,
@@ -65,7 +65,7 @@ export function* validateTemplate(
   yield* validateLastingTemplate(template, at.template, { owner, old, gate })
 }
 
-/** Rules on a template whose pods always run again: nothing may end them. */
+/** Rules on a template with restartPolicy Always: activeDeadlineSeconds is not allowed. */
 export function* validateLastingTemplate(
   template: PodTemplateSpec,
   at: Ref<PodTemplateSpec>,

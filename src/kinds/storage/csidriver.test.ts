@@ -18,13 +18,13 @@ test('a driver that says nothing attaches persistent volumes', () => {
   })
 })
 
-test('without the feature nothing is said of drivers that are missing, unless it was already', () => {
+test('without the feature gate preventPodSchedulingIfMissing has no default, and a stored value is kept', () => {
   assert.equal(created(CSIDriver, { spec: {} }).spec.preventPodSchedulingIfMissing, undefined)
   const old = { spec: { preventPodSchedulingIfMissing: true } }
   assert.equal(updated(CSIDriver, old, old).spec.preventPodSchedulingIfMissing, true)
 })
 
-test('policies and modes are known, periods are long enough', () => {
+test('policies and modes are supported, periods are long enough', () => {
   const spec = {
     fsGroupPolicy: 'All',
     volumeLifecycleModes: ['Forever'],

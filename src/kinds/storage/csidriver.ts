@@ -1,4 +1,4 @@
-/** CSIDriver tells how pods and volumes are to deal with a storage driver. */
+/** CSIDriver describes how Kubernetes uses a storage driver. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -20,7 +20,7 @@ const CSIDriverSpec = message(
       bool.optional().default(true),
       'Whether volumes must be attached to a node before they are mounted. Cannot change.',
     ],
-    podInfoOnMount: [2, bool.optional().default(false), 'Whether the driver is told about the pod when it mounts.'],
+    podInfoOnMount: [2, bool.optional().default(false), 'Whether the driver gets information about the pod at mount.'],
     volumeLifecycleModes: [3, set(string), 'Which volumes it serves: Persistent, Ephemeral or both. Cannot change.'],
     storageCapacity: [4, bool.optional().default(false), 'Whether pods wait for nodes with enough capacity.'],
     fsGroupPolicy: [
@@ -34,9 +34,9 @@ const CSIDriverSpec = message(
     nodeAllocatableUpdatePeriodSeconds: [
       9,
       int64.optional(),
-      'How often the number of volumes a node can have is asked for, at least every 10 seconds.',
+      'The period in seconds of updates of the number of allocatable volumes of a node; at least 10.',
     ],
-    serviceAccountTokenInSecrets: [10, bool.optional(), 'Whether tokens come among the secrets, not among the attributes.'],
+    serviceAccountTokenInSecrets: [10, bool.optional(), 'Whether tokens are passed in the secrets instead of the volume context.'],
     preventPodSchedulingIfMissing: [11, bool.optional().default(false), 'Whether pods wait until a node has the driver.'],
   },
   {
@@ -87,7 +87,7 @@ export const CSIDriver = defineKind({
 
   columns: {
     AttachRequired: ['boolean', o => o.spec.attachRequired, 'Whether volumes must be attached first.'],
-    PodInfoOnMount: ['boolean', o => o.spec.podInfoOnMount, 'Whether the driver is told about the pod.'],
+    PodInfoOnMount: ['boolean', o => o.spec.podInfoOnMount, 'Whether the driver gets information about the pod.'],
     StorageCapacity: ['boolean', o => o.spec.storageCapacity, 'Whether pods wait for nodes with enough capacity.'],
     TokenRequests: [
       'string',

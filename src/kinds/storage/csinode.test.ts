@@ -7,7 +7,7 @@ const driver = { name: 'disk.example.com', nodeID: 'n1', topologyKeys: ['example
 const node = (...drivers: object[]) => ({ spec: { drivers } })
 const healthy = contextWith({ gates: ['CSIVolumeHealth'] })
 
-test('a driver has a name and knows the node by one', () => {
+test('a driver has a name and a node ID', () => {
   assert.deepEqual(check(CSINode, node(driver)), [])
   assert.deepEqual(check(CSINode, node({ ...driver, name: '', nodeID: '', allocatable: { count: -1 } })), [
     'spec.drivers[0].name: Required value',
@@ -29,7 +29,7 @@ test('drivers and their keys of topology are listed once', () => {
   assert.match(errors[3]!, /^spec.drivers\[1\]: Invalid value: "": name part must be non-empty/)
 })
 
-test('drivers come and go, and may hold more volumes; otherwise they stay as they are', () => {
+test('drivers can be added and removed, and their allocatable count can change; other fields cannot', () => {
   assert.deepEqual(check(CSINode, node({ ...driver, allocatable: { count: 3 } }), { old: node(driver) }), [])
   assert.deepEqual(check(CSINode, node(), { old: node(driver) }), [])
   assert.deepEqual(check(CSINode, node({ ...driver, nodeID: 'n2' }), { old: node(driver) }), [
@@ -37,7 +37,7 @@ test('drivers come and go, and may hold more volumes; otherwise they stay as the
   ])
 })
 
-test('health is told once for each driver, in words that are known', () => {
+test('health is listed once for each driver, with supported values', () => {
   const sick = { name: 'd.example.com', healthConditions: [{ status: 'Fine', reason: '', accessMode: 'Odd', volumeMode: 'Tape' }] }
   const status = { storageHealth: [sick, { name: 'd.example.com' }] }
   assert.deepEqual(checkView(CSINode, 'status', { ...node(), status }, node(), healthy), [

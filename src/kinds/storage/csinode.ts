@@ -28,7 +28,7 @@ const VolumeNodeResources = message('VolumeNodeResources', {
 const CSINodeDriver = message('CSINodeDriver', {
   name: [1, string.always(), 'Name of the driver.'],
   nodeID: [2, string.always(), 'What the driver calls the node.'],
-  topologyKeys: [3, atomic(string).always().omittable(), 'Labels that tell where the node is for the driver.'],
+  topologyKeys: [3, atomic(string).always().omittable(), 'Labels of the topology of the node for the driver.'],
   allocatable: [4, VolumeNodeResources, 'How many volumes there can be.'],
 })
 type CSINodeDriver = Static<typeof CSINodeDriver>
@@ -40,10 +40,10 @@ type CSINodeSpec = Static<typeof CSINodeSpec>
 
 const StorageHealthCondition = message('StorageHealthCondition', {
   status: [1, string.always(), 'How healthy the storage is: StorageDegraded or StorageUnreachable.'],
-  reason: [2, string.always(), 'A short word for why.'],
+  reason: [2, string.always(), 'A CamelCase reason.'],
   message: [3, string, 'The same for people.'],
-  accessMode: [4, string.optional(), 'The one way of access that is meant; all when absent.'],
-  volumeMode: [5, string.optional(), 'The one kind of volumes that is meant; all when absent.'],
+  accessMode: [4, string.optional(), 'The access mode that the limit applies to; all if unset.'],
+  volumeMode: [5, string.optional(), 'The volume mode that the limit applies to; all if unset.'],
   lastTransitionTime: [6, time, 'When that last changed.'],
 })
 type StorageHealthCondition = Static<typeof StorageHealthCondition>
@@ -126,7 +126,7 @@ function* validateTopologyKeys(keys: readonly string[], at: Ref<CSINodeDriver>):
   }
 }
 
-/** Of a driver that stays, only how many volumes there can be may change. */
+/** Of an existing driver, only the allocatable number of volumes may change. */
 function* validateKeptDrivers({ drivers }: CSINodeSpec, { drivers: before }: CSINodeSpec, at: Ref<CSINodeSpec>): Iterable<FieldError> {
   const known = new Map((before ?? []).map(driver => [driver.name, driver]))
   for (const { allocatable: _, ...driver } of drivers ?? []) {

@@ -12,7 +12,7 @@ test('a capacity is of a class, and not negative', () => {
   assert.equal(errors[1], 'capacity: Invalid value: "-1": must be greater than or equal to 0')
 })
 
-test('class and nodes do not change, the room that is left does', () => {
+test('class and topology cannot change, the capacity can', () => {
   assert.deepEqual(check(CSIStorageCapacity, { ...capacity, capacity: '2Gi', maximumVolumeSize: '1Gi' }, { old: capacity }), [])
   assert.deepEqual(check(CSIStorageCapacity, { storageClassName: 'slow' }, { old: capacity }), [
     'nodeTopology: Invalid value: null: field is immutable',

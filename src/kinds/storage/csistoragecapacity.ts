@@ -1,4 +1,4 @@
-/** CSIStorageCapacity tells how much room a driver has left for a class of storage in one part of the cluster. */
+/** CSIStorageCapacity shows the capacity that a driver has left for a storage class in one topology segment. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -14,11 +14,11 @@ export const CSIStorageCapacity = defineKind({
   kind: 'CSIStorageCapacity',
   scope: 'Namespaced',
   names: { plural: 'csistoragecapacities' },
-  doc: 'How much room a driver has left for a class of storage.',
+  doc: 'The capacity that a driver has left for a storage class.',
   fields: {
     nodeTopology: [2, LabelSelector, 'From which nodes the storage can be reached; none when absent. Cannot change.'],
     storageClassName: [3, string.always(), 'The class of storage. Cannot change.'],
-    capacity: [4, quantity.optional(), 'How much room there is.'],
+    capacity: [4, quantity.optional(), 'The available capacity.'],
     maximumVolumeSize: [5, quantity.optional(), 'The largest volume that can be made.'],
   },
   allowUnconditionalUpdate: false,

@@ -14,7 +14,7 @@ test('volumes are deleted with their claims and bound at once unless the class s
   assert.deepEqual(check(StorageClass, base), [])
 })
 
-test('a class names who makes the volumes, in words that are known', () => {
+test('a class has a provisioner and supported values', () => {
   assert.deepEqual(check(StorageClass, { reclaimPolicy: 'Recycle', volumeBindingMode: 'Never' }), [
     'reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"',
     'volumeBindingMode: Unsupported value: "Never": supported values: "Immediate", "WaitForFirstConsumer"',

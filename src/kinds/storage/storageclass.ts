@@ -33,11 +33,11 @@ export const StorageClass = defineKind({
   doc: 'How volumes are made for the claims that name it.',
   fields: {
     provisioner: [2, string.always(), 'Who makes the volumes. Cannot change.'],
-    parameters: [3, mapOf(string), 'What the provisioner is told. Cannot change.'],
+    parameters: [3, mapOf(string), 'Parameters for the provisioner. Cannot change.'],
     reclaimPolicy: [
       4,
       string.optional().default('Delete'),
-      'What happens to a volume when its claim is gone: Delete or Retain. Cannot change.',
+      'What happens to a volume when its claim is deleted: Delete or Retain. Cannot change.',
     ],
     mountOptions: [5, atomic(string), 'Options for mounting its volumes; not checked.'],
     allowVolumeExpansion: [6, bool.optional(), 'Whether its volumes may grow.'],
@@ -102,7 +102,7 @@ function* validateTopologies(terms: readonly Term[], at: Ref<Term[]>): Iterable<
       valuesOf.set(requirement.key, new Set(requirement.values ?? []))
     }
     const meaning = JSON.stringify([...valuesOf].map(([key, values]) => [key, [...values].sort()]).sort())
-    // A term without requirements counts as said before: it says what no term says.
+    // A term without requirements counts as a duplicate: it means the same as no term.
     if (seen.has(meaning) || valuesOf.size === 0) yield duplicate(withValue(itemAt, ''))
     seen.add(meaning)
   }

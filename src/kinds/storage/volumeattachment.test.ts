@@ -43,7 +43,7 @@ test('a volume inside an attachment is storage of CSI and little else', () => {
   ])
 })
 
-test('what is asked for does not change', () => {
+test('the spec cannot change', () => {
   assert.deepEqual(check(VolumeAttachment, { spec: { ...spec, nodeName: 'n2' } }, { old: { spec } }), [
     'spec: Invalid value: null: field is immutable',
   ])
@@ -62,7 +62,7 @@ test('errors have an end, and codes are not negative', () => {
   ])
 })
 
-test('a row tells what goes where', () => {
+test('the table shows attacher, volume and node', () => {
   const { Attacher, PV, Node, Attached } = cells(VolumeAttachment, { spec, status: { attached: true } })
   assert.deepEqual([Attacher, PV, Node, Attached], ['disk.example.com', 'pv1', 'n1', true])
 })

@@ -1,4 +1,4 @@
-/** VolumeAttachment asks a driver to attach a volume to a node, and tells whether that is done. */
+/** VolumeAttachment requests that a driver attach a volume to a node, and records whether that is done. */
 import { inclusiveRangeMessage, isDNS1123SubdomainCaseless, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
@@ -33,7 +33,7 @@ type VolumeError = Static<typeof VolumeError>
 
 const VolumeAttachmentStatus = message('VolumeAttachmentStatus', {
   attached: [1, bool.always(), 'Whether the volume is attached.'],
-  attachmentMetadata: [2, mapOf(string), 'What later steps need to know of the attachment.'],
+  attachmentMetadata: [2, mapOf(string), 'Information about the attachment for later steps.'],
   attachError: [3, VolumeError, 'What last went wrong while attaching.'],
   detachError: [4, VolumeError, 'What last went wrong while detaching.'],
 })
@@ -55,7 +55,7 @@ const validate: Rule<Attachment> = function* ({ spec, status }, at, { old }) {
   yield* validateStatus(status, at.status)
   const { persistentVolumeName: volume } = source
   if (volume !== undefined) yield* invalidEach(at.spec.source.persistentVolumeName, nameIsDNSSubdomain(volume))
-  // A change of what is asked for is refused as a whole, and the value is not shown.
+  // A change of the spec is rejected as a whole, and the value is not shown.
   if (isChanged) yield invalid(withValue(at.spec, null), 'field is immutable')
   else if (!old) yield* validateAttacher(attacher, at.spec.attacher)
 }

@@ -34,7 +34,7 @@ test('what is migrated does not change', () => {
   ])
 })
 
-test('a migration ends one way and stays so', () => {
+test('a migration has one terminal condition, which is final', () => {
   assert.deepEqual(status({ conditions: [condition('Succeeded')] }), [])
   assert.match(
     status({ conditions: [condition('Succeeded'), condition('Failed')] })[0]!,

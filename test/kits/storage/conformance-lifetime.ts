@@ -36,7 +36,7 @@ export function describeCompaction(open: Opener): void {
     assert.deepEqual(await store.extent(), { oldest: 6, newest: 11 })
   })
 
-  test('compacting everything keeps what is there and revisions go on', async t => {
+  test('compacting everything keeps current values and revisions continue', async t => {
     const store = await open(t)
     await put(store, '/a', 'first')
     await put(store, '/b', 'kept')
@@ -94,7 +94,7 @@ export function describeExpiry(open: Opener, { reopen, remote = false }: Subject
     assert.equal(await read(store, '/a'), undefined)
   })
 
-  test('a later write decides anew: without a time to live the key stays', async t => {
+  test('a later write replaces the time to live: without one the key is kept', async t => {
     const clock = new ManualClock()
     const store = await open(t, clock)
     await put(store, '/cleared', 'x', 10)
@@ -146,7 +146,7 @@ export function describeExpiry(open: Opener, { reopen, remote = false }: Subject
 
 /** Tests of closing, and of opening again what is kept. */
 export function describeClosing(open: Opener, { reopen }: Subject): void {
-  test('a close waits for writes under way, ends watches and can be repeated', async t => {
+  test('a close waits for writes in flight, ends watches and can be repeated', async t => {
     const store = await open(t)
     const watching = (async () => {
       const seen: Revision[] = []
@@ -175,7 +175,7 @@ export function describeClosing(open: Opener, { reopen }: Subject): void {
   })
 
   if (!reopen) return
-  test('what was written, forgotten and deleted stays so after a restart', async t => {
+  test('what was written, forgotten and deleted is the same after a restart', async t => {
     const first = await open(t)
     await put(first, '/a', 'old')
     const a = await put(first, '/a', 'new')
@@ -196,7 +196,7 @@ export function describeClosing(open: Opener, { reopen }: Subject): void {
     assert.equal(await put(store, '/d', 'x'), newest + 1)
   })
 
-  test('revisions go on after a restart even when every record is gone', async t => {
+  test('revisions continue after a restart even when every record is deleted', async t => {
     const first = await open(t)
     await put(first, '/a', 'x')
     const newest = await put(first, '/a', null)

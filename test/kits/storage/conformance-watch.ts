@@ -77,7 +77,7 @@ export function describeWatch(open: Opener, { remote = false }: Subject): void {
     }
   })
 
-  test('a watcher that is waiting has seen a write before its writer is told', { skip: remote }, async t => {
+  test('a watcher that is waiting has seen a write before its writer gets the result', { skip: remote }, async t => {
     const store = await open(t)
     const stop = new AbortController()
     let seen: Revision = 1

@@ -37,7 +37,7 @@ function describeSwaps(open: Opener): void {
     assert.deepEqual(await store.extent(), { oldest: 1, newest: 4 })
   })
 
-  test('a create of a key that exists loses and shows what is there', async t => {
+  test('a create of a key that exists fails and returns the current value', async t => {
     const store = await open(t)
     const revision = await put(store, '/a', 'first')
     const again = await store.swap('/a', { expect: 0, value: bytes('second') })
@@ -47,7 +47,7 @@ function describeSwaps(open: Opener): void {
     assert.equal((await store.extent()).newest, revision)
   })
 
-  test('a replace keeps the creation revision and tells what was before', async t => {
+  test('a replace keeps the creation revision and returns the previous value', async t => {
     const store = await open(t)
     const created = await put(store, '/a', 'first')
     const swap = await store.swap('/a', { expect: created, value: bytes('second') })
@@ -69,7 +69,7 @@ function describeSwaps(open: Opener): void {
     assert.deepEqual(await store.swap('/none', { expect: 0, value: null }), { ok: false, current: undefined })
   })
 
-  test('a deleted key can be created anew, as a new key', async t => {
+  test('a deleted key can be created again, as a new key', async t => {
     const store = await open(t)
     const first = await put(store, '/a', 'first')
     const gone = await store.swap('/a', { expect: first, value: null })
@@ -112,7 +112,7 @@ function describeSwaps(open: Opener): void {
     )
   })
 
-  test('keys and values of any content come back as they were', async t => {
+  test('keys and values of any content are read back unchanged', async t => {
     const store = await open(t)
     const keys = [
       '/plain',

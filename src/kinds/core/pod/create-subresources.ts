@@ -36,7 +36,7 @@ export const binding: CreateSubresource<PodObject, Binding> = {
   change: (pod, input, ctx) => bind(pod, input, ctx),
 }
 
-/** Deletes a pod on behalf of somebody who makes room, and says so in its conditions. */
+/** Deletes a pod for an eviction, and sets its DisruptionTarget condition. */
 export const eviction: CreateSubresource<PodObject, Eviction> = {
   input: { group: 'policy', version: 'v1', alsoVersions: ['v1beta1'], kind: 'Eviction', type: Eviction },
   verbs: ['create'],

@@ -97,7 +97,7 @@ test('what is decided about a pod cannot be changed', () => {
   assert.deepEqual(rest, [])
 })
 
-test('every path has rules of its own', () => {
+test('every subresource has its own rules', () => {
   const debug = { name: 'debug', image: 'b', terminationMessagePolicy: 'File' }
   assert.deepEqual(checkView(Pod, 'ephemeralcontainers', draft({ ephemeralContainers: [debug] }), draft()), [])
   assert.match(
@@ -123,7 +123,7 @@ test('deletion waits for running pods only', () => {
   assert.equal(grace({ nodeName: 'n' }, { phase: 'Succeeded' }, 5), 0)
 })
 
-test('a status keeps what its writer must not touch or does not know', () => {
+test('a status keeps fields that its writer must not change or does not support', () => {
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' }]
   const old = stored(
     {},

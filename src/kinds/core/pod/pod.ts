@@ -29,7 +29,7 @@ const podColumns: Readonly<Record<string, Column<PodObject>>> = {
   'Nominated Node': [
     'string',
     pod => pod.status.nominatedNodeName || '<none>',
-    'The node on which other pods are making room for this one.',
+    'The node on which other pods are preempted for this one.',
     'wide',
   ],
   'Readiness Gates': ['string', readinessGatesText, 'Further conditions for readiness that hold, of all.', 'wide'],
@@ -97,7 +97,7 @@ export const Pod = defineKind({
 
   selectable: {
     'spec.nodeName': pod => pod.spec.nodeName,
-    // What clients of the first versions ask for.
+    // The field label of early API versions.
     'spec.host': pod => pod.spec.nodeName,
     'spec.restartPolicy': pod => pod.spec.restartPolicy,
     'spec.schedulerName': pod => pod.spec.schedulerName,
@@ -105,7 +105,7 @@ export const Pod = defineKind({
     'spec.hostNetwork': pod => pod.spec.hostNetwork ?? false,
     'status.phase': pod => pod.status.phase,
     'status.podIP': pod => pod.status.podIPs?.[0]?.ip,
-    // A field that may be asked for, but that matches only the empty text.
+    // A supported field label that matches only the empty string.
     'status.podIPs': () => undefined,
     'status.nominatedNodeName': pod => pod.status.nominatedNodeName,
   },

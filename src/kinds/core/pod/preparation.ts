@@ -18,7 +18,7 @@ import type { PodCondition, PodStatus } from '../../shapes/pod/status/status.ts'
 /** A pod as the server holds it. */
 export type PodObject = KObject<PodSpec, PodStatus>
 
-/** Completes a new pod: where it stands, what it asks for, and selectors made from its labels. */
+/** Completes a new pod: its status, its resources, and selectors with the values of its labels. */
 export function prepareNewPod(pod: PodObject, { now, gate }: RequestContext): void {
   pod.status = { phase: 'Pending' }
   dropDisabledPodFields(pod, undefined, gate)
@@ -29,13 +29,13 @@ export function prepareNewPod(pod: PodObject, { now, gate }: RequestContext): vo
   pod.status.qosClass = qosClassOf(pod.spec)
 }
 
-/** Completes a changed pod; resources of the whole pod stay when a client that does not know them leaves them out. */
+/** Completes a changed pod; resources of the whole pod are kept when a client that does not support the field leaves it out. */
 export function prepareChangedPod(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
   if (old.spec.resources) pod.spec.resources ??= structuredClone(old.spec.resources)
   dropDisabledPodFields(pod, old, gate)
 }
 
-/** Completes a status: what an old client does not know, or must not touch, stays. */
+/** Completes a status: what an old client does not support, or must not change, is kept. */
 export function prepareChangedStatus(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
   const { metadata, status } = pod
   for (const key of ['deletionTimestamp', 'ownerReferences'] as const) {
@@ -64,7 +64,7 @@ const KEPT_STATUS = [
 /** There may be several conditions of one type: the first without a generation takes that of the first stored one, and so on. */
 function keepObservedGenerations(status: PodStatus, old: PodStatus): void {
   const stored = new Map<string, PodCondition[]>()
-  // The last comes first, so that the first is taken off the end.
+  // In reverse order, so that the first is popped off the end.
   for (const condition of (old.conditions ?? []).toReversed()) {
     const alike = stored.get(condition.type)
     if (alike) alike.push(condition)
@@ -76,7 +76,7 @@ function keepObservedGenerations(status: PodStatus, old: PodStatus): void {
   }
 }
 
-/** Label keys become conditions on the values that this pod has, so that whoever reads the selectors needs nothing else. */
+/** Label keys become conditions on the values that this pod has, so that the scheduler needs only the selectors. */
 function mergeLabelKeys({ metadata: { labels = {} }, spec }: PodObject): void {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   for (const affinity of [podAffinity, podAntiAffinity]) {

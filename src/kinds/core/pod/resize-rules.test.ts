@@ -22,7 +22,7 @@ const resizeRows: readonly (readonly [name: string, old: Draft, now: Draft, expe
     ['spec: Forbidden: only cpu and memory resources are mutable'],
   ],
   [
-    'the class of service stays',
+    'the QoS class cannot change',
     cpu('1'),
     cpu('1', { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '1', memory: '1Gi' } }),
     ['spec: Invalid value: "": Pod QOS Class may not change as a result of resizing'],
@@ -58,7 +58,7 @@ const resizeRows: readonly (readonly [name: string, old: Draft, now: Draft, expe
     [': Forbidden: windows pods cannot be resized'],
   ],
   [
-    'a node that tells no resources cannot resize',
+    'a node without reported resources cannot resize',
     { ...cpu('1'), status: { containerStatuses: [{ name: 'main', state: { running: {} } }] } },
     cpu('2'),
     ['spec: Forbidden: Pod running on node without support for resize'],

@@ -58,13 +58,13 @@ const updateRows: readonly (readonly [name: string, old: Draft, now: Draft, expe
     [],
   ],
   [
-    'containers do not come and go',
+    'containers cannot be added or removed',
     {},
     { spec: { containers: [container(), container({ name: 'b' })] } },
     ['spec.containers: Forbidden: pod updates may not add or remove containers'],
   ],
   [
-    'init containers do not come and go',
+    'init containers cannot be added or removed',
     {},
     { spec: { initContainers: [container({ name: 'b' })] } },
     ['spec.initContainers: Forbidden: pod updates may not add or remove containers'],

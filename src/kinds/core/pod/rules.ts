@@ -40,7 +40,7 @@ export function* validatePod(pod: PodObject, at: Ref<PodObject>, ctx: Context): 
   else yield* validateNewPod(pod, at)
 }
 
-/** What only new pods must hold: nothing is decided for them that comes later. */
+/** Rules on new pods only: fields that are set later must be empty. */
 function* validateNewPod({ metadata, spec }: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
   if (spec.ephemeralContainers?.length) yield forbidden(at.spec.ephemeralContainers, 'cannot be set on create')
   if (spec.nodeName && spec.schedulingGates?.length)

@@ -27,7 +27,7 @@ const statusRows: readonly (readonly [name: string, now: object, expected: reado
   ],
   ['generations count up', { observedGeneration: -1 }, ['status.observedGeneration: Invalid value: -1: must be a non-negative integer']],
   [
-    'the class of service stays',
+    'the QoS class cannot change',
     { qosClass: 'Burstable' },
     ['status.qosClass: Invalid value: "Burstable": field is immutable'],
     { status: { qosClass: 'BestEffort' } },
@@ -39,7 +39,7 @@ const statusRows: readonly (readonly [name: string, now: object, expected: reado
     { status: { containerStatuses: [ended(0)] } },
   ],
   [
-    'a container that ended for good stays ended',
+    'a container that terminated finally cannot run again',
     { containerStatuses: [{ name: 'main', state: { running: {} } }] },
     ['status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state'],
     { spec: { restartPolicy: 'OnFailure' }, status: { containerStatuses: [ended(0)] } },
@@ -97,7 +97,7 @@ const statusRows: readonly (readonly [name: string, now: object, expected: reado
     ],
   ],
   [
-    'what claims take from a node is of the pod, and known',
+    'node allocatable resources of claims refer to claims of the pod, with supported names',
     {
       nodeAllocatableResourceClaimStatuses: [
         { resourceClaimName: 'c', mapping: [{ name: 'gold', quantity: '-1' }], overhead: [{ name: 'cpu' }] },
@@ -119,7 +119,7 @@ const statusRows: readonly (readonly [name: string, now: object, expected: reado
     ],
   ],
   [
-    'volumes and their conditions are told of once, and completely',
+    'volumes and their conditions are listed once, and complete',
     {
       volumeHealth: [
         {
@@ -166,7 +166,7 @@ const statusRows: readonly (readonly [name: string, now: object, expected: reado
     ],
   ],
   [
-    'devices given are such as were asked for, each told once',
+    'allocated resources are among the requests, each listed once',
     {
       containerStatuses: [
         {
@@ -201,7 +201,7 @@ const statusRows: readonly (readonly [name: string, now: object, expected: reado
 for (const [name, status, expected, old = {}] of statusRows)
   test(`status: ${name}`, () => assert.deepEqual(errors(validatePodStatusUpdate, { ...old, status }, { old }), expected))
 
-test('status: addresses come together', () => {
+test('status: podIP and podIPs agree', () => {
   const pod = podOf({})
   const check = (status: Partial<PodStatus>) => {
     const changed = { ...pod, status: { ...pod.status, ...status } }

@@ -1,4 +1,4 @@
-/** Rules on the status of pods: what is observed must fit the pod, and what is over stays over. */
+/** Rules on the status of pods: it must match the spec, and terminated containers cannot run again. */
 import { isValidIPForLegacyField, parseIPSloppy } from '../../../lib/ip.ts'
 import { getOwn } from '../../../lib/json-value.ts'
 import { inclusiveRangeMessage, isValidGroupID, nameIsDNSSubdomain } from '../../../lib/names.ts'
@@ -205,7 +205,7 @@ function* validateAmount(amount: string | null | undefined, at: Ref<string>): It
 
 const LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const
 
-/** A container that ended stays so unless it may be started again. */
+/** A terminated container cannot change state unless its restart policy allows it. */
 function* validateStateTransitions(
   status: PodStatus,
   { spec, status: before }: PodObject,
@@ -225,7 +225,7 @@ function* validateStateTransitions(
   }
 }
 
-/** Names may come twice; the first is meant. */
+/** Of duplicate names the first counts. */
 const firstByName = <T extends { name: string }>(items: readonly T[]): ReadonlyMap<string, T> =>
   new Map([...items].reverse().map(item => [item.name, item]))
 
@@ -279,7 +279,7 @@ function* validateUser(
   for (const [i, group] of (supplementalGroups ?? []).entries()) yield* invalidEach(at.supplementalGroups[i]!, isValidGroupID(group))
 }
 
-/** Devices given to a container are such as it asked for, each told once. */
+/** Allocated resources of a container are among its requests, each listed once. */
 function* validateAllocations(
   status: PodStatus,
   at: Ref<PodStatus>,
@@ -292,7 +292,7 @@ function* validateAllocations(
     const asked = container && askedFor(container, status.extendedResourceClaimStatus)
     for (const [j, { name, resources }] of allocatedResourcesStatus.entries()) {
       const itemAt = at[list][i]!.allocatedResourcesStatus[j]!
-      // A container that is gone from the pod may still be told of.
+      // A container that was removed from the pod may still have a status.
       if (asked && !asked.has(name)) yield invalid(itemAt.name, name.startsWith(CLAIM) ? CLAIM_MESSAGE : REQUEST_MESSAGE)
       yield* validateHealth(resources ?? [], itemAt.resources)
     }

@@ -27,7 +27,7 @@ test('a pod shows its phase, or the reason it gives', () => {
   assert.equal(statusText(pod({})), '')
 })
 
-test('a pod that is held back says so', () => {
+test('a pod with scheduling gates is shown as SchedulingGated', () => {
   assert.equal(statusText(pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', reason: 'SchedulingGated' }] })), 'SchedulingGated')
 })
 
@@ -93,7 +93,7 @@ test('restarts say when the last one was', () => {
   assert.equal(restartsText(pod(statuses({ ...ended('2026-07-01T11:00:00Z'), restartCount: 0 })), ctx), '0')
 })
 
-test('a pod that is being deleted says so, unless it is over or its node is lost', () => {
+test('a pod that is being deleted is shown as Terminating, unless it has finished or its node is lost', () => {
   const leaving = { deletionTimestamp: '2026-07-01T11:00:00Z' }
   assert.equal(statusText(pod({ phase: 'Running' }, {}, leaving)), 'Terminating')
   assert.equal(statusText(pod({ phase: 'Succeeded' }, {}, leaving)), 'Succeeded')

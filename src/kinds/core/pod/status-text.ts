@@ -1,4 +1,4 @@
-/** How a pod is doing, in the few words that tables have room for. */
+/** The status of a pod as short text for Table columns. */
 
 import { type CellContext, since } from '../../../schema/columns.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
@@ -18,7 +18,7 @@ export function readyText(pod: PodLike): string {
   return `${ready}/${total}`
 }
 
-/** One word for the whole pod: the phase, or why it is not what it should be. */
+/** The status column: the phase, or the reason for an unexpected state. */
 export const statusText = (pod: PodLike): string => summaryOf(pod).reason
 
 /** `3 (5m ago)`: how often containers were restarted, and when that was last. */
@@ -104,7 +104,7 @@ function summariseRunning({ status }: PodLike, init: Progress & { sidecarRestart
   return { ready, reason, restarts }
 }
 
-/** What deletion has to say, which goes before everything else. */
+/** The status during deletion, which takes precedence over everything else. */
 function reasonOfEnd({ metadata, status: { phase, reason } }: PodLike): string | undefined {
   if (!metadata.deletionTimestamp) return undefined
   if (reason === 'NodeLost') return 'Unknown'

@@ -112,7 +112,7 @@ function* validateNodeAffinityChange(
       )
 }
 
-/** A term that had requirements may get more, at the end; one that had none matches nothing and stays so. */
+/** A term that had requirements may get more, at the end; one that had none matches nothing and cannot change. */
 function onlyAdds(term: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
   const lists = ['matchExpressions', 'matchFields'] as const
   const count = (one: NodeSelectorTerm) => lists.reduce((sum, list) => sum + (one[list]?.length ?? 0), 0)

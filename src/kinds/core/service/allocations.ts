@@ -59,7 +59,7 @@ function addressesOf(spec: ServiceSpec): Claim[] {
 const nodePortsOf = (spec: ServiceSpec) =>
   needsNodePort(spec) ? [...new Set((spec.ports ?? []).flatMap(({ nodePort }) => nodePort || []))] : []
 
-/** A new service, or one that was only a name, takes an address of each family; others at most come to have a second one. */
+/** A new service, or one that was of type ExternalName, is allocated an address of each family; others can at most get a second one. */
 async function takeAddresses({ name, spec, old, at, allocators }: Taking): Promise<void> {
   if (spec.type === 'ExternalName' || isHeadless(spec)) return
   const isNew = old === undefined || old.type === 'ExternalName'
@@ -161,7 +161,7 @@ function* settleFamilies(
   if (contradictions.length > 0) return yield* contradictions
   const isDual = spec.ipFamilyPolicy !== 'SingleStack'
   if (isOpen(spec)) {
-    // Nobody allocates for it, so it may have families that the server lacks.
+    // It gets no allocation, so it may have families that the server lacks.
     addFamilies(spec, families, isDual)
     return
   }
@@ -204,7 +204,7 @@ function* checkPolicy(spec: ServiceSpec, old: ServiceSpec | undefined, at: Ref<S
   if (spec.ipFamilies?.length === 2) yield several('IP families')
 }
 
-/** An address that was asked for says which family is meant. */
+/** A requested address determines its family. */
 function* inferFamilies(spec: ServiceSpec, at: Ref<ServiceSpec>, families: readonly Family[]): Iterable<FieldError> {
   if (isHeadless(spec)) return
   for (const [i, ip] of (spec.clusterIPs ?? []).entries()) {

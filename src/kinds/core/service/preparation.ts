@@ -1,4 +1,4 @@
-/** What a write of a Service means: linked fields agree, what was allocated stays, and what a type has no use for goes. */
+/** Completes a write of a Service: linked fields agree, allocated values are kept, and fields that the type does not use are cleared. */
 import { deepEqual } from '../../../lib/json-value.ts'
 import { allocatesNodePorts, isExternal, needsHealthCheck, needsNodePort, type ServiceSpec, type ServiceStatus } from './shapes.ts'
 
@@ -14,12 +14,12 @@ export function defaultService({ spec, status }: { spec: ServiceSpec; status: Se
   for (const point of status.loadBalancer.ingress ?? []) if (point.ip) point.ipMode ??= 'VIP'
 }
 
-/** A name in DNS has no traffic inside. Values that are not known are left for the rules to refuse. */
+/** ExternalName has no internal traffic policy. Unknown values are left for validation to reject. */
 export function dropInternalPolicy(spec: ServiceSpec): void {
   if (spec.type === 'ExternalName' && ['Cluster', 'Local'].includes(spec.internalTrafficPolicy ?? '')) delete spec.internalTrafficPolicy
 }
 
-/** Old clients know only one address; it stands for the list. */
+/** Old clients set only clusterIP; it is copied to clusterIPs. */
 export function listClusterIP(spec: ServiceSpec): void {
   if (spec.clusterIP && !spec.clusterIPs) spec.clusterIPs = [spec.clusterIP]
 }

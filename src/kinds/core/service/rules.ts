@@ -123,7 +123,7 @@ function* validateNodePorts({ type, ports = [] }: ServiceSpec, at: Ref<ServiceSp
     ofNodes.add(`${protocol} ${nodePort}`)
   }
   for (const [i, { protocol, port }] of ports.entries()) {
-    // Clients are shown the pair in the form it has inside a Kubernetes server.
+    // Errors print the pair as the internal Go type of kube-apiserver.
     const shown = { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 }
     if (own.has(`${protocol} ${port}`)) yield duplicate(withValue(at.ports[i]!, shown))
     own.add(`${protocol} ${port}`)
@@ -219,7 +219,7 @@ function* validateTraffic(spec: ServiceSpec, at: Ref<ServiceSpec>): Iterable<Fie
     yield unsupported(at.trafficDistribution, ...DISTRIBUTIONS)
 }
 
-/** Rules on a change of what is asked for. */
+/** Rules on updates of the spec. */
 export function* validateServiceChange(spec: ServiceSpec, old: ServiceSpec, at: Ref<ServiceSpec>): Iterable<FieldError> {
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
     const [now, before] = [isHeadless(spec), isHeadless(old)]

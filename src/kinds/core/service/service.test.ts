@@ -21,7 +21,7 @@ test('a service gets its defaults', () => {
   })
 })
 
-test('ports are numbers or names, told apart by name', () => {
+test('ports are numbers or names, with unique names', () => {
   assert.deepEqual(errors({}), [])
   assert.deepEqual(errors({ ports: [] }), ['ports: Required value'])
   assert.deepEqual(errors({ ports: [], clusterIP: 'None' }), [])
@@ -50,7 +50,7 @@ test('ports are numbers or names, told apart by name', () => {
   assert.deepEqual(errors({ type: 'NodePort', ports: twice }), ['ports[1].nodePort: Duplicate value: 30000'])
 })
 
-test('types are known, and an external name is a DNS name', () => {
+test('types are supported, and an external name is a DNS name', () => {
   assert.deepEqual(errors({ type: 'Odd' }), [
     'type: Unsupported value: "Odd": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"',
   ])
@@ -91,7 +91,7 @@ test('addresses agree with each other and with their families', () => {
   ])
 })
 
-test('affinity, traffic and load balancers have known settings', () => {
+test('affinity, traffic and load balancers have supported values', () => {
   assert.deepEqual(errors({ sessionAffinity: 'Sticky' }), [
     'sessionAffinity: Unsupported value: "Sticky": supported values: "ClientIP", "None"',
   ])
@@ -114,14 +114,14 @@ test('affinity, traffic and load balancers have known settings', () => {
   ])
 })
 
-test('what was allocated stays when a manifest is written again', () => {
+test('allocated values are kept when a manifest is applied again', () => {
   const old = service({ type: 'NodePort', clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'], ports: [{ port: 80, nodePort: 30001 }] })
   const { spec } = updated(Service, service({ type: 'NodePort' }), old)
   assert.deepEqual([spec.clusterIP, spec.clusterIPs, spec.ports[0].nodePort], ['10.0.0.1', ['10.0.0.1'], 30001])
   assert.equal(created(Service, service({ clusterIP: 'None' })).spec.clusterIPs[0], 'None')
 })
 
-test('what a new type has no use for goes when it is merely sent back', () => {
+test('fields that a new type does not use are cleared if they are unchanged', () => {
   const old = { type: 'LoadBalancer', clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'], ports: [{ port: 80, nodePort: 30001 }] }
   const { spec } = updated(Service, service({ ...withDefaults(Service, service(old)).spec, type: 'ClusterIP' }), service(old))
   assert.deepEqual(
@@ -131,7 +131,7 @@ test('what a new type has no use for goes when it is merely sent back', () => {
   assert.equal(updated(Service, service({ ...old, type: 'ExternalName' }), service(old)).spec.clusterIPs, undefined)
 })
 
-test('addresses do not change once set; a second family comes and goes', () => {
+test('addresses do not change once set; a second family can be added and removed', () => {
   const one = { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'], ipFamilies: ['IPv4'] }
   const two = { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'fd00::1'], ipFamilies: ['IPv4', 'IPv6'] }
   assert.deepEqual(errors(two, one), [])

@@ -25,7 +25,7 @@ const ClientIPConfig = message('ClientIPConfig', {
 })
 
 const SessionAffinityConfig = message('SessionAffinityConfig', {
-  clientIP: [1, ClientIPConfig, 'How clients are told apart by their address.'],
+  clientIP: [1, ClientIPConfig, 'Configuration of session affinity by client IP.'],
 })
 
 export const ServiceSpec = message('ServiceSpec', {
@@ -38,16 +38,16 @@ export const ServiceSpec = message('ServiceSpec', {
   sessionAffinity: [7, string.default('None'), 'Whether a client keeps its pod: None or ClientIP.'],
   loadBalancerIP: [8, string, 'Deprecated; the address wanted of a load balancer.'],
   loadBalancerSourceRanges: [9, atomic(string), 'Blocks of addresses that may use the load balancer.'],
-  externalName: [10, string, 'The DNS name that the service stands for; only with type ExternalName.'],
-  externalTrafficPolicy: [11, string, 'Where traffic from outside goes: Cluster for all pods, Local for those of the same node.'],
-  healthCheckNodePort: [12, int32, 'The port at which load balancers ask nodes whether they have pods.'],
+  externalName: [10, string, 'The DNS name that the service is an alias for; only with type ExternalName.'],
+  externalTrafficPolicy: [11, string, 'Where external traffic is routed: Cluster for all pods, Local for those of the same node.'],
+  healthCheckNodePort: [12, int32, 'The port of the health check by which load balancers find nodes with local pods.'],
   publishNotReadyAddresses: [13, bool, 'Whether pods serve before they are ready.'],
   sessionAffinityConfig: [14, SessionAffinityConfig, 'Settings of the session affinity.'],
   ipFamilies: [19, atomic(string), 'Families of the addresses: IPv4, IPv6.'],
   ipFamilyPolicy: [17, string.optional(), 'SingleStack, PreferDualStack or RequireDualStack.'],
   allocateLoadBalancerNodePorts: [20, bool.optional(), 'Whether a load balancer gets node ports.'],
   loadBalancerClass: [21, string.optional(), 'Which implementation makes the load balancer. Cannot change once set.'],
-  internalTrafficPolicy: [22, string.optional(), 'Where traffic from inside goes: Cluster or Local.'],
+  internalTrafficPolicy: [22, string.optional(), 'Where internal traffic is routed: Cluster or Local.'],
   trafficDistribution: [23, string.optional(), 'Which pods are preferred, such as PreferSameZone.'],
 })
 export type ServiceSpec = Static<typeof ServiceSpec>
@@ -86,6 +86,6 @@ export const isExternal = ({ type, externalIPs }: ServiceSpec): boolean =>
 export const allocatesNodePorts = ({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean =>
   type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts !== false)
 export const needsNodePort = ({ type }: ServiceSpec): boolean => type === 'NodePort' || type === 'LoadBalancer'
-/** Whether nodes must tell load balancers if they have pods of the service. */
+/** Whether load balancers need a health check port for nodes with local pods. */
 export const needsHealthCheck = ({ type, externalTrafficPolicy }: ServiceSpec): boolean =>
   type === 'LoadBalancer' && externalTrafficPolicy === 'Local'

@@ -1,4 +1,4 @@
-/** Rules on what is asked of storage. */
+/** Rules on the spec of a persistent volume claim. */
 
 import { isDNS1123Label, isDNS1123Subdomain } from '../../../lib/names.ts'
 import { validateAnnotations, validateLabels } from '../../../schema/meta-rules.ts'
@@ -31,7 +31,7 @@ export type ClaimOptions = {
   readonly allowInvalidSourceGroup?: boolean
 }
 
-/** The claim that a pod makes for itself: only labels and annotations of its metadata mean anything. */
+/** The claim template of an ephemeral volume: only labels and annotations of its metadata are used. */
 export function* validatePersistentVolumeClaimTemplate(
   template: PersistentVolumeClaimTemplate,
   at: Ref<PersistentVolumeClaimTemplate>,
@@ -83,7 +83,7 @@ export function* validatePersistentVolumeClaimSpec(
   if (volumeAttributesClassName) yield* validateObjectName(volumeAttributesClassName, at.volumeAttributesClassName)
 }
 
-/** Modes are known, and a volume for a single pod is for nobody else. */
+/** Modes are supported, and ReadWriteOncePod excludes the others. */
 export function* validateAccessModes(modes: readonly string[], at: Ref<string[]>): Iterable<FieldError> {
   const known: readonly string[] = ACCESS_MODES
   for (const mode of modes) if (!known.includes(mode)) yield unsupported(withValue(at, mode), ...ACCESS_MODES)

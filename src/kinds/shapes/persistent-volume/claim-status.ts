@@ -1,4 +1,4 @@
-/** What is observed of a claim for storage, and the whole claim as it stands inside other objects. */
+/** The status of a persistent volume claim, and the whole claim as it is embedded in other objects. */
 import { ObjectMeta } from '../../../schema/object-meta.ts'
 import { atomic, keyed, mapOf, message, quantity, type Static, string, time } from '../../../schema/types.ts'
 import { roundAmounts } from '../pod/resources/resources.ts'
@@ -9,7 +9,7 @@ const PersistentVolumeClaimCondition = message('PersistentVolumeClaimCondition',
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastProbeTime: [3, time.always(), 'When it was last looked at.'],
   lastTransitionTime: [4, time.always(), 'When the status last changed.'],
-  reason: [5, string, 'A short word for why.'],
+  reason: [5, string, 'A CamelCase reason for the last transition.'],
   message: [6, string, 'The same for people.'],
 })
 
@@ -20,7 +20,7 @@ const ModifyVolumeStatus = message('ModifyVolumeStatus', {
 
 const VolumeHealthCondition = message('VolumeHealthCondition', {
   status: [1, string.always(), 'How healthy the volume is.'],
-  reason: [2, string.always(), 'A short word for why.'],
+  reason: [2, string.always(), 'A CamelCase reason for the status.'],
   message: [3, string, 'The same for people.'],
 })
 
@@ -36,7 +36,7 @@ export const PersistentVolumeClaimStatus = message(
     accessModes: [2, atomic(string), 'How the bound volume can be mounted.'],
     capacity: [3, mapOf(quantity), 'What the bound volume holds.'],
     conditions: [4, keyed(PersistentVolumeClaimCondition, 'type').mergedBy('type'), 'Latest observations.'],
-    allocatedResources: [5, mapOf(quantity), 'What has been allocated, which may be more than asked for.'],
+    allocatedResources: [5, mapOf(quantity), 'What has been allocated, which may be more than requested.'],
     allocatedResourceStatuses: [7, mapOf(string).granular(), 'How far resizes are, by resource.'],
     currentVolumeAttributesClassName: [8, string.optional(), 'The class of attributes the volume has.'],
     modifyVolumeStatus: [9, ModifyVolumeStatus, 'How far a change of that class is.'],
@@ -53,7 +53,7 @@ export const EmbeddedPersistentVolumeClaim = message(
     kind: [0, string, 'Always PersistentVolumeClaim.'],
     apiVersion: [0, string, 'Always v1.'],
     metadata: [1, ObjectMeta.orEmpty(), 'Name, labels and annotations of the claim.'],
-    spec: [2, PersistentVolumeClaimSpec.orEmpty(), 'What is asked of storage.'],
+    spec: [2, PersistentVolumeClaimSpec.orEmpty(), 'The requested storage.'],
     status: [3, PersistentVolumeClaimStatus.orEmpty(), 'What is observed.'],
   },
   {

@@ -1,4 +1,4 @@
-/** What is asked of storage: the claim a user writes and the template that pods make claims from. */
+/** The spec of a persistent volume claim, also in claim templates. */
 import { ObjectMeta } from '../../../schema/object-meta.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
 import { LabelSelector } from '../meta.ts'
@@ -23,7 +23,7 @@ export const PersistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {
   storageClassName: [5, string.optional(), 'The class of the storage.'],
   volumeMode: [6, string.optional().default('Filesystem'), 'Filesystem, or Block for a raw device.'],
   dataSource: [7, TypedLocalObjectReference, 'What the volume is filled from: a snapshot or another claim.'],
-  dataSourceRef: [8, TypedObjectReference, 'What the volume is filled from; any object that a populator knows.'],
+  dataSourceRef: [8, TypedObjectReference, 'What the volume is filled from; any object that a volume populator supports.'],
   volumeAttributesClassName: [9, string.optional(), 'The class of attributes the volume gets.'],
 })
 export type PersistentVolumeClaimSpec = Static<typeof PersistentVolumeClaimSpec>

@@ -72,7 +72,7 @@ type VolumeOptions = {
   readonly allowInvalidNodeValues?: boolean
 }
 
-/** A volume that is an object of its own. */
+/** The spec of a PersistentVolume. */
 export function* validatePersistentVolumeSpec(
   spec: PersistentVolumeSpec,
   at: Ref<PersistentVolumeSpec>,
@@ -92,7 +92,7 @@ export function* validatePersistentVolumeSpec(
   yield* validateAttributesClass(spec, at)
 }
 
-/** A volume that stands in an attachment: storage of CSI, and nothing that only objects of their own have. */
+/** A volume spec inlined in a VolumeAttachment: only CSI, and none of the fields of a PersistentVolume object. */
 export function* validateInlineVolumeSpec(spec: PersistentVolumeSpec, at: Ref<PersistentVolumeSpec>): Iterable<FieldError> {
   const { nodeAffinity, ...rest } = spec
   const { claimRef, capacity, csi, persistentVolumeReclaimPolicy: policy, storageClassName, volumeMode } = rest
@@ -128,7 +128,7 @@ function* validateCapacity(capacity: Record<string, string>, at: Ref<Record<stri
   }
 }
 
-/** An amount that is not negative, shown as the whole number it stands for. */
+/** An amount that is not negative, printed as an integer. */
 export function* validateBasicAmount(amount: string, at: Ref<any>): Iterable<FieldError> {
   const value = integerValue(parseQuantity(amount))
   if (value < 0n) yield invalid(withValue(at, value), 'must be a valid resource quantity')
@@ -214,7 +214,7 @@ function isSameAffinity(now: VolumeNodeAffinity | undefined, old: VolumeNodeAffi
   return meansTheSame(VolumeNodeAffinity, now, old.required ? { required: { nodeSelectorTerms } } : old)
 }
 
-/** An affinity the way errors print it. */
+/** An affinity as errors print it. */
 function shownAffinity(affinity: VolumeNodeAffinity | undefined): unknown {
   if (!affinity) return null
   const { required: selector } = affinity
@@ -251,7 +251,7 @@ const RULES: { readonly [S in Source]: SourceRule<S> } = {
   csi: validateCSIVolume,
 }
 
-/** Sources that errors know under other names: while they are checked, and when they are one too many. */
+/** Sources with other names in error paths: for their own errors, and for the error about more than one source. */
 const CHECKED_AS: Readonly<Partial<Record<Source, string>>> = { gcePersistentDisk: 'persistentDisk' }
 const REFUSED_AS: Readonly<Partial<Record<Source, string>>> = { cephfs: 'cephFS' }
 
@@ -260,7 +260,7 @@ function* validateVolumeSource(spec: PersistentVolumeSpec, at: Ref<PersistentVol
   let sources = 0
   for (const source of Object.keys(RULES) as Source[]) {
     if (!spec[source]) continue
-    // A flex volume may stand beside another source: that was never refused.
+    // A flex volume is allowed next to another source, as in kube-apiserver.
     if (sources > 0 && source !== 'flexVolume') {
       yield forbidden(under(at, REFUSED_AS[source] ?? source), 'may not specify more than 1 volume type')
       continue

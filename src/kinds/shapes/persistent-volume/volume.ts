@@ -156,7 +156,7 @@ const persistentVolumeSources = {
   csi: [22, CSIPersistentVolumeSource, 'Storage behind a CSI driver.'],
 } as const
 
-/** One place a persistent volume may be; exactly one is set. */
+/** The source of a persistent volume; exactly one is set. */
 export const PersistentVolumeSource = message('PersistentVolumeSource', persistentVolumeSources)
 export type PersistentVolumeSource = Message<typeof persistentVolumeSources>
 /** The names of all sources. */
@@ -169,8 +169,8 @@ export const PersistentVolumeSpec = message(
     ...inlined(2, persistentVolumeSources),
     accessModes: [3, atomic(string), 'How it can be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.'],
     claimRef: [4, ObjectReference.granular(), 'The claim it is bound to, or kept for.'],
-    persistentVolumeReclaimPolicy: [5, string, 'What happens when its claim is gone: Retain, Delete or Recycle.'],
-    storageClassName: [6, string, 'The class it belongs to; empty for none.'],
+    persistentVolumeReclaimPolicy: [5, string, 'What happens when its claim is deleted: Retain, Delete or Recycle.'],
+    storageClassName: [6, string, 'The storage class; empty for none.'],
     mountOptions: [7, atomic(string), 'Options for mounting, such as ro; not checked.'],
     volumeMode: [8, string.optional(), 'Filesystem, or Block for a raw device.'],
     nodeAffinity: [9, VolumeNodeAffinity, 'From which nodes it can be reached.'],

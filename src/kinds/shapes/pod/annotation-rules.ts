@@ -1,4 +1,4 @@
-/** Rules on the annotations that mean something to pods, and on the fields that took their place. */
+/** Rules on the annotations that affect pods, and on the fields that replaced them. */
 
 import { goQuote } from '../../../lib/go-text.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
@@ -51,7 +51,7 @@ function* validateTolerationsText(text: string, at: Ref<Annotations>, options: P
   else yield* validateTolerations(parsed, under(at, TOLERATIONS_ANNOTATION, parsed), options)
 }
 
-/** Tolerations out of a text of JSON, or what is wrong with it. Only what is text or number in the right place is taken. */
+/** Tolerations from JSON text, or what is wrong with it. Only strings and numbers of the expected fields are used. */
 function parseTolerations(text: string): Toleration[] | string {
   let parsed: unknown
   try {
@@ -106,7 +106,7 @@ function* validateAppArmorAnnotations(meta: ObjectMeta, at: Ref<Annotations>, sp
 
 type Profile = SeccompProfile | AppArmorProfile
 
-/** What an annotation and a field both say about seccomp, they say alike. */
+/** A seccomp annotation and the field must agree. */
 export function* validateSeccompAgreement(meta: ObjectMeta, spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const ofPod = spec.securityContext?.seccompProfile
   if (ofPod)
@@ -121,7 +121,7 @@ export function* validateSeccompAgreement(meta: ObjectMeta, spec: PodSpec, at: R
   }
 }
 
-/** What an annotation and a field both say about AppArmor, they say alike; Windows has none. */
+/** An AppArmor annotation and the field must agree; not allowed on Windows. */
 export function* validateAppArmorAgreement(meta: ObjectMeta, spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   if (spec.os?.name === 'windows') return
   for (const placed of placedContainersOf(spec, at)) {

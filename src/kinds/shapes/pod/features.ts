@@ -1,4 +1,4 @@
-/** Fields of pods that belong to features which may be off: they are dropped, unless the stored object has them already. */
+/** Fields of pods of feature gates that may be off: they are dropped, unless the stored object has them already. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { containersOf } from './containers/container.ts'
 import type { HTTPGetAction, Probe } from './containers/probes.ts'
@@ -25,7 +25,7 @@ export function dropDisabledPodFields(pod: PodParts, old: PodParts | undefined, 
   dropInitContainerAnnotations(pod.metadata)
 }
 
-/** Before init containers had a field they lived in annotations, which must not come back to life. */
+/** Before init containers had a field they were annotations, which must not take effect again. */
 export function dropInitContainerAnnotations({ annotations }: { annotations?: Record<string, string> }): void {
   if (annotations) for (const key of INIT_CONTAINER_ANNOTATIONS) delete annotations[key]
 }

@@ -9,7 +9,7 @@ import { podOptionsFor } from './ratchet-rules.ts'
 import { PodTemplateSpec } from './spec.ts'
 import { validatePodTemplateSpec } from './spec-rules.ts'
 
-/** Words that open the doors of many rules, and texts that ought to open none. */
+/** Valid values that enable many rules, and strings that are valid nowhere. */
 const WORDS = [
   '',
   'a',
@@ -58,7 +58,7 @@ function anyOf(type: AnyType): fc.Arbitrary<any> {
 }
 const sparse = (part: fc.Arbitrary<any>) => fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: part })
 
-test('whatever a template holds, the rules say what is wrong with it and never fail', () => {
+test('for random templates, rules report errors and never throw', () => {
   fc.assert(
     fc.property(anyOf(PodTemplateSpec), draft => {
       const template = formed<PodTemplateSpec>(PodTemplateSpec, draft)

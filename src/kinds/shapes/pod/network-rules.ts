@@ -34,7 +34,7 @@ export function* validateDNSConfig({ dnsConfig, dnsPolicy }: PodSpec, at: Ref<Po
   for (const [i, { name }] of options.entries()) if (!name) yield required(at.options[i]!, 'must not be empty')
 }
 
-/** Names that the pod resolves for itself. */
+/** Names of the hosts file of the pod. */
 export function* validateHostAliases(aliases: readonly HostAlias[] | null | undefined, at: Ref<HostAlias[]>): Iterable<FieldError> {
   for (const [i, { ip = '', hostnames }] of (aliases ?? []).entries()) {
     yield* invalidEach(at[i]!.ip, isValidIPForLegacyField(ip))
@@ -51,7 +51,7 @@ export function* validateHostNetworkPorts(spec: PodSpec, at: Ref<PodSpec>, { pod
         yield invalid(withValue(at.containers[c]!.ports[p]!.hostPort, hostPort), 'must match `containerPort` when `hostNetwork` is true')
 }
 
-/** With users of its own, a pod shares little else with the node. */
+/** A pod with its own user namespace may not share the other host namespaces. */
 export function* validateHostUsers(spec: PodSpec, at: Ref<PodSpec>, options: PodOptions): Iterable<FieldError> {
   if (spec.hostUsers !== false) return
   const message = 'when `hostUsers` is false'

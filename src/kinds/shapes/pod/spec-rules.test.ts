@@ -15,23 +15,23 @@ const IP = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 
 const rows: Rows<object> = [
   [
-    'restart policies are known',
+    'restart policies are supported values',
     { restartPolicy: 'Odd' },
     ['restartPolicy: Unsupported value: "Odd": supported values: "Always", "OnFailure", "Never"'],
   ],
   [
-    'policies on names are known',
+    'DNS policies are supported values',
     { dnsPolicy: 'Odd' },
     ['dnsPolicy: Unsupported value: "Odd": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"'],
   ],
   ['nodes are selected by labels', { nodeSelector: { 'a b': 'c' } }, [`nodeSelector: Invalid value: "a b": ${QUALIFIED}`]],
   [
-    'a pod that resolves for itself brings servers',
+    'DNS policy None requires a DNS config',
     { dnsPolicy: 'None' },
     ['dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None'],
   ],
   [
-    'a pod that resolves for itself brings one server',
+    'DNS policy None requires a name server',
     { dnsPolicy: 'None', dnsConfig: {} },
     ['dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None'],
   ],
@@ -94,7 +94,7 @@ const rows: Rows<object> = [
     ],
   ],
   [
-    'claims are named and come from one place',
+    'claims have a name and one source',
     {
       resourceClaims: [
         { name: '' },
@@ -116,7 +116,7 @@ const rows: Rows<object> = [
     ['schedulingGroup.podGroupName: Invalid value: null: must specify one of: `podGroupName`'],
   ],
   [
-    'responders to evictions are of somebody, and have a place',
+    'eviction responders have a qualified name and a priority',
     {
       schedulingGroup: { podGroupName: 'g' },
       evictionResponders: [
@@ -159,7 +159,7 @@ test('a mirrored pod claims nothing', () => {
   ])
 })
 
-test('what defaults would have filled is asked for', () => {
+test('fields that have defaults are required', () => {
   const spec = { containers: [{ name: 'a', image: 'x', resources: {} }] } as unknown as PodSpec
   assert.deepEqual(texts(validatePodSpec(spec, refTo(spec, 'spec'))), [
     'spec.terminationGracePeriodSeconds: Required value',

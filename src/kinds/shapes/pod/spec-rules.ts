@@ -1,4 +1,4 @@
-/** Rules on the spec of a pod, alone and inside a template: everything that is wrong with it, in the order clients know. */
+/** Rules on the spec of a pod, alone and inside a template: everything that is wrong with it, in the order of kube-apiserver. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { inclusiveRangeMessage, isPrefixedLabelKey } from '../../../lib/names.ts'
 import { validateAnnotations, validateLabels } from '../../../schema/meta-rules.ts'
@@ -167,7 +167,7 @@ function* validateClasses(spec: PodSpec, at: Ref<PodSpec>, options: PodOptions):
   if (priorityClassName) yield* validateObjectName(priorityClassName, at.priorityClassName)
   if (runtimeClassName !== undefined) yield* validateObjectName(runtimeClassName, at.runtimeClassName)
   if (preemptionPolicy !== undefined) yield* validateChoice(preemptionPolicy, at.preemptionPolicy, 'PreemptLowerPriority', 'Never')
-  // Overhead is checked as if it were limits, and errors say so.
+  // Overhead is checked as if it were limits, and error paths say limits.
   if (overhead)
     yield* validateContainerResources({ limits: overhead }, withValue<ResourceRequirements>(at.overhead, { limits: overhead }), options)
 }
@@ -180,7 +180,7 @@ function* validateSchedulingGroup({ schedulingGroup, evictionResponders }: PodSp
   if (evictionResponders?.length) yield forbidden(at.schedulingGroup, 'may not be set when evictionResponders is set')
 }
 
-/** Variables read from files come from volumes that the pod writes itself. */
+/** Variables read from files are in emptyDir volumes of the pod. */
 function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const volumes = new Map((spec.volumes ?? []).map(volume => [volume.name, volume]))
   for (const placed of placedContainersOf(spec, at))
@@ -193,7 +193,7 @@ function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<Field
     }
 }
 
-/** Who is asked before the pod is evicted, and in which order. */
+/** Rules on eviction responders and their order. */
 function* validateEvictionResponders(responders: readonly EvictionResponder[], at: Ref<EvictionResponder[]>): Iterable<FieldError> {
   if (responders.length > MAX_RESPONDERS) return yield tooMany(at, responders.length, MAX_RESPONDERS)
   const names = new Set<string>()

@@ -40,7 +40,7 @@ test('a template with one image gets the defaults that a server answers', () => 
   })
 })
 
-test('a template asks for nothing that only pods get', () => {
+test('a template does not require fields that are set on pods only', () => {
   const sent = { hostNetwork: true, containers: [{ name: 'a', ports: [{ containerPort: 80 }], resources: { limits: { cpu: '1' } } }] }
   const { containers, enableServiceLinks } = filled(PodTemplateSpec, { spec: sent }).spec
   assert.equal(enableServiceLinks, undefined)
@@ -109,7 +109,7 @@ test('a volume that says nothing is an empty directory', () => {
   assert.deepEqual(filled(Volume, { name: 'v', nfs: { server: 's', path: '/' } }), { name: 'v', nfs: { server: 's', path: '/' } })
 })
 
-test('volumes of every kind get the modes and types they stand for', () => {
+test('volumes of every kind get their default modes and types', () => {
   const source = (sent: object) => {
     const { name: _, ...rest } = filled(Volume, { name: 'v', ...sent })
     return rest
@@ -154,7 +154,7 @@ test('the address of a pod and the first of its addresses agree', () => {
   assert.deepEqual(addresses({ podIP: '10.0.0.2', podIPs: [{ ip: '10.0.0.1' }] }), ['10.0.0.2', [{ ip: '10.0.0.2' }]])
 })
 
-test('a container status always says how often, and times that are not known are null', () => {
+test('a container status always has a restart count, and unknown times are null', () => {
   assert.deepEqual(filled(ContainerStatus, { name: 'a', state: { running: {} }, allocatedResources: { cpu: '1n' } }), {
     name: 'a',
     state: { running: { startedAt: null } },

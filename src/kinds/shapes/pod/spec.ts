@@ -1,4 +1,4 @@
-/** What a pod is to be: its containers, volumes, place and identity. */
+/** The spec of a pod: containers, volumes, scheduling and identity. */
 import { ObjectMeta } from '../../../schema/object-meta.ts'
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
 import { LocalObjectReference } from '../references.ts'
@@ -10,7 +10,7 @@ import { Volume } from './volumes/volumes.ts'
 
 export const HostAlias = message('HostAlias', {
   ip: [1, string.always(), 'The address.'],
-  hostnames: [2, atomic(string), 'Names that stand for the address.'],
+  hostnames: [2, atomic(string), 'Names of the address.'],
 })
 export type HostAlias = Static<typeof HostAlias>
 
@@ -52,7 +52,7 @@ export type PodResourceClaim = Static<typeof PodResourceClaim>
 export const PodSchedulingGroup = message(
   'PodSchedulingGroup',
   {
-    podGroupName: [1, string.optional(), 'The pod group the pod belongs to.'],
+    podGroupName: [1, string.optional(), 'The pod group of the pod.'],
   },
   { union: {} },
 )
@@ -60,7 +60,7 @@ export type PodSchedulingGroup = Static<typeof PodSchedulingGroup>
 
 export const EvictionResponder = message('EvictionResponder', {
   name: [1, string.always(), 'The responder, as a domain-prefixed key.'],
-  priority: [2, int32.always().openapiDefault(), 'Higher ones are asked first.'],
+  priority: [2, int32.always().openapiDefault(), 'Higher priorities are called first.'],
 }).atomic()
 export type EvictionResponder = Static<typeof EvictionResponder>
 
@@ -95,11 +95,11 @@ export const PodSpec = message(
     imagePullSecrets: [15, keyed(LocalObjectReference, 'name').mergedBy('name'), 'Secrets with which images are pulled.'],
     hostname: [16, string, 'Host name of the pod; its own name when empty.'],
     subdomain: [17, string, 'Middle part of the full host name.'],
-    affinity: [18, Affinity, 'Where the pod wants to run.'],
-    schedulerName: [19, string.default('default-scheduler'), 'The scheduler that places the pod.'],
+    affinity: [18, Affinity, 'Scheduling constraints of the pod.'],
+    schedulerName: [19, string.default('default-scheduler'), 'The scheduler that schedules the pod.'],
     tolerations: [22, atomic(Toleration), 'Taints of nodes that the pod accepts.'],
     hostAliases: [23, keyed(HostAlias, 'ip').mergedBy('ip'), 'Lines added to the hosts file.'],
-    priorityClassName: [24, string, 'The class its priority comes from.'],
+    priorityClassName: [24, string, 'The class of its priority.'],
     priority: [25, int32.optional(), 'Its priority; set from the class.'],
     dnsConfig: [26, PodDNSConfig, 'DNS settings, merged with those of the policy.'],
     readinessGates: [28, atomic(PodReadinessGate), 'Further conditions the pod needs to be ready.'],
@@ -110,7 +110,7 @@ export const PodSpec = message(
     topologySpreadConstraints: [
       33,
       keyed(TopologySpreadConstraint, 'topologyKey', 'whenUnsatisfiable').mergedBy('topologyKey'),
-      'How pods are spread over places.',
+      'How pods are spread over topology domains.',
     ],
     setHostnameAsFQDN: [35, bool.optional(), 'Whether the host name is the full one.'],
     os: [36, PodOS, 'The operating system the pod is for.'],
@@ -122,7 +122,7 @@ export const PodSpec = message(
       'Device claims that must be there before the pod starts.',
     ],
     resources: [40, ResourceRequirements, 'Resources of the whole pod.'],
-    hostnameOverride: [41, string.optional(), 'Host name inside the pod only, in place of every other.'],
+    hostnameOverride: [41, string.optional(), 'Host name inside the pod only, overrides every other.'],
     schedulingGroup: [43, PodSchedulingGroup, 'The group with which the pod is scheduled.'],
     evictionResponders: [44, keyed(EvictionResponder, 'name').mergedBy('name'), 'Who takes part when the pod is to be evicted.'],
   },

@@ -67,7 +67,7 @@ test('profiles of AppArmor by annotation', () => {
   )
 })
 
-test('storage that is gone', () => {
+test('removed volume plugins', () => {
   assert.deepEqual(
     warnings(
       one(
@@ -87,7 +87,7 @@ test('storage that is gone', () => {
   )
 })
 
-test('files that are in each other’s way', () => {
+test('files with conflicting paths', () => {
   const items = [
     { key: 'a', path: 'dir/' },
     { key: 'b', path: 'dir/b' },
@@ -129,7 +129,7 @@ test('variables that replace others', () => {
   ])
 })
 
-test('ports that are in each other’s way', () => {
+test('conflicting ports', () => {
   const port = (more: object) => ({ containerPort: 80, protocol: 'TCP', ...more })
   const ports = [port({ name: 'web' }), port({ name: 'web' }), port({ hostPort: 8080 })]
   const at = 'spec.containers[0].ports'
@@ -147,7 +147,7 @@ test('ports that are in each other’s way', () => {
   ])
 })
 
-test('a great many ports alike are warned about in a moment', () => {
+test('the work for many equal ports is bounded', () => {
   const ports = Array.from({ length: 5000 }, () => ({ containerPort: 80, protocol: 'TCP' }))
   assert.ok(warnings(one({ ports })).length <= 5000 * 20)
 })

@@ -1,4 +1,4 @@
-/** Advice on pods and templates that are accepted but will surprise whoever wrote them. */
+/** Warnings about pods and templates that are valid but may not work as their author expects. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { warningsForIP } from '../../../lib/ip.ts'
 import { getOwn } from '../../../lib/json-value.ts'
@@ -199,7 +199,7 @@ function* warnAboutNumbers(ports: readonly PortAt[]): Iterable<string> {
       else if (hostPort === otherPort && (hostIP === '') !== (otherIP === ''))
         yield `${path}: dangerously ambiguous port definition with ${otherPath}`
     }
-    // Past a few, more of the same advice helps nobody, and comparing all with all would take long.
+    // Past a few, more of the same warnings do not help, and comparing all with all would take long.
     if (others.length < MAX_COMPARED) seen.set(number, [...others, { port, path }])
   }
 }
@@ -217,6 +217,6 @@ function* warnAboutNames(ports: readonly PortAt[]): Iterable<string> {
 
 const MAX_COMPARED = 20
 
-/** The way Go prints a structure, which is what clients get to see. */
+/** As Go prints a structure: the warnings of kube-apiserver contain it. */
 const printed = ({ name = '', hostPort = 0, containerPort, protocol, hostIP = '' }: ContainerPort): string =>
   `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`

@@ -3,7 +3,7 @@ import type { Ref } from '../../../../schema/refs.ts'
 import type { PodSpec } from '../spec.ts'
 import type { Container } from './container.ts'
 
-/** A container and where it is. The ref is made when it is asked for: rules look at every container, and report few. */
+/** A container and its field path. The ref is created on demand: rules look at every container, and report few. */
 export class PlacedContainer {
   readonly container: Container
   readonly #list: Ref<Container[]>
@@ -23,12 +23,12 @@ export class PlacedContainer {
 /** Every container: first those that initialise, then those that run, then those added for debugging. */
 export function placedContainersOf(spec: PodSpec, at: Ref<PodSpec>): readonly PlacedContainer[] {
   const placed: PlacedContainer[] = []
-  const place = (containers: readonly Container[] | undefined, list: Ref<Container[]>) =>
+  const withRefs = (containers: readonly Container[] | undefined, list: Ref<Container[]>) =>
     containers?.forEach((container, i) => {
       placed.push(new PlacedContainer(container, list, i))
     })
-  place(spec.initContainers, at.initContainers)
-  place(spec.containers, at.containers)
-  place(spec.ephemeralContainers as Container[] | undefined, at.ephemeralContainers as unknown as Ref<Container[]>)
+  withRefs(spec.initContainers, at.initContainers)
+  withRefs(spec.containers, at.containers)
+  withRefs(spec.ephemeralContainers as Container[] | undefined, at.ephemeralContainers as unknown as Ref<Container[]>)
   return placed
 }

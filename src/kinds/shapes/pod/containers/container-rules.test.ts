@@ -19,12 +19,12 @@ table(
     ['a name of a container is a DNS label', { name: 'A' }, [`name: Invalid value: "A": ${LABEL}`]],
     ['a container needs an image', { image: '' }, ['image: Required value']],
     [
-      'what becomes of termination messages is one of two things',
+      'the termination message policy is one of two values',
       { terminationMessagePolicy: 'Shout' },
       ['terminationMessagePolicy: Unsupported value: "Shout": supported values: "File", "FallbackToLogsOnError"'],
     ],
     [
-      'images are pulled by a known policy',
+      'the image pull policy is supported',
       { imagePullPolicy: 'Maybe' },
       ['imagePullPolicy: Unsupported value: "Maybe": supported values: "Always", "IfNotPresent", "Never"'],
     ],
@@ -144,7 +144,7 @@ table(
       ['spec.initContainers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used'],
     ],
     [
-      'ports of the node are told apart within each init container',
+      'host ports are unique within each init container',
       {
         initContainers: [
           container({ name: 'a', ports: [{ containerPort: 1, hostPort: 1 }] }),
@@ -205,7 +205,7 @@ table(
       ],
     ],
     [
-      'a probe needs one way to ask, and numbers that are not negative',
+      'a probe needs one handler, and numbers that are not negative',
       {
         readinessProbe: {
           initialDelaySeconds: -1,
@@ -226,7 +226,7 @@ table(
       ],
     ],
     [
-      'further ways to ask are refused unseen',
+      'further handlers are rejected without validation',
       { livenessProbe: { exec: {}, httpGet: {}, tcpSocket: {}, grpc: {} } },
       [
         'livenessProbe.exec.command: Required value',
@@ -247,7 +247,7 @@ table(
       ],
     ],
     [
-      'HTTP/2 is spoken in the clear',
+      'HTTP/2 probes need the scheme HTTP',
       { startupProbe: { httpGet: { port: 1, scheme: 'HTTPS', protocol: 'HTTP2' } } },
       ['startupProbe.httpGet.protocol: Invalid value: "HTTP2": is only supported with HTTP (H2C)'],
     ],
@@ -277,12 +277,12 @@ table(
   given => containerErrors(given),
 )
 
-test('Windows knows two stop signals', () =>
+test('Windows supports two stop signals', () =>
   assert.deepEqual(containerErrors({ lifecycle: { stopSignal: 'SIGHUP' } }, { os: { name: 'windows' } }), [
     'lifecycle.stopSignal: Unsupported value: "SIGHUP": supported values: "SIGKILL", "SIGTERM"',
   ]))
 
-test('Linux knows 65 stop signals', () => {
+test('Linux supports 65 stop signals', () => {
   const [error] = containerErrors({ lifecycle: { stopSignal: 'SIGODD' } }, { os: { name: 'linux' } })
   assert.equal(error?.match(/"SIG/g)?.length, 1 + 65)
   assert.deepEqual(containerErrors({ lifecycle: { stopSignal: 'SIGRTMAX-14' } }, { os: { name: 'linux' } }), [])

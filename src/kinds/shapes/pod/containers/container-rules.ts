@@ -63,7 +63,7 @@ export function* validateInitContainers(at: Ref<Container[]>, around: Surroundin
     else if (container.restartPolicy !== undefined && !sidecar) yield unsupported(itemAt.restartPolicy, 'Always')
     if (names.has(container.name)) yield duplicate(itemAt.name)
     else if (container.name) names.add(container.name)
-    // One container at a time: its place in the list is lost to the errors that clients know.
+    // One container at a time: the error paths have no index, as in kube-apiserver.
     yield* validateHostPortConflicts([container], at)
     if (sidecar) yield* validateLife(container, itemAt, spec)
     else
@@ -125,7 +125,7 @@ function* validateLife(container: Container, at: Ref<Container>, spec: PodSpec):
   yield* validateProbes(container, at, grace)
 }
 
-/** What is asked of every container. */
+/** Rules on every container. */
 function* validateContainer(container: Container, at: Ref<Container>, around: Surroundings): Iterable<FieldError> {
   const { spec, volumes, claims, options } = around
   // Refs cost more than most of these checks: they are made only for what the container has.
@@ -210,7 +210,7 @@ function* validateResizePolicies(
   }
 }
 
-/** The list as a whole is reported, whichever of its words is wrong. */
+/** The list as a whole is reported, whichever item is wrong. */
 function* validateWord(word: string, at: Ref<any>, ...words: readonly string[]): Iterable<FieldError> {
   if (word === '') yield required(at)
   else if (!words.includes(word)) yield unsupported(withValue(at, word), ...words)

@@ -34,7 +34,7 @@ export const VolumeMount = message('VolumeMount', {
   mountPath: [3, string.always(), 'Where the volume appears in the container.'],
   subPath: [4, string, 'Path within the volume that is mounted; its root when empty.'],
   mountPropagation: [5, string.optional(), 'How mounts travel between node and container: None, HostToContainer or Bidirectional.'],
-  subPathExpr: [6, string, 'The same, in which $(NAME) stands for environment variables.'],
+  subPathExpr: [6, string, 'The same, in which $(NAME) is replaced by environment variables.'],
   bindMountOptions: [8, set(string), 'Further mount options: noexec, nodev, nosuid.'],
 })
 export type VolumeMount = Static<typeof VolumeMount>
@@ -56,7 +56,7 @@ const containerFields = {
   env: [7, keyed(EnvVar, 'name').mergedBy('name'), 'Environment variables.'],
   resources: [8, ResourceRequirements.orEmpty(), 'What it may use.'],
   resizePolicy: [23, atomic(ContainerResizePolicy), 'Which resources can change without a restart.'],
-  restartPolicy: [24, string.optional(), 'Its own restart policy, in place of that of the pod.'],
+  restartPolicy: [24, string.optional(), 'Its own restart policy, which overrides that of the pod.'],
   restartPolicyRules: [25, atomic(ContainerRestartRule), 'Exit codes that are treated differently from the policy.'],
   volumeMounts: [9, keyed(VolumeMount, 'mountPath').mergedBy('mountPath'), 'Volumes it mounts.'],
   volumeDevices: [21, keyed(VolumeDevice, 'devicePath').mergedBy('devicePath'), 'Raw devices it gets.'],
@@ -64,10 +64,10 @@ const containerFields = {
   readinessProbe: [11, Probe, 'Takes the pod out of services while it fails.'],
   startupProbe: [22, Probe, 'Holds back the other probes until it passes.'],
   lifecycle: [12, Lifecycle, 'What is run after the start and before the end.'],
-  terminationMessagePath: [13, string.default('/dev/termination-log'), 'File into which it may write its last words.'],
-  terminationMessagePolicy: [20, string.default('File'), 'Where last words come from: File, or FallbackToLogsOnError.'],
+  terminationMessagePath: [13, string.default('/dev/termination-log'), 'File into which it may write its termination message.'],
+  terminationMessagePolicy: [20, string.default('File'), 'Where the termination message is read from: File, or FallbackToLogsOnError.'],
   imagePullPolicy: [14, string, 'When to pull: Always, Never or IfNotPresent; Always by default for the tag latest.'],
-  securityContext: [15, SecurityContext, 'Identity and rights, in place of those of the pod.'],
+  securityContext: [15, SecurityContext, 'Identity and rights, which override those of the pod.'],
   stdin: [16, bool, 'Whether it has a standard input.'],
   stdinOnce: [17, bool, 'Whether the input closes after the first client.'],
   tty: [18, bool, 'Whether it has a terminal.'],
@@ -85,7 +85,7 @@ export const EphemeralContainer = message(
   'EphemeralContainer',
   {
     ...inlined(1, containerFields),
-    targetContainerName: [2, string, 'The container whose processes it may see.'],
+    targetContainerName: [2, string, 'The container whose process namespace it shares.'],
   },
   { defaults: fillPullPolicy },
 )

@@ -14,7 +14,7 @@ export type ObjectFieldSelector = Static<typeof ObjectFieldSelector>
 export const ResourceFieldSelector = message('ResourceFieldSelector', {
   containerName: [1, string, 'The container; in environment variables, the own one when empty.'],
   resource: [2, string.always(), 'The resource, such as limits.cpu.'],
-  divisor: [3, quantity.default('0'), 'Unit the amount is written in; 0 stands for 1.'],
+  divisor: [3, quantity.default('0'), 'Unit the amount is written in; 0 means 1.'],
 }).atomic()
 export type ResourceFieldSelector = Static<typeof ResourceFieldSelector>
 
@@ -90,7 +90,7 @@ const BYTE_DIVISORS = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1
 
 const isHugePages = (resource: string) => resource.startsWith('limits.hugepages-') || resource.startsWith('requests.hugepages-')
 
-/** A resource of a container, and in which unit it is told; volumes must say of which container. */
+/** A resource of a container, and its unit; volumes must name the container. */
 export function* validateResourceFieldSelector(
   { containerName, resource, divisor }: ResourceFieldSelector,
   at: Ref<ResourceFieldSelector>,

@@ -99,27 +99,27 @@ const rows: Rows<object> = [
   ['the old name of the node is still read', field('spec.host'), []],
   ['a resource must be named', resource(''), ['env[0].valueFrom.resourceFieldRef.resource: Required value']],
   [
-    'a resource must be known',
+    'a resource must be supported',
     resource('limits.gold'),
     [`env[0].valueFrom.resourceFieldRef.resource: Unsupported value: "limits.gold": ${RESOURCES}`],
   ],
-  ['huge pages can be told', resource('limits.hugepages-2Mi', '1Mi'), []],
+  ['huge pages are supported', resource('limits.hugepages-2Mi', '1Mi'), []],
   [
-    'cpu is told in cores or thousandths',
+    'the divisor of cpu is 1 or 1m',
     resource('limits.cpu', '2'),
     [
       'env[0].valueFrom.resourceFieldRef.divisor: Invalid value: "limits.cpu": only divisor\'s values 1m and 1 are supported with the cpu resource',
     ],
   ],
   [
-    'memory is told in bytes and their multiples',
+    'the divisor of memory is a number of bytes or a multiple',
     resource('requests.memory', '3Mi'),
     [
       'env[0].valueFrom.resourceFieldRef.divisor: Invalid value: "requests.memory": only divisor\'s values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the memory resource',
     ],
   ],
   [
-    'imported variables come from one place each',
+    'imported variables have one source each',
     { envFrom: [{}, { prefix: 'a=', configMapRef: { name: '' } }, { configMapRef: { name: 'a' }, secretRef: { name: 'B' } }] },
     [
       'envFrom: Invalid value: "": must specify one of: `configMapRef` or `secretRef`',

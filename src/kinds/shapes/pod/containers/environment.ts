@@ -1,4 +1,4 @@
-/** Environment variables of a container and where their values come from. */
+/** Environment variables of a container and the sources of their values. */
 
 import { isConfigMapKey, isRelaxedEnvVarName, nameIsDNSSubdomain } from '../../../../lib/names.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../../../schema/refs.ts'
@@ -58,8 +58,8 @@ type EnvVarSource = Static<typeof EnvVarSource>
 
 export const EnvVar = message('EnvVar', {
   name: [1, string.always(), 'Name of the variable.'],
-  value: [2, string, 'Its value, in which $(NAME) stands for variables before it.'],
-  valueFrom: [3, EnvVarSource, 'Where the value comes from instead.'],
+  value: [2, string, 'Its value, in which $(NAME) is replaced by variables before it.'],
+  valueFrom: [3, EnvVarSource, 'The source of the value.'],
 })
 export type EnvVar = Static<typeof EnvVar>
 
@@ -98,7 +98,7 @@ function* validateSource(
   else if (sources > 1) yield invalid(whole, 'may not have more than one field specified at a time')
 }
 
-/** Imported variables come from one place each. */
+/** Imported variables have one source each. */
 export function* validateEnvFrom(sources: readonly EnvFromSource[] | null | undefined, at: Ref<EnvFromSource[]>): Iterable<FieldError> {
   for (const [i, { prefix, configMapRef, secretRef }] of (sources ?? []).entries()) {
     const itemAt = at[i]!

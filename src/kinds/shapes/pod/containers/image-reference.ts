@@ -15,7 +15,7 @@ export function imageTag(image: string): string | undefined {
   return tag ?? (digest === undefined ? 'latest' : '')
 }
 
-/** When an image is pulled if nobody says so: one that moves with its tag every time, others once. */
+/** The default of imagePullPolicy: Always for the tag latest, IfNotPresent for others. */
 export const defaultPullPolicy = (image: string | undefined): 'Always' | 'IfNotPresent' =>
   imageTag(image ?? '') === 'latest' ? 'Always' : 'IfNotPresent'
 

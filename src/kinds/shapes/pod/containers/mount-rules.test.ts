@@ -35,7 +35,7 @@ const rows: Rows<object> = [
     ],
   ],
   [
-    'paths inside volumes go down, and are said in one way',
+    'subpaths do not step back, and are set in one field only',
     { volumeMounts: [{ name: 'dir', mountPath: '/a', subPath: '/x', subPathExpr: 'a/../b' }] },
     [
       'volumeMounts.subPath: Invalid value: "/x": must be a relative path',
@@ -49,12 +49,12 @@ const rows: Rows<object> = [
     ['volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers'],
   ],
   [
-    'ways to propagate are known',
+    'mount propagation is a supported value',
     { volumeMounts: [{ name: 'dir', mountPath: '/a', mountPropagation: 'Sideways' }] },
     ['volumeMounts.mountPropagation: Unsupported value: "Sideways": supported values: "Bidirectional", "HostToContainer", "None"'],
   ],
   [
-    'read-only all the way down is read-only, and does not propagate',
+    'recursive read-only requires read-only, and no propagation',
     { volumeMounts: [{ name: 'dir', mountPath: '/a', recursiveReadOnly: 'Enabled', mountPropagation: 'HostToContainer' }] },
     [
       'volumeMounts.recursiveReadOnly: Forbidden: may only be specified when readOnly is true',
@@ -62,12 +62,12 @@ const rows: Rows<object> = [
     ],
   ],
   [
-    'ways to be read-only are known',
+    'recursiveReadOnly is a supported value',
     { volumeMounts: [{ name: 'dir', mountPath: '/a', recursiveReadOnly: 'Half' }] },
     ['volumeMounts.recursiveReadOnly: Unsupported value: "Half": supported values: "Disabled", "Enabled", "IfPossible"'],
   ],
   [
-    'options of mounts are known, given once, and not for images',
+    'mount options are supported, unique, and not for images',
     { volumeMounts: [{ name: 'image', mountPath: '/a', bindMountOptions: ['noexec', 'noexec', 'fast'] }] },
     [
       'volumeMounts[0].bindMountOptions[1]: Duplicate value: "noexec"',

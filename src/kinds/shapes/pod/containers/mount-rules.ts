@@ -87,7 +87,7 @@ export function* validateVolumeDevices(container: Container, at: Ref<VolumeDevic
   }
 }
 
-/** Where the same name comes twice, its last path counts. */
+/** Of duplicate names, the last path counts. */
 function pathsByName<T extends { name: string }>(items: readonly T[] | null | undefined, pathOf: (item: T) => string) {
   const byName = new Map((items ?? []).map(item => [item.name ?? '', pathOf(item) ?? '']))
   return { names: byName, paths: new Set(byName.values()) }

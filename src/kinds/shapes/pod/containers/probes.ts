@@ -1,4 +1,4 @@
-/** How containers are asked about their health, and what is run around their life. */
+/** Probes and lifecycle hooks of containers. */
 
 import { isHTTPHeaderName } from '../../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
@@ -13,7 +13,7 @@ const ExecAction = message('ExecAction', {
 
 const GRPCAction = message('GRPCAction', {
   port: [1, int32.always(), 'Port of the service.'],
-  service: [2, string.optional().publishedDefault(''), 'Name of the service to ask about.'],
+  service: [2, string.optional().publishedDefault(''), 'Name of the service to check.'],
   mode: [3, string.optional(), 'How to connect: Plaintext, or TLS without verification.'],
 })
 type GRPCAction = Static<typeof GRPCAction>
@@ -24,7 +24,7 @@ const HTTPHeader = message('HTTPHeader', {
 })
 
 export const HTTPGetAction = message('HTTPGetAction', {
-  path: [1, string.default('/'), 'Path to ask for.'],
+  path: [1, string.default('/'), 'Path to request.'],
   port: [2, intOrString.always(), 'Port, by number or by name.'],
   host: [3, string, 'Host to connect to; the address of the pod when empty.'],
   scheme: [4, string.default('HTTP'), 'HTTP or HTTPS.'],
@@ -42,7 +42,7 @@ const probeHandlers = {
   exec: [1, ExecAction, 'Runs a command in the container; exit code 0 is a success.'],
   httpGet: [2, HTTPGetAction, 'Makes an HTTP request.'],
   tcpSocket: [3, TCPSocketAction, 'Opens a TCP connection.'],
-  grpc: [4, GRPCAction, 'Asks a gRPC health service.'],
+  grpc: [4, GRPCAction, 'Calls a gRPC health service.'],
 } as const
 
 export const Probe = message('Probe', {
@@ -52,7 +52,7 @@ export const Probe = message('Probe', {
   periodSeconds: [4, int32.default(10), 'Seconds between checks.'],
   successThreshold: [5, int32.default(1), 'Successes in a row after a failure that count as passed.'],
   failureThreshold: [6, int32.default(3), 'Failures in a row that count as failed.'],
-  terminationGracePeriodSeconds: [7, int64.optional(), 'Seconds of grace when the probe fails, in place of those of the pod.'],
+  terminationGracePeriodSeconds: [7, int64.optional(), 'Seconds of grace when the probe fails, overrides that of the pod.'],
 })
 export type Probe = Static<typeof Probe>
 
@@ -78,7 +78,7 @@ export type Lifecycle = Static<typeof Lifecycle>
 type Grace = number | bigint | undefined
 type Handler = Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'> & Pick<LifecycleHandler, 'sleep'>
 
-/** What is asked of the three probes of a container. */
+/** Rules on the three probes of a container. */
 export function* validateProbes(
   { livenessProbe, readinessProbe, startupProbe }: { livenessProbe?: Probe; readinessProbe?: Probe; startupProbe?: Probe },
   at: { readonly livenessProbe: Ref<Probe>; readonly readinessProbe: Ref<Probe>; readonly startupProbe: Ref<Probe> },
@@ -109,7 +109,7 @@ function* validateProbe(probe: Probe, at: Ref<Probe>, grace: Grace): Iterable<Fi
     yield invalid(at.terminationGracePeriodSeconds, 'must be greater than 0')
 }
 
-/** Exactly one way to act, well described. Further ways are refused without a look at them. */
+/** Exactly one valid handler. Further handlers are rejected without further checks. */
 function* validateHandler(handler: Handler, at: Ref<Handler>, grace: Grace): Iterable<FieldError> {
   let handlers = 0
   const oneOfOnly = function* (set: unknown, itemAt: Ref<any>, rules: () => Iterable<FieldError>): Iterable<FieldError> {

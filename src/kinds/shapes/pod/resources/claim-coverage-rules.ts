@@ -1,4 +1,4 @@
-/** Whether what a pod asks for as a whole covers its containers together with what resource claims take from the node for them. */
+/** Whether pod-level resources cover the containers together with what resource claims take from the node for them. */
 import { addQuantity, compareQuantity, parseQuantity, type Quantity, quantityOf } from '../../../../lib/quantity.ts'
 import type { PodSpec } from '../spec.ts'
 import type { NodeAllocatableResourceClaimStatus, PodStatus } from '../status/status.ts'
@@ -7,7 +7,7 @@ import { isHugePageResource, isPodLevelResource } from './resource-rules.ts'
 
 type Totals = Map<string, Quantity>
 
-/** What is not covered, in words; nothing when everything is. */
+/** What is not covered, as error text; undefined if everything is. */
 export function coverageFault(spec: PodSpec, { nodeAllocatableResourceClaimStatuses: claims = [] }: PodStatus): string | undefined {
   return requestFault(spec, claims) ?? hugePageFault(spec, claims) ?? containerFault(spec, claims)
 }

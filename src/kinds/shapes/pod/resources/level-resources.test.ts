@@ -32,12 +32,12 @@ test('a pod that names no resources as a whole is left alone', () => {
   assert.deepEqual(filled({ containers: [], resources: {} }), {})
 })
 
-test('requests come from the containers, and from the limits where no container asks', () => {
+test('pod-level requests default to those of the containers, or to the limits if no container has requests', () => {
   const spec = { containers: [named({ requests: { cpu: '1' } })], resources: { limits: { cpu: '2', memory: '1Gi' } } }
   assert.deepEqual(filled(spec), { limits: { cpu: '2', memory: '1Gi' }, requests: { cpu: '1', memory: '1Gi' } })
 })
 
-test('limits come from the containers when each has one, and never fall below requests', () => {
+test('pod-level limits default to those of the containers when each has one, and never fall below requests', () => {
   const limited = (cpu: string) => named({ limits: { cpu }, requests: { cpu } })
   assert.deepEqual(filled({ containers: [limited('1'), limited('1')], resources: { requests: { cpu: '1' } } }), {
     requests: { cpu: '1' },
@@ -50,7 +50,7 @@ test('limits come from the containers when each has one, and never fall below re
   assert.deepEqual(filled({ containers: [limited('1'), named({})], resources: { requests: { cpu: '1' } } }), { requests: { cpu: '1' } })
 })
 
-test('huge pages of containers limit the pod, and what it cannot ask for as a whole is left out', () => {
+test('huge pages of containers limit the pod, and resources that are not supported at pod level are left out', () => {
   const spec = {
     containers: [named({ limits: { 'hugepages-2Mi': '4Mi', 'example.com/gpu': '1' }, requests: { 'hugepages-2Mi': '4Mi' } })],
     resources: { requests: { cpu: '1' } },

@@ -1,4 +1,4 @@
-/** What the containers of a pod ask for together, and what the pod as a whole asks for when it says only a part. */
+/** The aggregate resources of the containers of a pod, and the defaults of pod-level resources. */
 import { getOwn, setOwn } from '../../../../lib/json-value.ts'
 import { addQuantity, compareQuantity, parseQuantity, type Quantity } from '../../../../lib/quantity.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref } from '../../../../schema/refs.ts'
@@ -19,7 +19,7 @@ type Bound = 'requests' | 'limits'
 type Totals = Map<string, Quantity>
 
 /**
- * The most that the containers ask for at one time: containers and sidecars run together, and each init container
+ * The maximum that the containers request at one time: containers and sidecars run together, and each init container
  * runs beside the sidecars that were started before it.
  */
 export function containerTotals(spec: PodSpec, bound: Bound): Totals {
@@ -97,7 +97,7 @@ export function raise(totals: Totals, amounts: ReadonlyMap<string, Quantity>): v
   }
 }
 
-/** Rules on the resources of the pod itself: they cover what its containers ask for. */
+/** Rules on the resources of the pod itself: they cover the requests of its containers. */
 export function* validatePodResources(
   spec: PodSpec,
   at: Ref<PodSpec>,

@@ -1,4 +1,4 @@
-/** What a pod asks for, or is limited to, altogether: its containers, what it says as a whole, and what running it costs. */
+/** The total requests or limits of a pod: containers, pod-level resources and overhead. */
 import { addQuantity, parseQuantity, type Quantity, quantitySign } from '../../../../lib/quantity.ts'
 import type { Container } from '../containers/container.ts'
 import type { PodSpec } from '../spec.ts'
@@ -35,7 +35,7 @@ export function podLimits(pod: RequestingPod, options: TotalOptions = {}): Total
   return limits
 }
 
-/** Whether a pod says as a whole what it asks for. */
+/** Whether a pod has pod-level requests. */
 export const namesPodLevel = ({ resources }: PodSpec): boolean => Object.keys(resources?.requests ?? {}).some(isPodLevelResource)
 
 function totalsOf({ spec, status = {} }: RequestingPod, bound: Bound, { missing = {}, podLevel = true }: TotalOptions): Totals {

@@ -8,7 +8,7 @@ const pod = (containers: ResourceRequirements[], more: object = {}) =>
   ({ containers: containers.map((resources, i) => ({ name: `c${i}`, resources })), ...more }) as unknown as PodSpec
 const all = (cpu: string, memory: string): ResourceRequirements => ({ requests: { cpu, memory }, limits: { cpu, memory } })
 
-test('a pod that asks for nothing is best effort', () => {
+test('a pod without requests is best effort', () => {
   assert.equal(qosClassOf(pod([{}, {}])), 'BestEffort')
   assert.equal(qosClassOf(pod([{ limits: { 'example.com/gpu': '1' } }])), 'BestEffort')
   assert.equal(qosClassOf(pod([{ requests: { cpu: '0' } }])), 'BestEffort')
@@ -27,7 +27,7 @@ test('every other pod is burstable', () => {
   assert.equal(qosClassOf(pod([all('1', '1Gi')], { initContainers: [{ name: 'i', resources: {} }] })), 'Burstable')
 })
 
-test('what the pod as a whole asks for decides alone', () => {
+test('pod-level resources alone decide', () => {
   assert.equal(qosClassOf(pod([{}], { resources: all('1', '1Gi') })), 'Guaranteed')
   assert.equal(qosClassOf(pod([all('1', '1Gi')], { resources: {} })), 'Guaranteed')
   assert.equal(qosClassOf(pod([all('1', '1Gi')], { resources: { limits: { cpu: '2' } } })), 'Burstable')

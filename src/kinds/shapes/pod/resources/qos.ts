@@ -1,4 +1,4 @@
-/** The quality of service of a pod, from what it asks for. */
+/** The quality of service of a pod, from its requests and limits. */
 import { getOwn } from '../../../../lib/json-value.ts'
 import { compareQuantity, parseQuantity, quantitySign } from '../../../../lib/quantity.ts'
 import type { PodSpec } from '../spec.ts'

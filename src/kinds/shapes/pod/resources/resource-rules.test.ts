@@ -47,7 +47,7 @@ const rows: Rows<object> = [
     ['resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1'],
   ],
   [
-    'what cannot be shared is asked for as it is limited',
+    'resources without overcommit need equal requests and limits',
     { resources: { limits: { 'example.com/gpu': '2' }, requests: { 'example.com/gpu': '1', 'example.com/fpga': '1' } } },
     [
       'resources.requests: Invalid value: "1": must be equal to example.com/gpu limit of 2',
@@ -55,7 +55,7 @@ const rows: Rows<object> = [
     ],
   ],
   [
-    'huge pages come whole, and with cpu or memory',
+    'huge pages are multiples of the page size, and require cpu or memory',
     limits({ 'hugepages-2Mi': '3Mi' }),
     [
       'resources.limits[hugepages-2Mi]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi',
@@ -94,7 +94,7 @@ test('a claim and the requests in it are named once', () => {
   )
 })
 
-test('names of resources are told apart', () => {
+test('names of resources are classified', () => {
   assert.equal(isExtendedResourceName('example.com/gpu'), true)
   assert.equal(isExtendedResourceName('kubernetes.io/gpu'), false)
   assert.equal(isExtendedResourceName('gpu'), false)
@@ -110,7 +110,7 @@ test('names of resources are told apart', () => {
 
 const podRows: Rows<object> = [
   [
-    'a pod asks for cpu, memory and huge pages only',
+    'pod-level resources are cpu, memory and huge pages only',
     { resources: { limits: { 'ephemeral-storage': '1' } } },
     ['spec.resources.limits[ephemeral-storage]: Unsupported value: "ephemeral-storage": supported values: "cpu", "hugepages-", "memory"'],
   ],
@@ -120,7 +120,7 @@ const podRows: Rows<object> = [
     ['spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level'],
   ],
   [
-    'a pod asks for as much as its containers together',
+    'pod-level requests cover the sum of those of the containers',
     {
       resources: { requests: { cpu: '1' }, limits: { cpu: '2' } },
       containers: [
@@ -142,7 +142,7 @@ const podRows: Rows<object> = [
     ['spec.resources.limits[hugepages-2Mi]: Invalid value: "2Mi": must be greater than or equal to aggregate container limits of 4Mi'],
   ],
   [
-    'a Windows pod asks for nothing as a whole',
+    'a Windows pod has no pod-level resources',
     { resources: { limits: { cpu: '1' } }, os: { name: 'windows' } },
     ['spec.resources: Forbidden: may not be set for a windows pod'],
   ],
@@ -158,5 +158,5 @@ const podRows: Rows<object> = [
 ]
 for (const [name, given, expected] of podRows) test(name, () => assert.deepEqual(specErrors(podSpec(given)), expected))
 
-test('without the feature, what a pod asks for as a whole is not looked at', () =>
+test('without the feature gate, pod-level resources are not validated', () =>
   assert.deepEqual(specErrors(podSpec({ resources: { limits: { gold: '1' } } }), { podLevelResources: false }), []))

@@ -48,17 +48,17 @@ const STANDARD_RESOURCES: ReadonlySet<string> = new Set([
 
 export const isHugePageResource = (name: string): boolean => name.startsWith(HUGE_PAGES_PREFIX)
 
-/** Whether a resource of this name is known to quotas of huge pages. */
+/** Whether a resource of this name is a quota of huge pages. */
 export const isQuotaHugePageResource = (name: string): boolean =>
   isHugePageResource(name) || name.startsWith(REQUESTS_PREFIX + HUGE_PAGES_PREFIX)
 
-/** Whether a resource belongs to Kubernetes: unqualified names do. */
+/** Whether a resource is native to Kubernetes: unqualified names are. */
 export const isNativeResource = (name: string): boolean => !name.includes('/') || name.includes(NATIVE_NAMESPACE)
 
 /** Whether more of a resource may be promised than there is. */
 export const isOvercommitAllowed = (name: string): boolean => isNativeResource(name) && !isHugePageResource(name)
 
-/** Whether the name can be that of a resource somebody else provides. */
+/** Whether the name can be that of an extended resource. */
 export const isExtendedResourceName = (name: string): boolean =>
   !isNativeResource(name) && !name.startsWith(REQUESTS_PREFIX) && isQualifiedName(REQUESTS_PREFIX + name).length === 0
 
@@ -68,7 +68,7 @@ export const isStandardContainerResourceName = (name: string): boolean => CONTAI
 /** Whether amounts of the resource are whole. */
 export const isIntegerResource = (name: string): boolean => COUNTED_RESOURCES.has(name) || isExtendedResourceName(name)
 
-/** Whether a pod as a whole may ask for the resource. */
+/** Whether a pod as a whole may request the resource. */
 export const isPodLevelResource = (name: string): boolean => name === 'cpu' || name === 'memory' || isHugePageResource(name)
 
 /** Whether resource claims may be accounted as this resource of a node. */
@@ -85,7 +85,7 @@ export function* validateResourceName(name: string, at: Ref<any>): Iterable<Fiel
     yield invalid(withValue(at, name), 'must be a standard resource type or fully qualified')
 }
 
-/** A resource that containers may ask for. */
+/** A resource that containers may request. */
 export function* validateContainerResourceName(name: string, at: Ref<any>): Iterable<FieldError> {
   yield* validateResourceName(name, at)
   if (!name.includes('/')) {
@@ -94,7 +94,7 @@ export function* validateContainerResourceName(name: string, at: Ref<any>): Iter
     yield invalid(withValue(at, name), "doesn't follow extended resource name standard")
 }
 
-/** A resource that a pod as a whole may ask for. */
+/** A resource that a pod as a whole may request. */
 export function* validatePodResourceName(name: string, at: Ref<any>): Iterable<FieldError> {
   let named = true
   for (const error of validateResourceName(name, at)) {

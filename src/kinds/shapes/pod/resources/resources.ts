@@ -1,9 +1,9 @@
-/** Amounts of compute resources that pods and containers ask for. */
+/** Amounts of compute resources that pods and containers request. */
 import { setOwn } from '../../../../lib/json-value.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../../../lib/quantity.ts'
 import { keyed, mapOf, message, quantity, type Static, string } from '../../../../schema/types.ts'
 
-/** Rounds amounts up to thousandths, in place: nothing smaller is accounted for anywhere. */
+/** Rounds amounts up to thousandths, in place: smaller amounts are not supported. */
 export function roundAmounts(...lists: (Record<string, string> | null | undefined)[]): void {
   for (const list of lists)
     for (const [name, amount] of Object.entries(list ?? {})) if (mayBeFiner.test(amount)) setOwn(list!, name, roundedUp(amount))

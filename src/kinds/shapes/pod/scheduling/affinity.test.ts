@@ -50,7 +50,7 @@ const rows: Rows<object> = [
     ],
   ],
   [
-    'preferences have a weight, and may ask for any value',
+    'preferences have a weight, and may have any value',
     {
       nodeAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -110,7 +110,7 @@ for (const [name, affinity, expected] of rows)
 const tolerationRows: Rows<object> = [
   ['everything may be tolerated', { operator: 'Exists' }, []],
   [
-    'without a key, everything is meant',
+    'without a key, a toleration needs the operator Exists',
     { value: 'x' },
     ['operator: Invalid value: "": operator must be Exists when `key` is empty, which means "match all values and all keys"'],
   ],
@@ -179,7 +179,7 @@ const spreadRows: Rows<object[]> = [
     ],
   ],
   [
-    'policies on nodes are known',
+    'node inclusion policies are supported values',
     [{ ...spread, nodeAffinityPolicy: 'Odd', nodeTaintsPolicy: 'Odd' }],
     ['nodeAffinityPolicy', 'nodeTaintsPolicy'].map(field => `[0].${field}: Unsupported value: "Odd": supported values: "Honor", "Ignore"`),
   ],

@@ -1,4 +1,4 @@
-/** Which nodes, and which neighbours, a pod wants or avoids. */
+/** Node affinity, pod affinity and anti-affinity of pods. */
 
 import { isDNS1123Label } from '../../../../lib/names.ts'
 import { validateLabelKey } from '../../../../schema/meta-rules.ts'
@@ -39,9 +39,9 @@ export const NodeAffinity = message('NodeAffinity', {
 export type NodeAffinity = Static<typeof NodeAffinity>
 
 export const PodAffinityTerm = message('PodAffinityTerm', {
-  labelSelector: [1, LabelSelector, 'Which pods are meant.'],
-  namespaces: [2, atomic(string), 'Namespaces to look in; that of the pod when nothing is said.'],
-  topologyKey: [3, string.always(), 'The node label that says what counts as one place.'],
+  labelSelector: [1, LabelSelector, 'Selects the pods.'],
+  namespaces: [2, atomic(string), 'Namespaces to look in; that of the pod if unset.'],
+  topologyKey: [3, string.always(), 'The node label whose values are the topology domains.'],
   namespaceSelector: [4, LabelSelector, 'Namespaces to look in, by label.'],
   matchLabelKeys: [5, atomic(string), 'Labels whose values they must share with the pod.'],
   mismatchLabelKeys: [6, atomic(string), 'Labels whose values they must not share with the pod.'],
@@ -50,7 +50,7 @@ export type PodAffinityTerm = Static<typeof PodAffinityTerm>
 
 const WeightedPodAffinityTerm = message('WeightedPodAffinityTerm', {
   weight: [1, int32.always(), 'How much a match counts, 1 to 100.'],
-  podAffinityTerm: [2, PodAffinityTerm.orEmpty().expected(), 'Which pods are meant, and what is near.'],
+  podAffinityTerm: [2, PodAffinityTerm.orEmpty().expected(), 'The pods and the topology.'],
 })
 
 export const PodAffinity = message('PodAffinity', {
@@ -86,10 +86,10 @@ export type Toleration = Static<typeof Toleration>
 
 export const TopologySpreadConstraint = message('TopologySpreadConstraint', {
   maxSkew: [1, int32.always(), 'How uneven the spread may be.'],
-  topologyKey: [2, string.always(), 'The node label that says what counts as one place.'],
+  topologyKey: [2, string.always(), 'The node label whose values are the topology domains.'],
   whenUnsatisfiable: [3, string.always(), 'DoNotSchedule, or ScheduleAnyway.'],
   labelSelector: [4, LabelSelector, 'Which pods are counted.'],
-  minDomains: [5, int32.optional(), 'Places there must be at least for the spread to count.'],
+  minDomains: [5, int32.optional(), 'The minimum number of eligible domains.'],
   nodeAffinityPolicy: [6, string.optional(), 'Whether nodes the pod cannot go to by its own rules count: Honor or Ignore.'],
   nodeTaintsPolicy: [7, string.optional(), 'Whether nodes with taints the pod does not accept count: Honor or Ignore.'],
   matchLabelKeys: [8, atomic(string), 'Labels whose values counted pods share with this one.'],
@@ -116,7 +116,7 @@ function* validateNodeAffinity(affinity: NodeAffinity, at: Ref<NodeAffinity>, op
   for (const [i, { weight, preference }] of (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
     const itemAt = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
     yield* validateWeight(weight, itemAt.weight)
-    // What is merely preferred may ask for values no label can have.
+    // Preferred terms may have values that no label can have.
     yield* validateNodeSelectorTerm(preference ?? {}, itemAt.preference, { allowInvalidValues: true })
   }
 }
@@ -156,7 +156,7 @@ export function* validateTermSelectors(
 /** A selector, and the keys that are merged into it. */
 export type KeyedSelector = { matchLabelKeys?: string[]; mismatchLabelKeys?: string[]; labelSelector?: LabelSelector }
 
-/** Keys whose values are taken from the pod: they need a selector to go into, must not be in it already, and exclude each other. */
+/** Keys whose values are taken from the pod: they need a selector, must not be in it already, and exclude each other. */
 export function* validateLabelKeys(term: KeyedSelector, at: Ref<KeyedSelector>): Iterable<FieldError> {
   const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
   yield* validateKeys(matchLabelKeys, at.matchLabelKeys, labelSelector)
@@ -165,7 +165,7 @@ export function* validateLabelKeys(term: KeyedSelector, at: Ref<KeyedSelector>):
     const positions = new Map(matchLabelKeys.map((key, i) => [key, i]))
     const selected = new Set(Object.keys(labelSelector.matchLabels ?? {}))
     for (const { key } of labelSelector.matchExpressions ?? []) {
-      // The selector has got a requirement for each key by now, so a key of the user's is one that comes again.
+      // The selector has got a requirement for each key by now, so a key that the user has in the selector too is a duplicate.
       const position = positions.get(key)
       if (position !== undefined && selected.has(key))
         yield invalid(indexed(at, position, key), 'exists in both matchLabelKeys and labelSelector')

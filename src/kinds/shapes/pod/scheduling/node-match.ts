@@ -3,7 +3,7 @@ import { type LabelOperator, type LabelTerms, labelTerm, matchesLabelTerms } fro
 import type { PodSpec } from '../spec.ts'
 import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from './affinity.ts'
 
-/** What is asked of a node: its name and labels. */
+/** Requirements on a node: its name and labels. */
 export type NodeIdentity = { readonly name: string; readonly labels: Readonly<Record<string, string>> }
 export type NodeTest = (node: NodeIdentity) => boolean
 

@@ -58,7 +58,7 @@ export function* validateNodeSelectorRequirement(
   if (!allowInvalidValues) for (const [i, value] of (values ?? []).entries()) yield* invalidEach(at.values[i]!, isValidLabelValue(value))
 }
 
-/** A requirement on a field of nodes, of which only the name can be asked for. */
+/** A requirement on a field of nodes, of which only metadata.name is supported. */
 function* validateFieldRequirement(
   { key, operator, values }: NodeSelectorRequirement,
   at: Ref<NodeSelectorRequirement>,

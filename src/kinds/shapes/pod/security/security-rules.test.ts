@@ -12,7 +12,7 @@ const containerRows: Rows<object> = [
     [`runAsUser: Invalid value: -1: ${ID}`, `runAsGroup: Invalid value: 2147483648: ${ID}`],
   ],
   [
-    'proc is mounted in a known way',
+    'the proc mount type is a supported value',
     { procMount: 'Naked' },
     ['procMount: Unsupported value: "Naked": supported values: "Default", "Unmasked"'],
   ],
@@ -27,7 +27,7 @@ const containerRows: Rows<object> = [
     ['seccompProfile.type: Required value: type is required when seccompProfile is set'],
   ],
   [
-    'types of seccomp profiles are known',
+    'types of seccomp profiles are supported values',
     { seccompProfile: { type: 'Odd', localhostProfile: 'x' } },
     [
       'seccompProfile.type: Unsupported value: "Odd": supported values: "Localhost", "RuntimeDefault", "Unconfined"',
@@ -53,7 +53,7 @@ const containerRows: Rows<object> = [
     ['appArmorProfile.type: Required value: type is required when appArmorProfile is set'],
   ],
   [
-    'types of AppArmor profiles are known',
+    'types of AppArmor profiles are supported values',
     { appArmorProfile: { type: 'Odd' } },
     ['appArmorProfile.type: Unsupported value: "Odd": supported values: "Localhost", "RuntimeDefault", "Unconfined"'],
   ],
@@ -117,7 +117,7 @@ const podRows: Rows<object> = [
     ['fsGroup', 'runAsUser', 'runAsGroup', 'supplementalGroups[1]'].map(field => `spec.securityContext.${field}: Invalid value: -1: ${ID}`),
   ],
   [
-    'policies of a pod are known',
+    'policies of a pod are supported values',
     { securityContext: { fsGroupChangePolicy: 'Odd', supplementalGroupsPolicy: 'Odd', seLinuxChangePolicy: 'Odd' } },
     [
       POLICY('fsGroupChangePolicy', 'Always', 'OnRootMismatch'),
@@ -154,7 +154,7 @@ const podRows: Rows<object> = [
     ['spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled'],
   ],
   [
-    'with users of its own, a pod shares little with the node',
+    'a pod with its own user namespace shares no host namespaces',
     {
       hostUsers: false,
       hostNetwork: true,

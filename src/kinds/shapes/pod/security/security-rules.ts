@@ -137,7 +137,7 @@ export function hostSysctlFault(sysctl: string, spec: PodSpec): string | undefin
   return undefined
 }
 
-/** Parameters may be written with dots or slashes between segments; the first separator tells which is meant. */
+/** Parameters may be written with dots or slashes between segments; the first separator decides. */
 function normalSysctl(name: string): string {
   const separator = name.search(/[./]/)
   if (separator < 0 || name[separator] === '.') return name

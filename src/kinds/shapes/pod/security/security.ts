@@ -46,16 +46,16 @@ export type AppArmorProfile = Static<typeof AppArmorProfile>
 export const SecurityContext = message('SecurityContext', {
   capabilities: [1, Capabilities, 'Capabilities added and dropped.'],
   privileged: [2, bool.optional(), 'Whether it runs with the rights of root on the node.'],
-  seLinuxOptions: [3, SELinuxOptions, 'SELinux label, in place of that of the pod.'],
+  seLinuxOptions: [3, SELinuxOptions, 'SELinux label, overrides that of the pod.'],
   windowsOptions: [10, WindowsSecurityContextOptions, 'Settings for Windows.'],
-  runAsUser: [4, int64.optional(), 'User, in place of that of the pod.'],
-  runAsGroup: [8, int64.optional(), 'Primary group, in place of that of the pod.'],
+  runAsUser: [4, int64.optional(), 'User, overrides that of the pod.'],
+  runAsGroup: [8, int64.optional(), 'Primary group, overrides that of the pod.'],
   runAsNonRoot: [5, bool.optional(), 'Whether an image that runs as root is refused.'],
   readOnlyRootFilesystem: [6, bool.optional(), 'Whether the root file system may only be read.'],
   allowPrivilegeEscalation: [7, bool.optional(), 'Whether a process may gain more rights than its parent.'],
   procMount: [9, string.optional(), 'How /proc is mounted: Default or Unmasked.'],
-  seccompProfile: [11, SeccompProfile, 'Seccomp profile, in place of that of the pod.'],
-  appArmorProfile: [12, AppArmorProfile, 'AppArmor profile, in place of that of the pod.'],
+  seccompProfile: [11, SeccompProfile, 'Seccomp profile, overrides that of the pod.'],
+  appArmorProfile: [12, AppArmorProfile, 'AppArmor profile, overrides that of the pod.'],
 })
 export type SecurityContext = Static<typeof SecurityContext>
 
@@ -84,7 +84,7 @@ export type PodSecurityContext = Static<typeof PodSecurityContext>
 /** Before the name of a container: the annotation with its profile. */
 export const APP_ARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/'
 
-/** The profile that an annotation stands for; undefined for what the field cannot say. */
+/** The profile that an annotation denotes; undefined if the field cannot represent it. */
 export function appArmorProfileOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' }
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }

@@ -1,4 +1,4 @@
-/** Rules on pods for one operating system, and on what only Windows knows. */
+/** Rules on pods for one operating system, and on fields for Windows only. */
 import { isDNS1123Subdomain } from '../../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
 import { placedContainersOf } from '../containers/container-list-rules.ts'
@@ -72,7 +72,7 @@ export function* validateHostProcesses(spec: PodSpec, at: Ref<PodSpec>, options:
   if (!options.privileged) yield forbidden(at, 'hostProcess containers are disallowed by cluster policy')
 }
 
-/** The operating system is known, and nothing is set that it does not have. */
+/** The operating system is supported, and nothing is set that it does not have. */
 export function* validateOS(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   if (!spec.os) return
   const { name } = spec.os

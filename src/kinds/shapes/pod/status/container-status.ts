@@ -3,7 +3,7 @@ import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Stati
 import { ResourceRequirements, roundAmounts } from '../resources/resources.ts'
 
 export const ContainerStateWaiting = message('ContainerStateWaiting', {
-  reason: [1, string, 'Why it is not running yet, in a word.'],
+  reason: [1, string, 'A CamelCase reason why it is not running yet.'],
   message: [2, string, 'The same for people.'],
 })
 export type ContainerStateWaiting = Static<typeof ContainerStateWaiting>
@@ -16,7 +16,7 @@ export type ContainerStateRunning = Static<typeof ContainerStateRunning>
 export const ContainerStateTerminated = message('ContainerStateTerminated', {
   exitCode: [1, int32.always(), 'What the process returned.'],
   signal: [2, int32, 'The signal that ended it.'],
-  reason: [3, string, 'Why it ended, in a word.'],
+  reason: [3, string, 'A CamelCase reason why it terminated.'],
   message: [4, string, 'What it left behind for people.'],
   startedAt: [5, time.always(), 'When it had started.'],
   finishedAt: [6, time.always(), 'When it ended.'],
@@ -46,7 +46,7 @@ export const VolumeMountStatus = message('VolumeMountStatus', {
   mountPath: [2, string.always(), 'Where it is mounted.'],
   readOnly: [3, bool, 'Whether it may only be read.'],
   recursiveReadOnly: [4, string.optional(), 'Whether mounts below are read-only too.'],
-  volumeStatus: [5, VolumeStatus, 'What is known of the volume itself.'],
+  volumeStatus: [5, VolumeStatus, 'The status of the volume itself.'],
 })
 export type VolumeMountStatus = Static<typeof VolumeMountStatus>
 

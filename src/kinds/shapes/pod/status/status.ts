@@ -9,7 +9,7 @@ export const PodCondition = message('PodCondition', {
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastProbeTime: [3, time.always(), 'When it was last looked at.'],
   lastTransitionTime: [4, time.always(), 'When the status last changed.'],
-  reason: [5, string, 'Why, in a word.'],
+  reason: [5, string, 'A CamelCase reason for the last transition.'],
   message: [6, string, 'The same for people.'],
 })
 export type PodCondition = Static<typeof PodCondition>
@@ -31,14 +31,14 @@ export const PodResourceClaimStatus = message('PodResourceClaimStatus', {
 export type PodResourceClaimStatus = Static<typeof PodResourceClaimStatus>
 
 export const ContainerExtendedResourceRequest = message('ContainerExtendedResourceRequest', {
-  containerName: [1, string.always(), 'The container that asks.'],
-  resourceName: [2, string.always(), 'The extended resource asked for.'],
+  containerName: [1, string.always(), 'The container of the request.'],
+  resourceName: [2, string.always(), 'The extended resource requested.'],
   requestName: [3, string.always(), 'The request of the claim that answers it.'],
 })
 export type ContainerExtendedResourceRequest = Static<typeof ContainerExtendedResourceRequest>
 
 export const PodExtendedResourceClaimStatus = message('PodExtendedResourceClaimStatus', {
-  requestMappings: [1, atomic(ContainerExtendedResourceRequest).always(), 'Which request of the claim stands for which extended resource.'],
+  requestMappings: [1, atomic(ContainerExtendedResourceRequest).always(), 'Which request of the claim is for which extended resource.'],
   resourceClaimName: [2, string.always(), 'The claim made for the pod.'],
 })
 export type PodExtendedResourceClaimStatus = Static<typeof PodExtendedResourceClaimStatus>
@@ -59,14 +59,14 @@ export type NodeAllocatableOverheadResources = Static<typeof NodeAllocatableOver
 export const NodeAllocatableResourceClaimStatus = message('NodeAllocatableResourceClaimStatus', {
   resourceClaimName: [1, string.always(), 'The claim.'],
   containers: [2, set(string), 'Containers that use the claim.'],
-  mapping: [4, keyed(NodeAllocatableMappedResources, 'name').mergedBy('name'), 'Resources that the devices stand for.'],
+  mapping: [4, keyed(NodeAllocatableMappedResources, 'name').mergedBy('name'), 'Resources that the devices map to.'],
   overhead: [5, keyed(NodeAllocatableOverheadResources, 'name').mergedBy('name'), 'Resources that the devices cost beside.'],
 })
 export type NodeAllocatableResourceClaimStatus = Static<typeof NodeAllocatableResourceClaimStatus>
 
 export const VolumeHealthCondition = message('VolumeHealthCondition', {
   status: [1, string.always(), 'Inaccessible, DataLoss or Degraded.'],
-  reason: [2, string.always(), 'Why, in a word.'],
+  reason: [2, string.always(), 'A CamelCase reason for the status.'],
   message: [3, string, 'The same for people.'],
 })
 export type VolumeHealthCondition = Static<typeof VolumeHealthCondition>
@@ -94,8 +94,8 @@ export const PodStatus = message(
     phase: [1, string, 'Pending, Running, Succeeded, Failed or Unknown.'],
     conditions: [2, keyed(PodCondition, 'type').mergedBy('type'), 'Latest observations.'],
     message: [3, string, 'Why the pod is in this state, for people.'],
-    reason: [4, string, 'Why the pod is in this state, in a word.'],
-    nominatedNodeName: [11, string, 'The node on which other pods are making room.'],
+    reason: [4, string, 'A CamelCase reason for the state of the pod.'],
+    nominatedNodeName: [11, string, 'The node on which other pods are preempted for it.'],
     hostIP: [5, string, 'Address of the node.'],
     hostIPs: [16, atomic(HostIP).mergedBy('ip'), 'All addresses of the node, hostIP first.'],
     podIP: [6, string, 'Address of the pod.'],
@@ -107,7 +107,7 @@ export const PodStatus = message(
     ephemeralContainerStatuses: [13, atomic(ContainerStatus), 'How each ephemeral container is.'],
     resize: [14, string, 'State of a resize; deprecated in favour of conditions.'],
     resourceClaimStatuses: [15, keyed(PodResourceClaimStatus, 'name').mergedBy('name').retainingKeys(), 'Claims made for the pod.'],
-    extendedResourceClaimStatus: [18, PodExtendedResourceClaimStatus, 'The claim that stands for extended resources.'],
+    extendedResourceClaimStatus: [18, PodExtendedResourceClaimStatus, 'The claim for extended resources.'],
     allocatedResources: [19, mapOf(quantity), 'Resources the node has set aside for the whole pod.'],
     resources: [20, ResourceRequirements, 'Resources in force for the whole pod.'],
     nodeAllocatableResourceClaimStatuses: [

@@ -1,4 +1,4 @@
-/** Rules on what is told of the health of volumes. */
+/** Rules on the reported health of volumes. */
 import {
   duplicate,
   type FieldError,
@@ -18,7 +18,7 @@ const MAX_CONDITIONS = 16
 const MAX_REASON_BYTES = 256
 const MAX_MESSAGE_BYTES = 1024
 
-/** Volumes that are told of are volumes of the pod, each told of once. */
+/** Reported volumes are volumes of the pod, each listed once. */
 export function* validateVolumeHealth(
   health: readonly PodVolumeHealth[],
   at: Ref<PodVolumeHealth[]>,
@@ -39,12 +39,12 @@ export function* validateVolumeHealth(
   }
 }
 
-/** Reasons are words. */
+/** Reasons are CamelCase. */
 export function* validateReasons(conditions: readonly VolumeHealthCondition[], at: Ref<VolumeHealthCondition[]>): Iterable<FieldError> {
   for (const [i, { reason }] of conditions.entries()) if (reason) yield* invalidEach(at[i]!.reason, conditionReasonFaults(reason))
 }
 
-/** Conditions are few, complete, and each is told once. */
+/** Conditions are limited in number, complete, and each type is listed once. */
 export function* validateHealthConditions(
   conditions: readonly VolumeHealthCondition[],
   at: Ref<VolumeHealthCondition[]>,

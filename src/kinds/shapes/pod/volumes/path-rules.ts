@@ -6,7 +6,7 @@ export function* validateNoBacksteps(path: string, at: Ref<any>): Iterable<Field
   if (hasBacksteps(path)) yield invalid(withValue(at, path), "must not contain '..'")
 }
 
-/** The path is relative and stays below where it starts. */
+/** The path is relative and stays below its base directory. */
 export function* validateLocalDescendingPath(path: string, at: Ref<any>): Iterable<FieldError> {
   if (isAbsolutePath(path)) yield invalid(withValue(at, path), 'must be a relative path')
   yield* validateNoBacksteps(path, at)

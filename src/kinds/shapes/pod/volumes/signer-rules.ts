@@ -1,4 +1,4 @@
-/** Rules on the names of certificate signers and of the trust bundles that belong to them. */
+/** Rules on the names of certificate signers and of the trust bundles for them. */
 import { goQuote } from '../../../../lib/go-text.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isDomainPrefixedKey, type NameRole, nameIsDNSSubdomain } from '../../../../lib/names.ts'
 import { MAX_ANNOTATIONS_BYTES } from '../../../../schema/meta-rules.ts'
@@ -21,7 +21,7 @@ export function* validateSignerName(name: string | undefined, at: Ref<any>): Ite
   if (Buffer.byteLength(name) > MAX_DOMAIN + 1 + MAX_PATH) yield tooLong(at, MAX_DOMAIN + 1 + MAX_PATH)
 }
 
-/** The first bad part is enough: the errors of further ones could not be told apart. */
+/** The first bad part is enough: the errors of further ones could not be distinguished. */
 function* validateParts(parts: readonly string[], at: Ref<string>, rule: (part: string) => string[]): Iterable<FieldError> {
   for (const part of parts) {
     const faults = rule(part)
@@ -30,7 +30,7 @@ function* validateParts(parts: readonly string[], at: Ref<string>, rule: (part: 
   }
 }
 
-/** What the author of a pod tells the signer: keys have a domain, and the whole has a limit. */
+/** Annotations from the author of a pod to the signer: keys have a domain, and the total size is limited. */
 export function* validateUserAnnotations(annotations: Record<string, string>, at: Ref<Record<string, string>>): Iterable<FieldError> {
   let size = 0
   for (const [key, value] of Object.entries(annotations)) {
@@ -57,5 +57,5 @@ export function trustBundleNameFaults(name: string, signer: string, role?: NameR
     : [`ClusterTrustBundle for signerName ${signer} must be named with prefix ${prefix}`]
 }
 
-/** The signer that the name of a trust bundle tells of, if any. */
+/** The signer that the name of a trust bundle contains, if any. */
 export const signerOfTrustBundle = (name: string): string => name.slice(0, Math.max(name.lastIndexOf(':'), 0)).replaceAll(':', '/')

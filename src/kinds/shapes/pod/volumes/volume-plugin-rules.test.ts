@@ -43,7 +43,7 @@ const rows: Rows<object> = [
   ['Gluster has endpoints and a path', { glusterfs: {} }, ['glusterfs.endpoints: Required value', 'glusterfs.path: Required value']],
   ['a dataset is named', { flocker: {} }, ['flocker: Required value: one of datasetName and datasetUUID is required']],
   [
-    'a dataset is named in one way',
+    'a dataset has either a name or a UUID',
     { flocker: { datasetName: 'a/b', datasetUUID: 'u' } },
     [
       'flocker: Invalid value: "resource": datasetName and datasetUUID can not be specified simultaneously',
@@ -101,7 +101,7 @@ const rows: Rows<object> = [
     ['azureFile.secretName: Required value', 'azureFile.shareName: Required value'],
   ],
   [
-    'a disk of Azure has a name, an address and known modes',
+    'an Azure disk has a name, a URI and supported modes',
     { azureDisk: { cachingMode: 'Odd', kind: 'Odd' } },
     [
       'azureDisk.diskName: Required value',
@@ -134,7 +134,7 @@ const rows: Rows<object> = [
 ]
 for (const [name, given, expected] of rows) test(name, () => assert.deepEqual(volumeErrors(given), expected))
 
-test('names of iSCSI have the form of their kind', () => {
+test('names of iSCSI have the format of their type', () => {
   const isFine = (iqn: string) => volumeErrors({ iscsi: { targetPortal: 'p', iqn, lun: 0 } }).length === 0
   for (const iqn of ['iqn.2001-04.com.example:storage', 'eui.0123456789abcdef', `naa.${'a'.repeat(32)}`, 'iqn,iqn.2001-04.a:b'])
     assert.ok(isFine(iqn), iqn)

@@ -129,7 +129,7 @@ function iscsiNameFaults(name: string): string[] {
   return ['must be valid format starting with iqn, eui, or naa']
 }
 
-/** Somewhere in the text a date, a naming authority, a colon and an identifier to the end. Read in steps: one pattern would take forever. */
+/** Somewhere in the text a date, a naming authority, a colon and an identifier to the end. Read in steps: one pattern would backtrack for too long. */
 function isIQN(name: string): boolean {
   let tail = name.length
   while (tail > 0 && !NOT_IN_IQN.test(name[tail - 1]!)) tail--

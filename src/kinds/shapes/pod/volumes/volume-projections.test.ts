@@ -124,7 +124,7 @@ const rows: Rows<object[]> = [
     ],
   ],
   [
-    'annotations of a certificate are of somebody',
+    'annotation keys of a certificate have a domain',
     [{ podCertificate: { signerName: 'a.b/c', keyType: 'ED25519', keyPath: '../a', userAnnotations: { a: 'b' } } }],
     [
       'projected.sources[0].podCertificate.userAnnotations: Invalid value: "a": must be a domain-prefixed key (such as "acme.io/foo")',
@@ -145,7 +145,7 @@ test('a stored token may stay where it is', () =>
     [],
   ))
 
-test('names of trust bundles tell their signer', () => {
+test('names of trust bundles contain their signer', () => {
   assert.deepEqual(trustBundleNameFaults('a.b:c:d', 'a.b/c'), [])
   assert.deepEqual(trustBundleNameFaults('x', 'a.b/c'), ['ClusterTrustBundle for signerName a.b/c must be named with prefix a.b:c:'])
   assert.deepEqual(trustBundleNameFaults('a:b', ''), ['ClusterTrustBundle without signer name must not have ":" in its name'])

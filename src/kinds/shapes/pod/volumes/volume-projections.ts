@@ -76,9 +76,9 @@ const ClusterTrustBundleProjection = message('ClusterTrustBundleProjection', {
 type ClusterTrustBundleProjection = Static<typeof ClusterTrustBundleProjection>
 
 const PodCertificateProjection = message('PodCertificateProjection', {
-  signerName: [1, string.expected(), 'The signer that is asked.'],
+  signerName: [1, string.expected(), 'The requested signer.'],
   keyType: [2, string.expected(), 'Kind of key, such as ED25519 or ECDSAP256.'],
-  maxExpirationSeconds: [3, int32.optional(), 'The longest the certificate may live.'],
+  maxExpirationSeconds: [3, int32.optional(), 'The longest the certificate may be valid.'],
   credentialBundlePath: [4, string, 'Where key and certificates are written as one file.'],
   keyPath: [5, string, 'Where the key alone is written.'],
   certificateChainPath: [6, string, 'Where the certificates alone are written.'],

@@ -22,7 +22,7 @@ const rows: Rows<object> = [
   ],
   ['a path of the node is given', { hostPath: { path: '', type: 'Odd' } }, ['hostPath.path: Required value']],
   [
-    'a path of the node does not step back, and is of a known type',
+    'a path of the node does not step back, and has a supported type',
     { hostPath: { path: '/a/..', type: 'Odd' } },
     [
       'hostPath.path: Invalid value: "/a/..": must not contain \'..\'',
@@ -98,7 +98,7 @@ const rows: Rows<object> = [
     ['csi.driver: Too long: may not be more than 63 bytes'],
   ],
   [
-    'an image is named and pulled in a known way',
+    'an image has a reference and a supported pull policy',
     { image: { pullPolicy: 'Odd' } },
     ['image.reference: Required value', 'image.pullPolicy: Unsupported value: "Odd": supported values: "Always", "IfNotPresent", "Never"'],
   ],
@@ -143,7 +143,7 @@ const claimRows: Rows<object> = [
     ['spec.accessModes: Required value: at least 1 access mode is required', 'spec.resources[storage]: Required value'],
   ],
   [
-    'access modes are known and go together',
+    'access modes are supported and compatible',
     claim({ ...fine, accessModes: ['ReadWriteOncePod', 'ReadWriteOnce', 'Odd'] }),
     [
       'spec.accessModes: Unsupported value: "Odd": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
@@ -151,12 +151,12 @@ const claimRows: Rows<object> = [
     ],
   ],
   [
-    'a claim asks for something',
+    'a claim requests storage',
     claim({ ...fine, resources: { requests: { storage: '0' } } }),
     ['spec.resources[storage]: Invalid value: "0": must be greater than zero'],
   ],
   [
-    'a volume is of a known mode',
+    'a volume has a supported mode',
     claim({ ...fine, volumeMode: 'Tape' }),
     ['spec.volumeMode: Unsupported value: "Tape": supported values: "Block", "Filesystem"'],
   ],

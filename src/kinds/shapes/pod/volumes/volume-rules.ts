@@ -55,7 +55,7 @@ import type {
   Volume,
 } from './volumes.ts'
 
-/** Each volume has a name of its own and one source; puts those that are valid into `valid`, for containers to mount. */
+/** Each volume has a unique name and one source; puts those that are valid into `valid`, for containers to mount. */
 export function* validateVolumes(
   volumes: readonly Volume[] | null | undefined,
   at: Ref<Volume[]>,

@@ -1,4 +1,4 @@
-/** Advice on volumes: storage that is gone, and files that are in each other's way. */
+/** Advice on volumes: removed volume plugins, and files with conflicting paths. */
 import { goQuote } from '../../../../lib/go-text.ts'
 import { getOwn } from '../../../../lib/json-value.ts'
 import { milliValue, parseQuantity } from '../../../../lib/quantity.ts'
@@ -17,7 +17,7 @@ export function* warnAboutVolumes(volumes: readonly Volume[], at: Ref<Volume[]>)
   for (const volume of volumes) yield* warnAboutFiles(volume)
 }
 
-/** Warnings about what a claim asks for. */
+/** Warnings about the spec of a claim. */
 export function* warnAboutClaim({ resources }: PersistentVolumeClaimSpec, at: Ref<PersistentVolumeClaimSpec>): Iterable<string> {
   for (const bound of ['requests', 'limits'] as const) {
     const amount = getOwn(resources?.[bound] ?? {}, 'storage')

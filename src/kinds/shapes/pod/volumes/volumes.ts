@@ -1,4 +1,4 @@
-/** Volumes of a pod: where their files come from. */
+/** Volumes of a pod: the sources of their files. */
 import {
   atomic,
   bool,
@@ -72,7 +72,7 @@ export const EmptyDirVolumeSource = message('EmptyDirVolumeSource', {
 export type EmptyDirVolumeSource = Static<typeof EmptyDirVolumeSource>
 
 export const EphemeralVolumeSource = message('EphemeralVolumeSource', {
-  volumeClaimTemplate: [1, PersistentVolumeClaimTemplate, 'The claim that is made for, and goes with, the pod.'],
+  volumeClaimTemplate: [1, PersistentVolumeClaimTemplate, 'The claim that is created for the pod, and deleted with it.'],
 })
 export type EphemeralVolumeSource = Static<typeof EphemeralVolumeSource>
 
@@ -110,10 +110,10 @@ export const SecretVolumeSource = message('SecretVolumeSource', {
 })
 export type SecretVolumeSource = Static<typeof SecretVolumeSource>
 
-/** One place a volume may come from; exactly one is set. */
+/** The source of a volume; exactly one is set. */
 export const volumeSources = {
   hostPath: [1, HostPathVolumeSource, 'A file or directory of the node.'],
-  emptyDir: [2, EmptyDirVolumeSource, 'A directory that lives as long as the pod.'],
+  emptyDir: [2, EmptyDirVolumeSource, 'A directory with the lifetime of the pod.'],
   gcePersistentDisk: [3, GCEPersistentDiskVolumeSource, 'A disk of GCE; deprecated.'],
   awsElasticBlockStore: [4, AWSElasticBlockStoreVolumeSource, 'A disk of AWS; deprecated.'],
   gitRepo: [5, GitRepoVolumeSource, 'A checkout of a repository; deprecated.'],
@@ -140,7 +140,7 @@ export const volumeSources = {
   scaleIO: [25, ScaleIOVolumeSource, 'A ScaleIO volume; no longer supported by nodes.'],
   storageos: [27, StorageOSVolumeSource, 'A StorageOS volume; no longer supported by nodes.'],
   csi: [28, CSIVolumeSource, 'Storage that a CSI driver makes with the pod.'],
-  ephemeral: [29, EphemeralVolumeSource, 'A claim that lives as long as the pod.'],
+  ephemeral: [29, EphemeralVolumeSource, 'A claim with the lifetime of the pod.'],
   image: [30, ImageVolumeSource, 'The content of a container image or artifact.'],
 } as const
 
