@@ -16,15 +16,24 @@ type Program = {
   readonly installed?: string
   /** How to get it. */
   readonly hint: string
+  /** CI does without it where it cannot be had: it is said in the last line all the same. */
+  readonly isOptional?: boolean
 }
 
 const PROGRAMS = {
   kubectl: { variable: 'KUBECTL', commands: ['kubectl'], installed: 'bin/kubectl', hint: 'Debian: apt-get install kubernetes-client' },
-  helm: { variable: 'HELM', commands: ['helm'], installed: 'bin/helm', hint: 'https://helm.sh/docs/intro/install' },
+  helm: {
+    variable: 'HELM',
+    commands: ['helm'],
+    installed: 'bin/helm',
+    hint: 'https://helm.sh/docs/intro/install',
+    isOptional: process.arch !== 'x64',
+  },
   'ansible-playbook': {
     variable: 'ANSIBLE_PLAYBOOK',
     commands: ['ansible-playbook'],
     hint: 'Debian: apt-get install ansible python3-kubernetes',
+    isOptional: true,
   },
   etcd: { variable: 'ETCD', commands: ['etcd'], hint: 'Debian: apt-get install etcd-server' },
   chromium: { variable: 'CHROMIUM', commands: ['chromium', 'chromium-browser', 'google-chrome'], hint: 'Debian: apt-get install chromium' },
@@ -85,9 +94,9 @@ function skip(name: ProgramName, title: string): void {
 
 /** Notes that a test was not run for want of a program, and gives the reason. */
 export function noteNotRun(name: ProgramName, title: string): string {
-  const { hint } = PROGRAMS[name]
+  const { hint, isOptional = false }: Program = PROGRAMS[name]
   const collected = process.env['KEELSON_TESTS_NOT_RUN']
-  if (collected !== undefined) appendFileSync(collected, `${JSON.stringify({ program: name, hint, title })}\n`)
+  if (collected !== undefined) appendFileSync(collected, `${JSON.stringify({ program: name, hint, title, isOptional })}\n`)
   return `${name} is not on this machine (${hint})`
 }
 
