@@ -78,7 +78,7 @@ const WRITE_ONLY = { stringData: true }
 const saysNothing = (value: unknown): boolean =>
   value === null || value === '' || value === false || value === 0 || (Array.isArray(value) && value.length === 0)
 
-/** Replaces some objects of every kind, and their status, by what is read of them; tells which of them were stored anew. */
+/** Replaces some objects of every kind, and their status, by what is read of them; returns which of them were stored again. */
 export async function storedAnew(server: Target): Promise<string[]> {
   const anew: string[] = []
   for (const path of await replaceable(server)) if (await changesByItself(server, path)) anew.push(path)

@@ -158,7 +158,7 @@ async function write(server: ServerProcess, { history, id, agent }: Writer): Pro
       history.unanswered++
       return
     }
-    // Two writers may both make a shared key; the second is told so.
+    // Two writers may both create a shared key; the second gets an error.
     if (answer.status === 409 && isShared) history.refused(key, state)
     else {
       assert.ok(answer.status === 200 || answer.status === 201, `${key}: ${answer.text}`)

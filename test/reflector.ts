@@ -1,11 +1,11 @@
-/** A cache kept by watch-list: one watch that begins with the objects and goes on with the changes, as newer informers do. */
+/** A cache kept by watch-list: one watch that begins with the objects and continues with the changes, as newer informers do. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type KubeConfig, type V1ConfigMap, Watch } from '@kubernetes/client-node'
 
 const RETRY_MS = 50
 
 export class Reflector {
-  /** How often it had to begin anew, the first time included. */
+  /** How often it had to start again, the first time included. */
   beginnings = 0
   readonly #watch: Watch
   readonly #path: string

@@ -22,7 +22,7 @@ export interface Exchange {
   readonly stopwatch: Stopwatch
   /** Flow schema and priority level, once they are known. */
   flow: { readonly schemaUid: string; readonly levelUid: string } | undefined
-  /** What admission decides about it, where the client or the log is told. */
+  /** What admission decides about it, if the client or the log requests it. */
   explanation: Explanation | undefined
   /** What the client is answered who asked for an explanation: at the end, when all is decided. */
   explain: (() => string) | undefined

@@ -7,7 +7,7 @@ import type { Exchange, Handler } from './exchange.ts'
 import { header } from './message.ts'
 import type { Log } from './observability/log.ts'
 
-/** Who may `get` this path is told why requests were decided as they were. */
+/** Users that may `get` this path can see why requests were admitted or rejected. */
 const PERMISSION = { verb: 'get', path: '/explain/admission' }
 
 export const explain =
@@ -22,7 +22,7 @@ export const explain =
       answerWith(exchange, 'only admission can be explained')
       return next(exchange)
     }
-    // Whoever acts as somebody else asks for themselves.
+    // With impersonation, the permission of the original user counts.
     const asker = exchange.impersonator ?? exchange.user!
     return whenDone(authorizer.authorize(asker, PERMISSION, request), decision => {
       if (decision.verdict === 'allow') {
@@ -33,7 +33,7 @@ export const explain =
     })
   }
 
-/** The request goes on without an explanation, and its client is told why there is none. */
+/** The request continues without an explanation, and a header says why there is none. */
 function answerWith(exchange: Exchange, error: string): void {
   const explanation = new Explanation()
   explanation.add({ error })

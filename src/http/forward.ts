@@ -64,7 +64,7 @@ function safeDecode(text: string): string {
   }
 }
 
-/** Headers that are about one connection, or that are not for whoever is behind this server. */
+/** Headers that are about one connection, or that must not be forwarded to the backend. */
 const NOT_PASSED_ON = new Set([
   'authorization',
   'connection',

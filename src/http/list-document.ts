@@ -1,5 +1,5 @@
 /**
- * Responses that are encoded anew (pretty, YAML, Table, metadata only), part by part while they are sent: a large one needs no more
+ * Responses that are encoded again (pretty, YAML, Table, metadata only), part by part while they are sent: a large one needs no more
  * memory than a piece, other requests are answered between pieces, and nothing more is made for a client who has gone.
  */
 import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'

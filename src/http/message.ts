@@ -29,7 +29,7 @@ export interface Request {
   readonly passed?: () => void
   /** The protocol to which the client wants to switch: WebSocket, or another that is only passed on. */
   readonly upgrade?: 'websocket' | 'other' | undefined
-  /** Aborts when the client goes away before it is answered, or the request is cancelled. */
+  /** Aborts when the client disconnects before it is answered, or the request is cancelled. */
   readonly signal: AbortSignal
   /** Whether that has happened; asking makes no signal. */
   readonly isGone: boolean
@@ -40,7 +40,7 @@ export interface Request {
   readBody(limit: number): Promise<Uint8Array | undefined>
 }
 
-/** Where a streamed answer goes; what Node's HTTP/1.1 responses and HTTP/2 streams have in common. */
+/** The destination of a streamed response; what Node's HTTP/1.1 responses and HTTP/2 streams have in common. */
 export interface Outlet {
   write(bytes: Uint8Array, taken?: () => void): boolean
   end(): void
@@ -76,7 +76,7 @@ export type Tunnel = {
   readonly abandon: () => void
 }
 
-/** An abort signal made only when somebody asks for it: most requests are answered before anyone does. */
+/** An abort signal created on first use: most requests are answered without one. */
 export class Lifeline {
   #controller: AbortController | undefined
   #reason: Error | undefined

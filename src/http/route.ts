@@ -8,7 +8,7 @@ import { parseFieldSelector, requiredFieldValue } from '../schema/selectors.ts'
 import { badRequest, methodNotAllowed, noSuchResource, type StatusError } from '../schema/status-error.ts'
 
 /**
- * Attributes are what the path says, whether or not it is served: they are authorized before a missing path is told from a
+ * Attributes are what the path says, whether or not it is served: they are authorized before a missing path is distinguished from a
  * forbidden one.
  */
 export type Route = { readonly attributes: Attributes; readonly query: URLSearchParams } & Target

@@ -15,7 +15,7 @@ export function readerOf(objects: Readonly<Record<string, readonly AnyObject[]>>
   return { list, get: (resource, name) => list(resource).find(({ metadata }) => metadata.name === name) }
 }
 
-/** A create of an object as admission sees it, but for what is told otherwise. */
+/** A create of an object as admission sees it, except for what is overridden. */
 export function attributesOf(resource: Resource, object: AnyObject, more: Partial<Attributes> = {}): Attributes {
   return {
     operation: 'CREATE',

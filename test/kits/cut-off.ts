@@ -29,7 +29,7 @@ export function cutOffController(identity: string): CutOff {
       await Promise.race([failed, running.idle()])
       left = 0
       ending.abort()
-      // What was under way goes on in vain.
+      // What was in flight continues without effect.
       await running.idle()
       left = Number.POSITIVE_INFINITY
     },

@@ -1,4 +1,4 @@
-/** A registry over a store in memory, for tests that speak to it as HTTP does, without a socket. */
+/** A registry over a store in memory, for tests that call it as HTTP does, without a socket. */
 import { silentObserver } from '../../src/admission/observer.ts'
 import { type Plugin, pluginChain } from '../../src/admission/plugin.ts'
 import { Caches } from '../../src/cache/caches.ts'

@@ -12,7 +12,7 @@ export type RequestOptions = {
   /** Signs instead of the key itself. */
   readonly signer?: KeyObject
   readonly organizations?: readonly string[]
-  /** The tag of their text; UTF-8 unless told, and then the text is written in that alphabet. */
+  /** The tag of their text; UTF-8 by default, and then the text is written in that alphabet. */
   readonly alphabet?: 'utf8' | 'bmp'
 }
 

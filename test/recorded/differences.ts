@@ -1,4 +1,4 @@
-/** What differs between two outcomes, told apart: what programs act on, and the words that people read. */
+/** What differs between two outcomes, in two classes: what programs act on, and texts for people. */
 import type { AllowedWording, Outcome } from './case.ts'
 
 export type Difference = { readonly path: string; readonly recorded: unknown; readonly got: unknown }

@@ -10,7 +10,7 @@ export function* checkWatches(context: Context): Iterable<Violation> {
 }
 
 type Change = Extract<WatchEvent, { object: Seen }>
-/** `isSure` unless nobody knows what was there before: it may then be of another type, or a deletion not come at all. */
+/** `isSure` unless the previous state is unknown: the event may then be of another type, or a deletion be missing. */
 type Expected = { readonly type: Change['type']; readonly object: Seen; readonly isSure: boolean }
 
 function* checkSession(context: Context, session: Session): Iterable<Violation> {
@@ -34,18 +34,22 @@ const violation = (session: Session, promise: string, what: string, at: Partial<
 type Begin = { readonly from: Revision; readonly sent: number }
 const UNCHECKED: Begin = { from: Number.POSITIVE_INFINITY, sent: Number.POSITIVE_INFINITY }
 
-/** The objects of the moment come first. Where they end is told by a bookmark, or must be found out. */
+/** Initial objects are first. Their end is marked by a bookmark, or must be found out. */
 function checkInitial({ timeline, frontier }: Context, session: Session): Begin | Violation {
   const { events, isMarked, start, selection } = session
   const known = frontier.before(start)
   const mark = events.findIndex(event => event.type === 'BOOKMARK' && event.endsInitial)
   const marked = events[mark]
   if (marked?.type !== 'BOOKMARK') {
-    // Cut off before the end of the beginning: what has come so far are versions that exist, which the timeline has seen to.
+    // Cut off before the end of the initial objects: those received so far exist, which the timeline has checked.
     if (isMarked) {
       const early = events.find(event => event.type !== 'ADDED')
       if (early)
-        return violation(session, 'the end of the beginning is told', `${show(early)} came, and no end of the initial objects before it`)
+        return violation(
+          session,
+          'the end of the initial objects is marked',
+          `${show(early)} came, and no end of the initial objects before it`,
+        )
       return UNCHECKED
     }
     return (
@@ -68,7 +72,7 @@ function checkInitial({ timeline, frontier }: Context, session: Session): Begin 
   return { from: revision, sent: mark + 1 }
 }
 
-/** Without a bookmark: some first events must be a snapshot of one moment that the rest goes on from. */
+/** Without a bookmark: some first events must be a snapshot of one moment that the rest continues from. */
 function findBeginning(timeline: Timeline, { selection, events, end, how }: Session, known: Revision): Begin | undefined {
   const changes = events.filter(event => event.type !== 'BOOKMARK')
   let newest = 0
@@ -138,7 +142,7 @@ function compare(event: Change, next: Expected | undefined): (Pick<Violation, 'p
   return { promise: 'watches tell what happened', what: `${show(event)} came instead of ${show(next)}` }
 }
 
-/** What a watch on a selection must be told, from a revision on. */
+/** What a watch on a selection must receive, from a revision on. */
 function* expectedEvents(timeline: Timeline, { selection }: Session, from: Revision): Generator<Expected, undefined> {
   const entries = timeline.entries(selection.resource)
   for (let i = firstAfter(entries, from); i < entries.length; i++) {
@@ -158,7 +162,7 @@ function eventOf(timeline: Timeline, selection: Session['selection'], { key, rev
   return was ? { type: 'DELETED', object: { ...before, revision }, isSure } : undefined
 }
 
-/** A client may be told that its past is forgotten only when that past is longer ago than the window. */
+/** A watch may get 410 only if its revision is older than the history window. */
 function* checkExpiry({ timeline, history }: Context, session: Session, from: Revision): Iterable<Violation> {
   const position = lastRevision(session.events, from)
   if (!Number.isFinite(position)) return
@@ -168,12 +172,12 @@ function* checkExpiry({ timeline, history }: Context, session: Session, from: Re
     const entry = entries[firstAfter(entries, position)]
     if (entry && (!first || entry.revision < first.revision)) first = entry
   }
-  // What comes first after the position may be a deletion in the moment of a stop, of which only its writer was told, and not when.
+  // The first event after the position may be a deletion during a stop that only its writer knows of, without its revision.
   if (first && first.revision > position + 1) return
   const begun = first?.begun ?? Number.POSITIVE_INFINITY
   if (session.end - begun >= history.windowMs) return
   const age = first ? `${Math.round(session.end - begun)} ms old` : 'yet to come'
-  yield violation(session, 'the past is kept for a while', `told that what follows ${position} is forgotten, but it is ${age}`, {
+  yield violation(session, 'the past is kept for a while', `410 for what follows ${position}, but it is ${age}`, {
     revision: position,
   })
 }

@@ -23,7 +23,7 @@ const object = (key: string, revision: Revision, value: string, more: Partial<Se
 })
 
 type Times = { readonly start?: number; readonly end?: number }
-/** Calls begin and end at their revision times ten unless told. */
+/** Calls begin and end at their revision times ten by default. */
 const at = (revision: Revision, { start = revision * 10 - 5, end = revision * 10 }: Times = {}) => ({ client: 'c', start, end })
 
 const put = (seen: Seen, more: Partial<Put> = {}): Put => ({
@@ -188,7 +188,7 @@ test('a watch must begin with one snapshot that is not older than what was obser
 
 test('a watch that requested initial events and continues without their end bookmark is found', () => {
   const begin = (...events: WatchEvent[]) => promises(...WRITES, watch(1, EVENTS), watch(undefined, events, { start: 41, how: 'ended' }))
-  const broken = ['the end of the beginning is told']
+  const broken = ['the end of the initial objects is marked']
   assert.deepEqual(begin(event('ADDED', a3), event('ADDED', b4), event('MODIFIED', a5)), broken)
   assert.deepEqual(begin(event('ADDED', a3), event('ADDED', b4), bookmark(4)), broken)
   assert.deepEqual(begin(event('ADDED', a3)), [])

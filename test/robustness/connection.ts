@@ -7,7 +7,7 @@ import type { Target } from '../kit.ts'
 export type Protocol = 'http/1.1' | 'http/2'
 export type Answer = { readonly status: number; readonly json: any }
 export type Request = { readonly method: string; readonly path: string; readonly body?: unknown; readonly type?: string }
-/** A stream under way. `read` stops and goes on reading it. */
+/** An open stream. `read` pauses and resumes reading it. */
 export type Stream = { readonly ended: Promise<'ended' | 'cut'>; read(on: boolean): void; close(): void }
 export type StreamAnswer = { readonly status: number; readonly stream: Stream }
 
@@ -19,7 +19,7 @@ export interface Connection {
   close(): void
 }
 
-/** A connection of its own that comes back by itself when it is lost. */
+/** A connection that reconnects when it is lost. */
 export const openConnection = (protocol: Protocol, target: Target): Connection =>
   protocol === 'http/2' ? new Http2Connection(target) : new Http1Connection(target)
 
@@ -126,7 +126,7 @@ class Http2Connection implements Connection {
     const forget = () => {
       if (this.#session === session) this.#session = undefined
     }
-    // Errors reach the streams, each of which tells its caller.
+    // Errors reach the streams, each of which reports to its caller.
     session.on('error', forget).on('close', forget).on('goaway', forget)
     return (this.#session = session)
   }

@@ -1,4 +1,4 @@
-/** The custom kind of a run: defined at its beginning and defined anew all the while, which must not be felt by anyone who uses it. */
+/** The custom kind of a run: defined at its beginning and changed throughout, which must not affect its users. */
 import { type Client, pause, type Run } from './run.ts'
 import { collectionPath } from './selection.ts'
 
@@ -39,7 +39,7 @@ export async function define({ connection }: Client): Promise<void> {
   while ((await connection.call({ method: 'GET', path })).status !== 200) await new Promise(resolve => setTimeout(resolve, READY_MS))
 }
 
-/** Changes the definition over and over until the run stops. The server reads all objects in anew each time, and watches end. */
+/** Changes the definition over and over until the run stops. The server reads all objects again each time, and watches end. */
 export async function redefine(run: Run, { connection, random }: Client): Promise<void> {
   while (!run.stop.aborted) {
     await pause(run, random.below(2 * PAUSE_MS))

@@ -50,7 +50,7 @@ export class Subject {
 export type EpochOptions = { readonly ms: number; readonly random: Random; readonly base?: History['base'] }
 export type Epoch = { readonly history: History; readonly failures: readonly string[]; readonly end: History['base'] }
 
-/** Runs one stretch. What it returns is whole: nothing is under way any more, and every watch has been told everything. */
+/** Runs one stretch. What it returns is complete: nothing is in flight any more, and every watch has received everything. */
 export async function runEpoch(subject: Subject, { ms, random, base }: EpochOptions): Promise<Epoch> {
   const stop = new AbortController()
   // Everybody waits for it now and then.
@@ -80,7 +80,7 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
   }
   const end = await wholeState(run, keeper)
   keeper.connection.close()
-  if (ms >= 10_000 && !acts.some(wasMarked)) run.failures.push('no watch was ever told by a bookmark how far it is')
+  if (ms >= 10_000 && !acts.some(wasMarked)) run.failures.push('no watch ever received a bookmark')
   return { history: { base: begin, windowMs: WINDOW_MS, acts }, failures: run.failures, end }
 }
 
@@ -125,7 +125,7 @@ async function disturb(
   await sleep(Math.max(0, end - performance.now()))
 }
 
-/** Writes something last that each watch must be told of, and waits until it has been. */
+/** Writes a last object that each watch must receive, and waits until it has. */
 async function settle(run: Run, keeper: Client, watchers: readonly Watcher[]): Promise<void> {
   for (const watcher of watchers) watcher.settle()
   const waiting = new Map<Watcher, number>()
@@ -167,7 +167,7 @@ function labelsFor({ labels }: Selection): Record<string, string> {
   return operator === 'exists' ? { [label]: 'back' } : {}
 }
 
-/** Everything that is there, of all resources, at one revision: the server itself may write something while nobody else does. */
+/** All objects of all resources, at one revision: the server itself may write even if no client does. */
 async function wholeState(run: Run, keeper: Client): Promise<History['base']> {
   const objects: Seen[] = []
   let revision: number | undefined

@@ -1,4 +1,4 @@
-/** How far the server was known to be at each moment: the newest revision that any client had been told of. */
+/** The newest revision that any client had observed at each moment. */
 import type { Act, History, Revision, Time } from './history.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -10,10 +10,10 @@ export class Frontier {
   constructor({ acts, base }: History, timeline: Timeline) {
     this.#base = base.revision
     const deletions = deletionsByUid(timeline)
-    const told: [Time, Revision][] = []
-    for (const act of acts) for (const [time, revision] of toldBy(act, deletions)) told.push([time, revision])
+    const observed: [Time, Revision][] = []
+    for (const act of acts) for (const [time, revision] of observedBy(act, deletions)) observed.push([time, revision])
     let newest = base.revision
-    for (const [time, revision] of told.sort((a, b) => a[0] - b[0])) {
+    for (const [time, revision] of observed.sort((a, b) => a[0] - b[0])) {
       if (revision <= newest) continue
       newest = revision
       this.#times.push(time)
@@ -47,7 +47,7 @@ export function deletionsByUid(timeline: Timeline): Map<string, Revision> {
   return deletions
 }
 
-function* toldBy(act: Act, deletions: ReadonlyMap<string, Revision>): Iterable<[Time, Revision]> {
+function* observedBy(act: Act, deletions: ReadonlyMap<string, Revision>): Iterable<[Time, Revision]> {
   switch (act.type) {
     case 'put':
       if (act.outcome.is === 'done') yield [act.end, act.outcome.object.revision]

@@ -42,7 +42,7 @@ export type Delete = Call & {
   readonly type: 'delete'
   readonly key: Key
   readonly expects?: Revision
-  /** Not every kind tells at which revision an object went, but all tell which object it was. */
+  /** Not every response to a delete has the revision of the deletion, but all identify the object. */
   readonly outcome: { readonly is: 'done'; readonly uid: string; readonly revision?: Revision } | Exclude<WriteOutcome, { is: 'done' }>
 }
 
@@ -82,7 +82,7 @@ export type Session = Call & {
   readonly selection: Selection
   /** Everything after this was asked for; undefined when the objects of the moment were asked for first. */
   readonly from?: Revision
-  /** Whether a bookmark will tell where the initial objects end. */
+  /** Whether a bookmark will mark the end of the initial objects. */
   readonly isMarked: boolean
   readonly events: readonly WatchEvent[]
   /** Expired: the server said that it has forgotten what the client needs. */

@@ -27,7 +27,7 @@ export class Random {
     return choices[this.below(choices.length)]!
   }
 
-  /** Another source that goes its own way from here. */
+  /** Another source, independent from here on. */
   fork(): Random {
     return new Random(this.below(2 ** 32))
   }

@@ -7,7 +7,7 @@ import { keyOf, NAMESPACES } from './objects.ts'
 import type { Random } from './random.ts'
 import type { Selection } from './selection.ts'
 
-/** How long the server is told to remember; short, so that forgetting is part of the run. */
+/** The history window of the server; short, so that it is exceeded during the run. */
 export const WINDOW_MS = 3_000
 
 const NAMES = Array.from({ length: 16 }, (_, i) => `k-${String(i).padStart(2, '0')}`)
@@ -44,9 +44,9 @@ export type Run = {
   readonly acts: Act[]
   /** Answers that no state of the server explains. */
   readonly failures: string[]
-  /** The last version of each key that any client was told of. */
+  /** The last version of each key that any client observed. */
   readonly known: Map<Key, Seen>
-  /** The newest revision that any client was told of. */
+  /** The newest revision that any client observed. */
   newest: Revision
   /** Ends writers and readers. */
   readonly stop: AbortSignal

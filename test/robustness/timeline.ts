@@ -1,4 +1,4 @@
-/** The order of all writes, put together from everything any client was told. */
+/** The order of all writes, put together from everything that any client observed. */
 import {
   type Delete,
   type History,
@@ -26,7 +26,7 @@ export type Entry = {
   begun: Time
 }
 
-/** No client was told everything between these: what is not known to have happened may have. */
+/** No client observed everything between these: what is not known to have happened may have. */
 type Hole = { readonly after: Revision; readonly upTo: Revision }
 type Anchor = { readonly revision: Revision; readonly keys: ReadonlySet<Key> }
 
@@ -44,7 +44,7 @@ export class Timeline {
   #ordered = new Map<string, Entry[]>()
   #byKey = new Map<Key, Entry[]>()
   readonly #holes = new Map<string, Hole[]>()
-  /** Whole lists by resource, oldest first: they tell what a hole has left behind. */
+  /** Whole lists by resource, oldest first: they show the state after a gap. */
   readonly #anchors = new Map<string, Anchor[]>()
 
   constructor(history: History) {
@@ -152,7 +152,7 @@ export class Timeline {
       if (event.type === 'BOOKMARK') continue
       const { key, revision } = event.object
       if (event.type !== 'DELETED') this.#put(event.object, event.time)
-      // Whoever selects by labels is told of objects that leave the selection as if they had been deleted.
+      // A watch with a label selector gets objects that cease to match as deleted.
       else if (selection.labels === undefined) this.#deletion(key, revision, event.time)
     }
   }
@@ -214,7 +214,7 @@ const lastUpTo = (entries: readonly Entry[], revision: Revision): Entry | undefi
 
 const isWhole = ({ namespace, name, labels }: Selection): boolean => namespace === undefined && name === undefined && labels === undefined
 
-/** The stretches over which some client was told everything that happened to a resource. */
+/** The stretches over which some client observed everything that happened to a resource. */
 function coverage({ acts }: History, resource: string): Hole[] {
   return acts.flatMap(act => {
     if (act.type !== 'watch' || act.selection.resource !== resource || !isWhole(act.selection)) return []
@@ -226,7 +226,7 @@ function coverage({ acts }: History, resource: string): Hole[] {
   })
 }
 
-/** The end of a history is never a hole: a run ends when nothing is under way and every watch has been told of a last write. */
+/** The end of a history is never a gap: a run ends when nothing is in flight and every watch has received a last write. */
 function holesOf(base: Revision, covered: Hole[]): Hole[] {
   const holes: Hole[] = []
   let reached = base

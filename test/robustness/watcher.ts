@@ -21,7 +21,7 @@ const INITIAL_END = 'k8s.io/initial-events-end'
 export type Habits = {
   /** Stops reading now and then, for longer than the server's buffers last. */
   readonly isSlow: boolean
-  /** Asks for everything it can, and never leaves by itself: others are held against what it hears. */
+  /** Watches everything it can, and never ends on its own: others are compared with what it receives. */
   readonly isObserver: boolean
 }
 
@@ -55,7 +55,7 @@ export class Watcher {
     return this.#position ?? 0
   }
 
-  /** From now on it reads what it is sent, until it watches anew. */
+  /** From now on it reads what it is sent, until it opens the next watch. */
   wake(): void {
     this.#wake()
   }
@@ -133,7 +133,7 @@ export class Watcher {
     if (type === 'ERROR') {
       session.how = 'expired'
       session.end = time
-      if (object.code !== 410 || object.reason !== 'Expired') this.#run.failures.push(`${this.name} was told ${line}`)
+      if (object.code !== 410 || object.reason !== 'Expired') this.#run.failures.push(`${this.name} received ${line}`)
       return
     }
     const revision = Number(object.metadata.resourceVersion)

@@ -58,7 +58,7 @@ export async function put(run: Run, client: Client, { heavy, ...choice }: PutCho
     ...(expects !== undefined && { expects }),
   }
   record(run, act)
-  // A deleted object's version stays known, for writes that must fail; but then somebody has to make it again.
+  // A deleted object's version is kept, for writes that must fail; but then a writer has to create it again.
   if (outcome.is === 'refused' && outcome.code === 404) run.known.delete(key)
   return answer !== undefined
 }

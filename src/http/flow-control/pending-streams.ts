@@ -48,7 +48,7 @@ export class PendingStreams {
     })
   }
 
-  /** A stream that begins may pass at once and call this again: the running loop then goes on, without recursion. */
+  /** A stream that begins may pass at once and call this again: the running loop then continues, without recursion. */
   #next(): void {
     if (this.#isBeginning) return
     this.#isBeginning = true

@@ -88,9 +88,14 @@ test('no request is lost, seated twice or seated beyond the limits, for random a
 test('a request that waits too long is rejected, and a rejected one is not started', async () => {
   using bench = openLevel()
   const { level, pass } = bench
-  const told: string[] = []
+  const outcomes: string[] = []
   const ask = (flow: string, isGone = false) =>
-    level.wait({ flow, isGone: () => isGone, start: () => told.push(`${flow} starts`), reject: reason => told.push(`${flow} ${reason}`) })
+    level.wait({
+      flow,
+      isGone: () => isGone,
+      start: () => outcomes.push(`${flow} starts`),
+      reject: reason => outcomes.push(`${flow} ${reason}`),
+    })
   level.enter('first')
   ask('late')
   pass(5000)
@@ -99,7 +104,7 @@ test('a request that waits too long is rejected, and a rejected one is not start
   level.rejectBefore(5001 - WAIT_MS)
   level.leave('first')
   await settle(level)
-  assert.deepEqual(told, ['late time-out', 'gone cancelled', 'patient starts'])
+  assert.deepEqual(outcomes, ['late time-out', 'gone cancelled', 'patient starts'])
 })
 
 test('queues are as long as configured, and requests that only wait for the CPU do not count', async () => {

@@ -45,7 +45,7 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   body.start(new WebSocketOutlet(webSocket, socket, { binary: answer.headers['content-type'] !== 'application/json' }))
 }
 
-/** Other protocols are only passed on, to whoever speaks them. */
+/** Other protocols are only passed on to their handlers. */
 async function answerOther(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
   const { message, socket } = upgrade
   const request = new Http1Request(message, peer, { upgrade: 'other', headers: message.headers })

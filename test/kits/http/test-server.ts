@@ -116,7 +116,7 @@ export async function testServer(options: Options = {}) {
 export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
 export type Sent = Omit<RequestOptions, 'port'> & { body?: string | Buffer; token?: string | null }
 
-/** One HTTP/1.1 request; with a good token unless told otherwise. */
+/** One HTTP/1.1 request; with a valid token by default. */
 export function ask(port: number, path: string, { body, token = 'secret-token', headers = {}, ...rest }: Sent = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const req = httpsRequest(

@@ -1,4 +1,4 @@
-/** What tests of this group share: requests with the feature gates of a server that was told nothing. */
+/** What tests of this group share: requests with the feature gates of a server with default settings. */
 import type { RequestContext } from '../../../src/schema/request-context.ts'
 import { contextWith } from './kinds.ts'
 

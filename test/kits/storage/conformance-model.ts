@@ -44,7 +44,7 @@ class Model {
     return found.sort((a, b) => compareBytes(a.key, b.key))
   }
 
-  /** Every change of a prefix after a revision, told from the states alone. */
+  /** Every change of a prefix after a revision, derived from the states alone. */
   changes(prefix: string, after: Revision): string[] {
     const changes: string[] = []
     for (let r = after + 1; r <= this.newest; r++) {

@@ -1,7 +1,7 @@
 /** Test support: a process that opens a store and writes to it until it is killed, telling its parent of every acknowledgement. */
 import { openEmbeddedStore } from '../../../src/storage/embedded/embedded.ts'
 
-/** What the process tells: that it is open, or a write that was acknowledged; `value` null for a delete. */
+/** What the process reports: that it is open, or a write that was acknowledged; `value` null for a delete. */
 export type Told = { newest: number } | { key: string; value: string | null; revision: number } | { refused: string }
 
 const [, , dir, round] = process.argv

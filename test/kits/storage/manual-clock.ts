@@ -1,4 +1,4 @@
-/** A clock that moves only when told, for tests. */
+/** A clock that moves only when advanced, for tests. */
 import type { Clock } from '../../../src/storage/clock.ts'
 
 type Timer = { readonly at: number; readonly run: () => void }

@@ -1,4 +1,4 @@
-/** Test support: a process without special rights that tries to open stores and tells how that went. */
+/** Test support: a process without special rights that tries to open stores and reports the result. */
 import { openEmbeddedStore } from '../../../src/storage/embedded/embedded.ts'
 
 const NOBODY = 65_534
