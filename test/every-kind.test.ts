@@ -44,8 +44,8 @@ test('every kind is watched on every path, in every representation and over ever
     await live(session, resource, [first, second])
     await compare(whole, { names: [first, second].map(o => o.metadata.name), what: path })
     await compare(one, { names: [name], what: `${path}/${name}` })
-    const told = await marked.until(`DELETED ${name}@`)
-    assert.match(told[0]!, /^ADDED /, path)
+    const sent = await marked.until(`DELETED ${name}@`)
+    assert.match(sent[0]!, /^ADDED /, path)
     for (const tape of [...whole, ...one, marked]) tape.close()
   }
 })
@@ -93,9 +93,9 @@ async function release(session: ClientHttp2Session, path: string): Promise<void>
 
 /** Every tape tells what the first does, from the creation of each name to its deletion, in the order of versions. */
 async function compare(tapes: readonly Tape[], { names, what }: { names: readonly string[]; what: string }): Promise<void> {
-  const told = await Promise.all(tapes.map(tape => tape.until(...names.map(name => `DELETED ${name}@`))))
-  const expected = told[0]!
-  for (const lines of told) assert.deepEqual(lines, expected, what)
+  const sent = await Promise.all(tapes.map(tape => tape.until(...names.map(name => `DELETED ${name}@`))))
+  const expected = sent[0]!
+  for (const lines of sent) assert.deepEqual(lines, expected, what)
   for (const name of names) {
     const types = expected.filter(line => line.includes(` ${name}@`)).map(line => line.split(' ')[0])
     assert.deepEqual([types[0], types[1], types.at(-1)], ['ADDED', 'MODIFIED', 'DELETED'], `${what} ${name}: ${expected}`)

@@ -1,4 +1,4 @@
-/** Watches over HTTP/2, HTTP/1.1 and WebSocket, in every form, read as short lines such as `ADDED a@7`. */
+/** Watches over HTTP/2, HTTP/1.1 and WebSocket, in every representation, read as short lines such as `ADDED a@7`. */
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { request } from 'node:https'
 import type { Readable } from 'node:stream'
@@ -13,9 +13,9 @@ export const ACCEPT = {
 } as const
 export type Form = keyof typeof ACCEPT
 
-/** What a watch has told so far, in order. */
+/** What a watch has sent so far, in order. */
 export class Tape {
-  readonly told: string[] = []
+  readonly lines: string[] = []
   readonly #label: string
   readonly #source: Readable
   #wake: () => void = () => {}
@@ -28,7 +28,7 @@ export class Tape {
     source.on('data', chunk => {
       const { events, rest } = split(Buffer.concat([bytes, chunk]))
       bytes = rest
-      this.told.push(...events)
+      this.lines.push(...events)
       this.#wake()
     })
     const end = () => {
@@ -38,18 +38,18 @@ export class Tape {
     source.on('end', end).on('close', end).on('error', end)
   }
 
-  /** Waits until all of these were told, each the beginning of a line. */
+  /** Waits until all of these were sent, each the beginning of a line. */
   async until(...lines: readonly string[]): Promise<readonly string[]> {
-    const missing = () => lines.filter(line => !this.told.some(told => told.startsWith(line)))
+    const missing = () => lines.filter(line => !this.lines.some(sent => sent.startsWith(line)))
     while (missing().length > 0) {
-      if (this.#ended) throw new Error(`${this.#label} ended without ${missing()} after ${this.told}`)
+      if (this.#ended) throw new Error(`${this.#label} ended without ${missing()} after ${this.lines}`)
       let timer: NodeJS.Timeout | undefined
       await new Promise<void>((resolve, reject) => {
         this.#wake = resolve
-        timer = setTimeout(() => reject(new Error(`${this.#label} did not tell of ${missing()}, only of ${this.told}`)), PATIENCE_MS / 8)
+        timer = setTimeout(() => reject(new Error(`${this.#label} did not send ${missing()}, only ${this.lines}`)), PATIENCE_MS / 8)
       }).finally(() => clearTimeout(timer))
     }
-    return this.told
+    return this.lines
   }
 
   /** Goes away. */
@@ -60,7 +60,7 @@ export class Tape {
   /** Waits for the end of the stream. */
   async end(): Promise<readonly string[]> {
     while (!this.#ended) await new Promise<void>(resolve => (this.#wake = resolve))
-    return this.told
+    return this.lines
   }
 }
 

@@ -2,7 +2,7 @@
 import { type FieldError, forbidden, internal, invalid, pathOf, type Ref, refTo, withValue } from '../../schema/refs.ts'
 import { type AgeOf, type CompiledRule, compiledRules, mostValuesOf } from '../../structural/compile-rules.ts'
 import { costMessage, type ExpressionScope, MAX_EXPRESSION_COST, MAX_SCHEMA_COST, timesAtMost } from './expression-scope.ts'
-import { internalRule } from './internal-form.ts'
+import { internalRule } from './internal-type.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
 import type { StoredExpressions, Strictness } from './strictness.ts'
 

@@ -1,7 +1,7 @@
 /** Rules on how lists and objects of custom kinds are merged: their topology, and the keys that identify items. */
 import { getOwn } from '../../lib/json-value.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
-import { internalSchema } from './internal-form.ts'
+import { internalSchema } from './internal-type.ts'
 import type { Schema } from './json-schema.ts'
 import { itemSchema } from './schema-walk.ts'
 import type { Strictness } from './strictness.ts'

@@ -3,19 +3,19 @@ import { goQuote } from '../../lib/go-text.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
 /** At most this many missing rules are listed in an error. */
-const MOST_PARTS = 10_000
+const MAX_PARTS = 10_000
 /** The number of comparisons is a product. A rule that takes more than this counts as not covered, so that the work is bounded. */
-const MOST_LOOKS = 5_000_000
+const MAX_COMPARISONS = 5_000_000
 
 /** The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. */
 export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   const holders = held.map(holderOf)
-  const looks = { left: MOST_LOOKS }
+  const comparisons = { left: MAX_COMPARISONS }
   const parts: PolicyRule[] = []
   for (const rule of wanted)
-    for (const part of lacking(rule, holders, looks)) {
+    for (const part of lacking(rule, holders, comparisons)) {
       parts.push(toRule(part))
-      if (parts.length === MOST_PARTS || looks.left < 0) return parts
+      if (parts.length === MAX_PARTS || comparisons.left < 0) return parts
     }
   return parts
 }
@@ -33,13 +33,13 @@ type Part = { readonly verb: string; readonly name?: string } & (
 
 /** A rule that may permit some of a wanted one, and of which parts of that it permits all. */
 type Candidate = { readonly holder: Holder; readonly resources: boolean; readonly verbs: boolean; readonly names: boolean }
-type Looks = { left: number }
+type Comparisons = { left: number }
 
 /** What of a rule is not covered. A part that one rule covers completely is not broken down. */
-function* lacking(rule: PolicyRule, holders: readonly Holder[], looks: Looks): Iterable<Part> {
+function* lacking(rule: PolicyRule, holders: readonly Holder[], comparisons: Comparisons): Iterable<Part> {
   const { apiGroups, resources, verbs, resourceNames: names, nonResourceURLs } = rule
   const wanted = { resources: unique(resources), verbs: unique(verbs), names: unique(names) }
-  looks.left -= holders.length
+  comparisons.left -= holders.length
   const candidates = holders.map(
     (holder): Candidate => ({
       holder,
@@ -49,32 +49,41 @@ function* lacking(rule: PolicyRule, holders: readonly Holder[], looks: Looks): I
     }),
   )
   for (const group of unique(apiGroups)) {
-    const inGroup = narrowed(candidates, ({ holder }) => has(holder.groups, group), looks)
+    const inGroup = narrowed(candidates, ({ holder }) => has(holder.groups, group), comparisons)
     if (inGroup.some(each => each.resources && each.verbs && each.names)) continue
     for (const resource of wanted.resources) {
-      const onIt = narrowed(inGroup, ({ holder }) => hasResource(holder, resource), looks)
+      const onIt = narrowed(inGroup, ({ holder }) => hasResource(holder, resource), comparisons)
       if (onIt.some(each => each.verbs && each.names)) continue
       for (const verb of wanted.verbs) {
-        const permitting = narrowed(onIt, ({ holder }) => has(holder.verbs, verb), looks)
+        const permitting = narrowed(onIt, ({ holder }) => has(holder.verbs, verb), comparisons)
         if (permitting.some(each => each.names)) continue
         if (wanted.names.length === 0) yield { group, resource, verb }
         for (const name of wanted.names)
-          if (narrowed(permitting, ({ holder }) => holder.names.has(name), looks).length === 0) yield { group, resource, verb, name }
+          if (narrowed(permitting, ({ holder }) => holder.names.has(name), comparisons).length === 0) yield { group, resource, verb, name }
       }
     }
   }
   for (const path of unique(nonResourceURLs)) {
-    const onIt = narrowed(candidates, ({ holder }) => holder.names.size === 0 && holder.paths.some(each => pathCovers(each, path)), looks)
-    for (const verb of wanted.verbs) if (narrowed(onIt, ({ holder }) => has(holder.verbs, verb), looks).length === 0) yield { path, verb }
+    const onIt = narrowed(
+      candidates,
+      ({ holder }) => holder.names.size === 0 && holder.paths.some(each => pathCovers(each, path)),
+      comparisons,
+    )
+    for (const verb of wanted.verbs)
+      if (narrowed(onIt, ({ holder }) => has(holder.verbs, verb), comparisons).length === 0) yield { path, verb }
   }
 }
 
 const unique = (list: readonly string[] | null | undefined): readonly string[] => [...new Set(list ?? [])]
 
 /** Once too much has been looked at, nothing permits anything. */
-function narrowed(candidates: readonly Candidate[], test: (candidate: Candidate) => boolean, looks: Looks): readonly Candidate[] {
-  looks.left -= candidates.length + 1
-  return looks.left < 0 ? [] : candidates.filter(test)
+function narrowed(
+  candidates: readonly Candidate[],
+  test: (candidate: Candidate) => boolean,
+  comparisons: Comparisons,
+): readonly Candidate[] {
+  comparisons.left -= candidates.length + 1
+  return comparisons.left < 0 ? [] : candidates.filter(test)
 }
 
 function toRule(part: Part): PolicyRule {

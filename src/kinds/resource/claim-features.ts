@@ -3,15 +3,15 @@ import type { ResourceClaimSpec } from './claim-shapes.ts'
 import type { Feature } from './features.ts'
 
 /** All requests and subrequests of a claim. */
-const asking = ({ devices }: ResourceClaimSpec) =>
+const requestsOf = ({ devices }: ResourceClaimSpec) =>
   (devices.requests ?? []).flatMap(({ exactly, firstAvailable = [] }) => [...(exactly ? [exactly] : []), ...firstAvailable])
 
 export const claimFeatures: readonly Feature<ResourceClaimSpec>[] = [
   {
     gates: ['DRADeviceTaints'],
-    isUsedBy: spec => asking(spec).some(({ tolerations }) => tolerations?.length),
+    isUsedBy: spec => requestsOf(spec).some(({ tolerations }) => tolerations?.length),
     drop(spec) {
-      for (const request of asking(spec)) delete request.tolerations
+      for (const request of requestsOf(spec)) delete request.tolerations
     },
   },
   {
@@ -19,14 +19,14 @@ export const claimFeatures: readonly Feature<ResourceClaimSpec>[] = [
     isUsedBy: spec => usesCapacity(spec),
     drop(spec) {
       for (const constraint of spec.devices.constraints ?? []) delete constraint.distinctAttribute
-      for (const request of asking(spec)) delete request.capacity
+      for (const request of requestsOf(spec)) delete request.capacity
     },
   },
   {
     gates: ['DRADerivedAttributes'],
-    isUsedBy: spec => asking(spec).some(({ derivedAttributes }) => derivedAttributes?.length),
+    isUsedBy: spec => requestsOf(spec).some(({ derivedAttributes }) => derivedAttributes?.length),
     drop(spec) {
-      for (const request of asking(spec)) delete request.derivedAttributes
+      for (const request of requestsOf(spec)) delete request.derivedAttributes
     },
   },
 ]
@@ -34,4 +34,4 @@ export const claimFeatures: readonly Feature<ResourceClaimSpec>[] = [
 /** Whether a claim requests partial capacity of devices, or distinct attributes. */
 export const usesCapacity = (spec: ResourceClaimSpec): boolean =>
   (spec.devices.constraints ?? []).some(({ distinctAttribute }) => distinctAttribute !== undefined) ||
-  asking(spec).some(({ capacity }) => capacity)
+  requestsOf(spec).some(({ capacity }) => capacity)

@@ -5,7 +5,7 @@ import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
 import { under } from '../error-values.ts'
 import { containersOf } from './containers/container.ts'
-import { placedContainersOf } from './containers/container-list-rules.ts'
+import { containersWithRefs } from './containers/container-list-rules.ts'
 import type { PodOptions } from './options.ts'
 import type { Toleration } from './scheduling/affinity.ts'
 import { validateTolerations } from './scheduling/toleration-rules.ts'
@@ -111,7 +111,7 @@ export function* validateSeccompAgreement(meta: ObjectMeta, spec: PodSpec, at: R
   const ofPod = spec.securityContext?.seccompProfile
   if (ofPod)
     yield* validateAgreement(ofPod, at.securityContext.seccompProfile, { feature: 'seccomp', annotation: annotationOf(meta, SECCOMP_POD) })
-  for (const placed of placedContainersOf(spec, at)) {
+  for (const placed of containersWithRefs(spec, at)) {
     const { name, securityContext } = placed.container
     if (securityContext?.seccompProfile)
       yield* validateAgreement(securityContext.seccompProfile, placed.at.securityContext.seccompProfile, {
@@ -124,7 +124,7 @@ export function* validateSeccompAgreement(meta: ObjectMeta, spec: PodSpec, at: R
 /** An AppArmor annotation and the field must agree; not allowed on Windows. */
 export function* validateAppArmorAgreement(meta: ObjectMeta, spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   if (spec.os?.name === 'windows') return
-  for (const placed of placedContainersOf(spec, at)) {
+  for (const placed of containersWithRefs(spec, at)) {
     const { name, securityContext } = placed.container
     const profile = securityContext?.appArmorProfile ?? spec.securityContext?.appArmorProfile
     if (profile)

@@ -5,7 +5,7 @@ import { isDNS1123SubdomainWithUnderscore } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../../schema/refs.ts'
 import { under } from '../error-values.ts'
 import { validateSubdomain } from '../text-rules.ts'
-import { placedContainersOf } from './containers/container-list-rules.ts'
+import { containersWithRefs } from './containers/container-list-rules.ts'
 import type { PodOptions } from './options.ts'
 import type { HostAlias, PodDNSConfig, PodSpec } from './spec.ts'
 
@@ -59,7 +59,7 @@ export function* validateHostUsers(spec: PodSpec, at: Ref<PodSpec>, options: Pod
   if (spec.hostPID) yield forbidden(under(at, 'HostPID'), message)
   if (spec.hostIPC) yield forbidden(under(at, 'HostIPC'), message)
   if (options.allowVolumeDevicesInUserNamespaces) return
-  for (const placed of placedContainersOf(spec, at))
+  for (const placed of containersWithRefs(spec, at))
     if (placed.container.volumeDevices?.length) yield forbidden(placed.at.volumeDevices, message)
 }
 

@@ -23,7 +23,7 @@ import {
   validatePodAnnotations,
   validateSeccompAgreement,
 } from './annotation-rules.ts'
-import { placedContainersOf } from './containers/container-list-rules.ts'
+import { containersWithRefs } from './containers/container-list-rules.ts'
 import { validateContainers, validateEphemeralContainers, validateInitContainers } from './containers/container-rules.ts'
 import {
   validateDNSConfig,
@@ -183,7 +183,7 @@ function* validateSchedulingGroup({ schedulingGroup, evictionResponders }: PodSp
 /** Variables read from files are in emptyDir volumes of the pod. */
 function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const volumes = new Map((spec.volumes ?? []).map(volume => [volume.name, volume]))
-  for (const placed of placedContainersOf(spec, at))
+  for (const placed of containersWithRefs(spec, at))
     for (const [i, { valueFrom }] of (placed.container.env ?? []).entries()) {
       if (!valueFrom?.fileKeyRef) continue
       const name = placed.at.env[i]!.valueFrom.fileKeyRef.volumeName

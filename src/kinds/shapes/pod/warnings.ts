@@ -7,7 +7,7 @@ import { milliValue, parseQuantity } from '../../../lib/quantity.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, pathOf, type Ref, refTo } from '../../../schema/refs.ts'
 import { type Container, type ContainerPort, containersOf } from './containers/container.ts'
-import { type PlacedContainer, placedContainersOf } from './containers/container-list-rules.ts'
+import { type ContainerWithRef, containersWithRefs } from './containers/container-list-rules.ts'
 import type { NodeSelectorTerm, PodAffinity } from './scheduling/affinity.ts'
 import { deprecatedNodeLabel } from './scheduling/node-labels.ts'
 import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './security/security.ts'
@@ -34,7 +34,7 @@ function* warnAbout({ metadata, spec }: Template, at: Ref<Template>): Iterable<s
   yield* warnAboutVolumes(spec.volumes ?? [], at.spec.volumes)
   yield* warnAboutRepetition(spec, at.spec)
   for (const name of FRACTIONLESS) yield* warnAboutFraction(spec.overhead, at.spec.overhead, name)
-  const containers = placedContainersOf(spec, at.spec)
+  const containers = containersWithRefs(spec, at.spec)
   for (const placed of containers) yield* warnAboutContainer(placed, { metadata, spec }, at)
   yield* warnAboutPorts(containers)
   if (spec.terminationGracePeriodSeconds < 0)
@@ -121,7 +121,7 @@ function* warnAboutRepetition({ hostAliases = [], imagePullSecrets = [] }: PodSp
   for (const [i, { name }] of imagePullSecrets.entries()) if (!name) yield `${pathOf(at.imagePullSecrets[i]!.name)}: invalid empty name ""`
 }
 
-function* warnAboutContainer(placed: PlacedContainer, owner: Template, ownerAt: Ref<Template>): Iterable<string> {
+function* warnAboutContainer(placed: ContainerWithRef, owner: Template, ownerAt: Ref<Template>): Iterable<string> {
   const { container } = placed
   const { metadata, spec } = owner
   const annotations = metadata.annotations ?? {}
@@ -177,7 +177,7 @@ function* warnAboutHiddenVariables({ env = [] }: Container, at: Ref<Container>):
 type PortAt = { readonly port: ContainerPort; readonly path: string }
 
 /** Warnings about the ports of all containers of a pod, which share one address. */
-function* warnAboutPorts(containers: readonly PlacedContainer[]): Iterable<string> {
+function* warnAboutPorts(containers: readonly ContainerWithRef[]): Iterable<string> {
   const ports = containers.flatMap(placed =>
     (placed.container.ports ?? []).map((port, i): PortAt => ({ port, path: pathOf(placed.at.ports[i]!) })),
   )

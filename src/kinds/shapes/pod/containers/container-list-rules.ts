@@ -4,7 +4,7 @@ import type { PodSpec } from '../spec.ts'
 import type { Container } from './container.ts'
 
 /** A container and its field path. The ref is created on demand: rules look at every container, and report few. */
-export class PlacedContainer {
+export class ContainerWithRef {
   readonly container: Container
   readonly #list: Ref<Container[]>
   readonly #index: number
@@ -21,11 +21,11 @@ export class PlacedContainer {
 }
 
 /** Every container: first those that initialise, then those that run, then those added for debugging. */
-export function placedContainersOf(spec: PodSpec, at: Ref<PodSpec>): readonly PlacedContainer[] {
-  const placed: PlacedContainer[] = []
+export function containersWithRefs(spec: PodSpec, at: Ref<PodSpec>): readonly ContainerWithRef[] {
+  const placed: ContainerWithRef[] = []
   const withRefs = (containers: readonly Container[] | undefined, list: Ref<Container[]>) =>
     containers?.forEach((container, i) => {
-      placed.push(new PlacedContainer(container, list, i))
+      placed.push(new ContainerWithRef(container, list, i))
     })
   withRefs(spec.initContainers, at.initContainers)
   withRefs(spec.containers, at.containers)

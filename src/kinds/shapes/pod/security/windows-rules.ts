@@ -1,7 +1,7 @@
 /** Rules on pods for one operating system, and on fields for Windows only. */
 import { isDNS1123Subdomain } from '../../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
-import { placedContainersOf } from '../containers/container-list-rules.ts'
+import { containersWithRefs } from '../containers/container-list-rules.ts'
 import type { PodOptions } from '../options.ts'
 import type { PodSpec } from '../spec.ts'
 import type { WindowsSecurityContextOptions } from './security.ts'
@@ -54,7 +54,7 @@ export function* validateHostProcesses(spec: PodSpec, at: Ref<PodSpec>, options:
   const ofPod = spec.securityContext?.windowsOptions?.hostProcess
   let containers = 0
   let processes = 0
-  for (const placed of placedContainersOf(spec, at)) {
+  for (const placed of containersWithRefs(spec, at)) {
     containers++
     const own = placed.container.securityContext?.windowsOptions?.hostProcess
     if (ofPod !== undefined && own !== undefined && ofPod !== own)
@@ -85,7 +85,7 @@ export function* validateOS(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldErro
 function* validateLinux(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const message = 'windows options cannot be set for a linux pod'
   if (spec.securityContext?.windowsOptions) yield forbidden(at.securityContext.windowsOptions, message)
-  for (const placed of placedContainersOf(spec, at))
+  for (const placed of containersWithRefs(spec, at))
     if (placed.container.securityContext?.windowsOptions) yield forbidden(placed.at.securityContext.windowsOptions, message)
 }
 
@@ -123,7 +123,7 @@ function* validateWindows(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError>
   if (spec.hostPID) yield forbidden(at.hostPID, message)
   if (spec.hostIPC) yield forbidden(at.hostIPC, message)
   if (spec.shareProcessNamespace !== undefined) yield forbidden(at.shareProcessNamespace, message)
-  for (const placed of placedContainersOf(spec, at))
+  for (const placed of containersWithRefs(spec, at))
     for (const field of CONTAINER_CONTEXT_WITHOUT_WINDOWS)
       if (placed.container.securityContext?.[field] !== undefined) yield forbidden(placed.at.securityContext[field], message)
 }

@@ -1,4 +1,4 @@
-/** Some errors show a value as Kubernetes holds it inside: fields under their Go names in their order there, everything absent written out. */
+/** Some errors print a value as the internal Go type of kube-apiserver: Go field names in their order there, absent fields included. */
 import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { DefinitionVersion } from './definition-shapes.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
