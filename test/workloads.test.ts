@@ -9,8 +9,8 @@ const patient = { timeout: 2 * PATIENCE_MS }
 const APPS = '/apis/apps/v1/namespaces/default'
 const PODS = '/api/v1/namespaces/default/pods'
 
-async function open(t: Scope, program: string) {
-  const server = await startProcess(t, { flags: ['--nodes=1'] })
+async function open(t: Scope, program: string, nodes = 1) {
+  const server = await startProcess(t, { flags: [`--nodes=${nodes}`] })
   const kubectl = async (...args: string[]) => {
     const result = await run(program, ['--kubeconfig', server.kubeconfig, '--cache-dir', join(server.dataDir, 'cache'), ...args])
     assert.equal(result.code, 0, `kubectl ${args.join(' ')}: ${result.stdout}${result.stderr}`)
@@ -58,6 +58,33 @@ testWith('kubectl', 'a deployment is created, updated, undone, paused, resumed, 
   assert.deepEqual(await images(server), ['app:2'])
   await kubectl('delete', 'deployment', 'web', '--cascade=foreground', '--timeout=60s')
   assert.deepEqual((await read(server, `${APPS}/replicasets`)).items, [])
+})
+
+testWith('kubectl', 'a node is drained within the disruption budget, and comes back', patient, async (t, program) => {
+  const { server, kubectl } = await open(t, program, 2)
+  await kubectl('create', 'deployment', 'web', '--image=app:1', '--replicas=4')
+  await kubectl('rollout', 'status', 'deployment/web', '--timeout=60s')
+  // The oldest kubectl that is tested would ask for a version that is gone.
+  const budget = {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'web' },
+    spec: { minAvailable: 3, selector: { matchLabels: { app: 'web' } } },
+  }
+  assert.equal((await ask(server, '/apis/policy/v1/namespaces/default/poddisruptionbudgets', { method: 'POST', body: budget })).status, 201)
+  await kubectl('autoscale', 'deployment', 'web', '--min=4', '--max=8', '--cpu-percent=80')
+  const nodesOf = async () => {
+    const { items } = await read(server, PODS)
+    return items.filter(({ metadata }: any) => !metadata.deletionTimestamp).map(({ spec }: any) => spec.nodeName)
+  }
+  assert.equal(new Set(await nodesOf()).size, 2)
+  await kubectl('drain', 'simulated-1', '--timeout=90s')
+  await kubectl('rollout', 'status', 'deployment/web', '--timeout=60s')
+  assert.deepEqual([...new Set(await nodesOf())], ['simulated-2'])
+  await kubectl('uncordon', 'simulated-1')
+  await kubectl('rollout', 'restart', 'deployment/web')
+  await kubectl('rollout', 'status', 'deployment/web', '--timeout=60s')
+  assert.equal(new Set(await nodesOf()).size, 2)
 })
 
 testWith('kubectl', 'a stateful set is updated in order, undone and scaled', patient, async (t, program) => {
