@@ -114,3 +114,10 @@ test('a null is dropped where the schema allows none and has no default', () => 
   assert.deepEqual(dropNulls(schema, object), { nullable: null, filled: null, list: [null], map: { b: 'x' }, free: { a: null } })
   assert.deepEqual(object.plain, null)
 })
+
+test('fields below a member without a name are reported like others', () => {
+  const problems: string[] = []
+  const structural = compileSchema({ type: 'object', properties: { '': { type: 'object' } } })
+  assert.deepEqual(prune(structural, { '': { metadata: null } }, { problems }), { '': {} })
+  assert.deepEqual(problems, ['unknown field "metadata"'])
+})

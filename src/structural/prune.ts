@@ -13,7 +13,7 @@ export type PruneOptions = {
 /** The value without the fields its schema does not know; the same value where there are none. The input is never changed. */
 export function prune<T extends Json>(structural: Structural, value: T, { problems, root = true }: PruneOptions = {}): T {
   const unknown: string[] | undefined = problems && []
-  const pruned = pruneValue(structural, value, { path: '', unknown }, { embedded: root })
+  const pruned = pruneValue(structural, value, { path: '', depth: 0, unknown }, { embedded: root })
   if (unknown) for (const path of unknown.sort(compareText)) problems!.push(`unknown field "${path}"`)
   return pruned as T
 }
@@ -30,6 +30,8 @@ type Walk = {
   /** Paths of what was left out; undefined where they are not needed. */
   readonly unknown: string[] | undefined
   path: string
+  /** Of members and items; 0 at the root. A member may have an empty name, so that the path does not tell. */
+  depth: number
 }
 
 const META: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata'])
@@ -60,11 +62,13 @@ function pruneMember(schema: Structural | undefined, key: string, member: Json, 
   if (described ? typeof member !== 'object' : keep) return member
   const { path, unknown } = walk
   if (!described) {
-    if (!META.has(key) || path !== '') unknown?.push(memberPath(path, key))
+    if (!META.has(key) || walk.depth > 0) unknown?.push(memberPath(path, key))
     return undefined
   }
   if (unknown) walk.path = memberPath(path, key)
+  walk.depth++
   const pruned = pruneValue(known ?? (typeof schema!.additional === 'object' ? schema!.additional : undefined), member, walk)
+  walk.depth--
   walk.path = path
   return pruned
 }
@@ -74,6 +78,7 @@ const memberPath = (path: string, key: string) => (path === '' ? key : `${path}.
 function pruneList(items: Structural | undefined, list: Json[], walk: Walk, keep: boolean): Json[] {
   const { path, unknown } = walk
   let out: Json[] | undefined
+  walk.depth++
   for (let i = 0; i < list.length; i++) {
     const item = list[i]!
     if (typeof item !== 'object') continue
@@ -83,6 +88,7 @@ function pruneList(items: Structural | undefined, list: Json[], walk: Walk, keep
     out ??= list.slice()
     out[i] = kept
   }
+  walk.depth--
   walk.path = path
   return out ?? list
 }
