@@ -43,7 +43,8 @@ export const specOf = (labels: object) => ('color' in labels ? { color: labels.c
 
 /** What is kept of an object that the server sent. */
 export function seen(resource: Plural, { metadata }: any): Seen {
-  const { value = 'nothing', padding } = metadata.annotations ?? {}
+  // What the server makes for itself has no value of ours: each of its revisions is something else.
+  const { value = `the server's own at ${metadata.resourceVersion}`, padding = paddingOf(value) } = metadata.annotations ?? {}
   return {
     key: keyOf(resource, metadata.namespace ?? '', metadata.name),
     revision: Number(metadata.resourceVersion),
