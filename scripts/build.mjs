@@ -126,9 +126,10 @@ async function keepCompiled(folder) {
   if (module.enableCompileCache) return
   cpSync('bin', join(folder, 'bin'), { recursive: true })
   const data = mkdtempSync(join(tmpdir(), 'keelson-build-'))
-  const server = spawn(process.execPath, [join(folder, 'bin/keelson.js'), 'serve', '--data-dir', data, '--secure-port', '0'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  // What runs after the start is compiled when it is needed: reading it with every start would take longer.
+  const first = '--controllers=serviceaccount-controller,root-ca-certificate-publisher-controller,serviceaccount-token-controller'
+  const args = ['serve', '--data-dir', data, '--secure-port', '0', '--nodes=0', first]
+  const server = spawn(process.execPath, [join(folder, 'bin/keelson.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   server.stdout.once('data', () => server.kill())
   await new Promise(resolve => server.once('close', resolve))
   rmSync(data, { recursive: true, force: true })

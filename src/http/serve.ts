@@ -22,7 +22,6 @@ import { type Exchange, type Handler, isConnect, openExchange } from './exchange
 import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
-import { forward } from './forward.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
@@ -149,7 +148,8 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
     if (request.isGone) throw unavailable('the client has gone')
     return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => {
       asker.stopwatch.lap('handle')
-      return result.type === 'forward' ? forward(request, call, result.upstream) : encode(result, format, time)
+      if (result.type === 'forward') return import('./forward.ts').then(({ forward }) => forward(request, call, result.upstream))
+      return encode(result, format, time)
     })
   })
 }
