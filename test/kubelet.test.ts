@@ -169,6 +169,23 @@ test('the proxy of a node is its kubelet; methods, bodies and queries go through
   assert.equal(kubelet.seen.at(-1)!.body, 'some text')
 })
 
+test('a path or a name never leads a request to another host', patient, async t => {
+  const { server, kubelet } = await open(t)
+  const other = createServer((_, response) => response.end('another host'))
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+  t.after(() => other.close())
+  const { port } = other.address() as AddressInfo
+  assert.equal((await ask(server, `/api/v1/nodes/real/proxy//127.0.0.1:${port}/secret`)).status, 404)
+  for (const path of [
+    `/api/v1/nodes/real:${kubelet.port}@127.0.0.1:${port}/proxy/`,
+    '/api/v1/nodes/ftp:real:21/proxy/',
+    `/api/v1/nodes/real:1@127.0.0.1/proxy/`,
+  ]) {
+    const { status, text } = await ask(server, path)
+    assert.equal(status, 400, `${path}: ${text}`)
+  }
+})
+
 const ownAddress = Object.values(networkInterfaces())
   .flat()
   .find(address => address?.family === 'IPv4' && !address.internal)?.address

@@ -19,16 +19,16 @@ export async function forward(request: Request, call: Call, upstream: Upstream):
   const { message } = answer
   const status = message.statusCode ?? 502
   if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(message, status)
-  const headers = responseHeaders(message.headers, request, upstream)
+  const headers = responseHeaders(message.headers, upstream, splitTarget(request.target, call).prefix)
   return { status, headers, body: { type: 'stream', start: outlet => pipe(message, outlet) } }
 }
 
-function send(request: Request, call: Call, { origin, path, tls }: Upstream): ClientRequest {
-  const url = new URL((path ?? pathBehind(request.target, call)) || '/', origin)
-  const { method } = request
+/** Host, port and path are never put together to a URL: what a client sends as a path cannot lead to another host. */
+function send(request: Request, call: Call, { host, port, path, tls }: Upstream): ClientRequest {
+  const { method, target } = request
   const headers = requestHeaders(request)
-  const options = { method, headers, agent: false, timeout: LIMITS.connectMs }
-  const outgoing = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...tls }) : httpRequest(url, options)
+  const options = { host, port, path: path ?? splitTarget(target, call).rest, method, headers, agent: false, timeout: LIMITS.connectMs }
+  const outgoing = tls ? httpsRequest({ ...options, ...tls }) : httpRequest(options)
   outgoing.once('socket', socket => socket.once(tls ? 'secureConnect' : 'connect', () => outgoing.setTimeout(0)))
   outgoing.once('timeout', () => outgoing.destroy(new Error('connecting took too long')))
   if (request.signal.aborted) outgoing.destroy()
@@ -39,29 +39,19 @@ function send(request: Request, call: Call, { origin, path, tls }: Upstream): Cl
   return outgoing
 }
 
-/** The path behind a subresource such as `proxy`, with its query. */
-export function pathBehind(target: string, { namespace, name, subresource }: Pick<Call, 'namespace' | 'name' | 'subresource'>): string {
-  const [path = '', query] = splitOnce(target, '?')
-  // `/api/v1/namespaces/NAMESPACE/pods/NAME/proxy/…`
+/** A request's target at its subresource, such as `proxy`: the path up to it, and the path behind it with the query. */
+export function splitTarget(target: string, { namespace, subresource }: Pick<Call, 'namespace' | 'subresource'>) {
+  const [path, query] = splitOnce(target, '?')
+  // `/api/v1/nodes/NAME/proxy/…` or `/api/v1/namespaces/NAMESPACE/pods/NAME/proxy/…`
   const segments = path.split('/')
-  const at = segments.findIndex(
-    (segment, i) => segment === subresource && i > 4 && safeDecode(segments[i - 1]!) === name && (!namespace || i > 5),
-  )
-  const rest = at < 0 ? '' : segments.slice(at + 1).join('/')
-  return `/${rest}${query === undefined ? '' : `?${query}`}`
+  const at = segments.indexOf(subresource, namespace ? 7 : 5) + 1
+  const rest = `/${segments.slice(at).join('/')}`
+  return { prefix: segments.slice(0, at).join('/'), rest: query === undefined ? rest : `${rest}?${query}` }
 }
 
 function splitOnce(text: string, separator: string): [string, string | undefined] {
   const at = text.indexOf(separator)
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
-}
-
-function safeDecode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** Headers that are about one connection, or that must not be forwarded to the backend. */
@@ -102,15 +92,14 @@ const webSocketProtocols = (headers: RequestHeaders): string[] =>
     .flatMap(line => line.split(',').map(name => name.trim()))
     .filter(name => name !== '' && !name.startsWith('base64url.bearer.authorization.'))
 
-function responseHeaders(headers: IncomingHttpHeaders, { target }: Request, { origin, path }: Upstream): ResponseHeaders {
+function responseHeaders(headers: IncomingHttpHeaders, { host, port, tls, path }: Upstream, prefix: string): ResponseHeaders {
   const passed: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(headers)) if (value !== undefined && !NOT_PASSED_ON.has(name)) passed[name] = value
   const { location } = headers
-  // What is redirected stays behind this server.
+  const origin = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+  // Redirects within the other server go through this one.
   if (path === undefined && location !== undefined && URL.canParse(location, origin)) {
     const to = new URL(location, origin)
-    const [own = ''] = splitOnce(target, '?')
-    const prefix = own.slice(0, own.indexOf('/proxy') + '/proxy'.length)
     if (to.origin === new URL(origin).origin) passed['location'] = `${prefix}${to.pathname}${to.search}`
   }
   return passed
@@ -120,15 +109,17 @@ type Answer =
   | { readonly type: 'answered'; readonly message: IncomingMessage }
   | { readonly type: 'upgraded'; readonly message: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }
 
-const answerTo = (outgoing: ClientRequest, { signal }: Request, { origin }: Upstream): Promise<Answer> =>
+const answerTo = (outgoing: ClientRequest, { signal }: Request, { host, port }: Upstream): Promise<Answer> =>
   new Promise((resolve, reject) => {
     outgoing.once('response', message => resolve({ type: 'answered', message }))
     outgoing.once('upgrade', (message, socket, head) => resolve({ type: 'upgraded', message, socket, head }))
-    outgoing.once('error', error => reject(signal.aborted ? unavailable('the client has gone') : unreachable(origin, error)))
+    outgoing.once('error', error =>
+      reject(
+        signal.aborted ? unavailable('the client has gone') : internalError(`error dialing backend: ${host}:${port}: ${error.message}`),
+      ),
+    )
     outgoing.on('error', () => {})
   })
-
-const unreachable = (origin: string, { message }: Error) => internalError(`error dialing backend: ${new URL(origin).host}: ${message}`)
 
 const NOTHING = new Uint8Array()
 

@@ -78,11 +78,13 @@ export type Result =
 
 /** Where a request is passed on to. */
 export type Upstream = {
-  /** Scheme, host and port. */
-  readonly origin: string
+  /** A name or an address, without brackets. */
+  readonly host: string
+  readonly port: number
   /** Path and query there; what the request has behind its subresource unless told. */
   readonly path?: string
-  readonly tls?: UpstreamTls
+  /** Plain HTTP without. */
+  readonly tls?: UpstreamTls | undefined
   /** The connection has to be upgraded: without that there is no answer. */
   readonly isUpgrade?: true
   /** Failures are answered as this server's own. */

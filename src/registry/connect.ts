@@ -58,7 +58,8 @@ async function answer(write: Write): Promise<void> {
   const { deps, call, ctx } = write
   const { resource, subresource, namespace, name } = call
   const { isAddressed } = resource.def.subresources!.connect![subresource]!
-  const plain = isAddressed ? addressedBy(name).name : name
+  const plain = isAddressed ? addressedBy(name)?.name : name
+  if (plain === undefined) throw badRequest(`invalid ${resource.kind.toLowerCase()} request ${goQuote(name)}`)
   const found = deps.caches.of(resource).get(keyOf(resource, namespace, plain))
   if (!found) throw notFound(resource, plain)
   const object = decodeStored(resource, found)

@@ -1,6 +1,7 @@
 /** What real nodes answer: requests are passed on to their kubelet, those for a proxy of a pod to the pod itself. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { addressedBy } from '../../lib/addressed-name.ts'
+import { addressedBy, portNumberOf } from '../../lib/addressed-name.ts'
+import { goQuote } from '../../lib/go-text.ts'
 import { isLinkLocalUnicast, isLoopback, isMulticast, isUnspecified, parseIPSloppy } from '../../lib/ip.ts'
 import type { Result, UpstreamTls } from '../../registry/api.ts'
 import { badRequest, internalError } from '../../schema/status-error.ts'
@@ -21,41 +22,49 @@ export function kubeletConnection(target: NodeObject, parts: KubeletParts): Node
       const { pod, container, call } = request
       if (call.subresource === 'proxy') return proxyToPod(pod, call.name)
       const { namespace = '', name = '' } = pod.metadata
-      const origin = originOf(target, parts.addressTypes)
+      const kubelet = { host: hostOf(target, parts.addressTypes), port: kubeletPort(target) }
       const query = kubeletQuery(request)
       const of = [namespace, name, ...(container ? [container] : [])].map(encodeURIComponent).join('/')
       const path = `/${PATHS[call.subresource]}/${of}${query && `?${query}`}`
       if (call.subresource === 'log') {
         const isInsecure = isTrue(call.query.get('insecureSkipTLSVerifyBackend'))
         const tls = isInsecure ? { ...parts.tls, rejectUnauthorized: false } : parts.tls
-        return { type: 'forward', upstream: { origin, path, tls, isChecked: true } }
+        return { type: 'forward', upstream: { ...kubelet, path, tls, isChecked: true } }
       }
-      return { type: 'forward', upstream: { origin, path, tls: parts.tls, isUpgrade: true } }
+      return { type: 'forward', upstream: { ...kubelet, path, tls: parts.tls, isUpgrade: true } }
     },
-    node: (_, call) => {
-      const { scheme, port } = addressedBy(call.name)
-      const { hostname } = new URL(originOf(target, parts.addressTypes))
-      if (scheme === 'http' || (port && port !== String(kubeletPort(target))))
-        return { type: 'forward', upstream: { origin: `${scheme || 'http'}://${hostname}:${port || kubeletPort(target)}`, tls: INSECURE } }
-      return { type: 'forward', upstream: { origin: originOf(target, parts.addressTypes), tls: parts.tls } }
+    node(_, call) {
+      const host = hostOf(target, parts.addressTypes)
+      const { scheme, port } = portOf(call.name, kubeletPort(target))
+      if (port === kubeletPort(target) && scheme !== 'http') return { type: 'forward', upstream: { host, port, tls: parts.tls } }
+      return { type: 'forward', upstream: { host, port, tls: tlsOf(scheme) } }
     },
   }
 }
 
 /** The names of subresources at a kubelet. */
 const PATHS: Readonly<Record<string, string>> = { log: 'containerLogs', exec: 'exec', attach: 'attach', portforward: 'portForward' }
-const INSECURE: UpstreamTls = { rejectUnauthorized: false }
+/** Pods and services have certificates that nobody vouches for, and are shown none. */
+export const tlsOf = (scheme: string): UpstreamTls | undefined => (scheme === 'https' ? { rejectUnauthorized: false } : undefined)
+
+/** The scheme and port that a name asks for. */
+function portOf(asked: string, usual: number | undefined): { readonly scheme: string; readonly port: number } {
+  const { scheme = '', port = '' } = addressedBy(asked) ?? {}
+  const number = port === '' ? (usual ?? (scheme === 'https' ? 443 : 80)) : portNumberOf(port)
+  if (number === undefined) throw badRequest(`invalid port ${goQuote(port)}`)
+  return { scheme, port: number }
+}
 
 const kubeletPort = ({ status }: NodeObject): number => status?.daemonEndpoints?.kubeletEndpoint?.Port || DEFAULT_PORT
 
-function originOf(node: NodeObject, types: readonly string[]): string {
+function hostOf(node: NodeObject, types: readonly string[]): string {
   const addresses = node.status?.addresses ?? []
   const host = types.map(type => addresses.find(address => address.type === type)?.address).find(Boolean)
   if (!host)
     throw internalError(
       `no preferred addresses found; known addresses: [${addresses.map(({ type, address }) => `{${type} ${address}}`).join(' ')}]`,
     )
-  return `https://${host.includes(':') ? `[${host}]` : host}:${kubeletPort(node)}`
+  return host
 }
 
 const isTrue = (text: string | null): boolean => text !== null && text !== '0' && text.toLowerCase() !== 'false'
@@ -81,13 +90,10 @@ function kubeletQuery({ call: { query, subresource } }: PodRequest): string {
 
 /** Pods are reached at their own address. */
 function proxyToPod({ spec, status }: PodObject, asked: string): Result {
-  const { scheme, port } = addressedBy(asked)
   const ip = status?.podIP || status?.podIPs?.[0]?.ip || ''
   if (!isReachable(ip)) throw badRequest('address not allowed')
-  const first = (spec.containers ?? []).flatMap(({ ports }) => ports ?? [])[0]?.containerPort
-  const at = port || first
-  const origin = `${scheme || 'http'}://${ip.includes(':') ? `[${ip}]` : ip}${at ? `:${at}` : ''}`
-  return { type: 'forward', upstream: { origin, tls: INSECURE } }
+  const { scheme, port } = portOf(asked, (spec.containers ?? []).flatMap(({ ports }) => ports ?? [])[0]?.containerPort)
+  return { type: 'forward', upstream: { host: ip, port, tls: tlsOf(scheme) } }
 }
 
 /** Loopback, link-local and other special addresses would lead into this machine instead of to a pod. */

@@ -6,7 +6,7 @@ import { addressedBy } from '../../lib/addressed-name.ts'
 import type { Upstream } from '../../registry/api.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { badRequest, unavailable } from '../../schema/status-error.ts'
-import { isReachable } from './kubelet.ts'
+import { isReachable, tlsOf } from './kubelet.ts'
 
 export type ServiceObject = ObjectOf<typeof Service>
 
@@ -16,7 +16,7 @@ export function serviceUpstream(
   endpoints: ResourceClient<ObjectOf<typeof Endpoints>>,
   random: () => number,
 ): Upstream {
-  const { scheme, name, port } = addressedBy(asked)
+  const { scheme = '', name = '', port = '' } = addressedBy(asked) ?? {}
   const portName = /^\d+$/.test(port) ? spec.ports?.find(each => each.port === Number(port)) : { name: port }
   if (!portName) throw unavailable(`no service port ${port} found for service "${name}"`)
   const { subsets = [] } = endpoints.get(metadata) ?? {}
@@ -27,6 +27,5 @@ export function serviceUpstream(
   const chosen = found[Math.floor(random() * found.length)]
   if (!chosen) throw unavailable(`no endpoints available for service "${asked}"`)
   if (!isReachable(chosen.ip)) throw badRequest('address not allowed')
-  const host = chosen.ip.includes(':') ? `[${chosen.ip}]` : chosen.ip
-  return { origin: `${scheme || 'http'}://${host}:${chosen.port}`, tls: { rejectUnauthorized: false } }
+  return { host: chosen.ip, port: chosen.port, tls: tlsOf(scheme) }
 }
