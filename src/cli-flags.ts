@@ -349,6 +349,18 @@ export const FLAGS: readonly Flag[] = [
     read: name((v, c) => (c.admissionControlConfigFile = v)),
   },
   {
+    name: 'node-monitor-grace-period',
+    takes: 'DURATION',
+    doc: 'how long a kubelet may be silent before its node counts as lost (default 50s)',
+    read: last((v, c) => (c.nodeMonitorGraceMs = readDuration('node-monitor-grace-period', v))),
+  },
+  {
+    name: 'node-startup-grace-period',
+    takes: 'DURATION',
+    doc: 'how long the kubelet of a new node may take to report (default 1m)',
+    read: last((v, c) => (c.nodeStartupGraceMs = readDuration('node-startup-grace-period', v))),
+  },
+  {
     name: 'default-not-ready-toleration-seconds',
     takes: 'N',
     doc: 'seconds that pods stay on a node that is not ready, unless they say how long (default 300)',

@@ -107,6 +107,10 @@ export interface StartOptions {
   readonly nodes?: number
   /** What each of them has, over `{ cpu: '16', memory: '64Gi', 'ephemeral-storage': '200Gi', pods: '110' }`. */
   readonly nodeCapacity?: Readonly<Record<string, string>>
+  /** Milliseconds that a kubelet may be silent before its node counts as lost. Default: 50,000. */
+  readonly nodeMonitorGraceMs?: number
+  /** Milliseconds that the kubelet of a new node may take to report. Default: 60,000. */
+  readonly nodeStartupGraceMs?: number
   /** PEM file of the authorities of kubelets' certificates. Default: those are not checked. */
   readonly kubeletCertificateAuthority?: string | undefined
   /** PEM file of the certificate that kubelets are shown. Default: the administrator's. */

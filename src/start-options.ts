@@ -65,6 +65,8 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   kubeletClientKey: { flag: 'kubelet-client-key', ...text },
   kubeletPreferredAddressTypes: { flag: 'kubelet-preferred-address-types', ...texts },
   nodeCapacity: { flag: 'node-capacity', ...record },
+  nodeMonitorGraceMs: { flag: 'node-monitor-grace-period', ...count },
+  nodeStartupGraceMs: { flag: 'node-startup-grace-period', ...count },
   enableAdmissionPlugins: { flag: 'enable-admission-plugins', ...texts },
   disableAdmissionPlugins: { flag: 'disable-admission-plugins', ...texts },
   admissionControlConfigFile: { flag: 'admission-control-config-file', ...text },

@@ -65,6 +65,8 @@ export const DEFAULTS: Config = {
   controllers: ['*'],
   nodes: 1,
   nodeCapacity: {},
+  nodeMonitorGraceMs: 50_000,
+  nodeStartupGraceMs: 60_000,
   kubeletCertificateAuthority: undefined,
   kubeletClientCertificate: undefined,
   kubeletClientKey: undefined,
@@ -134,6 +136,11 @@ export function checkConfig(config: Config): Config {
   checkReviewVersion('--authentication-token-webhook-version', config.authenticationTokenWebhookVersion)
   if (config.apiAudiences.includes('')) throw new ConfigError('--api-audiences: an audience must not be empty')
   if (!(historyMs >= 1000)) throw new ConfigError('--history-window must be at least 1s: clients that reconnect need a moment')
+  for (const [flag, ms] of [
+    ['node-monitor-grace-period', config.nodeMonitorGraceMs],
+    ['node-startup-grace-period', config.nodeStartupGraceMs],
+  ] as const)
+    if (!(ms >= 1000 && ms <= LONGEST_TIMER_MS)) throw new ConfigError(`--${flag} must be between 1s and 24 days`)
   if (!(bookmarkMs >= 100 && bookmarkMs <= LONGEST_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
   const blocks = ranges.map(range => {
     const block = parseCIDR(range)

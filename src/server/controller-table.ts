@@ -1,11 +1,12 @@
 /** The controllers there are, by the names that kube-controller-manager has for them. Each is loaded when it is started. */
 import type { Controller } from '../controllers/controller.ts'
+import type { NodeLifecycleParts } from '../controllers/nodelifecycle/controller.ts'
 import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
 import type { TokenControllerParts } from '../controllers/serviceaccount-token/controller.ts'
 import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicystatus/controller.ts'
 
 /** What some controllers need beside their client. */
-export type ControllerParts = TokenControllerParts & QuotaControllerParts & PolicyStatusParts
+export type ControllerParts = TokenControllerParts & QuotaControllerParts & PolicyStatusParts & NodeLifecycleParts
 
 export type ControllerEntry = {
   /** The older name that `--controllers` takes as well. */
@@ -64,7 +65,7 @@ const TABLE = {
   },
   'node-lifecycle-controller': {
     alias: 'nodelifecycle',
-    load: async () => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController,
+    load: async parts => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController(parts),
   },
   'persistentvolume-protection-controller': {
     alias: 'pv-protection',

@@ -33,6 +33,7 @@ export async function startSimulatedNodes({
     nodes({
       count,
       capacity: config.nodeCapacity,
+      graceMs: config.nodeMonitorGraceMs,
       kubeletVersion: versionInfo(VERSION)['gitVersion'] ?? '',
       runtimeVersion: VERSION,
       families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),

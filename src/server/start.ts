@@ -279,7 +279,13 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const [{ startOthers }] = await Promise.all([
     startControllers(
       config,
-      { ...quota, served: catalog, authority: credentials.ca, sign: (account, secret) => identity.accounts.issueLegacy(account, secret) },
+      {
+        ...quota,
+        served: catalog,
+        authority: credentials.ca,
+        sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
+        grace: { monitorMs: config.nodeMonitorGraceMs, startupMs: config.nodeStartupGraceMs },
+      },
       { run: controllers.run, signal },
     ),
     hooks.track(['bootstrap-controller'], network.start(listener.address)),

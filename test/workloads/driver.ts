@@ -1,5 +1,6 @@
 /** Changes workloads at random, the way users and failures do. The same seed does the same. */
 import { Agent } from 'node:https'
+import { FAILURE_ANNOTATION } from '../../src/nodes/node/simulated-node.ts'
 import { ask, type Target } from '../kit.ts'
 import { RESOURCES, type ResourceName } from './history.ts'
 
@@ -127,7 +128,8 @@ export class Driver {
     if (choice < 65) return this.#evict()
     if (choice < 75) return this.#deletePod()
     if (choice < 82) return this.#label()
-    if (choice < 90) return this.#cordon()
+    if (choice < 88) return this.#cordon()
+    if (choice < 91) return this.#failNode()
     return this.#remove()
   }
 
@@ -188,6 +190,17 @@ export class Driver {
     await this.#patch('cordon', `/api/v1/nodes/${found.object.metadata.name}`, { spec: { unschedulable } })
   }
 
+  /** The kubelet of a node falls silent, or is heard of again. */
+  async #failNode(): Promise<void> {
+    const found = await this.#one('nodes')
+    if (!found) return
+    const { name, annotations } = found.object.metadata
+    const failure = annotations?.[FAILURE_ANNOTATION] ? null : 'true'
+    await this.#patch(failure ? 'fail node' : 'recover node', `/api/v1/nodes/${name}`, {
+      metadata: { annotations: { [FAILURE_ANNOTATION]: failure } },
+    })
+  }
+
   async #remove(): Promise<void> {
     const found = await this.#one('deployments', 'statefulsets', 'daemonsets', 'jobs')
     if (!found) return
@@ -196,9 +209,12 @@ export class Driver {
     await this.#send('remove', pathOf(found.resource, found.object.metadata.name), { method: 'DELETE', body })
   }
 
-  /** Lets everything go on: all nodes take pods again. */
+  /** Lets everything go on: all nodes are alive and take pods again. */
   async calm(): Promise<void> {
     for (const { metadata } of await this.list('nodes'))
-      await this.#patch('uncordon', `/api/v1/nodes/${metadata.name}`, { spec: { unschedulable: null } })
+      await this.#patch('calm', `/api/v1/nodes/${metadata.name}`, {
+        metadata: { annotations: { [FAILURE_ANNOTATION]: null } },
+        spec: { unschedulable: null },
+      })
   }
 }

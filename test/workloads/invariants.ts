@@ -12,6 +12,7 @@ const RECENT = 3
 type Recent = Map<string, number[]>
 const note = (recent: Recent, key: string, value: number) => recent.set(key, [...(recent.get(key) ?? []), value].slice(-RECENT))
 const mostOf = (recent: Recent, key: string) => Math.max(...(recent.get(key) ?? [0]))
+const leastOf = (recent: Recent, key: string) => Math.min(...(recent.get(key) ?? [0]))
 
 const amount = (value: number | string, total: number, round: (x: number) => number): number =>
   typeof value === 'number' ? value : round((Number.parseInt(value, 10) * total) / 100)
@@ -23,6 +24,10 @@ export function brokenIn(steps: readonly Step[]): string[] {
   const of = (resource: string): Objects => (now[resource] ??= new Map())
   const sizes: Recent = new Map()
   const limits: Recent = new Map()
+  /** How many pods of a Deployment must be available. */
+  const needs: Recent = new Map()
+  /** How many pods of a ReplicaSet were said to be available. */
+  const available: Recent = new Map()
   const readyAt = new Map<string, number>()
   const podsOf = (uid: string) => [...of('pods').values()].filter(pod => controllerOf(pod)?.uid === uid)
 
@@ -44,12 +49,24 @@ export function brokenIn(steps: readonly Step[]): string[] {
         const total = others.reduce((sum, each) => sum + each.spec.replicas, object.spec.replicas)
         if (total > mostOf(limits, owner.uid)) fail(`makes ${total} pods of a Deployment that may have ${mostOf(limits, owner.uid)}`)
       }
+      if (deployment && grown < 0 && deployment.spec.strategy.type === 'RollingUpdate') {
+        const siblings = [...objects.values()].filter(each => controllerOf(each)?.uid === owner.uid)
+        const counted = siblings.reduce((sum, each) => sum + mostOf(available, each.metadata.uid), 0)
+        // Those that are not available go first.
+        const spare = (before?.spec.replicas ?? 0) - leastOf(available, uid)
+        const left = counted - Math.max(0, -grown - spare)
+        const need = leastOf(needs, owner.uid)
+        if (left < need && -grown > spare) fail(`leaves ${left} available pods of a Deployment that needs ${need}`)
+      }
       note(sizes, uid, object.spec.replicas)
+      note(available, uid, object.status?.availableReplicas ?? 0)
     }
     if (resource === 'deployments') {
       const { replicas, strategy } = object.spec
       const surge = strategy.rollingUpdate ? amount(strategy.rollingUpdate.maxSurge, replicas, Math.ceil) : 0
       note(limits, uid, replicas + surge)
+      const unavailable = strategy.rollingUpdate ? amount(strategy.rollingUpdate.maxUnavailable, replicas, Math.floor) : replicas
+      note(needs, uid, replicas - unavailable)
     }
     if (resource === 'poddisruptionbudgets' && before) {
       const granted = Object.keys(object.status?.disruptedPods ?? {}).filter(name => !(name in (before.status?.disruptedPods ?? {})))

@@ -9,10 +9,17 @@ import { brokenIn, unsettledIn } from './invariants.ts'
 const SEEDS = (process.env['KEELSON_SEEDS'] ?? '1,2').split(',').map(Number)
 const STEPS = Number(process.env['KEELSON_STEPS'] ?? 120)
 const RESTARTS = 2
+/** Nodes that fail are noticed, and their pods replaced, while the test runs. */
+const FLAGS = [
+  '--nodes=3',
+  '--node-monitor-grace-period=2s',
+  '--default-not-ready-toleration-seconds=1',
+  '--default-unreachable-toleration-seconds=1',
+]
 
 for (const seed of SEEDS)
   test(`workloads keep what they promise while they change and servers are killed (seed ${seed})`, patient, async t => {
-    let server = await startProcess(t, { flags: ['--nodes=3'] })
+    let server = await startProcess(t, { flags: FLAGS })
     const history = new History(t)
     await history.follow(server)
     const driver = new Driver(server, seed)
@@ -21,7 +28,7 @@ for (const seed of SEEDS)
       await driver.step()
       if ((step + 1) % Math.ceil(STEPS / (RESTARTS + 1)) !== 0 || step + 1 === STEPS) continue
       await server.stop('SIGKILL')
-      server = await startProcess(t, { dataDir: server.dataDir, port: server.port, flags: ['--nodes=3'] })
+      server = await startProcess(t, { dataDir: server.dataDir, port: server.port, flags: FLAGS })
       driver.useTarget(server)
       await history.follow(server)
     }

@@ -11,6 +11,7 @@ import {
   drivingTaint,
   evictingTaints,
   evictionRate,
+  type Grace,
   graceOf,
   type NodeObject,
   olderLabels,
@@ -29,139 +30,145 @@ const LOOK_AGAIN_MS = 5000
 /** The last that was heard of a kubelet. A restart gives every node its time anew. */
 type Heard = { readonly uid: string; at: number; heartbeat: string | undefined; renewed: string | undefined }
 
-export const nodeLifecycleController = defineController({
-  name: 'node-lifecycle-controller',
-  identity: 'node-controller',
-  component: 'node-controller',
-  workers: 8,
-  create({ client, recorder }) {
-    const [nodes, pods, leases] = [client.of(Node), client.of(Pod), client.of(Lease)]
-    const heard = new Map<string, Heard>()
-    /** When the next node of a zone may be tainted. */
-    const nextTaint = new Map<string, number>()
-    const say = ({ metadata: { name, uid } }: NodeObject | { metadata: { name: string; uid: string } }, reason: string, message: string) =>
-      recorder.event({ apiVersion: 'v1', kind: 'Node', metadata: { name: name!, uid: uid! } }, 'Normal', reason, message)
-    return {
-      watches: [
-        watch(Node, ({ type, current, previous }) => {
-          if (type === 'deleted') {
-            heard.delete(current.name)
-            const { name, uid } = current
-            say({ metadata: { name, uid } }, 'RemovingNode', `Node ${name} event: Removing Node ${name} from Controller`)
+export type NodeLifecycleParts = { readonly grace: Grace }
+
+export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
+  defineController({
+    name: 'node-lifecycle-controller',
+    identity: 'node-controller',
+    component: 'node-controller',
+    workers: 8,
+    create({ client, recorder }) {
+      const [nodes, pods, leases] = [client.of(Node), client.of(Pod), client.of(Lease)]
+      const heard = new Map<string, Heard>()
+      /** When the next node of a zone may be tainted. */
+      const nextTaint = new Map<string, number>()
+      const say = (
+        { metadata: { name, uid } }: NodeObject | { metadata: { name: string; uid: string } },
+        reason: string,
+        message: string,
+      ) => recorder.event({ apiVersion: 'v1', kind: 'Node', metadata: { name: name!, uid: uid! } }, 'Normal', reason, message)
+      return {
+        watches: [
+          watch(Node, ({ type, current, previous }) => {
+            if (type === 'deleted') {
+              heard.delete(current.name)
+              const { name, uid } = current
+              say({ metadata: { name, uid } }, 'RemovingNode', `Node ${name} event: Removing Node ${name} from Controller`)
+            }
+            const isSame = type === 'updated' && readyOf(current.object)?.status === readyOf(previous?.object)?.status
+            // Whether pods are driven away depends on how the other nodes are.
+            return isSame ? current.name : Array.from(nodes.revisions(), ({ name }) => name)
+          }),
+          watch(Lease, ({ current: { namespace, name, object } }) => {
+            if (namespace === LEASES) noteRenewal(name, object?.spec?.renewTime)
+            return undefined
+          }),
+          watch(Pod, ({ current, previous }) => {
+            const node = current.fields['spec.nodeName']
+            return node && node !== previous?.fields['spec.nodeName'] && isDown(node) ? `${POD}${queueKey(current)}` : undefined
+          }),
+        ],
+        async reconcile(key) {
+          if (key.startsWith(POD)) {
+            const pod = pods.get(namedBy(key.slice(POD.length)))
+            if (pod?.spec.nodeName && isDown(pod.spec.nodeName)) await markNotReady(pod)
+            return undefined
           }
-          const isSame = type === 'updated' && readyOf(current.object)?.status === readyOf(previous?.object)?.status
-          // Whether pods are driven away depends on how the other nodes are.
-          return isSame ? current.name : Array.from(nodes.revisions(), ({ name }) => name)
-        }),
-        watch(Lease, ({ current: { namespace, name, object } }) => {
-          if (namespace === LEASES) noteRenewal(name, object?.spec?.renewTime)
-          return undefined
-        }),
-        watch(Pod, ({ current, previous }) => {
-          const node = current.fields['spec.nodeName']
-          return node && node !== previous?.fields['spec.nodeName'] && isDown(node) ? `${POD}${queueKey(current)}` : undefined
-        }),
-      ],
-      async reconcile(key) {
-        if (key.startsWith(POD)) {
-          const pod = pods.get(namedBy(key.slice(POD.length)))
-          if (pod?.spec.nodeName && isDown(pod.spec.nodeName)) await markNotReady(pod)
-          return undefined
+          const node = nodes.get({ name: key })
+          if (!node) return undefined
+          const silentForMs = listen(node)
+          const left = graceOf(node, grace) - silentForMs
+          if (left < 0 && (await markSilent(node))) return undefined
+          if (await adjust(node)) return undefined
+          const again = await driveAway(node)
+          return Math.min(again ?? Number.POSITIVE_INFINITY, left > 0 ? left + 1 : graceOf(node, grace))
+        },
+      }
+
+      /** How long nothing was heard of a node's kubelet: neither a new heartbeat in its status nor a renewed lease. */
+      function listen(node: NodeObject): number {
+        const { name = '', uid = '', creationTimestamp } = node.metadata
+        const now = client.now.getTime()
+        const heartbeat = readyOf(node)?.lastHeartbeatTime
+        let last = heard.get(name)
+        if (last?.uid !== uid) {
+          if (!last) say(node, 'RegisteredNode', `Node ${name} event: Registered Node ${name} in Controller`)
+          last = { uid, at: heartbeat ? now : Math.min(now, Date.parse(creationTimestamp ?? '') || now), heartbeat, renewed: undefined }
+          heard.set(name, last)
+          noteRenewal(name, leases.get({ namespace: LEASES, name })?.spec?.renewTime)
         }
-        const node = nodes.get({ name: key })
-        if (!node) return undefined
-        const silentForMs = listen(node)
-        const left = graceOf(node) - silentForMs
-        if (left < 0 && (await markSilent(node))) return undefined
-        if (await adjust(node)) return undefined
-        const again = await driveAway(node)
-        return Math.min(again ?? Number.POSITIVE_INFINITY, left > 0 ? left + 1 : graceOf(node))
-      },
-    }
-
-    /** How long nothing was heard of a node's kubelet: neither a new heartbeat in its status nor a renewed lease. */
-    function listen(node: NodeObject): number {
-      const { name = '', uid = '', creationTimestamp } = node.metadata
-      const now = client.now.getTime()
-      const heartbeat = readyOf(node)?.lastHeartbeatTime
-      let last = heard.get(name)
-      if (last?.uid !== uid) {
-        if (!last) say(node, 'RegisteredNode', `Node ${name} event: Registered Node ${name} in Controller`)
-        last = { uid, at: heartbeat ? now : Math.min(now, Date.parse(creationTimestamp ?? '') || now), heartbeat, renewed: undefined }
-        heard.set(name, last)
-        noteRenewal(name, leases.get({ namespace: LEASES, name })?.spec?.renewTime)
+        if (heartbeat !== last.heartbeat) last.at = now
+        last.heartbeat = heartbeat
+        return now - last.at
       }
-      if (heartbeat !== last.heartbeat) last.at = now
-      last.heartbeat = heartbeat
-      return now - last.at
-    }
 
-    function noteRenewal(name: string, renewed: string | undefined): void {
-      const last = heard.get(name)
-      if (!last || renewed === undefined || renewed <= (last.renewed ?? '')) return
-      last.renewed = renewed
-      last.at = client.now.getTime()
-    }
-
-    function isDown(name: string): boolean {
-      const ready = readyOf(nodes.get({ name }))
-      return ready !== undefined && ready.status !== 'True'
-    }
-
-    /** Whether the node was marked: then its change is looked at next. */
-    async function markSilent(node: NodeObject): Promise<boolean> {
-      const conditions = silentConditions(node, timeOf(client.now))
-      if (!conditions) return false
-      const wasReady = readyOf(node)?.status === 'True'
-      await nodes.updateStatus({ ...node, status: { ...node.status, conditions } } as NodeObject)
-      if (!wasReady) return true
-      say(node, 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`)
-      for (const pod of pods.byIndex(NODE_INDEX, node.metadata.name!)) await markNotReady(pod)
-      return true
-    }
-
-    /** Taints that keep pods away, and labels of older names. Whether there was anything to change. */
-    async function adjust(node: NodeObject): Promise<boolean> {
-      const taints = schedulingTaints(node, timeOf(client.now))
-      const labels = olderLabels(node)
-      if (!taints && !labels) return false
-      const { resourceVersion } = node.metadata
-      await nodes.patch(node.metadata, {
-        metadata: { resourceVersion, ...(labels && { labels }) },
-        ...(taints && { spec: { taints: taints.length > 0 ? taints : null } }),
-      })
-      return true
-    }
-
-    /** Drives pods away from a node that is lost, as fast as its zone allows, or takes that back. In how many milliseconds it may be its turn. */
-    async function driveAway(node: NodeObject): Promise<number | undefined> {
-      const now = client.now.getTime()
-      const zone = zoneOf(node)
-      const wanted = drivingTaint(node)
-      const rate = wanted === undefined ? 0 : evictionRate(zone, nodes.list())
-      const taints = evictingTaints(node, rate === 'all down' ? undefined : wanted, timeOf(client.now))
-      if (!taints) return undefined
-      const isFirst = wanted !== undefined && rate !== 'all down' && evictingTaints(node, undefined, '') === undefined
-      if (isFirst) {
-        if (rate === 0) return LOOK_AGAIN_MS
-        const wait = (nextTaint.get(zone) ?? 0) - now
-        if (wait > 0) return wait
-        nextTaint.set(zone, now + 1000 / (rate as number))
+      function noteRenewal(name: string, renewed: string | undefined): void {
+        const last = heard.get(name)
+        if (!last || renewed === undefined || renewed <= (last.renewed ?? '')) return
+        last.renewed = renewed
+        last.at = client.now.getTime()
       }
-      const { resourceVersion } = node.metadata
-      await nodes.patch(node.metadata, { metadata: { resourceVersion }, spec: { taints: taints.length > 0 ? taints : null } })
-      return undefined
-    }
 
-    async function markNotReady(pod: PodObject): Promise<void> {
-      if (!isReady(pod)) return
-      const conditions = pod.status.conditions!.map(condition =>
-        condition.type === 'Ready' ? { ...condition, status: 'False', lastTransitionTime: timeOf(client.now) } : condition,
-      )
-      await pods.updateStatus({ ...pod, status: { ...pod.status, conditions } })
-      recorder.event(pod, 'Warning', 'NodeNotReady', 'Node is not ready')
-    }
-  },
-})
+      function isDown(name: string): boolean {
+        const ready = readyOf(nodes.get({ name }))
+        return ready !== undefined && ready.status !== 'True'
+      }
+
+      /** Whether the node was marked: then its change is looked at next. */
+      async function markSilent(node: NodeObject): Promise<boolean> {
+        const conditions = silentConditions(node, timeOf(client.now))
+        if (!conditions) return false
+        const wasReady = readyOf(node)?.status === 'True'
+        await nodes.updateStatus({ ...node, status: { ...node.status, conditions } } as NodeObject)
+        if (!wasReady) return true
+        say(node, 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`)
+        for (const pod of pods.byIndex(NODE_INDEX, node.metadata.name!)) await markNotReady(pod)
+        return true
+      }
+
+      /** Taints that keep pods away, and labels of older names. Whether there was anything to change. */
+      async function adjust(node: NodeObject): Promise<boolean> {
+        const taints = schedulingTaints(node, timeOf(client.now))
+        const labels = olderLabels(node)
+        if (!taints && !labels) return false
+        const { resourceVersion } = node.metadata
+        await nodes.patch(node.metadata, {
+          metadata: { resourceVersion, ...(labels && { labels }) },
+          ...(taints && { spec: { taints: taints.length > 0 ? taints : null } }),
+        })
+        return true
+      }
+
+      /** Drives pods away from a node that is lost, as fast as its zone allows, or takes that back. In how many milliseconds it may be its turn. */
+      async function driveAway(node: NodeObject): Promise<number | undefined> {
+        const now = client.now.getTime()
+        const zone = zoneOf(node)
+        const wanted = drivingTaint(node)
+        const rate = wanted === undefined ? 0 : evictionRate(zone, nodes.list())
+        const taints = evictingTaints(node, rate === 'all down' ? undefined : wanted, timeOf(client.now))
+        if (!taints) return undefined
+        const isFirst = wanted !== undefined && rate !== 'all down' && evictingTaints(node, undefined, '') === undefined
+        if (isFirst) {
+          if (rate === 0) return LOOK_AGAIN_MS
+          const wait = (nextTaint.get(zone) ?? 0) - now
+          if (wait > 0) return wait
+          nextTaint.set(zone, now + 1000 / (rate as number))
+        }
+        const { resourceVersion } = node.metadata
+        await nodes.patch(node.metadata, { metadata: { resourceVersion }, spec: { taints: taints.length > 0 ? taints : null } })
+        return undefined
+      }
+
+      async function markNotReady(pod: PodObject): Promise<void> {
+        if (!isReady(pod)) return
+        const conditions = pod.status.conditions!.map(condition =>
+          condition.type === 'Ready' ? { ...condition, status: 'False', lastTransitionTime: timeOf(client.now) } : condition,
+        )
+        await pods.updateStatus({ ...pod, status: { ...pod.status, conditions } })
+        recorder.event(pod, 'Warning', 'NodeNotReady', 'Node is not ready')
+      }
+    },
+  })
 
 const timeOf = (date: Date): string => formatTime(instantOf(date.getTime()))

@@ -35,7 +35,8 @@ test('a silent node has unknown conditions, which tell whether it ever reported'
     ],
   )
   assert.equal(silentConditions(nodeOf('Unknown'), now), undefined)
-  assert.deepEqual([graceOf(nodeOf(undefined)), graceOf(nodeOf('True'))], [60_000, 50_000])
+  const grace = { monitorMs: 50_000, startupMs: 60_000 }
+  assert.deepEqual([graceOf(nodeOf(undefined), grace), graceOf(nodeOf('True'), grace)], [60_000, 50_000])
 })
 
 test('conditions and cordoning are taints that keep new pods away; taints of others stay', () => {

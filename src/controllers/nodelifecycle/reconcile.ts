@@ -10,9 +10,8 @@ const NOT_READY = 'node.kubernetes.io/not-ready'
 const UNREACHABLE = 'node.kubernetes.io/unreachable'
 const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable'
 
-/** How long a kubelet may be silent, and how long one may take to report for the first time. */
-const GRACE_MS = 50_000
-const STARTUP_GRACE_MS = 60_000
+/** How long a kubelet may be silent before its node counts as lost, and how long one may take to report for the first time. */
+export type Grace = { readonly monitorMs: number; readonly startupMs: number }
 
 /** The taint that keeps new pods away, by condition and its status. */
 const TAINT_OF: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -28,7 +27,7 @@ export const readyOf = (node: NodeObject | undefined): Condition | undefined =>
   node?.status?.conditions?.find(({ type }) => type === 'Ready')
 
 /** How long a node may be silent from when it was last heard of. */
-export const graceOf = (node: NodeObject): number => (readyOf(node) ? GRACE_MS : STARTUP_GRACE_MS)
+export const graceOf = (node: NodeObject, { monitorMs, startupMs }: Grace): number => (readyOf(node) ? monitorMs : startupMs)
 
 /** Conditions of a node that was silent for too long; undefined when they say so already. */
 export function silentConditions({ metadata, status }: NodeObject, now: string): Condition[] | undefined {

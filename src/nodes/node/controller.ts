@@ -24,6 +24,8 @@ import {
 export type SimulatedNodesParts = {
   /** How many nodes there are when the server starts. */
   readonly count: number
+  /** How long a node may be silent before it counts as lost: its lease is renewed more often than that. */
+  readonly graceMs: number
   readonly capacity: Readonly<Record<string, string>>
   readonly kubeletVersion: string
   readonly runtimeVersion: string
@@ -34,7 +36,7 @@ export type SimulatedNodesParts = {
 const LEASES = 'kube-node-lease'
 const LEASE_SECONDS = 40
 /** How often leases are renewed; with many nodes less often, so that they cost little. */
-const renewalMs = (nodes: number) => (nodes <= 100 ? 10_000 : 20_000)
+const renewalMs = (nodes: number, graceMs: number) => Math.min(nodes <= 100 ? 10_000 : 20_000, graceMs / 4)
 
 /** Its own identity is that of what gives nodes their blocks; nodes report as themselves. The first taint is taken away by the node lifecycle controller. */
 export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
@@ -100,7 +102,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
           const self = client.as(nodeIdentity(name))
           const status = nodeStatus(node, addresses, { ...parts, isGiven: !own.has(name), now })
           if (!isDeepStrictEqual(status, node.status)) await self.of(Node).updateStatus({ ...node, status })
-          return renewLease(self, node, { now, everyMs: renewalMs(parts.count) })
+          return renewLease(self, node, { now, everyMs: renewalMs(parts.count, parts.graceMs) })
         },
       }
     },
