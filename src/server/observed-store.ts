@@ -2,9 +2,9 @@
 import { type Family, Histogram } from '../http/observability/exposition.ts'
 import type { HealthCheck } from '../http/observability/health.ts'
 import type { Log } from '../http/observability/log.ts'
-import { unavailable } from '../schema/status-error.ts'
+import { internalError, tooLarge, unavailable } from '../schema/status-error.ts'
 import type { DatabaseSize } from '../storage/embedded/engine.ts'
-import { type Change, type Revision, type Store, StoreUnavailable, type Swap } from '../storage/store.ts'
+import { type Change, OutcomeUnknown, type Revision, type Store, StoreUnavailable, type Swap, ValueTooLarge } from '../storage/store.ts'
 
 /** Seconds. */
 const REQUESTS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
@@ -45,6 +45,7 @@ export class ObservedStore {
       list: (prefix, page) => this.#timed('list', () => inner.list(prefix, page)),
       swap: (key, change) => this.#swap(key, change),
       watch: (prefix, after, signal) => inner.watch(prefix, after, signal),
+      fresh: () => inner.fresh(),
       extent: () => inner.extent(),
       compact: (before: Revision) => inner.compact(before),
       probe: () => inner.probe(),
@@ -103,6 +104,9 @@ export class ObservedStore {
       return swapped
     } catch (error) {
       this.#failures++
+      // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
+      if (error instanceof OutcomeUnknown) throw internalError(error.message)
+      if (error instanceof ValueTooLarge) throw tooLarge(error.message)
       if (!(error instanceof StoreUnavailable)) throw error
       if (this.#problem !== error.message) this.#parts.log.error({ error: error.message }, 'the store takes no writes')
       this.#problem = error.message

@@ -62,6 +62,11 @@ export class MemoryStore implements Store, AsyncDisposable {
     return this.#feed.watch(prefix, after, signal)
   }
 
+  fresh(): Revision {
+    this.#assertOpen()
+    return this.#history.newest
+  }
+
   async extent(): Promise<Extent> {
     this.#assertOpen()
     return { oldest: this.#history.oldest, newest: this.#history.newest }

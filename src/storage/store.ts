@@ -1,4 +1,5 @@
 /** All the server asks of a database. Keys are paths, values opaque bytes; one revision orders every write. */
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 
 export interface Store {
   /** Reads one key, now or at a past revision. */
@@ -9,6 +10,11 @@ export interface Store {
   swap(key: string, change: Change): Promise<Swap>
   /** Every event after a revision, in revision order, none twice. An empty batch reports progress. */
   watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch>
+  /**
+   * A revision not older than any write that was acknowledged before the call, by whichever process; at once where this
+   * process makes all writes. Every watch reaches it, also when nothing is written any more.
+   */
+  fresh(): MaybePromise<Revision>
   /** The oldest revision that can still be read and watched from, and the newest one. */
   extent(): Promise<Extent>
   /** Forgets history before a revision; reads there and watches from before it then throw `Compacted`. */
@@ -69,6 +75,15 @@ export class FutureRevision extends Error {
     this.newest = newest
   }
 }
+
+/**
+ * Thrown by a swap that may have been made or not, or may still be made: the connection to the store was lost meanwhile, and
+ * reading the key back does not tell.
+ */
+export class OutcomeUnknown extends Error {}
+
+/** Thrown by a swap whose value is larger than the store takes. Nothing was written. */
+export class ValueTooLarge extends Error {}
 
 /** Thrown when the store cannot take writes or be opened: a full disk, a read-only folder, another process. Its message says what to do. */
 export class StoreUnavailable extends Error {

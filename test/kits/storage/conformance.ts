@@ -170,6 +170,16 @@ function describeReads(open: Opener): void {
     assert.equal((await store.get('/none')).revision, second)
   })
 
+  test('a fresh revision is not older than a write that was acknowledged, and watches reach it', async t => {
+    const store = await open(t)
+    assert.equal(await store.fresh(), 1)
+    const written = await put(store, '/a', 'x')
+    assert.equal(await store.fresh(), written)
+    await put(store, '/b', 'x')
+    const fresh = await store.fresh()
+    for await (const { revision } of store.watch('/a', 1, new AbortController().signal)) if (revision >= fresh) break
+  })
+
   test('a revision that has not been written yet is refused', async t => {
     const store = await open(t)
     await assert.rejects(store.get('/a', 2), FutureRevision)
