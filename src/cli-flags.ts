@@ -4,31 +4,69 @@ import { parseDuration } from './lib/duration.ts'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
 
 type Draft = { -readonly [K in keyof Config]: Config[K] }
-type Flag = {
+type Flag<D> = {
   readonly name: string
   readonly takes: string
   readonly doc: string
   /** The flag alone means true. */
   readonly isSwitch?: true
   /** Takes all values that the flag was given, in order; there is one at least. */
-  readonly read: (values: readonly string[], config: Draft) => void
+  readonly read: (values: readonly string[], config: D) => void
 }
 
 /** Reads a flag of which the last value counts. */
-const last = (set: (value: string, config: Draft) => void) => (values: readonly string[], config: Draft) => set(values.at(-1)!, config)
+const last =
+  <D = Draft>(set: (value: string, config: D) => void) =>
+  (values: readonly string[], config: D) =>
+    set(values.at(-1)!, config)
 /** Reads a list: values are separated by commas, flags given several times add up, and the list may be empty. */
-const list = (set: (values: readonly string[], config: Draft) => void) => (values: readonly string[], config: Draft) =>
-  set(
-    values.flatMap(value => (value === '' ? [] : value.split(','))),
-    config,
-  )
+const list =
+  <D = Draft>(set: (values: readonly string[], config: D) => void) =>
+  (values: readonly string[], config: D) =>
+    set(
+      values.flatMap(value => (value === '' ? [] : value.split(','))),
+      config,
+    )
 /** Reads a setting of the OpenID provider; an empty one is left at its default. */
 const provider = (key: keyof Config['oidc']) =>
   last((value, config) => (config.oidc = value === '' ? config.oidc : { ...config.oidc, [key]: value }))
 /** Reads the name of a file or the like; an empty one means none. */
 const name = (set: (value: string | undefined, config: Draft) => void) => last((value, config) => set(value || undefined, config))
 
-export const FLAGS: readonly Flag[] = [
+/** What the command does beside serving. */
+export type ServeOptions = {
+  /** Files and folders of manifests to apply at the start. */
+  readonly apply: readonly string[]
+  /** How it is told that the server is ready. */
+  readonly output: 'text' | 'json'
+  readonly exitWithParent: boolean
+}
+type ServeDraft = Draft & { -readonly [K in keyof ServeOptions]: ServeOptions[K] }
+
+/** Flags that are of the command, not of the server. */
+const COMMAND_FLAGS: readonly Flag<ServeDraft>[] = [
+  {
+    name: 'apply',
+    takes: 'PATH,…',
+    doc: 'manifests to apply at the start: files of YAML or JSON, or folders of them',
+    read: list<ServeDraft>((v, c) => (c.apply = v)),
+  },
+  {
+    name: 'output',
+    takes: 'text|json',
+    doc: 'how serve says that it is ready; json is one line with url, kubeconfig, ca and pid',
+    read: last<ServeDraft>((v, c) => (c.output = readOutput(v))),
+  },
+  {
+    name: 'exit-with-parent',
+    takes: '[true|false]',
+    doc: 'stop when the process that started this one has ended',
+    isSwitch: true,
+    read: last<ServeDraft>((v, c) => (c.exitWithParent = readBool('exit-with-parent', v))),
+  },
+]
+
+const SERVER_FLAGS: readonly Flag<Draft>[] = [
   {
     name: 'data-dir',
     takes: 'DIR',
@@ -416,12 +454,15 @@ export const FLAGS: readonly Flag[] = [
   },
 ]
 
+/** All flags of `serve` and `run`. */
+export const FLAGS: readonly Flag<ServeDraft>[] = [...SERVER_FLAGS, ...COMMAND_FLAGS]
+
 /**
  * Reads the flags of `serve` as kube-apiserver does: `--name value`, `--name=value`, `--switch`, with underscores for dashes if
  * you like. Throws ConfigError.
  */
-export function readFlags(args: readonly string[]): Config {
-  const given = new Map<Flag, string[]>()
+export function readServeFlags(args: readonly string[]): ServeOptions & { readonly config: Config } {
+  const given = new Map<Flag<ServeDraft>, string[]>()
   for (let i = 0; i < args.length; i++) {
     const [, written = '', , inline] = /^--([a-z0-9_-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
     const name = written.replaceAll('_', '-')
@@ -437,10 +478,15 @@ export function readFlags(args: readonly string[]): Config {
     if (values) values.push(value)
     else given.set(flag, [value])
   }
-  const config: Draft = { ...DEFAULTS }
-  for (const [flag, values] of given) flag.read(values, config)
-  return { ...config, kubeconfig: resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig')) }
+  const draft: ServeDraft = { ...DEFAULTS, apply: [], output: 'text', exitWithParent: false }
+  for (const [flag, values] of given) flag.read(values, draft)
+  const { apply, output, exitWithParent, ...config } = draft
+  const kubeconfig = resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig'))
+  return { config: { ...config, kubeconfig }, apply, output, exitWithParent }
 }
+
+/** The settings of the server alone. */
+export const readFlags = (args: readonly string[]): Config => readServeFlags(args).config
 
 function suggest(name: string): string {
   const near = FLAGS.find(f => name.length > 3 && (f.name.includes(name) || name.includes(f.name)))
@@ -482,6 +528,10 @@ function readDuration(flag: string, text: string): number {
   } catch {
     throw new ConfigError(`--${flag} takes a duration such as 90s or 10m, not "${text}"`)
   }
+}
+function readOutput(text: string): ServeOptions['output'] {
+  if (text !== 'text' && text !== 'json') throw new ConfigError(`--output takes text or json, not "${text}"`)
+  return text
 }
 function readStore(text: string): Config['store'] {
   if (text !== 'embedded' && text !== 'memory') throw new ConfigError(`--store takes embedded or memory, not "${text}"`)

@@ -1,20 +1,44 @@
-/** The command: flags → config → start. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { FLAGS, readFlags } from './cli-flags.ts'
+/** The command line: which commands there are. Each is loaded when it is run. */
+import { FLAGS } from './cli-flags.ts'
+import type { Command } from './commands/command.ts'
 import { ConfigError } from './server/config.ts'
 import { FeatureGateError } from './server/feature-gates.ts'
-import { startServer } from './server/start.ts'
 import { StoreUnavailable } from './storage/store.ts'
 import { VERSION } from './version.ts'
 
-const HELP = `keelson — a Kubernetes-compatible API server that starts in milliseconds
+type Entry = { readonly usage: string; readonly doc: string; readonly load: () => Promise<Command> }
+
+const COMMANDS: Readonly<Record<string, Entry>> = {
+  serve: {
+    usage: 'serve [flags]',
+    doc: 'serve until SIGTERM, SIGHUP or Ctrl-C',
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  run: {
+    usage: 'run [flags] -- COMMAND …',
+    doc: 'run a command with KUBECONFIG set to a server of its own, which ends with it',
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  kubectl: {
+    usage: 'kubectl …',
+    doc: 'run kubectl on the server of ./keelson-data; --data-dir DIR before the rest names another',
+    load: async () => (await import('./commands/kubectl.ts')).kubectl,
+  },
+  kubeconfig: {
+    usage: 'kubeconfig [flags]',
+    doc: 'print the kubeconfig of a data directory; takes --data-dir and --kubeconfig',
+    load: async () => (await import('./commands/kubeconfig.ts')).kubeconfig,
+  },
+}
+
+const HELP = () => `keelson — a Kubernetes-compatible API server that starts in milliseconds
 
 Usage
-  keelson serve [flags]        serve until SIGTERM, SIGHUP or Ctrl-C
-  keelson kubeconfig [flags]   print the kubeconfig of a data directory
-  keelson version              print the version
-  keelson help                 print this
+${Object.values(COMMANDS)
+  .map(({ usage, doc }) => `  keelson ${usage.padEnd(26)} ${doc}`)
+  .join('\n')}
+  keelson ${'version'.padEnd(26)} print the version
+  keelson ${'help'.padEnd(26)} print this
 
 The first minute
   keelson serve &
@@ -22,58 +46,36 @@ The first minute
   kubectl create configmap hello --from-literal=who=world
   kubectl get configmaps
 
-Flags of serve (and kubeconfig takes --data-dir and --kubeconfig)
+Flags of serve and run
 Write --name value or --name=value. Lists are separated by commas; given several times, they add up.
 
 ${FLAGS.map(f => `  ${`--${f.name} ${f.takes ?? ''}`.padEnd(38)} ${f.doc}`).join('\n')}
 `
 
-/** Runs the command; resolves with the exit code. */
+/** Runs a command; resolves with the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  const [command = 'help', ...rest] = args
-  if (['help', '--help', '-h'].includes(command) || rest.includes('--help') || rest.includes('-h')) return print(HELP)
-  if (command === 'version' || command === '--version') return print(`keelson ${VERSION} (Kubernetes 1.37)\n`)
+  const [name = 'help', ...rest] = args
+  if (name === 'version' || name === '--version') return print(`keelson ${VERSION} (Kubernetes 1.37)\n`)
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (['help', '--help', '-h'].includes(name) || (command && asksForHelp(name, rest))) return print(HELP())
+  if (!command) {
+    process.stderr.write(`keelson: unknown command ${name}; see keelson help\n`)
+    return 2
+  }
   try {
-    if (command === 'serve') return await serve(rest)
-    if (command === 'kubeconfig') return showKubeconfig(rest)
+    return await (await command.load())(rest)
   } catch (error) {
     const expected = error instanceof ConfigError || error instanceof FeatureGateError || error instanceof StoreUnavailable
     process.stderr.write(`keelson: ${expected ? error.message : (error as Error).stack}\n`)
     return 1
   }
-  process.stderr.write(`keelson: unknown command ${command}; see keelson help\n`)
-  return 2
 }
 
-async function serve(args: readonly string[]): Promise<number> {
-  const config = readFlags(args)
-  const stop = new Promise<string>(resolve => {
-    let asked = false
-    const onSignal = (signal: string) => {
-      // A second signal means now.
-      if (asked) process.exit(1)
-      asked = true
-      resolve(signal)
-    }
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, onSignal)
-  })
-  const server = await startServer(config)
-  print(`keelson ready in ${Math.round(performance.now())} ms  ${server.url}  kubeconfig ${config.kubeconfig}\n`)
-  const reason = await Promise.race([stop, server.failed.then(error => ({ error }))])
-  await server.close(typeof reason === 'string' ? reason : 'the store failed')
-  if (typeof reason === 'string') return 0
-  process.stderr.write(`keelson: the store failed and the server has stopped: ${(reason.error as Error)?.message ?? reason.error}\n`)
-  return 1
-}
-
-function showKubeconfig(args: readonly string[]): number {
-  const { dataDir, kubeconfig } = readFlags(args)
-  const file = kubeconfig ?? join(dataDir, 'admin.kubeconfig')
-  try {
-    return print(readFileSync(file, 'utf8'))
-  } catch {
-    throw new ConfigError(`${file} is not there; it is written when a server starts: keelson serve --data-dir ${dataDir}`)
-  }
+/** What stands after `--`, or is meant for kubectl, is not for us. */
+function asksForHelp(name: string, args: readonly string[]): boolean {
+  if (name === 'kubectl') return false
+  const end = args.indexOf('--')
+  return (end < 0 ? args : args.slice(0, end)).some(arg => arg === '--help' || arg === '-h')
 }
 
 function print(text: string): 0 {

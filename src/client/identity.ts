@@ -13,6 +13,12 @@ export const serverIdentity = (manager = 'kube-apiserver'): Identity => ({
   manager,
 })
 
+/** The administrator, who may do everything. */
+export const ADMIN: Identity = {
+  user: { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] },
+  manager: 'keelson',
+}
+
 /** kube-controller-manager, for the controllers that have no service account of their own. */
 export const CONTROLLER_MANAGER: Identity = {
   user: { name: 'system:kube-controller-manager', groups: ['system:authenticated'] },

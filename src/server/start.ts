@@ -7,7 +7,8 @@ import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../cache/resource-cache.ts'
-import { serverIdentity } from '../client/identity.ts'
+import type { Client } from '../client/client.ts'
+import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import type { Controller } from '../controllers/controller.ts'
@@ -77,6 +78,8 @@ export interface Server extends AsyncDisposable {
   readonly kubeconfig: string
   /** Certificates for clients that take them apart from a kubeconfig; PEM. */
   readonly credentials: { readonly ca: string; readonly cert: string; readonly key: string }
+  /** The API in the name of the admin, without HTTP. */
+  readonly client: Client
   /** Resolves with the reason when the server can no longer work. */
   readonly failed: Promise<unknown>
   /** Turns readiness off, ends watches, lets requests finish, closes the store. The log has the reason. */
@@ -317,7 +320,15 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
       log.info({}, 'stopped')
     })())
   log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
-  return { url, kubeconfig: kubeconfigText(access), credentials, failed, close, [Symbol.asyncDispose]: () => close() }
+  return {
+    url,
+    kubeconfig: kubeconfigText(access),
+    credentials,
+    client: clientFor(ADMIN),
+    failed,
+    close,
+    [Symbol.asyncDispose]: () => close(),
+  }
 }
 
 async function saveKubeconfig({ kubeconfig: file }: Config, access: Access): Promise<void> {

@@ -1,0 +1,21 @@
+/** Programs that a command runs in its own place: same terminal, same signals, same exit code. */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { ConfigError } from '../server/config.ts'
+
+export type Child = {
+  /** The exit code; 128 and the signal's number where one has ended it, as shells say it. */
+  readonly exited: Promise<number>
+  kill(signal: NodeJS.Signals): void
+}
+
+export function startChild(program: string, args: readonly string[], env: Readonly<Record<string, string>>): Child {
+  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env } })
+  const exited = new Promise<number>((resolve, reject) => {
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'ENOENT' ? new ConfigError(`${program} is not on the PATH`) : new ConfigError(`${program}: ${error.message}`)),
+    )
+    child.once('exit', (code, signal) => resolve(code ?? 128 + (constants.signals[signal!] ?? 0)))
+  })
+  return { exited, kill: signal => void child.kill(signal) }
+}

@@ -1,0 +1,23 @@
+/** `keelson kubectl …`: the kubectl on the PATH, pointed at the server of a data directory. */
+import { readFlags } from '../cli-flags.ts'
+import { ConfigError } from '../server/config.ts'
+import { startChild } from './child.ts'
+import type { Command } from './command.ts'
+import { readKubeconfig } from './kubeconfig.ts'
+
+export const kubectl: Command = async args => {
+  const own = ownFlags(args)
+  const { dataDir, kubeconfig } = readFlags(own)
+  readKubeconfig(kubeconfig!, dataDir)
+  const child = startChild('kubectl', args.slice(own.length), { KUBECONFIG: kubeconfig! })
+  return await child.exited.catch(error => {
+    throw new ConfigError(`${error.message}: keelson kubectl runs the one that is installed`)
+  })
+}
+
+/** The flags before anything of kubectl's that say which server is meant. */
+function ownFlags(args: readonly string[]): readonly string[] {
+  const [first = ''] = args
+  if (first === '--data-dir') return args.slice(0, 2)
+  return first.startsWith('--data-dir=') ? args.slice(0, 1) : []
+}

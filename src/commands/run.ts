@@ -1,0 +1,32 @@
+/** `keelson run -- COMMAND`: a server for as long as a command runs. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readServeFlags } from '../cli-flags.ts'
+import { ConfigError } from '../server/config.ts'
+import { startServer } from '../server/start.ts'
+import { applyAtStart } from './apply.ts'
+import { startChild } from './child.ts'
+import type { Command } from './command.ts'
+import { askedToStop } from './signals.ts'
+
+export const run: Command = async args => {
+  const end = args.indexOf('--')
+  const [program, ...rest] = end < 0 ? [] : args.slice(end + 1)
+  if (program === undefined) throw new ConfigError('which command? Write it after two dashes: keelson run -- go test ./...')
+  const folder = mkdtempSync(join(tmpdir(), 'keelson-run-'))
+  try {
+    // What is given after these is what counts.
+    const own = ['--store=memory', '--secure-port=0', `--data-dir=${folder}`]
+    const { config, apply } = readServeFlags([...own, ...args.slice(0, end)])
+    const stop = askedToStop()
+    await using server = await startServer(config)
+    await applyAtStart(server, apply)
+    const child = startChild(program, rest, { KUBECONFIG: config.kubeconfig!, KEELSON_URL: server.url })
+    // The terminal sends its signals to both; those that only we get are passed on.
+    stop.then(signal => child.kill(signal))
+    return await child.exited
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,26 @@
+/** `keelson serve`: flags → config → start, until a signal. */
+import { readServeFlags } from '../cli-flags.ts'
+import { startServer } from '../server/start.ts'
+import { applyAtStart } from './apply.ts'
+import type { Command } from './command.ts'
+import { askedToStop, parentGone } from './signals.ts'
+
+export const serve: Command = async args => {
+  const { config, apply, output, exitWithParent } = readServeFlags(args)
+  const stop = Promise.race([askedToStop(), ...(exitWithParent ? [parentGone()] : [])])
+  const server = await startServer(config)
+  try {
+    await applyAtStart(server, apply)
+  } catch (error) {
+    await server.close('what --apply names could not be applied')
+    throw error
+  }
+  const ready = { url: server.url, kubeconfig: config.kubeconfig, ca: server.credentials.ca, pid: process.pid }
+  const inWords = () => `keelson ready in ${Math.round(performance.now())} ms  ${server.url}  kubeconfig ${config.kubeconfig}`
+  process.stdout.write(`${output === 'json' ? JSON.stringify(ready) : inWords()}\n`)
+  const reason = await Promise.race([stop, server.failed.then(error => ({ error }))])
+  await server.close(typeof reason === 'string' ? reason : 'the store failed')
+  if (typeof reason === 'string') return 0
+  process.stderr.write(`keelson: the store failed and the server has stopped: ${(reason.error as Error)?.message ?? reason.error}\n`)
+  return 1
+}

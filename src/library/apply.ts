@@ -1,0 +1,64 @@
+/** Applies manifests: what kubectl apply --server-side does, in an order in which everything finds what it needs. */
+import type { Client, ResourceClient } from '../client/client.ts'
+import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { type Manifest, ManifestError, readManifests } from './manifests.ts'
+
+const MANAGER = 'keelson-apply'
+/** How long a custom kind may take until it is served. */
+const PATIENCE_MS = 10_000
+
+/** Creates or changes objects, those of files and folders among them; resolves with what is stored. Fields of others are taken over. */
+export async function applyTo(client: Client, sources: readonly (string | object)[]): Promise<AnyObject[]> {
+  const applied: AnyObject[] = []
+  for (const manifest of inOrder(readManifests(sources), client)) applied.push(await applyOne(client, manifest))
+  return applied
+}
+
+/** Namespaces and definitions of kinds come before what lives in them; else the order is that of the manifests. */
+function inOrder(manifests: readonly Manifest[], client: Client): readonly Manifest[] {
+  const isOf = (kind: typeof Namespace | typeof CustomResourceDefinition, { object }: Manifest) => {
+    const { resource } = client.of(kind as typeof Namespace)
+    return object['apiVersion'] === resource.apiVersion && object['kind'] === resource.kind
+  }
+  const rank = (manifest: Manifest) => (isOf(Namespace, manifest) ? 0 : isOf(CustomResourceDefinition, manifest) ? 1 : 2)
+  return [...manifests].sort((a, b) => rank(a) - rank(b))
+}
+
+async function applyOne(client: Client, { object, source }: Manifest): Promise<AnyObject> {
+  const { apiVersion, kind } = object
+  const { metadata = {}, ...rest } = object as JsonObject & { readonly metadata?: JsonObject }
+  const fail = (problem: string) => new ManifestError(`${source}: ${kind} ${metadata['name'] ?? ''}: ${problem}`)
+  const resource = await served(client, String(apiVersion), String(kind))
+  if (!resource) throw fail(`no kind ${kind} is served in ${apiVersion}`)
+  const namespace = resource.resource.namespaced ? { namespace: metadata['namespace'] ?? 'default' } : {}
+  try {
+    const draft = { ...rest, metadata: { ...metadata, ...namespace } } as Partial<AnyObject>
+    return (await resource.apply(draft, { manager: MANAGER })).object
+  } catch (error) {
+    throw fail((error as Error).message)
+  }
+}
+
+/** The client of a kind; while definitions of custom kinds are being taken in, it is waited for. */
+async function served(client: Client, apiVersion: string, kind: string): Promise<ResourceClient<AnyObject> | undefined> {
+  const until = performance.now() + PATIENCE_MS
+  for (;;) {
+    const found = client.ofKind(apiVersion, kind)
+    if (found || !isExpected(client, apiVersion, kind) || performance.now() > until) return found
+    await new Promise(resolve => setTimeout(resolve, 1))
+  }
+}
+
+/** Whether a definition of this kind is there and may yet be served. */
+function isExpected(client: Client, apiVersion: string, kind: string): boolean {
+  const [group, version] = apiVersion.split('/')
+  for (const { spec, status } of client.of(CustomResourceDefinition).list()) {
+    if (spec.group !== group || spec.names.kind !== kind) continue
+    const isRefused = status?.conditions?.some(({ type, status }) => type === 'NamesAccepted' && status === 'False')
+    if (!isRefused && spec.versions.some(each => each.name === version && each.served)) return true
+  }
+  return false
+}

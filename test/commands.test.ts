@@ -1,0 +1,122 @@
+// Commands beside serve, as users run them: from a shell, with kubectl and with signals.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { eventually, KEELSON, keelson, patient, run, startProcess, temporaryDirectory } from './kit.ts'
+import { testWith } from './programs.ts'
+
+const MANIFEST = `# what a team starts with
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: { name: one, namespace: team }
+spec: { size: 3 }
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: widgets.example.com }
+spec:
+  group: example.com
+  names: { plural: widgets, kind: Widget }
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: { openAPIV3Schema: { type: object, x-kubernetes-preserve-unknown-fields: true } }
+---
+apiVersion: v1
+kind: List
+items:
+  - { apiVersion: v1, kind: Namespace, metadata: { name: team } }
+  - { apiVersion: v1, kind: ConfigMap, metadata: { name: settings }, data: { mode: fast } }
+`
+
+const leftovers = () => readdirSync(tmpdir()).filter(name => name.startsWith('keelson-run-'))
+
+testWith('kubectl', 'run gives a command a server of its own and ends with its exit code', patient, async (t, kubectl) => {
+  const folder = temporaryDirectory(t)
+  writeFileSync(join(folder, 'team.yaml'), MANIFEST)
+  const script = `${kubectl} get widgets one -n team -o jsonpath={.spec.size} && ${kubectl} get configmap settings -o jsonpath={.data.mode} && exit 7`
+  const before = leftovers()
+  const { code, stdout, stderr } = await keelson('run', '--nodes=0', '--apply', folder, '--', 'sh', '-c', script)
+  assert.deepEqual([code, stdout, stderr], [7, '3fast', ''])
+  assert.deepEqual(leftovers(), before)
+})
+
+test('run says what is wrong: no command, a command that is not there, manifests that cannot be applied', patient, async t => {
+  const folder = temporaryDirectory(t)
+  assert.deepEqual(await keelson('run', '--nodes=0').then(r => [r.code, r.stderr]), [
+    1,
+    'keelson: which command? Write it after two dashes: keelson run -- go test ./...\n',
+  ])
+  const missing = await keelson('run', '--', 'no-such-program-here')
+  assert.deepEqual([missing.code, missing.stderr], [1, 'keelson: no-such-program-here is not on the PATH\n'])
+  writeFileSync(join(folder, 'a.yaml'), 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: "Not Valid" }\n')
+  const refused = await keelson('run', `--apply=${folder}`, '--', 'true')
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /^keelson: .*a\.yaml: ConfigMap Not Valid: .*is invalid: metadata\.name: Invalid value/)
+  const nowhere = await keelson('run', '--apply=/no/such/file.yaml', '--', 'true')
+  assert.match(nowhere.stderr, /^keelson: \/no\/such\/file\.yaml: ENOENT/)
+  writeFileSync(join(folder, 'a.yaml'), 'apiVersion: example.com/v1\nkind: Widget\nmetadata: { name: a }\n')
+  const unknown = await keelson('run', `--apply=${folder}`, '--', 'true')
+  assert.match(unknown.stderr, /Widget a: no kind Widget is served in example\.com\/v1\n$/)
+})
+
+test('run passes signals on and leaves nothing behind', patient, async t => {
+  const before = leftovers()
+  const child = spawn(process.execPath, [KEELSON, 'run', '--nodes=0', '--', 'sh', '-c', 'echo $KUBECONFIG; exec sleep 100'])
+  t.after(() => child.kill('SIGKILL'))
+  const file = await new Promise<string>(resolve => createInterface(child.stdout).once('line', resolve))
+  assert.ok(existsSync(file))
+  child.kill('SIGTERM')
+  const code = await new Promise(resolve => child.once('exit', resolve))
+  assert.equal(code, 143)
+  assert.deepEqual(leftovers(), before)
+})
+
+test('serve tells of itself in JSON, with what was applied, and ends with the process that started it', patient, async t => {
+  const folder = temporaryDirectory(t)
+  mkdirSync(join(folder, 'manifests'))
+  writeFileSync(join(folder, 'manifests/team.yaml'), MANIFEST)
+  const flags = `serve --data-dir ${folder}/data --secure-port 0 --nodes 0 --apply ${folder}/manifests --output json --exit-with-parent`
+  const shell = spawn('sh', ['-c', `${process.execPath} ${KEELSON} ${flags}; exit`], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => shell.kill('SIGKILL'))
+  const line = await new Promise<string>(resolve => createInterface(shell.stdout).once('line', resolve))
+  const { url, kubeconfig, ca, pid } = JSON.parse(line)
+  t.after(() => kill(pid))
+  assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
+  assert.equal(kubeconfig, join(folder, 'data/admin.kubeconfig'))
+  assert.match(ca, /^-----BEGIN CERTIFICATE-----/)
+  shell.kill('SIGKILL')
+  await eventually('the end of the server', () => (isAlive(pid) ? undefined : true))
+})
+
+testWith('kubectl', 'keelson kubectl finds the server of a data directory', patient, async (t, kubectl) => {
+  const server = await startProcess(t)
+  const env = { ...process.env, PATH: `${join(kubectl, '..')}:${process.env['PATH']}` }
+  const { stdout, code } = await run(
+    process.execPath,
+    [KEELSON, 'kubectl', '--data-dir', server.dataDir, 'get', 'namespaces', 'default', '-o', 'name'],
+    { env },
+  )
+  assert.deepEqual([code, stdout], [0, 'namespace/default\n'])
+  const nowhere = await run(process.execPath, [KEELSON, 'kubectl', 'get', 'pods'], { env, cwd: temporaryDirectory(t) })
+  assert.match(nowhere.stderr, /^keelson: .*admin\.kubeconfig is not there; it is written when a server starts/)
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+function kill(pid: number): void {
+  if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+}
