@@ -51,6 +51,10 @@ const TABLE = {
     alias: 'cronjob',
     load: async () => (await import('../controllers/cronjob/controller.ts')).cronJobController,
   },
+  'ephemeral-volume-controller': {
+    alias: 'ephemeral-volume',
+    load: async () => (await import('../controllers/ephemeralvolume/controller.ts')).ephemeralVolumeController,
+  },
   'garbage-collector-controller': {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
@@ -66,6 +70,14 @@ const TABLE = {
   'node-lifecycle-controller': {
     alias: 'nodelifecycle',
     load: async parts => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController(parts),
+  },
+  'persistentvolume-binder-controller': {
+    alias: 'persistentvolume-binder',
+    load: async () => (await import('../controllers/persistentvolume/controller.ts')).persistentVolumeBinder,
+  },
+  'persistentvolume-expander-controller': {
+    alias: 'persistentvolume-expander',
+    load: async () => (await import('../controllers/persistentvolumeexpander/controller.ts')).persistentVolumeExpander,
   },
   'persistentvolume-protection-controller': {
     alias: 'pv-protection',

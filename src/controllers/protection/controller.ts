@@ -1,6 +1,6 @@
 /** Keeps objects whose deletion has been asked for until nobody uses them any more, by a finalizer. */
 import type { Client } from '../../client/client.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
@@ -9,17 +9,26 @@ import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type Controller, defineController, watch } from '../controller.ts'
 import { nextStep } from './reconcile.ts'
-import { claimsOf, classesOf, isClaimUsed, isClassUsed, isVolumeUsed } from './usage.ts'
+import { unusedStatus } from './unused.ts'
+import { CLAIM_INDEX, claimsOf, classesOf, isClaimReferenced, isClaimUsed, isClassUsed, isOver, isVolumeUsed } from './usage.ts'
 
 type Protection = Pick<Controller, 'name' | 'identity'> & {
   readonly kind: Kind<any>
   readonly finalizer: string
   readonly isUsed: (object: AnyObject, client: Client) => boolean
   /** Objects that may use the protected ones, and which of those: when they change, a protected one may be free. */
-  readonly users?: readonly { readonly kind: Kind<any>; readonly uses: (user: AnyObject) => readonly string[] }[]
+  readonly users?: readonly User[]
+  /** The status that says whether the object is used, where one does; undefined when it says so already. */
+  readonly report?: (object: AnyObject, client: Client) => object | undefined
+}
+type User = {
+  readonly kind: Kind<any>
+  readonly uses: (user: AnyObject) => readonly string[]
+  /** Whether a change can make a difference to what is reported. */
+  readonly matters?: (change: Change) => boolean
 }
 
-const protectionController = ({ name, identity, kind, finalizer, isUsed, users = [] }: Protection): Controller =>
+const protectionController = ({ name, identity, kind, finalizer, isUsed, users = [], report }: Protection): Controller =>
   defineController({
     name,
     identity,
@@ -27,24 +36,31 @@ const protectionController = ({ name, identity, kind, finalizer, isUsed, users =
       const objects = client.of<Kind<AnyObject>>(kind)
       /** Those whose deletion waits for users. */
       const waiting = new Set<string>()
-      const ofUser = (uses: (user: AnyObject) => readonly string[], user: AnyObject | undefined) =>
-        waiting.size > 0 && user ? uses(user).filter(key => waiting.has(key)) : []
+      const isAnyIn = (namespace: string): boolean => {
+        for (const _ of objects.revisions({ namespace })) return true
+        return false
+      }
+      /** Users are decoded only where that can make a difference. */
+      function touchedBy({ uses, matters }: User, change: Change): string[] {
+        const { current, previous } = change
+        const isReported = report !== undefined && matters?.(change) === true && isAnyIn(current.namespace)
+        if (!isReported && waiting.size === 0) return []
+        const keys = [current.object, previous?.object].flatMap(user => (user ? uses(user) : []))
+        return isReported ? keys : keys.filter(key => waiting.has(key))
+      }
       return {
         watches: [
           watch(kind, ({ current, type }) => {
             if (type === 'deleted') waiting.delete(queueKey(current))
-            else if (current.object && nextStep(current.object.metadata, finalizer, () => true)) return queueKey(current)
+            else if (report || (current.object && nextStep(current.object.metadata, finalizer, () => true))) return queueKey(current)
             return undefined
           }),
-          ...users.map(({ kind: using, uses }) =>
-            watch(using, ({ current, previous }) => [
-              ...ofUser(uses, waiting.size > 0 ? current.object : undefined),
-              ...ofUser(uses, waiting.size > 0 ? previous?.object : undefined),
-            ]),
-          ),
+          ...users.map(user => watch(user.kind, change => touchedBy(user, change))),
         ],
         async reconcile(key) {
-          const object = objects.get(namedBy(key))
+          const stored = objects.get(namedBy(key))
+          const status = stored && report?.(stored, client)
+          const object = status ? (await objects.updateStatus({ ...stored, status }))?.object : stored
           // Before it is asked who uses it, so that no change of a user is missed.
           waiting.add(key)
           const step = object && nextStep(object.metadata, finalizer, () => isUsed(object, client))
@@ -59,14 +75,20 @@ const protectionController = ({ name, identity, kind, finalizer, isUsed, users =
     },
   })
 
+const podsAround = (claim: AnyObject, client: Client) => client.of(Pod).byIndex(CLAIM_INDEX, queueKey(claim.metadata))
+/** Whether a pod is there now and was not, or the other way round. */
+const comesOrGoes = ({ type, current, previous }: Change): boolean =>
+  type !== 'updated' || current.uid !== previous?.uid || isOver(current.fields['status.phase'])
+
 /** Claims stay while pods on a node use them. */
 export const claimProtection = protectionController({
   name: 'persistentvolumeclaim-protection-controller',
   identity: 'pvc-protection-controller',
   kind: PersistentVolumeClaim,
   finalizer: 'kubernetes.io/pvc-protection',
-  users: [{ kind: Pod, uses: claimsOf }],
-  isUsed: (claim, client) => isClaimUsed(claim, client.of(Pod).list({ namespace: claim.metadata.namespace ?? '' })),
+  users: [{ kind: Pod, uses: claimsOf, matters: comesOrGoes }],
+  isUsed: (claim, client) => isClaimUsed(claim, podsAround(claim, client)),
+  report: (claim, client) => unusedStatus(claim, () => isClaimReferenced(claim, podsAround(claim, client)), client.now),
 })
 
 /** Volumes stay while they are bound. */

@@ -1,4 +1,5 @@
 /** Who uses claims, volumes and classes of their attributes. */
+import type { IndexDefinition } from '../../client/informer.ts'
 import { queueKey } from '../../client/object-revision.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
@@ -14,6 +15,9 @@ export function claimsOf({ metadata, spec }: AnyObject): string[] {
   return claims
 }
 
+/** Pods by the claims that they name or own. */
+export const CLAIM_INDEX: IndexDefinition<any> = { name: 'claims', valuesOf: ({ object }) => (object ? claimsOf(object as AnyObject) : []) }
+
 /** Pods that a node has or had to mount the claim for. One that is not scheduled will not start with a claim that is being deleted. */
 export const isClaimUsed = (claim: AnyObject, pods: Iterable<AnyObject>): boolean => {
   for (const pod of pods) if (mounts(pod, claim)) return true
@@ -21,13 +25,25 @@ export const isClaimUsed = (claim: AnyObject, pods: Iterable<AnyObject>): boolea
 }
 
 function mounts(pod: AnyObject, claim: AnyObject): boolean {
-  const { nodeName, volumes = [] } = pod['spec']
-  if (!nodeName) return false
+  return Boolean(pod['spec'].nodeName) && volumesOf(pod, claim).some(({ ephemeral }) => !ephemeral || !isShutDown(pod))
+}
+
+/** Pods that name the claim or own it, wherever they are, and have not come to their end. */
+export function isClaimReferenced(claim: AnyObject, pods: Iterable<AnyObject>): boolean {
+  for (const pod of pods) if (!isOver(pod['status']?.phase) && volumesOf(pod, claim).length > 0) return true
+  return false
+}
+
+export const isOver = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed'
+
+/** The volumes of a pod that stand for a claim. */
+function volumesOf(pod: AnyObject, claim: AnyObject): Volume[] {
   const { name } = claim.metadata
-  return (volumes as Volume[]).some(
+  const volumes = (pod['spec'].volumes ?? []) as Volume[]
+  return volumes.filter(
     volume =>
       volume.persistentVolumeClaim?.claimName === name ||
-      (volume.ephemeral !== undefined && `${pod.metadata.name}-${volume.name}` === name && isControlledBy(claim, pod) && !isShutDown(pod)),
+      (volume.ephemeral !== undefined && `${pod.metadata.name}-${volume.name}` === name && isControlledBy(claim, pod)),
   )
 }
 

@@ -1,0 +1,149 @@
+/** Which volume suits a claim, and what says that both belong to each other. The scheduler and the controller of volumes agree on it. */
+import { getOwn } from '../../../lib/json-value.ts'
+import { compareQuantity, integerValue, parseQuantity, type Quantity } from '../../../lib/quantity.ts'
+import type { ObjectMeta } from '../../../schema/object-meta.ts'
+import { matchesLabelTerms } from '../../../schema/selectors.ts'
+import { labelTermsOf } from '../meta.ts'
+import { type NodeIdentity, nodesSelectedBy } from '../pod/scheduling/node-match.ts'
+import { classOf, formatAccessModes } from '../storage-class.ts'
+import type { PersistentVolumeClaimSpec } from './claim.ts'
+import type { PersistentVolumeClaimStatus } from './claim-status.ts'
+import type { PersistentVolumeSpec } from './volume.ts'
+
+/** On claims whose binding has been finished once. */
+export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
+/** On claims and volumes that were bound by the server's own decision: who wrote the reference by hand keeps it. */
+export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
+/** On claims: the node for which a volume is to be made. */
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
+/** On volumes: who has made them. */
+export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
+/** Of classes whose volumes nobody makes. */
+export const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
+
+export type Volume = {
+  readonly metadata: ObjectMeta
+  readonly spec: PersistentVolumeSpec
+  readonly status: { readonly phase?: string }
+}
+export type Claim = {
+  readonly metadata: ObjectMeta
+  readonly spec: PersistentVolumeClaimSpec
+  readonly status: PersistentVolumeClaimStatus
+}
+
+export const hasAnnotation = ({ metadata }: { readonly metadata: ObjectMeta }, key: string): boolean =>
+  Object.hasOwn(metadata.annotations ?? {}, key)
+
+export const annotationOf = ({ metadata }: { readonly metadata: ObjectMeta }, key: string): string | undefined =>
+  getOwn(metadata.annotations ?? {}, key)
+
+const storageOf = (amounts: Readonly<Record<string, string>> | undefined): Quantity =>
+  parseQuantity(getOwn(amounts ?? {}, 'storage') ?? '0')
+export const requestOf = ({ spec }: Pick<Claim, 'spec'>): Quantity => storageOf(spec.resources?.requests)
+export const capacityOf = ({ spec }: Pick<Volume, 'spec'>): Quantity => storageOf(spec.capacity)
+
+/** Whether a volume is bound to a claim or reserved for it. A reservation without a uid is for whoever has the name. */
+export function isBoundTo({ spec: { claimRef } }: Pick<Volume, 'spec'>, { metadata }: Pick<Claim, 'metadata'>): boolean {
+  if (!claimRef || claimRef.name !== metadata.name || (claimRef.namespace ?? '') !== (metadata.namespace ?? '')) return false
+  return !claimRef.uid || claimRef.uid === metadata.uid
+}
+
+/** Whether both sides are written, and nothing is left to be done. */
+export const isFullyBound = (claim: Claim): boolean => Boolean(claim.spec.volumeName) && hasAnnotation(claim, BIND_COMPLETED)
+
+const hasModes = ({ spec }: Claim, volume: Volume): boolean =>
+  (spec.accessModes ?? []).every(mode => volume.spec.accessModes?.includes(mode))
+export const sameVolumeMode = ({ spec }: Claim, volume: Volume): boolean =>
+  (spec.volumeMode ?? 'Filesystem') === (volume.spec.volumeMode ?? 'Filesystem')
+const sameAttributes = ({ spec }: Claim, volume: Volume): boolean =>
+  (spec.volumeAttributesClassName ?? '') === (volume.spec.volumeAttributesClassName ?? '')
+
+/** Whether a node can use a volume. */
+export function isReachable({ spec: { nodeAffinity } }: Pick<Volume, 'spec'>, node: NodeIdentity): boolean {
+  return nodeAffinity?.required ? nodesSelectedBy(nodeAffinity.required)(node) : true
+}
+
+/** Why a claim cannot have the volume that it asks for by name; undefined when it can. */
+export function mismatchOf(claim: Claim, volume: Volume): string | undefined {
+  if (volume.metadata.deletionTimestamp) return `the volume is marked for deletion "${volume.metadata.name}"`
+  if (integerValue(capacityOf(volume)) < integerValue(requestOf(claim))) return 'requested PV is too small'
+  if ((classOf(volume) ?? '') !== (classOf(claim) ?? '')) return 'storageClassName does not match'
+  if (!sameAttributes(claim, volume)) return 'volumeAttributesClassName does not match'
+  if (!sameVolumeMode(claim, volume)) return 'incompatible volumeMode'
+  if (!hasModes(claim, volume)) return 'incompatible accessMode'
+  return undefined
+}
+
+export type MatchOptions = {
+  /** Whether the claim waits for its first consumer: then only a volume that is meant for it counts, unless there is a node. */
+  readonly waits?: boolean
+  /** The node that must reach the volume. */
+  readonly node?: NodeIdentity
+  /** Volumes that others are to have. */
+  readonly except?: ReadonlySet<string>
+}
+
+/** The volume that is meant for a claim, or else the smallest that suits it. Equally large ones are taken in the order of their names. */
+export function matchingVolume(claim: Claim, volumes: Iterable<Volume>, { waits = false, node, except }: MatchOptions = {}) {
+  const request = requestOf(claim)
+  const wanted = classOf(claim) ?? ''
+  const terms = claim.spec.selector && labelTermsOf(claim.spec.selector)
+  let best: { readonly volume: Volume; readonly capacity: Quantity } | undefined
+  for (const volume of volumes) {
+    const { metadata, spec, status } = volume
+    if (except?.has(metadata.name ?? '')) continue
+    const isOurs = isBoundTo(volume, claim)
+    if (spec.claimRef && !isOurs) continue
+    const capacity = capacityOf(volume)
+    if (compareQuantity(capacity, request) < 0 || !sameVolumeMode(claim, volume) || !sameAttributes(claim, volume)) continue
+    if (metadata.deletionTimestamp) continue
+    const reachable = !node || isReachable(volume, node)
+    // What is meant for the claim decides, also where the node cannot have it.
+    if (isOurs) return reachable ? volume : undefined
+    if (!node && waits) continue
+    if (status.phase !== 'Available' || (classOf(volume) ?? '') !== wanted || !reachable) continue
+    if (claim.spec.selector && !(terms && matchesLabelTerms(terms, metadata.labels))) continue
+    if (node && !hasModes(claim, volume)) continue
+    const order = best ? compareQuantity(capacity, best.capacity) : -1
+    if (order < 0 || (order === 0 && (metadata.name ?? '') < (best!.volume.metadata.name ?? ''))) best = { volume, capacity }
+  }
+  return best?.volume
+}
+
+/** The same over all volumes: those with the fewest access modes beyond what is asked for come first. */
+export function bestVolume(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
+  const byModes = new Map<string, Volume[]>()
+  for (const volume of volumes) {
+    if (!hasModes(claim, volume)) continue
+    const modes = formatAccessModes(volume.spec.accessModes)
+    const same = byModes.get(modes)
+    if (same) same.push(volume)
+    else byModes.set(modes, [volume])
+  }
+  const fewestFirst = [...byModes].sort(([a], [b]) => a.split(',').length - b.split(',').length || (a < b ? -1 : 1))
+  for (const [, same] of fewestFirst) {
+    const found = matchingVolume(claim, same, options)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** The volume as it is when a claim has it; undefined when nothing changes. */
+export function volumeBoundTo<V extends Volume>(volume: V, { metadata }: Pick<Claim, 'metadata'>): V | undefined {
+  const isOurs = isBoundTo(volume, { metadata })
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata
+  const isComplete = isOurs && volume.spec.claimRef?.uid === uid
+  const isMarked = isOurs || hasAnnotation(volume, BOUND_BY_CONTROLLER)
+  if (isComplete && isMarked) return undefined
+  const claimRef = isComplete
+    ? volume.spec.claimRef
+    : { apiVersion: 'v1', kind: 'PersistentVolumeClaim', name, namespace, uid, resourceVersion }
+  return { ...(isMarked ? volume : annotated(volume, { [BOUND_BY_CONTROLLER]: 'yes' })), spec: { ...volume.spec, claimRef } }
+}
+
+/** The same object with more annotations. */
+export const annotated = <O extends { readonly metadata: ObjectMeta }>(object: O, annotations: Readonly<Record<string, string>>): O => ({
+  ...object,
+  metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } },
+})
