@@ -102,6 +102,12 @@ export const LIMITS = {
   tableWorkPerByte: 1 / 4,
   /** Bytes that the defaults of a custom kind may add to one object. */
   defaultBytes: 4 * MIB,
+  /** What the search for devices may try before it gives up: on one node, and for one pod. A try takes some tenths of a microsecond. */
+  allocationStepsPerNode: 20_000,
+  allocationStepsPerPod: 200_000,
+  /** Expressions over devices that are kept compiled, and results that are kept of each device. */
+  compiledDeviceExpressions: 200,
+  resultsPerDevice: 32,
   /** Simulated nodes, and pods on each of them. */
   simulatedNodes: 1000,
   podsOfSimulatedNode: 1000,

@@ -1,13 +1,15 @@
 /** Expressions that select devices or derive attributes of them. */
 
+import { parseSemver } from '../../lib/semver.ts'
 import { estimateCost } from '../checker/cost.ts'
 import { type Env, extendEnv } from '../checker/env.ts'
 import { anyType, boolType, type CelType, dynType, intType, sameType, stringType, typeString } from '../checker/types.ts'
 import { kubernetesEstimator } from '../libraries/call-estimates.ts'
 import { includesLibrary } from '../libraries/list-functions.ts'
-import { quantityType } from '../libraries/quantities.ts'
-import { semverType } from '../libraries/semvers.ts'
+import { quantityType, quantityValueOf } from '../libraries/quantities.ts'
+import { SemverValue, semverType } from '../libraries/semvers.ts'
 import type { Program } from '../runtime/program.ts'
+import { CelMap, type CelValue, EntryMap, fault, listOf } from '../runtime/values.ts'
 import { bindLibrary } from '../syntax/macros.ts'
 import { baseEnv } from './base-env.ts'
 import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, programOf } from './expression.ts'
@@ -32,6 +34,25 @@ export interface DeviceProgram {
 
 /** What one evaluation may cost, and the estimate of one. */
 export const DEVICE_COST_LIMIT = 1_000_000
+
+/** A device as expressions see it. */
+export interface DeviceInput {
+  readonly driver: string
+  readonly allowMultipleAllocations?: boolean
+  readonly attributes?: Readonly<Record<string, AttributeInput>>
+  readonly capacity?: Readonly<Record<string, { readonly value: string }>>
+}
+
+export interface AttributeInput {
+  readonly int?: number | bigint
+  readonly bool?: boolean
+  readonly string?: string
+  readonly version?: string
+  readonly ints?: readonly (number | bigint)[]
+  readonly bools?: readonly boolean[]
+  readonly strings?: readonly string[]
+  readonly versions?: readonly string[]
+}
 
 const DOMAIN_LENGTH = 63
 const ID_LENGTH = 32
@@ -86,6 +107,70 @@ function makeEnv({ consumableCapacity, listTypeAttributes }: DeviceFeatures): De
     ...(listTypeAttributes ? [includesLibrary()] : []),
   ])
   return { env, device, attribute }
+}
+
+/** The value of `device`. */
+export function deviceValue({ driver, allowMultipleAllocations = false, attributes = {}, capacity = {} }: DeviceInput): CelValue {
+  const device = new EntryMap()
+  device.set('driver', driver)
+  device.set('allowMultipleAllocations', allowMultipleAllocations)
+  device.set('attributes', byDomain(driver, attributes, attributeValue))
+  device.set(
+    'capacity',
+    byDomain(driver, capacity, ({ value }) => quantityValueOf(value)),
+  )
+  return device
+}
+
+/** Values by domain and name; a domain that is not there is empty. */
+class Domains extends CelMap {
+  readonly #entries: ReadonlyMap<string, EntryMap>
+  constructor(entries: ReadonlyMap<string, EntryMap>) {
+    super()
+    this.#entries = entries
+  }
+  get size(): number {
+    return this.#entries.size
+  }
+  keys(): readonly CelValue[] {
+    return [...this.#entries.keys()]
+  }
+  find(key: CelValue): CelValue {
+    return this.#entries.get(key as string) ?? NOTHING
+  }
+  override has(key: CelValue): boolean {
+    return this.#entries.has(key as string)
+  }
+}
+
+const NOTHING = new EntryMap()
+
+function byDomain<T>(driver: string, named: Readonly<Record<string, T>>, read: (value: T) => CelValue): Domains {
+  const domains = new Map<string, EntryMap>()
+  for (const [name, value] of Object.entries(named)) {
+    const slash = name.indexOf('/')
+    const domain = slash < 0 ? driver : name.slice(0, slash)
+    let entries = domains.get(domain)
+    if (!entries) domains.set(domain, (entries = new EntryMap()))
+    entries.set(name.slice(slash + 1), read(value))
+  }
+  return new Domains(domains)
+}
+
+function attributeValue(attribute: AttributeInput): CelValue {
+  const { int, bool, string, version, ints, bools, strings, versions } = attribute
+  const list = ints ?? bools ?? strings
+  if (list) return listOf(list)
+  if (versions) return listOf(versions.map(versionValue))
+  return int ?? bool ?? string ?? versionValue(version ?? '')
+}
+
+const versionValue = (text: string): CelValue => {
+  try {
+    return new SemverValue(parseSemver(text))
+  } catch (error) {
+    return fault(`parse semantic version: ${(error as Error).message}`)
+  }
 }
 
 function selectorProblem(type: CelType, attribute: CelType): string | undefined {

@@ -48,6 +48,7 @@ const textTest = (test: (text: string, part: string) => boolean): Builtin => ({
 export function isIn(element: CelValue, container: CelValue): CelValue {
   if (container instanceof CelList) return listContains(container, element)
   if (!(container instanceof CelMap)) return noSuchOverload
+  if (container.has) return container.has(element)
   const found = container.find(element)
   return found instanceof CelFault ? found : found !== undefined
 }

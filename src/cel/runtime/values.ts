@@ -162,6 +162,8 @@ export abstract class CelMap {
   }
   /** Takes the place of comparing entry by entry. */
   equalTo?(other: CelValue): boolean | CelFault
+  /** Takes the place of finding a value when only `in` is asked for. */
+  has?(key: CelValue): boolean
 }
 
 /** A list of values at hand. */

@@ -1,0 +1,377 @@
+/**
+ * Finds devices for the claims of a pod on a node. Claims, requests, alternatives and devices are tried in their order, and the
+ * first way in which everything fits is taken, as kube-scheduler does:
+ *
+ *     claim 1   request a   device 1 ✓   device 2 …
+ *               request b   alternative 1 ✗   alternative 2 ✓
+ *     claim 2   …           nothing fits: back to the device before
+ *
+ * That is an exhaustive search, with two differences. A device that differs in nothing but its name from one that led nowhere is
+ * not tried. And it gives up after so many steps, and says so.
+ */
+import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { addQuantity, type Quantity } from '../lib/quantity.ts'
+import { type Amounts, CapacityError, consumedCapacity, fits } from './capacity.ts'
+import { AllocationError, MAX_DEVICES, type PreparedClaim, type Request, type Wanted } from './claim-requests.ts'
+import { CompatibilityGroups } from './compatibility-groups.ts'
+import { type Constraint, constraintOf } from './constraints.ts'
+import { consumptionOf, giveBack, isLeft, takeFrom } from './counters.ts'
+import { type PoolDevice, publishedAttribute } from './device.ts'
+import { isTolerated, keepsAway } from './device-taints.ts'
+import { type DeviceExpressions, ExpressionError } from './expressions.ts'
+import type { AllocatorFeatures } from './features.ts'
+import type { DeviceNode, DevicePools, NodePool } from './pools.ts'
+import type { DeviceUsage } from './usage.ts'
+
+export type Chosen = {
+  readonly wanted: Wanted
+  readonly device: PoolDevice
+  /** Of a device that several claims share: what this one takes. */
+  readonly consumed: Amounts | undefined
+}
+
+/** What was found for a claim: its devices, and which alternative of each request. */
+export type Choice = { readonly devices: readonly Chosen[]; readonly alternatives: readonly Wanted[] }
+
+export type Outcome =
+  | { readonly type: 'found'; readonly choices: readonly Choice[] }
+  | { readonly type: 'none' }
+  /** Nothing was found, and slices contradict each other. */
+  | { readonly type: 'invalid pools' }
+  | { readonly type: 'given up'; readonly steps: number }
+
+export type AllocatorParts = {
+  readonly features: AllocatorFeatures
+  readonly pools: DevicePools
+  readonly usage: DeviceUsage
+  readonly expressions: DeviceExpressions
+}
+
+/** How many steps may still be taken for a pod, on all nodes together. */
+export type StepBudget = { left: number }
+
+export const stepBudget = (): StepBudget => ({ left: LIMITS.allocationStepsPerPod })
+
+/** Looks for devices on one node. Throws an AllocationError when there is something wrong with the claims. */
+export function allocate(claims: readonly PreparedClaim[], node: DeviceNode, parts: AllocatorParts, budget: StepBudget): Outcome {
+  return new Search(claims, node, parts, budget).run()
+}
+
+/** What the devices that are being chosen take of a pool. */
+type PoolState = { readonly counters: Map<string, Quantity>; readonly groups: CompatibilityGroups }
+
+class Search {
+  readonly #claims: readonly PreparedClaim[]
+  readonly #node: DeviceNode
+  readonly #parts: AllocatorParts
+  readonly #budget: StepBudget
+  readonly #pools: readonly NodePool[]
+  readonly #candidates: readonly PoolDevice[]
+  readonly #poolOf = new Map<string, NodePool>()
+  readonly #chosen: Chosen[][]
+  readonly #alternatives: Wanted[][]
+  readonly #constraints: readonly (readonly Constraint[])[]
+  /** Devices that are being chosen, by claim. */
+  readonly #taking = new Map<string, Set<number>>()
+  /** What is being taken of shared devices. */
+  readonly #sharing = new Map<string, { shares: number; readonly capacity: Map<string, Quantity> }>()
+  readonly #states = new Map<string, PoolState>()
+  readonly #all = new Map<Wanted, readonly PoolDevice[]>()
+  #steps = 0
+  #isGivenUp = false
+  /** Why not all devices could be had that a request for all of them means. */
+  #unsatisfiable: string | undefined
+
+  constructor(claims: readonly PreparedClaim[], node: DeviceNode, parts: AllocatorParts, budget: StepBudget) {
+    this.#claims = claims
+    this.#node = node
+    this.#parts = parts
+    this.#budget = budget
+    this.#pools = parts.pools.on(node)
+    const usable = this.#pools.filter(({ state }) => state === 'complete')
+    this.#candidates = usable.length === 1 ? usable[0]!.devices : usable.flatMap(({ devices }) => devices)
+    for (const pool of usable) this.#poolOf.set(pool.id, pool)
+    this.#chosen = claims.map(() => [])
+    this.#alternatives = claims.map(() => [])
+    const lists = parts.features.listTypeAttributes
+    this.#constraints = claims.map(({ constraints }) => constraints.flatMap(each => constraintOf(each, { lists }) ?? []))
+  }
+
+  run(): Outcome {
+    for (const claim of this.#claims) this.#checkSize(claim)
+    if (this.#claim(0)) {
+      const choices = this.#chosen.map((devices, i) => ({ devices: [...devices], alternatives: [...this.#alternatives[i]!] }))
+      return { type: 'found', choices }
+    }
+    if (this.#isGivenUp) return { type: 'given up', steps: this.#steps }
+    if (this.#unsatisfiable !== undefined) throw new AllocationError(this.#unsatisfiable)
+    return this.#pools.some(({ state }) => state === 'invalid') ? { type: 'invalid pools' } : { type: 'none' }
+  }
+
+  /** How many devices a claim asks for at least must not be more than it can have. */
+  #checkSize({ name, requests }: PreparedClaim): void {
+    let least = 0
+    for (const { alternatives } of requests)
+      least += Math.min(...alternatives.map(wanted => wanted.count ?? this.#allFor(wanted, name).length))
+    if (least > MAX_DEVICES)
+      throw new AllocationError(`claim ${name}: number of requested devices ${least} exceeds the claim limit of ${MAX_DEVICES}`)
+  }
+
+  /** The devices that a request for all of them means: whether they can be had shows later. */
+  #allFor(wanted: Wanted, claim: string): readonly PoolDevice[] {
+    const known = this.#all.get(wanted)
+    if (known) return known
+    const found: PoolDevice[] = []
+    const fail = (id: string, state: string): never => {
+      throw new AllocationError(
+        `claim ${claim}, request ${ownName(wanted)}: asks for all devices, but resource pool ${id} is currently ${state}`,
+      )
+    }
+    for (const { id, state, devices } of this.#pools) {
+      if (state === 'incomplete') fail(id, 'being updated')
+      if (state === 'invalid') fail(id, 'invalid')
+      for (const device of devices) if (this.#isSelectable(device, wanted) && this.#isLargeEnough(device, wanted, claim)) found.push(device)
+    }
+    this.#all.set(wanted, found)
+    return found
+  }
+
+  // The search
+
+  #claim(index: number): boolean {
+    return index === this.#claims.length || this.#request(index, 0)
+  }
+
+  #request(claim: number, index: number): boolean {
+    const request: Request | undefined = this.#claims[claim]!.requests[index]
+    if (!request) return this.#claim(claim + 1)
+    for (const wanted of request.alternatives) {
+      this.#alternatives[claim]![index] = wanted
+      if (this.#fill({ claim, request: index, wanted }, 0, 0)) return true
+    }
+    return false
+  }
+
+  /** Finds the device at a position of a request, among the candidates from one on, and all that comes after it. */
+  #fill(place: Place, position: number, from: number): boolean {
+    const { claim, request, wanted } = place
+    const all = wanted.count === undefined ? this.#allFor(wanted, this.#claims[claim]!.name) : undefined
+    const needed = wanted.count ?? all!.length
+    if (needed === 0) return false
+    if (position === needed) return this.#request(claim, request + 1)
+    if (this.#chosen[claim]!.length + needed - position > MAX_DEVICES) return false
+    if (all) return this.#tryDevice(place, all[position]!, { position, next: 0, isMust: true }) === 'found'
+    let tried: Set<string> | undefined
+    for (let i = from; i <= this.#candidates.length - (needed - position); i++) {
+      if (!this.#step()) return false
+      const device = this.#candidates[i]!
+      if (this.#isTaken(device, place) || !this.#isSelectable(device, wanted)) continue
+      // What is in use, or shared, is not the same to others although it looks the same.
+      const isAlike = !wanted.isAdmin && !device.isShared
+      if (tried && isAlike && tried.has(this.#shapeOf(device))) continue
+      const outcome = this.#tryDevice(place, device, { position, next: i + 1, isMust: false })
+      if (outcome === 'found') return true
+      if (outcome === 'led nowhere' && isAlike) (tried ??= new Set()).add(this.#shapeOf(device))
+      if (this.#isGivenUp) return false
+    }
+    return false
+  }
+
+  #tryDevice(place: Place, device: PoolDevice, { position, next, isMust }: Attempt): 'found' | 'led nowhere' | 'unusable' {
+    if (isMust && !this.#step()) return 'unusable'
+    const undo = this.#take(place, device, isMust)
+    if (!undo) return 'unusable'
+    if (this.#fill(place, position + 1, next)) return 'found'
+    undo()
+    return 'led nowhere'
+  }
+
+  #step(): boolean {
+    if (this.#isGivenUp) return false
+    this.#steps++
+    this.#budget.left--
+    this.#isGivenUp = this.#steps > LIMITS.allocationStepsPerNode || this.#budget.left < 0
+    return !this.#isGivenUp
+  }
+
+  #shapeOf(device: PoolDevice): string {
+    const taints = this.#parts.pools.taintsOf(device)
+    const own = device.spec.taints?.length ?? 0
+    return taints.length === own ? device.shape : `${device.shape} ${JSON.stringify(taints)}`
+  }
+
+  // Tests of one device
+
+  #isTaken({ id }: PoolDevice, { claim, wanted }: Place): boolean {
+    const taking = this.#taking.get(id)
+    if (wanted.isAdmin) return taking?.has(claim) ?? false
+    return (this.#parts.usage.of(id)?.exclusive ?? 0) > 0 || (taking !== undefined && taking.size > 0)
+  }
+
+  #isSelectable(device: PoolDevice, { selectors }: Wanted): boolean {
+    if (!this.#parts.features.bindingConditions && device.spec.bindingConditions?.length) return false
+    for (const { expression, origin } of selectors) {
+      try {
+        if (!this.#parts.expressions.matches(expression, device)) return false
+      } catch (error) {
+        if (!(error instanceof ExpressionError)) throw error
+        const problem =
+          error.kind === 'compile' ? `CEL compile error: ${error.message}` : `on device ${device.id}: CEL runtime error: ${error.message}`
+        throw new AllocationError(error.kind === 'compile' ? `${origin}: ${problem}` : `${origin} ${problem}`)
+      }
+    }
+    return true
+  }
+
+  /** What a request takes of the capacities of a device; undefined when that is not there. */
+  #consumed(device: PoolDevice, wanted: Wanted, claim: string, taken: readonly (Amounts | undefined)[]): Amounts | undefined {
+    const capacities = device.spec.capacity ?? {}
+    try {
+      const demand = { capacities, requests: wanted.spec.capacity?.requests, fractional: this.#parts.features.fractionalCapacityRange }
+      const amounts = consumedCapacity(demand)
+      return amounts && fits(capacities, amounts, taken) ? amounts : undefined
+    } catch (error) {
+      if (!(error instanceof CapacityError)) throw error
+      throw new AllocationError(`claim ${claim}, request ${ownName(wanted)}: checking capacity for device ${device.id}: ${error.message}`)
+    }
+  }
+
+  /** Whether a device that nobody uses has what the request takes. */
+  #isLargeEnough(device: PoolDevice, wanted: Wanted, claim: string): boolean {
+    return !this.#parts.features.consumableCapacity || this.#consumed(device, wanted, claim, []) !== undefined
+  }
+
+  #isTolerated(device: PoolDevice, { spec }: Wanted): boolean {
+    if (!this.#parts.features.deviceTaints) return true
+    return this.#parts.pools.taintsOf(device).every(taint => !keepsAway(taint) || isTolerated(taint, spec.tolerations))
+  }
+
+  /** Whether the node can do without what the driver does not do. */
+  #isOperable({ slice }: PoolDevice): boolean {
+    if (!slice.spec.skipNodeOperations?.length) return true
+    return this.#parts.features.optionalNodeOperations && (this.#node.features?.includes('DRAOptionalNodeOperations') ?? false)
+  }
+
+  #attributeOf(device: PoolDevice, { derived }: Wanted, name: string): DeviceAttribute | undefined {
+    const expression = derived.get(name)
+    if (expression === undefined) return publishedAttribute(device, name)
+    try {
+      return this.#parts.expressions.attribute(expression, device)
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error
+      throw new AllocationError(
+        error.kind === 'compile'
+          ? `compile derived attribute ${name} failed: ${error.message}`
+          : `evaluate derived attribute ${name} on device ${device.id} failed: ${error.message}`,
+      )
+    }
+  }
+
+  // Taking a device, and giving it back
+
+  /** Takes a device that fits the request if it can be had. Gives what takes it back. */
+  #take(place: Place, device: PoolDevice, isMust: boolean): (() => void) | undefined {
+    const { claim, wanted } = place
+    const { features, usage } = this.#parts
+    const isShared = features.consumableCapacity && device.isShared
+    if (!(isShared && wanted.isAdmin) && this.#isTaken(device, place)) return undefined
+    if (!this.#isOperable(device) || !this.#isTolerated(device, wanted)) return undefined
+    const { name } = this.#claims[claim]!
+    const sharing = this.#sharing.get(device.id)
+    const taken = [usage.of(device.id)?.capacity, sharing?.capacity]
+    const consumed = features.consumableCapacity ? this.#consumed(device, wanted, name, taken) : NO_AMOUNTS
+    if (!consumed) return undefined
+    // A further share of a device that is given out takes no more from counters.
+    const isCounted = isShared && ((usage.of(device.id)?.shares ?? 0) > 0 || sharing !== undefined)
+    const returnCounters = isCounted ? NOTHING_TO_UNDO : this.#takeCounters(device)
+    if (!returnCounters) return undefined
+    const leave = this.#join(place, device)
+    if (!leave) {
+      returnCounters()
+      if (isMust)
+        this.#unsatisfiable = `claim ${name}, request ${ownName(wanted)}: cannot add device ${device.id} because a claim constraint would not be satisfied`
+      return undefined
+    }
+    const release = isShared ? this.#share(device, consumed) : this.#mark(device, claim)
+    this.#chosen[claim]!.push({ wanted, device, consumed: isShared ? consumed : undefined })
+    return () => {
+      this.#chosen[claim]!.pop()
+      release()
+      leave()
+      returnCounters()
+    }
+  }
+
+  #mark({ id }: PoolDevice, claim: number): () => void {
+    let claims = this.#taking.get(id)
+    if (!claims) this.#taking.set(id, (claims = new Set()))
+    claims.add(claim)
+    return () => claims.delete(claim)
+  }
+
+  #share({ id }: PoolDevice, consumed: Amounts): () => void {
+    const before = this.#sharing.get(id)
+    const capacity = new Map(before?.capacity)
+    for (const [name, amount] of consumed) {
+      const already = capacity.get(name)
+      capacity.set(name, already ? addQuantity(already, amount) : amount)
+    }
+    this.#sharing.set(id, { shares: (before?.shares ?? 0) + 1, capacity })
+    return () => {
+      if (before) this.#sharing.set(id, before)
+      else this.#sharing.delete(id)
+    }
+  }
+
+  /** Adds a device to all constraints that are about its request; undefined when one of them does not allow it. */
+  #join({ claim, wanted }: Place, device: PoolDevice): (() => void) | undefined {
+    const joined: Constraint[] = []
+    const leave = () => {
+      for (const constraint of joined) constraint.remove()
+    }
+    for (const constraint of this.#constraints[claim]!) {
+      if (constraint.requests.size > 0 && !wanted.names.some(name => constraint.requests.has(name))) continue
+      if (!constraint.add(this.#attributeOf(device, wanted, constraint.attribute))) {
+        leave()
+        return undefined
+      }
+      joined.push(constraint)
+    }
+    return leave
+  }
+
+  /** Takes what a device uses of the counters of its pool; undefined when that is not left. */
+  #takeCounters(device: PoolDevice): (() => void) | undefined {
+    const { consumesCounters } = device.spec
+    if (!consumesCounters?.length) return NOTHING_TO_UNDO
+    const { features, usage } = this.#parts
+    if (!features.partitionableDevices) return undefined
+    const { shared } = this.#poolOf.get(device.pool)!
+    let state = this.#states.get(device.pool)
+    if (!state) {
+      const groups = new CompatibilityGroups()
+      if (features.compatibilityGroups) for (const { id, spec } of shared.devices) if (usage.of(id)) groups.add(spec.consumesCounters ?? [])
+      this.#states.set(device.pool, (state = { counters: new Map(shared.left(usage)), groups }))
+    }
+    const { counters, groups } = state
+    const amounts = consumptionOf(consumesCounters)
+    if (!isLeft(counters, amounts)) return undefined
+    const leaveGroups = features.compatibilityGroups ? groups.join(consumesCounters) : NOTHING_TO_UNDO
+    if (!leaveGroups) return undefined
+    takeFrom(counters, amounts)
+    return () => {
+      giveBack(counters, amounts)
+      leaveGroups()
+    }
+  }
+}
+
+type Place = { readonly claim: number; readonly request: number; readonly wanted: Wanted }
+type Attempt = { readonly position: number; readonly next: number; readonly isMust: boolean }
+
+/** Messages name a subrequest without its request. */
+const ownName = ({ name }: Wanted): string => name.slice(name.indexOf('/') + 1)
+
+const NO_AMOUNTS: Amounts = new Map()
+const NOTHING_TO_UNDO = () => {}

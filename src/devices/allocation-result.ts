@@ -1,0 +1,94 @@
+/** What is written into the status of a claim once devices are chosen for it. */
+import type { AllocationResult, DeviceRequestAllocationResult } from '../kinds/resource/allocation-shapes.ts'
+import type { DeviceAllocationConfiguration } from '../kinds/resource/claim-shapes.ts'
+import type { NodeSelector, NodeSelectorRequirement } from '../kinds/shapes/pod/scheduling/affinity.ts'
+import type { Choice, Chosen } from './allocate.ts'
+import type { PreparedClaim, Wanted } from './claim-requests.ts'
+
+export type ResultParts = {
+  readonly node: string
+  /** Makes the names of shares. */
+  readonly uuid: () => string
+}
+
+export function allocationResult(claim: PreparedClaim, { devices, alternatives }: Choice, { node, uuid }: ResultParts): AllocationResult {
+  const results = devices.map(chosen => deviceResult(chosen, uuid))
+  const config = configurationOf(claim, alternatives)
+  const nodeSelector = nodeSelectorOf(devices, node)
+  return { devices: { results, ...(config.length > 0 && { config }) }, ...(nodeSelector && { nodeSelector }) }
+}
+
+function deviceResult({ wanted, device, consumed }: Chosen, uuid: () => string): DeviceRequestAllocationResult {
+  const { driver, pool, skipNodeOperations } = device.slice.spec
+  const { name, bindingConditions, bindingFailureConditions } = device.spec
+  const amounts = [...(consumed ?? [])].map(([capacity, { text }]): [string, string] => [capacity, text])
+  return {
+    request: wanted.name,
+    driver,
+    pool: pool.name,
+    device: name,
+    ...(wanted.isAdmin && { adminAccess: true }),
+    ...(wanted.spec.tolerations?.length && { tolerations: wanted.spec.tolerations }),
+    ...(bindingConditions?.length && { bindingConditions }),
+    ...(bindingFailureConditions?.length && { bindingFailureConditions }),
+    ...(consumed && { shareID: uuid() }),
+    ...(amounts.length > 0 && { consumedCapacity: Object.fromEntries(amounts) }),
+    ...(skipNodeOperations?.length && { skipNodeOperations }),
+  }
+}
+
+/** The configuration of classes, each once, and then that of the claim, as far as it is about what was chosen. */
+function configurationOf({ claim, requests }: PreparedClaim, alternatives: readonly Wanted[]): DeviceAllocationConfiguration[] {
+  const ofClass = new Map<string, { readonly wanted: Wanted; readonly requests: string[] }>()
+  for (const wanted of alternatives) {
+    const name = wanted.class.metadata.name ?? ''
+    const known = ofClass.get(name)
+    if (known) known.requests.push(wanted.name)
+    else ofClass.set(name, { wanted, requests: [wanted.name] })
+  }
+  const fromClasses = [...ofClass.values()].flatMap(({ wanted, requests: about }) =>
+    (wanted.class.spec.config ?? []).map(({ opaque }) => ({ source: 'FromClass', requests: about, ...(opaque && { opaque }) })),
+  )
+  const isAbout = (names: readonly string[], wanted: Wanted) => wanted.names.some(name => names.includes(name))
+  const fromClaim = (claim.spec.devices.config ?? []).flatMap(({ requests: about = [], opaque }) =>
+    about.length === 0 || alternatives.some(wanted => isAbout(about, wanted))
+      ? [{ source: 'FromClaim', requests: about, ...(opaque && { opaque }) }]
+      : [],
+  )
+  // What is about all requests need not name them.
+  return [...fromClasses, ...fromClaim].map(({ requests: about, ...rest }) => {
+    const isAboutAll =
+      about.length === 0 || (alternatives.length === requests.length && alternatives.every(wanted => isAbout(about, wanted)))
+    return isAboutAll ? rest : { ...rest, requests: [...about] }
+  })
+}
+
+/** Where the devices can be used; undefined for everywhere. */
+function nodeSelectorOf(devices: readonly Chosen[], node: string): NodeSelector | undefined {
+  const fields: NodeSelectorRequirement[] = []
+  const expressions: NodeSelectorRequirement[] = []
+  for (const { device } of devices) {
+    const { spec, slice } = device
+    const { nodeName, nodeSelector } = slice.spec.perDeviceNodeSelection ? spec : slice.spec
+    if (nodeName !== undefined || spec.bindsToNode) {
+      const matchFields = [{ key: 'metadata.name', operator: 'In', values: [node] }]
+      return { nodeSelectorTerms: [{ matchFields }] }
+    }
+    const [term] = nodeSelector?.nodeSelectorTerms ?? []
+    for (const requirement of term?.matchFields ?? []) addNew(fields, requirement)
+    for (const requirement of term?.matchExpressions ?? []) addNew(expressions, requirement)
+  }
+  if (fields.length === 0 && expressions.length === 0) return undefined
+  const term = { ...(expressions.length > 0 && { matchExpressions: expressions }), ...(fields.length > 0 && { matchFields: fields }) }
+  return { nodeSelectorTerms: [term] }
+}
+
+function addNew(all: NodeSelectorRequirement[], requirement: NodeSelectorRequirement): void {
+  const values = new Set(requirement.values)
+  const isSame = (other: NodeSelectorRequirement) =>
+    other.key === requirement.key &&
+    other.operator === requirement.operator &&
+    new Set(other.values).size === values.size &&
+    (other.values ?? []).every(value => values.has(value))
+  if (!all.some(isSame)) all.push(requirement)
+}

@@ -1,0 +1,105 @@
+/** The requests of claims, read once for all nodes. */
+
+import type { DeviceConstraint, DeviceSelector, ExactDeviceRequest, ResourceClaimSpec } from '../kinds/resource/claim-shapes.ts'
+import type { DeviceClass } from '../kinds/resource/deviceclass.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+import type { AllocatorFeatures } from './features.ts'
+
+export type ClassObject = ObjectOf<typeof DeviceClass>
+
+export type ClaimToAllocate = {
+  readonly metadata: { readonly namespace?: string; readonly name?: string }
+  readonly spec: ResourceClaimSpec
+}
+
+/** Something is wrong with a claim or a class: it cannot be allocated on any node. */
+export class AllocationError extends Error {}
+
+/** How many devices a claim can be given. */
+export const MAX_DEVICES = 32
+
+/** A request, or one of the alternatives of a request. */
+export type Wanted = {
+  /** `REQUEST` or `REQUEST/SUBREQUEST`. */
+  readonly name: string
+  /** By which constraints and configuration can refer to it. */
+  readonly names: readonly string[]
+  readonly spec: Omit<ExactDeviceRequest, 'adminAccess'>
+  readonly isAdmin: boolean
+  readonly class: ClassObject
+  /** How many; undefined for all there are. */
+  readonly count: number | undefined
+  /** Expressions of attributes that are worked out, by name. */
+  readonly derived: ReadonlyMap<string, string>
+  readonly selectors: readonly Selector[]
+}
+
+/** An expression, and whose it is, for messages. */
+export type Selector = { readonly expression: string; readonly origin: string }
+
+/** A request with its alternatives, in order of preference; exactly one without any. */
+export type Request = { readonly name: string; readonly alternatives: readonly Wanted[]; readonly isList: boolean }
+
+export type PreparedClaim = {
+  readonly name: string
+  readonly claim: ClaimToAllocate
+  readonly requests: readonly Request[]
+  readonly constraints: readonly DeviceConstraint[]
+}
+
+export type Preparation = { readonly classOf: (name: string) => ClassObject | undefined; readonly features: AllocatorFeatures }
+
+/** Reads a claim. Throws an AllocationError when it cannot be understood. */
+export function prepareClaim(claim: ClaimToAllocate, parts: Preparation): PreparedClaim {
+  const name = `${claim.metadata.namespace}/${claim.metadata.name}`
+  const { requests = [], constraints = [] } = claim.spec.devices
+  const prepared = requests.map((request): Request => {
+    const { exactly, firstAvailable = [] } = request
+    if (!parts.features.consumableCapacity) {
+      const isOff = 'has capacity requests, but the DRAConsumableCapacity feature is disabled'
+      if (exactly?.capacity) throw new AllocationError(`claim ${name}, request ${request.name}: ${isOff}`)
+      const sub = firstAvailable.find(({ capacity }) => capacity)
+      if (sub) throw new AllocationError(`claim ${name}, subrequest ${sub.name}: ${isOff}`)
+    }
+    const alternatives = exactly
+      ? [wantedOf(name, exactly, { ...parts, own: request.name })]
+      : firstAvailable.map(sub => wantedOf(name, sub, { ...parts, own: sub.name, parent: request.name }))
+    return { name: request.name, alternatives, isList: exactly === undefined }
+  })
+  for (const [i, { matchAttribute, distinctAttribute }] of constraints.entries())
+    if (matchAttribute === undefined && distinctAttribute === undefined)
+      throw new AllocationError(`claim ${name}, constraint #${i}: empty constraint (unsupported constraint type?)`)
+  return { name, claim, requests: prepared, constraints }
+}
+
+type Names = { readonly own: string; readonly parent?: string }
+
+function wantedOf(claim: string, spec: ExactDeviceRequest, { own, parent, classOf, features }: Preparation & Names): Wanted {
+  const fail = (why: string): never => {
+    throw new AllocationError(`claim ${claim}, request ${own}${why}`)
+  }
+  const { derivedAttributes = [], selectors = [], deviceClassName, allocationMode, count = 1 } = spec
+  if (derivedAttributes.length > 0 && !features.derivedAttributes)
+    fail(': cannot handle request with derived attributes, the feature is disabled')
+  for (const [i, { cel }] of selectors.entries()) if (!cel) fail(`, selector #${i}: CEL expression empty (unsupported selector type?)`)
+  if (!deviceClassName) fail(': missing device class name (unsupported request type?)')
+  const found = classOf(deviceClassName)
+  if (!found)
+    return fail(`: could not retrieve device class ${deviceClassName}: deviceclass.resource.k8s.io "${deviceClassName}" not found`)
+  if (allocationMode !== 'ExactCount' && allocationMode !== 'All') fail(`: unsupported count mode ${allocationMode}`)
+  const name = parent === undefined ? own : `${parent}/${own}`
+  return {
+    name,
+    names: parent === undefined ? [own] : [parent, name],
+    spec,
+    isAdmin: spec.adminAccess === true,
+    class: found,
+    // More than can be given is as good as too many.
+    count: allocationMode === 'All' ? undefined : Number(count),
+    derived: new Map(derivedAttributes.map(each => [each.name, each.expression])),
+    selectors: [...selectorsOf(found.spec.selectors, `class ${found.metadata.name}`), ...selectorsOf(selectors, `claim ${claim}`)],
+  }
+}
+
+const selectorsOf = (selectors: readonly DeviceSelector[] = [], origin: string): Selector[] =>
+  selectors.map(({ cel }, i) => ({ expression: cel?.expression ?? '', origin: `${origin}: selector #${i}` }))

@@ -1,0 +1,115 @@
+/** Expressions over devices: compiled once, and evaluated once for each device. */
+import { compileDeviceExpression, DEVICE_COST_LIMIT, type DeviceUse, deviceValue } from '../cel/kubernetes/devices.ts'
+import { isProblem } from '../cel/kubernetes/expression.ts'
+import { QuantityValue } from '../cel/libraries/quantities.ts'
+import { SemverValue } from '../cel/libraries/semvers.ts'
+import type { Program } from '../cel/runtime/program.ts'
+import { CelFault, CelList, type CelValue, elementsOf, isInt, runtimeType } from '../cel/runtime/values.ts'
+import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
+import { LIMITS } from '../lib/limits.ts'
+import type { PoolDevice } from './device.ts'
+import type { AllocatorFeatures } from './features.ts'
+
+/** What is wrong with an expression; it is the same for every device when it cannot be compiled. */
+export class ExpressionError extends Error {
+  readonly kind: 'compile' | 'evaluate'
+  constructor(kind: 'compile' | 'evaluate', message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+type Compiled = { readonly number: number; readonly program: Program | ExpressionError }
+
+export class DeviceExpressions {
+  readonly #features: AllocatorFeatures
+  /** The least recently used first. */
+  readonly #compiled = new Map<string, Compiled>()
+  #made = 0
+
+  constructor(features: AllocatorFeatures) {
+    this.#features = features
+  }
+
+  /** Whether a device fits. Throws an ExpressionError when the expression does not tell. */
+  matches(expression: string, device: PoolDevice): boolean {
+    return this.#resultOf('selector', expression, device, readVerdict)
+  }
+
+  /** An attribute that is worked out. Throws an ExpressionError when there is none. */
+  attribute(expression: string, device: PoolDevice): DeviceAttribute {
+    return this.#resultOf('attribute', expression, device, readAttribute)
+  }
+
+  #resultOf<T>(use: DeviceUse, expression: string, device: PoolDevice, read: (value: CelValue) => T | ExpressionError): T {
+    const { number, program } = this.#compile(use, expression)
+    if (program instanceof ExpressionError) throw program
+    let result = device.results.get(number) as T | ExpressionError | undefined
+    if (result === undefined) {
+      if (device.results.size >= LIMITS.resultsPerDevice) device.results.clear()
+      const { value } = program.evaluate({ device: deviceValue({ driver: device.driver, ...device.spec }) }, { maxCost: DEVICE_COST_LIMIT })
+      result = value instanceof CelFault ? new ExpressionError('evaluate', explain(value.message)) : read(value)
+      device.results.set(number, result)
+    }
+    if (result instanceof ExpressionError) throw result
+    return result
+  }
+
+  #compile(use: DeviceUse, expression: string): Compiled {
+    const key = `${use} ${expression}`
+    let known = this.#compiled.get(key)
+    if (known) this.#compiled.delete(key)
+    else {
+      const { consumableCapacity, listTypeAttributes } = this.#features
+      const compiled = compileDeviceExpression(expression, use, { consumableCapacity, listTypeAttributes })
+      const program = isProblem(compiled) ? new ExpressionError('compile', compiled.detail) : compiled.program
+      known = { number: this.#made++, program }
+    }
+    this.#compiled.set(key, known)
+    if (this.#compiled.size > LIMITS.compiledDeviceExpressions) this.#compiled.delete(this.#compiled.keys().next().value!)
+    return known
+  }
+}
+
+const HINT = 'consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields'
+const explain = (message: string): string => (message.includes('no such key:') ? `${message}. ${HINT}` : message)
+
+function readVerdict(value: CelValue): boolean | ExpressionError {
+  if (typeof value === 'boolean') return value
+  const type = runtimeType(value as Exclude<CelValue, CelFault>).name
+  return new ExpressionError(
+    'evaluate',
+    `CEL result of type ${type} could not be converted to bool: type conversion error from '${type}' to 'bool'`,
+  )
+}
+
+function readAttribute(value: CelValue): DeviceAttribute | ExpressionError {
+  const scalar = scalarOf(value)
+  if (scalar) return scalar
+  if (!(value instanceof CelList)) return new ExpressionError('evaluate', `unsupported CEL return type: ${shownType(value)}`)
+  const elements = [...elementsOf(value)].map(element => ({ element, read: scalarOf(element) }))
+  const first = elements[0]?.read
+  if (elements.length === 0) return { strings: [] }
+  if (!first) return new ExpressionError('evaluate', `unsupported list element type: ${shownType(elements[0]!.element)}`)
+  const [type] = Object.keys(first) as [keyof typeof LISTS]
+  const other = elements.findIndex(({ read }) => read?.[type] === undefined)
+  if (other >= 0)
+    return new ExpressionError(
+      'evaluate',
+      `expected list element at index ${other} to be ${SHOWN[type]}, got ${shownType(elements[other]!.element)}`,
+    )
+  return { [LISTS[type]]: elements.map(({ read }) => read![type]) }
+}
+
+const LISTS = { bool: 'bools', int: 'ints', string: 'strings', version: 'versions' } as const
+const SHOWN = { bool: 'bool', int: 'int', string: 'string', version: 'semver' } as const
+
+function scalarOf(value: CelValue): Pick<DeviceAttribute, keyof typeof LISTS> | undefined {
+  if (typeof value === 'boolean') return { bool: value }
+  if (typeof value === 'string') return { string: value }
+  if (value instanceof SemverValue) return { version: value.toString() }
+  return isInt(value) ? { int: value } : undefined
+}
+
+const shownType = (value: CelValue): string =>
+  value instanceof QuantityValue ? 'kubernetes.Quantity' : value instanceof CelFault ? 'error' : runtimeType(value).name
