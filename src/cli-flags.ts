@@ -363,6 +363,18 @@ const SERVER_FLAGS: readonly Flag<Draft>[] = [
     read: name((v, c) => (c.kubeletClientKey = v)),
   },
   {
+    name: 'proxy-client-cert-file',
+    takes: 'FILE',
+    doc: "PEM of the certificate with which servers behind APIServices are told who sends a request; by default one of the server's own front-proxy authority",
+    read: name((v, c) => (c.proxyClientCertFile = v)),
+  },
+  {
+    name: 'proxy-client-key-file',
+    takes: 'FILE',
+    doc: 'PEM of the key that belongs to --proxy-client-cert-file',
+    read: name((v, c) => (c.proxyClientKeyFile = v)),
+  },
+  {
     name: 'kubelet-preferred-address-types',
     takes: 'LIST',
     doc: 'types of node addresses at which kubelets are reached, the preferred ones first',

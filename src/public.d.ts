@@ -117,6 +117,10 @@ export interface StartOptions {
   readonly kubeletClientCertificate?: string | undefined
   /** PEM file of the key of `kubeletClientCertificate`. */
   readonly kubeletClientKey?: string | undefined
+  /** PEM file of the certificate with which servers behind APIServices are told who sends a request. Default: one of a front-proxy authority of the server's own. */
+  readonly proxyClientCertFile?: string | undefined
+  /** PEM file of the key of `proxyClientCertFile`. */
+  readonly proxyClientKeyFile?: string | undefined
   /** Types of addresses at which kubelets are reached, the preferred ones first. */
   readonly kubeletPreferredAddressTypes?: readonly string[]
   /** Admission plugins to run beside those that are on by default. */

@@ -63,6 +63,8 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   kubeletCertificateAuthority: { flag: 'kubelet-certificate-authority', ...text },
   kubeletClientCertificate: { flag: 'kubelet-client-certificate', ...text },
   kubeletClientKey: { flag: 'kubelet-client-key', ...text },
+  proxyClientCertFile: { flag: 'proxy-client-cert-file', ...text },
+  proxyClientKeyFile: { flag: 'proxy-client-key-file', ...text },
   kubeletPreferredAddressTypes: { flag: 'kubelet-preferred-address-types', ...texts },
   nodeCapacity: { flag: 'node-capacity', ...record },
   nodeMonitorGraceMs: { flag: 'node-monitor-grace-period', ...count },

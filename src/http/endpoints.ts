@@ -1,6 +1,7 @@
 /** Paths of the server's own, beside the resources: health, version, metrics, and the documents that describe the rest. */
 import type { Catalog } from '../registry/catalog.ts'
 import { methodNotAllowed, noSuchResource } from '../schema/status-error.ts'
+import type { Aggregated } from './aggregated.ts'
 import { bytesResponse, type Request, type Response, textResponse, withoutBody } from './message.ts'
 import type { Route } from './route.ts'
 
@@ -23,11 +24,13 @@ export type EndpointRule = {
 
 export class Endpoints {
   readonly #catalog: Catalog
+  readonly #aggregated: Aggregated | undefined
   readonly #exact = new Map<string, EndpointRule>()
   readonly #below: readonly EndpointRule[]
 
-  constructor(catalog: Catalog, rules: readonly EndpointRule[]) {
+  constructor(catalog: Catalog, rules: readonly EndpointRule[], aggregated?: Aggregated) {
     this.#catalog = catalog
+    this.#aggregated = aggregated
     for (const rule of rules) {
       this.#exact.set(rule.path, rule)
       if (rule.strict) this.#exact.set(`${rule.path}/`, rule)
@@ -59,6 +62,8 @@ export class Endpoints {
       if (group !== '') paths.push(`/apis/${group}`)
       for (const version of versions) paths.push(group === '' ? `/api/${version}` : `/apis/${group}/${version}`)
     }
+    for (const { group, version } of this.#aggregated?.all() ?? [])
+      if (group !== '') paths.push(`/apis/${group}`, `/apis/${group}/${version}`)
     const json = JSON.stringify({ paths: [...new Set(paths)].sort() }, null, 2)
     const response = bytesResponse(200, 'application/json', Buffer.from(json))
     return request.method === 'HEAD' ? withoutBody(response) : response

@@ -4,6 +4,7 @@ import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
 import type { Call } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import type { Attributes } from '../schema/access.ts'
 import type { Explanation } from '../schema/explanation.ts'
 import type { User } from '../schema/user.ts'
 import { header, type Request, type Response } from './message.ts'
@@ -56,5 +57,10 @@ export function openExchange(request: Request, catalog: Catalog): Exchange {
 export const isConnect = ({ resource, subresource }: Call): boolean =>
   subresource !== '' && Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
 
-/** Whether the request stays open for as long as the client likes. */
-export const isLongRunning = ({ route }: Exchange) => route.type === 'call' && (route.call.verb === 'watch' || isConnect(route.call))
+/** Whether the request stays open for as long as the client likes. Other servers are judged by what the path names alone, as kube-apiserver does. */
+export const isLongRunning = ({ route }: Exchange) =>
+  route.type === 'call' ? route.call.verb === 'watch' || isConnect(route.call) : isLongElsewhere(route.attributes)
+
+const isLongElsewhere = ({ verb, resource }: Attributes) =>
+  resource !== undefined && (verb === 'watch' || verb === 'proxy' || LONG_SUBRESOURCES.has(resource.subresource))
+const LONG_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])

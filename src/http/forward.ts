@@ -1,35 +1,69 @@
 /**
- * Requests that are passed on to a kubelet or a pod, and what comes back: bodies are streamed both ways, and where the connection
- * is upgraded (WebSocket, SPDY) its bytes go through as they are.
+ * Requests that are passed on to a kubelet, a pod or another API server, and what comes back: bodies are streamed both ways, and where
+ * the connection is upgraded (WebSocket, SPDY) its bytes go through as they are.
  */
-import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import { type Agent, type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as httpsRequest, type RequestOptions } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { LIMITS } from '../lib/limits.ts'
-import type { Call, Upstream } from '../registry/api.ts'
+import type { Call, Upstream, UpstreamTls } from '../registry/api.ts'
 import { badRequest, internalError, StatusError, unavailable } from '../schema/status-error.ts'
 import { collect } from './listener/streams.ts'
 import { header, type Outlet, type Request, type RequestHeaders, type Response, type ResponseHeaders } from './message.ts'
 
 export async function forward(request: Request, call: Call, upstream: Upstream): Promise<Response> {
   if (upstream.isUpgrade && request.upgrade === undefined) throw badRequest('Upgrade request required')
-  const outgoing = send(request, call, upstream)
-  const answer = await answerTo(outgoing, request, upstream)
+  const { host, port, tls } = upstream
+  const { prefix, rest } = splitTarget(request.target, call)
+  const failed = (error: Error) => internalError(`error dialing backend: ${host}:${port}: ${error.message}`)
+  const answer = await exchangeWith(request, { host, port, tls, path: upstream.path ?? rest, agent: false }, failed)
   if (answer.type === 'upgraded') return tunnel(answer)
   const { message } = answer
   const status = message.statusCode ?? 502
   if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(message, status)
-  const headers = responseHeaders(message.headers, upstream, splitTarget(request.target, call).prefix)
-  return { status, headers, body: { type: 'stream', start: outlet => pipe(message, outlet) } }
+  return streamed(message, redirected(responseHeaders(message.headers), message.headers, upstream, prefix))
 }
 
+/** Where a request goes, and what it says there beside what the client has sent. */
+export type Destination = {
+  readonly host: string
+  readonly port: number
+  /** With the query. */
+  readonly path: string
+  readonly tls?: UpstreamTls | undefined
+  /** Whose connections are used; false for one that is made for the request alone. */
+  readonly agent: Agent | false
+  /** Whether the agent is one for TLS, where there are no other settings of it. */
+  readonly isSecure?: true
+  readonly headers?: Readonly<Record<string, string | string[]>>
+}
+
+/** Sends a request on and waits for the beginning of the answer. Throws what `failed` makes of an error. */
+export async function exchangeWith(request: Request, to: Destination, failed: (error: Error) => Error): Promise<Answer> {
+  // A kept connection that the other side has closed meanwhile says nothing about the other side; each is used up by that.
+  for (;;) {
+    const answer = await answerTo(send(request, to), request, failed)
+    if (answer.type !== 'closed') return answer
+  }
+}
+
+/** The answer as it comes. */
+export const streamed = (message: IncomingMessage, headers: ResponseHeaders): Response => ({
+  status: message.statusCode ?? 502,
+  headers,
+  body: { type: 'stream', start: outlet => pipe(message, outlet) },
+})
+
 /** Host, port and path are never put together to a URL: what a client sends as a path cannot lead to another host. */
-function send(request: Request, call: Call, { host, port, path, tls }: Upstream): ClientRequest {
-  const { method, target } = request
-  const headers = requestHeaders(request)
-  const options = { host, port, path: path ?? splitTarget(target, call).rest, method, headers, agent: false, timeout: LIMITS.connectMs }
-  const outgoing = tls ? httpsRequest({ ...options, ...tls }) : httpRequest(options)
-  outgoing.once('socket', socket => socket.once(tls ? 'secureConnect' : 'connect', () => outgoing.setTimeout(0)))
+function send(request: Request, { host, port, path, tls, agent, isSecure, headers: more }: Destination): ClientRequest {
+  const { method } = request
+  const headers = { ...requestHeaders(request), ...more }
+  const options = { host, port, path, method, headers, agent, timeout: LIMITS.connectMs }
+  const outgoing = tls || isSecure ? httpsRequest({ ...options, ...tls } as RequestOptions) : httpRequest(options)
+  const connected = () => outgoing.setTimeout(0)
+  outgoing.once('socket', socket =>
+    socket.connecting ? socket.once(tls || isSecure ? 'secureConnect' : 'connect', connected) : connected(),
+  )
   outgoing.once('timeout', () => outgoing.destroy(new Error('connecting took too long')))
   if (request.signal.aborted) outgoing.destroy()
   else request.signal.addEventListener('abort', () => outgoing.destroy(), { once: true })
@@ -74,8 +108,13 @@ const PRIVATE = /^(impersonate-|x-remote-|sec-websocket-protocol$|:)/
 
 function requestHeaders({ headers, peer, upgrade }: Request): Record<string, string | string[]> {
   const passed: Record<string, string | string[]> = {}
+  const hop = new Set(
+    header(headers, 'connection')
+      ?.toLowerCase()
+      .split(/\s*,\s*/),
+  )
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !NOT_PASSED_ON.has(name) && !PRIVATE.test(name))
+    if (value !== undefined && !NOT_PASSED_ON.has(name) && !PRIVATE.test(name) && !hop.has(name))
       passed[name] = typeof value === 'string' ? value : [...value]
   const through = header(headers, 'x-forwarded-for')
   passed['x-forwarded-for'] = through === undefined ? peer.address : `${through}, ${peer.address}`
@@ -92,10 +131,18 @@ const webSocketProtocols = (headers: RequestHeaders): string[] =>
     .flatMap(line => line.split(',').map(name => name.trim()))
     .filter(name => name !== '' && !name.startsWith('base64url.bearer.authorization.'))
 
-function responseHeaders(headers: IncomingHttpHeaders, { host, port, tls, path }: Upstream, prefix: string): ResponseHeaders {
+export function responseHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const passed: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(headers)) if (value !== undefined && !NOT_PASSED_ON.has(name)) passed[name] = value
-  const { location } = headers
+  return passed
+}
+
+function redirected(
+  passed: Record<string, string | string[]>,
+  { location }: IncomingHttpHeaders,
+  { host, port, tls, path }: Upstream,
+  prefix: string,
+): ResponseHeaders {
   const origin = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
   // Redirects within the other server go through this one.
   if (path === undefined && location !== undefined && URL.canParse(location, origin)) {
@@ -105,26 +152,30 @@ function responseHeaders(headers: IncomingHttpHeaders, { host, port, tls, path }
   return passed
 }
 
-type Answer =
+export type Answer =
   | { readonly type: 'answered'; readonly message: IncomingMessage }
   | { readonly type: 'upgraded'; readonly message: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }
 
-const answerTo = (outgoing: ClientRequest, { signal }: Request, { host, port }: Upstream): Promise<Answer> =>
+const answerTo = (
+  outgoing: ClientRequest,
+  { signal, stream }: Request,
+  failed: (error: Error) => Error,
+): Promise<Answer | { readonly type: 'closed' }> =>
   new Promise((resolve, reject) => {
     outgoing.once('response', message => resolve({ type: 'answered', message }))
     outgoing.once('upgrade', (message, socket, head) => resolve({ type: 'upgraded', message, socket, head }))
-    outgoing.once('error', error =>
-      reject(
-        signal.aborted ? unavailable('the client has gone') : internalError(`error dialing backend: ${host}:${port}: ${error.message}`),
-      ),
-    )
+    outgoing.once('error', (error: NodeJS.ErrnoException) => {
+      if (signal.aborted) reject(unavailable('the client has gone'))
+      else if (outgoing.reusedSocket && !stream && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve({ type: 'closed' })
+      else reject(failed(error))
+    })
     outgoing.on('error', () => {})
   })
 
 const NOTHING = new Uint8Array()
 
 /** Connects both sides for good: what one sends the other gets, and when one ends so does the other. */
-function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgraded' }>): Response {
+export function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgraded' }>): Response {
   const headers: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(message.headers)) if (value !== undefined) headers[name] = value
   const start = (client: Duplex, clientHead: Buffer) => {

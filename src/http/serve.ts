@@ -14,6 +14,7 @@ import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
+import type { Aggregated } from './aggregated.ts'
 import { compress } from './compress.ts'
 import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
@@ -37,6 +38,8 @@ export interface Api {
   readonly authenticator: Authenticator
   readonly authorizer: Authorizer
   readonly endpoints: Endpoints
+  /** What other servers answer for. */
+  readonly aggregated?: Aggregated
   readonly metrics: Metrics
   /** Without it, no request waits. */
   readonly flowControl?: FlowControl
@@ -103,6 +106,8 @@ function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
 }
 
 function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise<Response> {
+  const elsewhere = asker.api.aggregated?.at(route.attributes)
+  if (elsewhere) return elsewhere.answer(request, asker.user)
   switch (route.type) {
     case 'refused':
       throw route.error

@@ -57,6 +57,9 @@ export const LIMITS = {
   smallBytes: 64 * KIB,
   /** How long connecting to a kubelet or a pod may take. */
   connectMs: 10 * SECOND,
+  /** What a server behind an APIService may take to tell what it serves, and the bytes of such a document. */
+  aggregatedCheckMs: 5 * SECOND,
+  aggregatedDocumentBytes: 16 * MIB,
   /** Requests other than watches are answered within this. */
   deadlineMs: 60 * SECOND,
   /** Watches open at once, and of one user. */

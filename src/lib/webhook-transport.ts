@@ -3,10 +3,10 @@
  * used again. What goes wrong is told in the words of Go's clients, which people search for.
  */
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
-import { Agent, request } from 'node:https'
+import { type Agent, request } from 'node:https'
 import { isIP } from 'node:net'
-import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket } from 'node:tls'
-import { isTrusted, type Trust } from './tls-trust.ts'
+import type { PeerCertificate } from 'node:tls'
+import { trustingAgent } from './trusting-agent.ts'
 
 export type WebhookCall = {
   readonly host: string
@@ -131,39 +131,10 @@ export class WebhookTransport implements Disposable {
       }
       const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: MAX_SOCKETS }
       if (isPlain) agent = new PlainAgent(kept)
-      agent ??= new Agent({
-        ...kept,
-        ...client,
-        ...(skipsVerification && { rejectUnauthorized: false }),
-        // Any certificate of the bundle is an anchor, also one that is no authority.
-        ...(ca && { ca, allowPartialTrustChain: true }),
-        ...(servername ? { servername } : isIP(host) !== 0 && { servername: '' }),
-      })
-      if (ca && !isPlain && !skipsVerification && !HAS_PARTIAL_TRUST) checkTrustHere(agent as Agent)
+      agent ??= trustingAgent({ host, ca, servername, client, skipsVerification }, kept)
       this.#agents.set(key, agent)
     }
     return agent
-  }
-}
-
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-/** Whether Node itself can take any certificate of a bundle for an anchor. */
-const HAS_PARTIAL_TRUST = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 18)
-
-/** Has an agent hand out only connections whose certificates lead to its bundle. */
-function checkTrustHere(agent: Agent): void {
-  const opening = agent as unknown as {
-    createConnection: (options: ConnectionOptions & Trust, done: (error: Error | null, socket?: TLSSocket) => void) => void
-  }
-  opening.createConnection = (options, done) => {
-    const socket = connect({ ...options, rejectUnauthorized: false })
-    socket.once('error', done)
-    socket.once('secureConnect', () => {
-      socket.off('error', done)
-      if (socket.authorized || isTrusted(socket, options)) return done(null, socket)
-      socket.destroy()
-      done(Object.assign(new Error('the certificate is not trusted'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }))
-    })
   }
 }
 
@@ -175,7 +146,8 @@ type NodeError = Error & {
   readonly errors?: readonly Error[]
 }
 
-function goMessage(error: NodeError, { host, port, servername }: WebhookCall): string {
+/** What went wrong with a connection, in the words of Go's clients. */
+export function goMessage(error: NodeError, { host, port, servername }: Pick<WebhookCall, 'host' | 'port' | 'servername'>): string {
   if (error.name === 'TimeoutError') return 'context deadline exceeded'
   if (error.name === 'AbortError') return 'context canceled'
   const to = isIP(host) === 6 ? `[${host}]:${port}` : `${error.address ?? host}:${error.port ?? port}`
@@ -206,7 +178,7 @@ function goMessage(error: NodeError, { host, port, servername }: WebhookCall): s
   if (UNTRUSTED.has(error.code ?? '')) return 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
   // An address of several: the first tells as much as all of them.
   const [first] = error.errors ?? []
-  return first ? goMessage(first, { host, port, servername } as WebhookCall) : error.message
+  return first ? goMessage(first, { host, port, ...(servername !== undefined && { servername }) }) : error.message
 }
 
 const UNTRUSTED = new Set([

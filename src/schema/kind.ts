@@ -88,6 +88,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly expectsMetadata?: true
   /** Objects of the kind are never stored. */
   readonly virtual?: Virtual<O>
+  /** The group version stands in for a server that may be added to the cluster: an APIService that names that server's Service takes it over. */
+  readonly replaceable?: true
   /** Group and version that discovery's storage hash is computed from, if not the group's preferred version. */
   readonly storedAs?: { readonly group?: string; readonly version: string }
   /** Fields that no manager comes to own through plain writes, as dotted paths. Default: the status. */

@@ -10,6 +10,7 @@ import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { deepEqual, type Json } from '../lib/json-value.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import { CUSTOM_PRIORITIES, prioritiesOf } from '../registry/group-priorities.ts'
 import { seed } from '../registry/seed.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 
@@ -17,53 +18,17 @@ type Stored = ObjectOf<typeof APIService>
 type Services = ResourceClient<Stored>
 
 type Spec = { readonly group?: string; readonly version: string; readonly groupPriorityMinimum: number; readonly versionPriority: number }
-type Wanted = { readonly name: string; readonly spec: Spec; readonly managed: Managed }
+type Wanted = {
+  readonly name: string
+  readonly spec: Spec
+  readonly managed: Managed
+  /** Whether another server may answer for it: one that names a service is left alone. */
+  readonly isReplaceable?: boolean
+}
 /** Whether one is managed at the start alone, or always. */
 type Managed = 'onstart' | 'true'
 
 const LABEL = 'kube-aggregator.kubernetes.io/automanaged'
-
-/** How groups are ordered for clients, the first part of their name standing for those under the domain of the server. */
-const PRIORITIES: Readonly<Record<string, number>> = {
-  '': 18_000,
-  apps: 17_800,
-  events: 17_750,
-  authentication: 17_700,
-  authorization: 17_600,
-  autoscaling: 17_500,
-  batch: 17_400,
-  certificates: 17_300,
-  networking: 17_200,
-  policy: 17_100,
-  'rbac.authorization': 17_000,
-  storage: 16_800,
-  apiextensions: 16_700,
-  admissionregistration: 16_700,
-  scheduling: 16_600,
-  coordination: 16_500,
-  node: 16_300,
-  discovery: 16_200,
-  resource: 16_200,
-  'flowcontrol.apiserver': 16_100,
-  'internal.apiserver': 16_000,
-  storagemigration: 15_800,
-  lifecycle: 15_700,
-}
-/** How versions are ordered in their group, where it is not the usual. */
-const VERSIONS: Readonly<Record<string, number>> = {
-  '/v1': 1,
-  'autoscaling/v2': 30,
-  'flowcontrol.apiserver/v1': 21,
-  'resource/v1': 21,
-  'resource/v1beta2': 15,
-  'resource/v1alpha3': 1,
-  'admissionregistration/v1beta1': 12,
-  'admissionregistration/v1alpha1': 9,
-  'coordination/v1beta1': 13,
-  'coordination/v1alpha2': 12,
-}
-const USUAL_VERSIONS = [15, 9, 1] as const
-const CUSTOM = { groupPriorityMinimum: 1000, versionPriority: 100 }
 
 /** Creates what is missing and deletes what is no longer served, before the first request. */
 export async function ensureApiServices({ catalog, caches, client, groupDomain }: ApiServicesParts): Promise<void> {
@@ -92,17 +57,18 @@ export type ApiServicesParts = {
 
 const ALL = 'all'
 
-/** Creates and deletes those of custom kinds as definitions come and go. */
+/** Creates and deletes those of custom kinds as definitions come and go, and brings back those that another server gives up. */
 export const apiServiceController = (catalog: Catalog): Controller =>
   defineController({
     name: 'crd-autoregister-controller',
     identity: serverIdentity(),
-    create({ client }) {
+    create({ client, groupDomain }) {
       const services = client.of(APIService)
       return {
         watches: [watch(CustomResourceDefinition, () => ALL), watch(APIService, () => ALL)],
         async reconcile() {
-          const wanted = new Map(Array.from(ofDefinitions(catalog, definitionsOf(client)), each => [each.name, each]))
+          const replaceable = [...ofServed(catalog, groupDomain)].filter(each => each.isReplaceable)
+          const wanted = new Map([...replaceable, ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]))
           const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
           const managed = [...services.list()].filter(stored => managedOf(stored) === 'true')
           await Promise.all([
@@ -123,11 +89,8 @@ function* ofServed(catalog: Catalog, groupDomain: string): Iterable<Wanted> {
     if (def.custom || seen.has(name) || group === `apiregistration.${groupDomain}`) continue
     seen.add(name)
     const short = group.endsWith(`.${groupDomain}`) ? group.slice(0, -groupDomain.length - 1) : group
-    const minimum = Object.hasOwn(PRIORITIES, short) ? PRIORITIES[short] : undefined
-    const usual = USUAL_VERSIONS[version.includes('alpha') ? 2 : version.includes('beta') ? 1 : 0]
-    const priorities =
-      minimum === undefined ? CUSTOM : { groupPriorityMinimum: minimum, versionPriority: VERSIONS[`${short}/${version}`] ?? usual }
-    yield { name, spec: { ...(group !== '' && { group }), version, ...priorities }, managed: 'onstart' }
+    const spec = { ...(group !== '' && { group }), version, ...prioritiesOf(short, version) }
+    yield { name, spec, managed: def.replaceable ? 'true' : 'onstart', ...(def.replaceable && { isReplaceable: true }) }
   }
 }
 
@@ -139,13 +102,13 @@ function* ofDefinitions(catalog: Catalog, definitions: Iterable<CustomDefinition
       const name = `${version}.${spec.group}`
       if (!served || seen.has(name) || catalog.isBuiltIn(spec.group, version)) continue
       seen.add(name)
-      yield { name, spec: { group: spec.group, version, ...CUSTOM }, managed: 'true' }
+      yield { name, spec: { group: spec.group, version, ...CUSTOM_PRIORITIES }, managed: 'true' }
     }
 }
 
-/** Brings one that the server manages in line. */
+/** Brings one that the server manages in line. One that was given to another server in place of ours is no longer managed. */
 async function align(services: Services, stored: Stored, wanted: Wanted | undefined): Promise<void> {
-  if (managedOf(stored) === undefined) return
+  if (managedOf(stored) === undefined || (stored.spec.service && (!wanted || wanted.isReplaceable))) return
   if (!wanted) await services.delete(stored)
   else if (!deepEqual(stored.spec as Json, wanted.spec as Json)) await services.update({ ...stored, spec: wanted.spec as Stored['spec'] })
 }

@@ -7,6 +7,8 @@ import { ConfigMap } from '../kinds/core/configmap.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { Config } from './config.ts'
+import type { OwnFiles } from './own-files.ts'
+import { type Pki, PROXY_CLIENT } from './pki.ts'
 
 const NAMED = { namespace: 'kube-system', name: 'extension-apiserver-authentication' }
 const KEY = queueKey(NAMED)
@@ -24,8 +26,8 @@ export type Trust = {
 
 export type TrustPublisher = {
   readonly controller: Controller
-  /** Publishes other authorities of clients. */
-  take(clientCa: string): void
+  /** Publishes other authorities. */
+  take(changed: Partial<Trust>): void
 }
 
 export function trustPublisher(initial: Trust): TrustPublisher {
@@ -60,21 +62,41 @@ export function trustPublisher(initial: Trust): TrustPublisher {
   })
   return {
     controller,
-    take(clientCa) {
-      trust = { ...trust, clientCa }
+    take(changed) {
+      trust = { ...trust, ...changed }
       publish()
     },
   }
 }
 
-/** What proxies the configuration trusts. */
-export const trustedProxies = (config: Config): Trust['proxies'] => ({
-  'requestheader-username-headers': config.requestheaderUsernameHeaders,
-  'requestheader-uid-headers': config.requestheaderUidHeaders,
-  'requestheader-group-headers': config.requestheaderGroupHeaders,
-  'requestheader-extra-headers-prefix': config.requestheaderExtraHeadersPrefix,
-  'requestheader-allowed-names': config.requestheaderAllowedNames,
-})
+/**
+ * What servers that extend the API are told about proxies that name users: what the configuration says, and where it says nothing, that
+ * this server is one.
+ */
+export function publishedProxies(
+  config: Config,
+  { proxyCa, proxyClient }: Pick<OwnFiles, 'proxyCa' | 'proxyClient'>,
+  pki: Pki,
+): ProxyTrust {
+  if (proxyCa === undefined && proxyClient === undefined) return { proxyCa: pki.proxyAuthority.cert, proxies: OWN_PROXY }
+  const proxies = {
+    'requestheader-username-headers': config.requestheaderUsernameHeaders,
+    'requestheader-uid-headers': config.requestheaderUidHeaders,
+    'requestheader-group-headers': config.requestheaderGroupHeaders,
+    'requestheader-extra-headers-prefix': config.requestheaderExtraHeadersPrefix,
+    'requestheader-allowed-names': config.requestheaderAllowedNames,
+  }
+  return { proxyCa: proxyCa ?? '', proxies }
+}
+type ProxyTrust = Pick<Trust, 'proxyCa' | 'proxies'>
+
+const OWN_PROXY: Trust['proxies'] = {
+  'requestheader-username-headers': ['X-Remote-User'],
+  'requestheader-uid-headers': ['X-Remote-Uid'],
+  'requestheader-group-headers': ['X-Remote-Group'],
+  'requestheader-extra-headers-prefix': ['X-Remote-Extra-'],
+  'requestheader-allowed-names': [PROXY_CLIENT],
+}
 
 /**
  * What is published when others have published something before: several servers add up, and only what has expired is left out. Throws

@@ -70,6 +70,8 @@ export const DEFAULTS: Config = {
   kubeletCertificateAuthority: undefined,
   kubeletClientCertificate: undefined,
   kubeletClientKey: undefined,
+  proxyClientCertFile: undefined,
+  proxyClientKeyFile: undefined,
   kubeletPreferredAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
@@ -128,6 +130,8 @@ export function checkConfig(config: Config): Config {
   checkAddresses(config)
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     throw new ConfigError('--tls-cert-file and --tls-private-key-file go together: give both or neither')
+  if ((config.proxyClientCertFile === undefined) !== (config.proxyClientKeyFile === undefined))
+    throw new ConfigError('--proxy-client-cert-file and --proxy-client-key-file go together: give both or neither')
   for (const issuer of config.serviceAccountIssuers)
     if (issuer === '' || (issuer.includes(':') && !URL.canParse(issuer)))
       throw new ConfigError(`--service-account-issuer must be a URL such as ${DEFAULT_ISSUER}, or a name without colons, not "${issuer}"`)

@@ -18,6 +18,8 @@ export type OwnFiles = {
   readonly oidcCa: string | undefined
   /** What kubelets are shown, where that is not the administrator's certificate, and who vouches for theirs; PEM. */
   readonly kubelet: { readonly client: { readonly cert: string; readonly key: string } | undefined; readonly ca: string | undefined }
+  /** What servers behind this one are shown, where that is not a certificate of its own making; PEM. */
+  readonly proxyClient: { readonly cert: string; readonly key: string } | undefined
   /** Signs tokens of service accounts. */
   readonly signingKey: SigningKey | undefined
   /** Further keys that verify service account tokens. */
@@ -27,12 +29,19 @@ export type OwnFiles = {
 /** Reads and checks every file that the config names. Throws ConfigError. */
 export function readOwnFiles(config: Config): OwnFiles {
   const { tokenAuthFile, clientCaFile, tlsCertFile, tlsPrivateKeyFile, serviceAccountSigningKeyFile: signing } = config
-  const { kubeletCertificateAuthority: kubeletCa, kubeletClientCertificate, kubeletClientKey } = config
+  const {
+    kubeletCertificateAuthority: kubeletCa,
+    kubeletClientCertificate,
+    kubeletClientKey,
+    proxyClientCertFile,
+    proxyClientKeyFile,
+  } = config
   return {
     kubelet: {
       ca: kubeletCa === undefined ? undefined : readCertificates(kubeletCa).text,
       client: kubeletClientCertificate && kubeletClientKey ? readPair(kubeletClientCertificate, kubeletClientKey) : undefined,
     },
+    proxyClient: proxyClientCertFile && proxyClientKeyFile ? readPair(proxyClientCertFile, proxyClientKeyFile) : undefined,
     signingKey: signing === undefined ? undefined : readSigningKey(signing),
     tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),

@@ -11,6 +11,9 @@ export type Pki = {
   readonly authority: KeyPair
   readonly server: KeyPair
   readonly admin: KeyPair
+  /** Vouches for this server to those behind it: an authority of its own, so that no client certificate can pass for it. */
+  readonly proxyAuthority: KeyPair
+  readonly proxyClient: KeyPair
   /** Resolves when everything new is on disk. */
   readonly saved: Promise<unknown>
 }
@@ -35,6 +38,8 @@ const CLUSTER_NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.s
 /** Earlier versions issued other subjects; a kept certificate with one of those is replaced, and remains valid until it ends. */
 const ADMIN = { commonName: 'kubernetes-admin', organizations: ['system:masters'] }
 const ADMIN_SUBJECT = 'O=system:masters\nCN=kubernetes-admin'
+/** What this server calls itself to those behind it. */
+export const PROXY_CLIENT = 'front-proxy-client'
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
 
 /** Loads existing certificates that are still valid, and issues the rest. Called again later, it renews those that expire soon. */
@@ -61,7 +66,17 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
     pair => isOurs(pair) && new X509Certificate(pair.cert).subject === ADMIN_SUBJECT,
     () => issueClient(authority, ADMIN, leafValidity(now, authority)),
   )
-  return { authority, server, admin, saved: Promise.all(saves) }
+  const proxyAuthority = keep(
+    'front-proxy-ca',
+    pair => isFresh(pair, now),
+    () => issueAuthority('front-proxy-ca', validity(now, AUTHORITY_DAYS)),
+  )
+  const proxyClient = keep(
+    'front-proxy-client',
+    pair => isFresh(pair, now) && isIssuedBy(pair, proxyAuthority),
+    () => issueClient(proxyAuthority, { commonName: PROXY_CLIENT }, leafValidity(now, proxyAuthority)),
+  )
+  return { authority, server, admin, proxyAuthority, proxyClient, saved: Promise.all(saves) }
 }
 
 /** The key that signs service account tokens, in PEM: created once and kept, since tokens are only valid as long as it is. */
@@ -77,8 +92,8 @@ export function loadTokenKey(directory: string | undefined): { readonly key: str
 }
 
 /** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
-export function renewalTime({ authority, server, admin }: Omit<Pki, 'saved'>): number {
-  return Math.min(...[authority, server, admin].map(pair => lifeOf(pair).renew))
+export function renewalTime({ authority, server, admin, proxyAuthority, proxyClient }: Omit<Pki, 'saved'>): number {
+  return Math.min(...[authority, server, admin, proxyAuthority, proxyClient].map(pair => lifeOf(pair).renew))
 }
 
 /** Replaces a file atomically, readable by its owner only. */

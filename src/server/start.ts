@@ -12,6 +12,7 @@ import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import type { Controller } from '../controllers/controller.ts'
+import type { Aggregated } from '../http/aggregated.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
@@ -43,8 +44,9 @@ import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
 import { type AdmissionSettings, admissionPlugins, checkSettings, chosenPlugins, isPlugin } from './admission-plugins.ts'
+import { aggregatedApis } from './aggregation.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
-import { trustedProxies, trustPublisher } from './authentication-trust.ts'
+import { publishedProxies, trustPublisher } from './authentication-trust.ts'
 import { openAuthorization } from './authorization.ts'
 import { bootstrap } from './bootstrap.ts'
 import { createClients } from './client-backend.ts'
@@ -239,11 +241,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
   const hooks = new StartHooks(HOOKS)
-  const trust = trustPublisher({
-    clientCa: tlsMaterial(files, pki).clientCa,
-    proxyCa: files.proxyCa ?? '',
-    proxies: trustedProxies(config),
-  })
+  const trust = trustPublisher({ clientCa: tlsMaterial(files, pki).clientCa, ...publishedProxies(config, files, pki) })
+  let proxyClient = files.proxyClient ?? pki.proxyClient
+  const aggregation = aggregatedApis({ ...context, certificate: () => proxyClient })
   await Promise.all([
     claimed,
     pki.saved,
@@ -251,6 +251,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
     authorization.prepare(),
     hooks.track(['crd-informer-synced'], startCustomKinds(context)),
+    aggregation.followed,
     hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
   const listener = await openPort(config, {
@@ -266,7 +267,12 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
     authorizer,
     pki,
     files,
-    onClientCa: trust.take,
+    aggregated: aggregation.registrations,
+    onClientCa: clientCa => trust.take({ clientCa }),
+    onRenewed(renewed) {
+      proxyClient = files.proxyClient ?? renewed.proxyClient
+      trust.take(publishedProxies(config, files, renewed))
+    },
     log,
     gate,
     now,
@@ -303,6 +309,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const startRest = async () => {
     if (signal.aborted) return
     for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
+    await aggregation.start()
     await startSimulatedNodes(context)
     await startOthers()
   }
@@ -383,7 +390,9 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly authorizer: Authorizer
   readonly pki: Pki
   readonly files: OwnFiles
+  readonly aggregated: Aggregated
   readonly onClientCa: (clientCa: string) => void
+  readonly onRenewed: (pki: Pki) => void
   readonly now: () => Date
   readonly ending: AbortController
   /** What controllers, admission, and webhooks that decide about access count. */
@@ -405,7 +414,9 @@ async function openPort(
     authorizer,
     pki,
     files,
+    aggregated,
     onClientCa,
+    onRenewed,
     log,
     gate,
     now,
@@ -429,7 +440,7 @@ async function openPort(
     metricsEndpoint('/metrics', () => metrics.families()),
     metricsEndpoint('/metrics/slis', () => health.families()),
     ...openIdEndpoints({ ...identity, address: () => address }),
-    ...documentEndpoints({ catalog, serverAddress: () => address, now }),
+    ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
   ]
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
   const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
@@ -447,7 +458,8 @@ async function openPort(
     registry,
     authenticator: identity.authenticator,
     authorizer,
-    endpoints: new Endpoints(catalog, endpoints),
+    endpoints: new Endpoints(catalog, endpoints, aggregated),
+    aggregated,
     metrics,
     flowControl,
     log,
@@ -464,7 +476,7 @@ async function openPort(
     async () => flowControl[Symbol.dispose](),
   )
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const stop = keepTlsFresh(config, { pki, files, listener, onClientCa, url: `https://${address}`, log, clock })
+  const stop = keepTlsFresh(config, { pki, files, listener, onClientCa, onRenewed, url: `https://${address}`, log, clock })
   open.push(async () => stop())
   return listener
 }

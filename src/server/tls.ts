@@ -16,6 +16,8 @@ export type TlsParts = {
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
   /** Told when the authorities of clients have changed; PEM. */
   readonly onClientCa?: (clientCa: string) => void
+  /** Told of certificates that were renewed. */
+  readonly onRenewed?: (pki: Pki) => void
   readonly url: string
   readonly log: Log
   readonly clock: Clock
@@ -32,7 +34,7 @@ export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['f
  * connections. Returns what ends it.
  */
 export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
-  const { listener, url, log, clock, onClientCa = () => {} } = parts
+  const { listener, url, log, clock, onClientCa = () => {}, onRenewed = () => {} } = parts
   let { pki, files } = parts
   const reload = () => {
     const material = tlsMaterial(files, pki)
@@ -43,6 +45,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now })
     await pki.saved
     reload()
+    onRenewed(pki)
     const ca = files.server?.cert ?? pki.authority.cert
     const { cert, key } = pki.admin
     if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key })

@@ -1,8 +1,10 @@
 /** Aggregated discovery: every group, version, resource and subresource in one document, which clients since 1.26 request first. */
+import type { JsonObject } from '../../lib/json-value.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
 import { accepts, parseAccept } from '../accept.ts'
-import { advertisedVerbs, coreVersions, type ServedGroup, servedGroups } from './discovery-groups.ts'
+import type { Aggregated } from '../aggregated.ts'
+import { advertisedVerbs, coreVersions, groupVersionText, type ServedGroup, servedGroups } from './discovery-groups.ts'
 
 export type AggregatedVersion = 'v2' | 'v2beta1'
 
@@ -26,20 +28,28 @@ export function aggregatedVersionOf(accept: string | undefined): AggregatedVersi
 }
 
 /** The aggregated document of the core group (`api`) or of all others (`apis`). */
-export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', version: AggregatedVersion): object {
-  const groups = root === 'apis' ? servedGroups(catalog) : [{ group: '', versions: coreVersions(catalog) }]
-  const items = groups.filter(({ versions }) => versions.length > 0).map(group => groupItem(catalog, group))
+export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { version, others }: Asked): object {
+  const groups = root === 'apis' ? servedGroups(catalog, others) : [{ group: '', versions: coreVersions(catalog) }]
+  const told = new Map(Array.from(others?.all() ?? [], each => [groupVersionText(each), each.described?.discovery]))
+  const items = groups.map(group => groupItem(catalog, group, told)).filter(({ versions }) => versions.length > 0)
   return { kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: {}, items }
 }
 
-function groupItem(catalog: Catalog, { group, versions }: ServedGroup): object {
+type Asked = { readonly version: AggregatedVersion; readonly others: Aggregated | undefined }
+
+/** A version of another server is listed once that server was asked, with what it has told. */
+function groupItem(catalog: Catalog, { group, versions }: ServedGroup, told: ReadonlyMap<string, JsonObject | undefined>) {
+  const own = (version: string) => ({
+    version,
+    resources: (catalog.resources(group, version) ?? []).map(resourceItem),
+    freshness: 'Current',
+  })
   return {
     metadata: group === '' ? {} : { name: group },
-    versions: versions.map(version => ({
-      version,
-      resources: (catalog.resources(group, version) ?? []).map(resourceItem),
-      freshness: 'Current',
-    })),
+    versions: versions.flatMap((version): object[] => {
+      const at = groupVersionText({ group, version })
+      return told.has(at) ? [told.get(at) ?? []].flat() : [own(version)]
+    }),
   }
 }
 

@@ -1,47 +1,34 @@
-/** The order in which API groups are listed: built-in groups as kube-apiserver ranks them, then all others by name. */
-import type { Catalog } from '../../registry/catalog.ts'
+/** The order in which API groups are listed: by the priorities they are registered with, then by name. */
+import { byPreference, type Catalog } from '../../registry/catalog.ts'
+import { CUSTOM_PRIORITIES, type Priorities, prioritiesOf } from '../../registry/group-priorities.ts'
 import type { Resource } from '../../schema/resource.ts'
+import type { Aggregated } from '../aggregated.ts'
 
 export type GroupVersion = { readonly group: string; readonly version: string }
 export type ServedGroup = { readonly group: string; readonly versions: readonly string[] }
 
-const DOMAIN = '{group_domain}'
-
-/** Clients resolve a short name that several groups share to the first group that has it, so the order is part of the API. */
-const RANKED: readonly string[] = [
-  `apiregistration.${DOMAIN}`,
-  'apps',
-  `events.${DOMAIN}`,
-  `authentication.${DOMAIN}`,
-  `authorization.${DOMAIN}`,
-  'autoscaling',
-  'batch',
-  `certificates.${DOMAIN}`,
-  `networking.${DOMAIN}`,
-  'policy',
-  `rbac.authorization.${DOMAIN}`,
-  `storage.${DOMAIN}`,
-  `admissionregistration.${DOMAIN}`,
-  `apiextensions.${DOMAIN}`,
-  `scheduling.${DOMAIN}`,
-  `coordination.${DOMAIN}`,
-  `node.${DOMAIN}`,
-  `discovery.${DOMAIN}`,
-  `resource.${DOMAIN}`,
-  `flowcontrol.apiserver.${DOMAIN}`,
-  `internal.apiserver.${DOMAIN}`,
-  `storagemigration.${DOMAIN}`,
-  `lifecycle.${DOMAIN}`,
-]
-
-/** Every group but the core one, in serving order, each with its versions, preferred first. */
-export function servedGroups(catalog: Catalog): ServedGroup[] {
-  const ranks = new Map<string, number>()
-  for (const { group, def } of catalog) ranks.set(group, rankOf(def.group))
-  return [...catalog.groups()]
-    .filter(([group]) => group !== '')
-    .map(([group, versions]) => ({ group, versions }))
-    .sort((a, b) => ranks.get(a.group)! - ranks.get(b.group)! || (a.group < b.group ? -1 : 1))
+/**
+ * Every group but the core one, in serving order, each with its versions, preferred first. Clients resolve a short name that several
+ * groups share to the first group that has it, so the order is part of the API.
+ */
+export function servedGroups(catalog: Catalog, aggregated?: Aggregated): ServedGroup[] {
+  const groups = new Map<string, { priority: number; readonly versions: Map<string, number> }>()
+  const add = (group: string, version: string, { groupPriorityMinimum, versionPriority }: Priorities) => {
+    let found = groups.get(group)
+    if (!found) groups.set(group, (found = { priority: 0, versions: new Map() }))
+    found.priority = Math.max(found.priority, groupPriorityMinimum)
+    found.versions.set(version, versionPriority)
+  }
+  for (const { group, version, def } of catalog)
+    if (group !== '') add(group, version, def.custom ? CUSTOM_PRIORITIES : prioritiesOf(def.group.replace('.{group_domain}', ''), version))
+  for (const { group, version, groupPriority, versionPriority } of aggregated?.all() ?? [])
+    if (group !== '') add(group, version, { groupPriorityMinimum: groupPriority, versionPriority })
+  return [...groups]
+    .sort(([a, { priority: p }], [b, { priority: q }]) => q - p || (a < b ? -1 : 1))
+    .map(([group, { versions }]) => ({
+      group,
+      versions: [...versions].sort(([a, p], [b, q]) => q - p || byPreference(a, b)).map(([version]) => version),
+    }))
 }
 
 /** The versions of the core group, preferred first. */
@@ -55,8 +42,3 @@ export const advertisedVerbs = ({ verbs, def }: Resource): readonly string[] => 
 
 /** Whether objects of this resource are kept, unlike reviews and bindings that are only answered. */
 export const isStored = ({ verbs }: Resource) => verbs.includes('create') && verbs.includes('get')
-
-function rankOf(declared: string): number {
-  const rank = RANKED.indexOf(declared)
-  return rank === -1 ? RANKED.length : rank
-}

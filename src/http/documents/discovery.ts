@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
-import { type AggregatedVersion, aggregatedDiscovery, aggregatedMediaType, aggregatedVersionOf } from './discovery-aggregated.ts'
+import type { Aggregated } from '../aggregated.ts'
+import { aggregatedDiscovery, aggregatedMediaType, aggregatedVersionOf } from './discovery-aggregated.ts'
 import { type ServedDocument, servedDocument } from './discovery-document.ts'
 import { advertisedVerbs, coreVersions, type GroupVersion, groupVersionText, isStored, servedGroups } from './discovery-groups.ts'
 
@@ -11,65 +12,72 @@ export type DiscoveryOptions = {
   readonly accept?: string | undefined
   /** `HOST:PORT` that clients should use. */
   readonly serverAddress: string
+  /** What other servers answer for. */
+  readonly aggregated?: Aggregated | undefined
 }
 
 /**
  * The discovery document at a path such as `/api`, `/apis/apps` or `/apis/apps/v1`, in JSON; undefined when nothing is there.
  * `/api` and `/apis` return aggregated discovery to clients that request it.
  */
-export function discoveryDocument(catalog: Catalog, path: string, { accept, serverAddress }: DiscoveryOptions): ServedDocument | undefined {
+export function discoveryDocument(catalog: Catalog, path: string, options: DiscoveryOptions): ServedDocument | undefined {
+  const { accept, serverAddress, aggregated: others } = options
   const [root, ...rest] = path.replace(/^\/|\/$/g, '').split('/')
   if ((root !== 'api' && root !== 'apis') || rest.length > (root === 'api' ? 1 : 2)) return undefined
   const aggregated = rest.length === 0 ? aggregatedVersionOf(accept) : undefined
-  const documents = documentsOf(catalog, serverAddress)
+  const documents = documentsOf(catalog, serverAddress, others?.version ?? 0)
   const key = `${aggregated ?? ''} ${[root, ...rest].join('/')}`
   let document = documents.get(key)
   if (!document) {
-    document = aggregated ? aggregatedDocument(catalog, root, aggregated) : classicDocument(catalog, { root, rest, serverAddress })
+    document = aggregated
+      ? servedDocument(aggregatedDiscovery(catalog, root, { version: aggregated, others }), {
+          contentType: aggregatedMediaType(aggregated),
+          cacheControl: 'public',
+        })
+      : classicDocument(catalog, { root, rest, serverAddress, others })
     // Only what exists is kept: paths are the client's choice and must not fill the memory.
     if (document) documents.set(key, document)
   }
   return document
 }
 
-type Kept = { readonly version: number; readonly serverAddress: string; readonly documents: Map<string, ServedDocument> }
+type Kept = {
+  readonly version: number
+  readonly others: number
+  readonly serverAddress: string
+  readonly documents: Map<string, ServedDocument>
+}
 const kept = new WeakMap<Catalog, Kept>()
 
-function documentsOf(catalog: Catalog, serverAddress: string): Map<string, ServedDocument> {
+function documentsOf(catalog: Catalog, serverAddress: string, others: number): Map<string, ServedDocument> {
   const now = kept.get(catalog)
-  if (now?.version === catalog.version && now.serverAddress === serverAddress) return now.documents
+  if (now?.version === catalog.version && now.others === others && now.serverAddress === serverAddress) return now.documents
   const documents = new Map<string, ServedDocument>()
-  kept.set(catalog, { version: catalog.version, serverAddress, documents })
+  kept.set(catalog, { version: catalog.version, others, serverAddress, documents })
   return documents
 }
 
-function aggregatedDocument(catalog: Catalog, root: 'api' | 'apis', version: AggregatedVersion): ServedDocument {
-  return servedDocument(aggregatedDiscovery(catalog, root, version), {
-    contentType: aggregatedMediaType(version),
-    cacheControl: 'public',
-  })
+type At = {
+  readonly root: 'api' | 'apis'
+  readonly rest: readonly string[]
+  readonly serverAddress: string
+  readonly others: Aggregated | undefined
 }
 
-function classicDocument(
-  catalog: Catalog,
-  at: { root: 'api' | 'apis'; rest: readonly string[]; serverAddress: string },
-): ServedDocument | undefined {
+function classicDocument(catalog: Catalog, at: At): ServedDocument | undefined {
   const value = classicValue(catalog, at)
   return value && servedDocument(value, { contentType: 'application/json', cacheControl: 'no-cache, private' })
 }
 
-function classicValue(
-  catalog: Catalog,
-  { root, rest, serverAddress }: { root: 'api' | 'apis'; rest: readonly string[]; serverAddress: string },
-): object | undefined {
+function classicValue(catalog: Catalog, { root, rest, serverAddress, others }: At): object | undefined {
   if (root === 'api') {
     const [version] = rest
     return version === undefined ? apiVersions(catalog, serverAddress) : apiResourceList(catalog, { group: '', version })
   }
   const [group, version] = rest
-  if (group === undefined) return apiGroupList(catalog)
+  if (group === undefined) return apiGroupList(catalog, others)
   if (group === '') return undefined
-  return version === undefined ? apiGroup(catalog, group) : apiResourceList(catalog, { group, version })
+  return version === undefined ? apiGroup(catalog, group, others) : apiResourceList(catalog, { group, version })
 }
 
 /** `/api`. Like the core group's other documents it names no apiVersion, which old clients expect. */
@@ -81,13 +89,14 @@ function apiVersions(catalog: Catalog, serverAddress: string): object {
   }
 }
 
-function apiGroupList(catalog: Catalog): object {
-  return { kind: 'APIGroupList', apiVersion: 'v1', groups: servedGroups(catalog).map(({ group, versions }) => groupOf(group, versions)) }
+function apiGroupList(catalog: Catalog, others: Aggregated | undefined): object {
+  const groups = servedGroups(catalog, others).map(({ group, versions }) => groupOf(group, versions))
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups }
 }
 
-function apiGroup(catalog: Catalog, group: string): object | undefined {
-  const versions = catalog.groups().get(group)
-  return versions && { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group, versions) }
+function apiGroup(catalog: Catalog, name: string, others: Aggregated | undefined): object | undefined {
+  const found = servedGroups(catalog, others).find(({ group }) => group === name)
+  return found && { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(name, found.versions) }
 }
 
 function groupOf(group: string, versions: readonly string[]): object {

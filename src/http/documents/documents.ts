@@ -1,6 +1,7 @@
 /** Discovery and OpenAPI as paths of the server: documents with ETags, answered with 304 if the client has them already. */
 import type { Catalog } from '../../registry/catalog.ts'
 import { notAcceptable } from '../../schema/status-error.ts'
+import type { Aggregated } from '../aggregated.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { header, type Request, type Response } from '../message.ts'
 import { discoveryDocument } from './discovery.ts'
@@ -12,18 +13,20 @@ export type DocumentsOptions = {
   /** `HOST:PORT` that clients should use; known once the server listens. */
   readonly serverAddress: () => string
   readonly now: () => Date
+  /** What other servers answer for. */
+  readonly aggregated?: Aggregated
 }
 
 /** The endpoints below `/api`, `/apis` and `/openapi` that describe what is served. */
-export function documentEndpoints({ catalog, serverAddress, now }: DocumentsOptions): EndpointRule[] {
+export function documentEndpoints({ catalog, serverAddress, now, aggregated }: DocumentsOptions): EndpointRule[] {
   const discovery: EndpointRule['answer'] = (request, { path }) => {
     const accept = header(request.headers, 'accept')
-    const document = discoveryDocument(catalog, path, { accept, serverAddress: serverAddress() })
+    const document = discoveryDocument(catalog, path, { accept, serverAddress: serverAddress(), aggregated })
     return document && documentResponse(request, document)
   }
   const openApi: EndpointRule['answer'] = (request, { path, query }) => {
     const accept = header(request.headers, 'accept')
-    const answer = openApiDocument(catalog, path, { accept, hash: query.get('hash') ?? undefined, now: now() })
+    const answer = openApiDocument(catalog, path, { accept, hash: query.get('hash') ?? undefined, now: now(), aggregated })
     switch (answer?.type) {
       case undefined:
         return undefined

@@ -106,6 +106,7 @@ const SCHEMA = struct(
     additionalProperties: [21, one(schemaOrFlag)],
     type: [22, one((out, value) => out.string(1, String(value)))],
     items: [23, one(variant(1, schema))],
+    allOf: [24, many(one(schema))],
     properties: [25, one(mapOf(schema))],
     externalDocs: [29, one(struct({ description: [1, text], url: [2, text] }))],
     example: [30, one(any)],

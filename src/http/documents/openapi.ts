@@ -4,8 +4,10 @@ import type { JsonObject } from '../../lib/json-value.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { accepts, parseAccept } from '../accept.ts'
+import type { Aggregated, Described } from '../aggregated.ts'
 import { contentHash, quoted, type ServedDocument } from './discovery-document.ts'
 import { Contents, type Part, partsOf } from './openapi-contents.ts'
+import { mergeV2 } from './openapi-foreign.ts'
 import { type Naming, namingOf } from './openapi-names.ts'
 import { openApiV2Protobuf } from './openapi-protobuf.ts'
 import { V2, V3 } from './openapi-schemas.ts'
@@ -18,6 +20,8 @@ export type OpenApiRequest = {
   /** The `hash` parameter, by which clients request exactly the content that the index named. */
   readonly hash?: string | undefined
   readonly now: Date
+  /** What other servers answer for. */
+  readonly aggregated?: Aggregated | undefined
 }
 export type OpenApiAnswer =
   | { readonly type: 'document'; readonly document: ServedDocument }
@@ -32,7 +36,7 @@ const PROTOBUF_V2_OLD = 'application/com.github.proto-openapi.spec.v2@v1.0+proto
 
 /** Answers a path below `/openapi`: `/openapi/v2`, `/openapi/v3` and the documents that the latter lists; undefined for others. */
 export function openApiDocument(catalog: Catalog, path: string, request: OpenApiRequest): OpenApiAnswer | undefined {
-  const documents = documentsOf(catalog)
+  const documents = documentsOf(catalog, request.aggregated)
   if (path === '/openapi/v2') return v2Answer(documents, request)
   if (path === '/openapi/v3' || path === '/openapi/v3/') return document(documents.index(), JSON_TYPE)
   if (!path.startsWith('/openapi/v3/')) return undefined
@@ -82,10 +86,10 @@ const addressOf = (key: string, { hash }: Content) => `/openapi/v3/${key}?hash=$
 
 const kept = new WeakMap<Catalog, Documents>()
 
-function documentsOf(catalog: Catalog): Documents {
+function documentsOf(catalog: Catalog, aggregated: Aggregated | undefined): Documents {
   const now = kept.get(catalog)
-  if (now?.version === catalog.version) return now
-  const documents = new Documents(catalog, now)
+  if (now?.version === catalog.version && now.others === (aggregated?.version ?? 0)) return now
+  const documents = new Documents(catalog, aggregated, now)
   kept.set(catalog, documents)
   return documents
 }
@@ -93,6 +97,9 @@ function documentsOf(catalog: Catalog): Documents {
 /** The documents of one version of a catalog. */
 class Documents {
   readonly version: number
+  readonly others: number
+  /** What the others have told of themselves. */
+  readonly #foreign: readonly Described[]
   readonly #catalog: Catalog
   readonly #naming: Naming
   readonly #parts: ReadonlyMap<string, Part>
@@ -105,11 +112,16 @@ class Documents {
   #index: Content | undefined
 
   /** What `former` has made of parts that are still the same is taken over: one kind more does not change all documents. */
-  constructor(catalog: Catalog, former: Documents | undefined) {
+  constructor(catalog: Catalog, aggregated: Aggregated | undefined, former: Documents | undefined) {
     this.version = catalog.version
+    this.others = aggregated?.version ?? 0
+    const others = [...(aggregated?.all() ?? [])]
+    this.#foreign = others.flatMap(({ described }) => described ?? [])
     this.#catalog = catalog
     this.#naming = namingOf(catalog)
-    this.#parts = new Map(partsOf(catalog).map(part => [part.key, part]))
+    const taken = new Set(others.map(({ group, version }) => `apis/${group}/${version}`))
+    const own = partsOf(catalog).filter(({ key }) => !taken.has(key))
+    this.#parts = new Map(own.map(part => [part.key, part]))
     this.#served = new Map([...this.#parts].map(([key, part]) => [key, servedIn(catalog, part)]))
     if (!former) return
     for (const [key, content] of former.#v3) if (isSame(this.#served.get(key), former.#served.get(key))) this.#v3.set(key, content)
@@ -126,26 +138,43 @@ class Documents {
   v3(key: string): Content | undefined {
     const part = this.#parts.get(key)
     const known = this.#v3.get(key)
-    if (!part || known) return known
+    if (known) return known
+    if (!part) return this.#converted(key)
     const contents = new Contents(this.#catalog, { parts: [part], naming: this.#naming, dialect: V3 })
     const content = contentOf(Buffer.from(stringifyJson(openApiV3(contents))))
     this.#v3.set(key, content)
     return content
   }
 
+  /** A document of another server that this one has made for it. */
+  #converted(key: string): Content | undefined {
+    for (const { convertedV3 } of this.#foreign) {
+      const document = convertedV3?.get(key)
+      if (!document) continue
+      const content = contentOf(Buffer.from(stringifyJson(document)))
+      this.#v3.set(key, content)
+      return content
+    }
+    return undefined
+  }
+
   index(): Content {
-    this.#index ??= contentOf(
-      Buffer.from(
-        JSON.stringify({
-          paths: Object.fromEntries([...this.#parts.keys()].map(key => [key, { serverRelativeURL: addressOf(key, this.v3(key)!) }])),
-        }),
-      ),
-    )
+    if (this.#index) return this.#index
+    const addresses = new Map([...this.#parts.keys()].map(key => [key, addressOf(key, this.v3(key)!)]))
+    for (const { openApiV3, convertedV3 } of this.#foreign) {
+      for (const key of convertedV3?.keys() ?? []) addresses.set(key, addressOf(key, this.v3(key)!))
+      for (const [key, address] of openApiV3 ?? []) addresses.set(key, address)
+    }
+    const paths = Object.fromEntries([...addresses].map(([key, serverRelativeURL]) => [key, { serverRelativeURL }]))
+    this.#index = contentOf(Buffer.from(JSON.stringify({ paths })))
     return this.#index
   }
 
   #v2Document(): JsonObject {
-    this.#v2Value ??= openApiV2(new Contents(this.#catalog, { parts: [...this.#parts.values()], naming: this.#naming, dialect: V2 }))
+    this.#v2Value ??= mergeV2(
+      openApiV2(new Contents(this.#catalog, { parts: [...this.#parts.values()], naming: this.#naming, dialect: V2 })),
+      this.#foreign.flatMap(({ openApiV2: part }) => (part ? [part] : [])),
+    )
     return this.#v2Value
   }
 }

@@ -1,0 +1,91 @@
+/** Sets the condition Available of APIServices: looks for their Service and its endpoints, and asks their server what it serves. */
+import { serverIdentity } from '../client/identity.ts'
+import { type Controller, defineController, watch } from '../controllers/controller.ts'
+import { APIService } from '../kinds/apiregistration/apiservice.ts'
+import { Service } from '../kinds/core/service/service.ts'
+import { EndpointSlice } from '../kinds/discovery/endpointslice.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { formatTime, instantOf } from '../lib/time.ts'
+import { conditionsAfter, type Finding, failedCheck, findingAbout, LOCAL, PASSED } from './availability.ts'
+import type { Backend } from './backend.ts'
+import { SERVICE_NAME, slicesOf } from './endpoint.ts'
+import type { Registration, Registrations } from './registrations.ts'
+
+/** Who asks: other servers let the aggregator of a cluster do all. */
+export const AGGREGATOR = { name: 'system:kube-aggregator', groups: ['system:masters'] }
+
+/** The network is not watched: what works is asked again now and then, and what does not soon, then less often. */
+const LOOK_EVERY_MS = 30_000
+const FIRST_RETRY_MS = 100
+const ATTEMPTS = 5
+
+export const availabilityController = (registrations: Registrations): Controller =>
+  defineController({
+    name: 'apiservice-status-available-controller',
+    identity: serverIdentity(),
+    workers: 5,
+    create({ client, signal }) {
+      const services = client.of(APIService)
+      const failures = new Map<string, number>()
+      const ofService = function* (namespace: string, name: string) {
+        for (const { name: registered, backend } of registrations.all())
+          if (backend.spec.namespace === namespace && backend.spec.name === name) yield registered
+      }
+      const look = async (registration: Registration): Promise<Finding> => {
+        const { spec } = registration.backend
+        const found = findingAbout(spec, client.of(Service).get(spec)?.spec, slicesOf(client, spec))
+        return found ?? (await ask(registration.backend, registration.path, signal))
+      }
+      return {
+        watches: [
+          watch(APIService, ({ current }) => current.name),
+          watch(Service, ({ current }) => ofService(current.namespace, current.name)),
+          watch(EndpointSlice, ({ current }) => ofService(current.namespace, current.labels[SERVICE_NAME] ?? '')),
+        ],
+        async reconcile(name) {
+          const registration = registrations.named(name)
+          const finding = registration ? await look(registration) : LOCAL
+          if (signal.aborted || registrations.named(name) !== registration) return undefined
+          const stored = services.get({ name })
+          if (!stored || (!registration && stored.spec.service)) return undefined
+          const conditions = conditionsAfter(stored.status?.conditions ?? [], finding, formatTime(instantOf(client.now.getTime())))
+          if (conditions) await services.updateStatus({ ...stored, status: { ...stored.status, conditions } as typeof stored.status })
+          if (!registration) return undefined
+          if (finding.reason !== 'FailedDiscoveryCheck') {
+            failures.delete(name)
+            return LOOK_EVERY_MS
+          }
+          const failed = (failures.get(name) ?? 0) + 1
+          failures.set(name, failed)
+          return Math.min(FIRST_RETRY_MS * 2 ** failed, LOOK_EVERY_MS)
+        },
+      }
+    },
+  })
+
+/** Asks several times at once: each may meet another endpoint, and one that answers is enough. */
+async function ask(backend: Backend, path: string, signal: AbortSignal): Promise<Finding> {
+  const { aggregatedCheckMs: timeoutMs, aggregatedDocumentBytes: maxBytes } = LIMITS
+  const address = () => {
+    const { host, port } = backend.endpoint() ?? { host: backend.host, port: backend.spec.port }
+    return `https://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}${path}`
+  }
+  const attempt = async () => {
+    const url = address()
+    try {
+      const { status } = await backend.send({ path, user: AGGREGATOR, timeoutMs, maxBytes, signal })
+      if (status >= 200 && status < 300) return
+      throw new Error(`bad status from ${url}: ${status}`)
+    } catch (error) {
+      const { message } = error as Error
+      throw new Error(`failing or missing response from ${url}: ${message.startsWith('bad status') ? message : `Get "${url}": ${message}`}`)
+    }
+  }
+  try {
+    await Promise.any(Array.from({ length: ATTEMPTS }, attempt))
+    return PASSED
+  } catch (error) {
+    const { errors } = error as AggregateError
+    return failedCheck((errors.at(-1) as Error).message)
+  }
+}

@@ -1,0 +1,51 @@
+/** Whether the server behind an APIService can be used, as far as objects tell, and the condition that says so. */
+import type { ServiceReference, Slice } from './endpoint.ts'
+
+export type Finding = { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
+
+export const PASSED: Finding = { status: 'True', reason: 'Passed', message: 'all checks passed' }
+export const LOCAL: Finding = { status: 'True', reason: 'Local', message: 'Local APIServices are always available' }
+export const failedCheck = (message: string): Finding => unavailable('FailedDiscoveryCheck', message)
+
+type ServiceSpec = { readonly type?: string; readonly ports?: readonly { readonly port: number; readonly name?: string }[] }
+
+/** What is wrong with the Service or its endpoints; undefined when its server is worth asking. */
+export function findingAbout(
+  { namespace, name, port }: ServiceReference,
+  service: ServiceSpec | undefined,
+  slices: readonly Slice[],
+): Finding | undefined {
+  const named = `service/${name} in ${JSON.stringify(namespace)}`
+  if (!service) return unavailable('ServiceNotFound', `${named} is not present`)
+  if ((service.type ?? 'ClusterIP') !== 'ClusterIP') return undefined
+  const served = service.ports?.find(each => each.port === port)
+  if (!served) return unavailable('ServicePortError', `${named} is not listening on port ${port}`)
+  if (slices.length === 0) return unavailable('EndpointsNotFound', `cannot find endpointslices for ${named}`)
+  const portName = served.name ?? ''
+  if (slices.some(slice => hasReady(slice, portName))) return undefined
+  return unavailable('MissingEndpoints', `endpointslices for ${named} have no addresses with port name ${JSON.stringify(portName)}`)
+}
+
+const hasReady = ({ endpoints, ports }: Slice, portName: string): boolean =>
+  (endpoints ?? []).some(({ conditions }) => conditions?.ready !== false) &&
+  (ports ?? []).some(each => (each.name ?? '') === portName && each.port !== undefined)
+
+const unavailable = (reason: string, message: string): Finding => ({ status: 'False', reason, message })
+
+export type Condition = {
+  readonly type: string
+  readonly status: string
+  readonly lastTransitionTime?: string
+  readonly reason?: string
+  readonly message?: string
+}
+
+/** The conditions with what was found; undefined when they say so already. */
+export function conditionsAfter(shown: readonly Condition[], { status, reason, message }: Finding, now: string): Condition[] | undefined {
+  const at = shown.findIndex(({ type }) => type === 'Available')
+  const old = shown[at]
+  if (old?.status === status && old.reason === reason && old.message === message) return undefined
+  const lastTransitionTime = old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : now
+  const condition = { type: 'Available', status, lastTransitionTime, reason, message }
+  return at < 0 ? [...shown, condition] : shown.with(at, condition)
+}

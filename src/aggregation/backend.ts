@@ -1,0 +1,148 @@
+/** The server behind an APIService: its address, connections to it, and requests that this server makes itself. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { type Agent, request } from 'node:https'
+import type { Client } from '../client/client.ts'
+import { trustingAgent } from '../lib/trusting-agent.ts'
+import { goMessage } from '../lib/webhook-transport.ts'
+import type { User } from '../schema/user.ts'
+import { endpointOf, type ServiceReference } from './endpoint.ts'
+import { remoteUserHeaders } from './remote-user.ts'
+
+export type BackendParts = {
+  readonly client: Client
+  /** What this server shows to be believed about users; PEM. */
+  readonly certificate: () => { readonly cert: string; readonly key: string }
+  /** Names this server in `Via`, so that a request that comes back is known. */
+  readonly serverName: string
+  readonly sendsUid: boolean
+  readonly random: () => number
+}
+
+export type BackendSpec = ServiceReference & { readonly ca: string; readonly skipsVerification: boolean }
+
+export type BackendRequest = {
+  readonly method?: 'GET' | 'DELETE'
+  /** With the query. */
+  readonly path: string
+  readonly user: User
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly timeoutMs: number
+  readonly maxBytes: number
+  readonly signal?: AbortSignal
+}
+export type BackendAnswer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
+
+/** That there is no way to the server, or no answer from it. */
+export class BackendError extends Error {}
+
+const IDLE_MS = 30_000
+const MAX_SOCKETS = 64
+
+export class Backend implements Disposable {
+  readonly spec: BackendSpec
+  readonly #parts: BackendParts
+  #agents: { readonly cert: string; readonly kept: Agent; readonly single: Agent } | undefined
+
+  constructor(spec: BackendSpec, parts: BackendParts) {
+    this.spec = spec
+    this.#parts = parts
+  }
+
+  get host(): string {
+    const { name, namespace, port } = this.spec
+    return `${name}.${namespace}.svc:${port}`
+  }
+
+  /** One of its addresses. */
+  endpoint(): { readonly host: string; readonly port: number } | undefined {
+    return endpointOf(this.#parts.client, this.spec, this.#parts.random)
+  }
+
+  /** Connections that are used again, or one that is made for a request that cannot be repeated. */
+  agent(use: 'kept' | 'single'): Agent {
+    const client = this.#parts.certificate()
+    if (this.#agents?.cert !== client.cert) {
+      this[Symbol.dispose]()
+      const { name, namespace, ca, skipsVerification } = this.spec
+      const trust = { host: '', ca, servername: `${name}.${namespace}.svc`, client, skipsVerification }
+      this.#agents = {
+        cert: client.cert,
+        kept: trustingAgent(trust, {
+          keepAlive: true,
+          timeout: IDLE_MS,
+          maxSockets: Number.POSITIVE_INFINITY,
+          maxFreeSockets: MAX_SOCKETS,
+        }),
+        single: trustingAgent(trust, { keepAlive: false }),
+      }
+    }
+    return this.#agents[use]
+  }
+
+  /** What a request says there beside what its client has sent. */
+  headersFor(user: User, via: string | undefined): Record<string, string | string[]> {
+    const { serverName, sendsUid } = this.#parts
+    const { uid: _uid, ...anonymous } = user
+    const own = `1.1 ${serverName}`
+    return { host: this.host, via: via === undefined ? own : `${via}, ${own}`, ...remoteUserHeaders(sendsUid ? user : anonymous) }
+  }
+
+  /** Sends a request of this server and reads the whole answer. Throws BackendError. */
+  async send({ method = 'GET', path, user, headers, body, timeoutMs, maxBytes, signal }: BackendRequest): Promise<BackendAnswer> {
+    const endpoint = this.endpoint()
+    if (!endpoint) throw new BackendError(`no endpoints available for service "${this.spec.name}"`)
+    const { host, port } = endpoint
+    for (;;) {
+      const answer = await new Promise<BackendAnswer | 'closed'>((resolve, reject) => {
+        const fail = (error: Error) => reject(new BackendError(error.message))
+        const sent = request({
+          host,
+          port,
+          path,
+          method,
+          agent: this.agent(method === 'GET' ? 'kept' : 'single'),
+          headers: {
+            accept: 'application/json',
+            ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+            ...headers,
+            ...this.headersFor(user, undefined),
+          },
+          ...(signal && { signal }),
+        })
+        const timer = setTimeout(() => {
+          const late = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+          sent.destroy(Object.assign(new Error(late), { code: 'LATE' }))
+        }, timeoutMs)
+        sent.once('close', () => clearTimeout(timer))
+        sent.once('response', message => collect(message, maxBytes).then(resolve, fail))
+        sent.on('error', (error: Error & { readonly code?: string }) => {
+          if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('closed')
+          else fail(new Error(goMessage(error, { host, port, servername: `${this.spec.name}.${this.spec.namespace}.svc` })))
+        })
+        sent.end(body)
+      })
+      if (answer !== 'closed') return answer
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#agents?.kept.destroy()
+    this.#agents?.single.destroy()
+    this.#agents = undefined
+  }
+}
+
+async function collect(message: IncomingMessage, maxBytes: number): Promise<BackendAnswer> {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const part of message as AsyncIterable<Buffer>) {
+    size += part.length
+    if (size > maxBytes) {
+      message.destroy()
+      throw new Error(`http: response body too large: the limit is ${maxBytes} bytes`)
+    }
+    parts.push(part)
+  }
+  return { status: message.statusCode ?? 0, headers: message.headers, body: Buffer.concat(parts) }
+}

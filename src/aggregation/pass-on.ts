@@ -1,0 +1,67 @@
+/** Passes a request of a client on to the server behind an APIService, in the name of its user. */
+import { exchangeWith, responseHeaders, streamed, tunnel } from '../http/forward.ts'
+import { header, type Request, type Response, textResponse } from '../http/message.ts'
+import { goMessage } from '../lib/webhook-transport.ts'
+import type { User } from '../schema/user.ts'
+import type { Backend } from './backend.ts'
+
+/** That the server was not reached. */
+class Unreached extends Error {}
+
+/** Authorization has been decided by what the path names; the other server decides again, by the user it is told. */
+export async function passOn(request: Request, user: User, backend: Backend): Promise<Response> {
+  const via = header(request.headers, 'via')
+  let headers: Record<string, string | string[]>
+  try {
+    headers = backend.headersFor(user, via)
+  } catch (error) {
+    return unreached((error as Error).message)
+  }
+  const [own] = String(headers['via']).split(', ').slice(-1)
+  if (via?.split(',').some(each => each.trim() === own)) return textResponse(508, 'the request was passed on by this server before\n')
+  const endpoint = backend.endpoint()
+  if (!endpoint) return textResponse(503, 'service unavailable\n')
+  const { host, port } = endpoint
+  // Only a request without a body can be sent again when a kept connection turns out to be closed.
+  const isRepeatable = request.stream === undefined && request.upgrade === undefined
+  const agent = backend.agent(isRepeatable ? 'kept' : 'single')
+  const { path, query } = targetOf(request.target)
+  const forwarded = {
+    'x-forwarded-host': header(request.headers, 'host') ?? header(request.headers, ':authority') ?? '',
+    'x-forwarded-proto': 'https',
+    'x-forwarded-uri': path,
+  }
+  const to = { host, port, path: path + query, agent, isSecure: true, headers: { ...forwarded, ...headers } } as const
+  try {
+    const { name, namespace } = backend.spec
+    const failed = (error: Error) => new Unreached(goMessage(error, { host, port, servername: `${name}.${namespace}.svc` }))
+    const answer = await exchangeWith(request, to, failed)
+    if (answer.type === 'upgraded') return tunnel(answer)
+    const { message } = answer
+    const status = message.statusCode ?? 502
+    if (status >= 300 && status < 400 && message.headers.location) {
+      message.destroy()
+      return textResponse(502, 'the backend attempted to redirect this request, which is not permitted')
+    }
+    return streamed(message, passedBack(responseHeaders(message.headers)))
+  } catch (error) {
+    if (error instanceof Unreached) return unreached(error.message)
+    throw error
+  }
+}
+
+const unreached = (why: string) => textResponse(503, `error trying to reach service: ${why}\n`)
+
+/** The path as it was authorized: an encoded slash separates there as any other does. */
+function targetOf(target: string): { readonly path: string; readonly query: string } {
+  const at = target.indexOf('?')
+  const path = decodeURIComponent(at < 0 ? target : target.slice(0, at))
+  return { path: encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23'), query: at < 0 ? '' : target.slice(at) }
+}
+
+/** Which origins may read an answer is for this server to say, and so is what the request is called. */
+const OWN = /^(access-control-|audit-id$|x-kubernetes-pf-)/
+
+function passedBack(headers: Record<string, string | string[]>): Record<string, string | string[]> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN.test(name)))
+}

@@ -1,0 +1,144 @@
+/** The APIServices that name a Service: who answers for which group version, and what is known about them. */
+import type { Client } from '../client/client.ts'
+import type { Aggregated, AggregatedVersion, Described } from '../http/aggregated.ts'
+import { type Request, type Response, textResponse } from '../http/message.ts'
+import { APIService } from '../kinds/apiregistration/apiservice.ts'
+import { deepEqual, type Json } from '../lib/json-value.ts'
+import type { Attributes } from '../schema/access.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+import type { User } from '../schema/user.ts'
+import { Backend, type BackendParts } from './backend.ts'
+
+export type ApiServiceObject = ObjectOf<typeof APIService>
+
+const DEFAULT_PORT = 443
+
+/** One of them. */
+export class Registration implements AggregatedVersion {
+  readonly name: string
+  readonly group: string
+  readonly version: string
+  readonly groupPriority: number
+  readonly versionPriority: number
+  readonly backend: Backend
+  isAvailable = false
+  described: Described | undefined
+
+  constructor({ metadata, spec }: ApiServiceObject, parts: BackendParts) {
+    const { group = '', version = '', service, caBundle = '', insecureSkipTLSVerify = false } = spec
+    this.name = metadata.name!
+    this.group = group
+    this.version = version
+    this.groupPriority = spec.groupPriorityMinimum
+    this.versionPriority = spec.versionPriority
+    const { namespace = '', name = '', port = DEFAULT_PORT } = service ?? {}
+    const ca = Buffer.from(caBundle, 'base64').toString('utf8')
+    this.backend = new Backend({ namespace, name, port, ca, skipsVerification: insecureSkipTLSVerify }, parts)
+  }
+
+  /** Where the server tells what it serves. */
+  get path(): string {
+    return this.group === '' ? `/api/${this.version}` : `/apis/${this.group}/${this.version}`
+  }
+
+  async answer(request: Request, user: User): Promise<Response> {
+    if (!this.isAvailable) return textResponse(503, 'service unavailable\n')
+    return (await import('./pass-on.ts')).passOn(request, user, this.backend)
+  }
+}
+
+export class Registrations implements Aggregated {
+  readonly #byVersion = new Map<string, Registration>()
+  readonly #byName = new Map<string, { readonly registration: Registration; readonly spec: Json }>()
+  readonly #parts: BackendParts
+  /** This group says which others there are, so that it is never another server's. */
+  readonly #own: string
+  #version = 0
+
+  constructor(parts: BackendParts, groupDomain: string) {
+    this.#parts = parts
+    this.#own = `apiregistration.${groupDomain}`
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  /** Follows the APIServices. `onFirst` is called when there is one of another server for the first time. */
+  async follow(client: Client, signal: AbortSignal, onFirst: () => void): Promise<void> {
+    let isFirst = true
+    signal.addEventListener('abort', () => this.#end(), { once: true })
+    await client.of(APIService).watch(({ type, current }) => {
+      const stored = type === 'deleted' ? undefined : current.object
+      if (!stored?.spec.service || stored.spec.group === this.#own) return this.#remove(current.name)
+      this.#put(stored)
+      if (isFirst) onFirst()
+      isFirst = false
+    }, signal)
+  }
+
+  named(name: string): Registration | undefined {
+    return this.#byName.get(name)?.registration
+  }
+
+  find(group: string, version: string): Registration | undefined {
+    return this.#byVersion.size === 0 ? undefined : this.#byVersion.get(`${group}/${version}`)
+  }
+
+  at({ path, resource }: Attributes): Registration | undefined {
+    if (this.#byVersion.size === 0) return undefined
+    if (resource) return this.find(resource.group, resource.version)
+    const [, root, ...rest] = path.split('/')
+    if (root === 'apis') return rest[1] ? this.find(rest[0]!, rest[1]) : undefined
+    const [v3, apis, group = '', version = ''] = rest
+    if (root !== 'openapi' || v3 !== 'v3' || apis !== 'apis') return undefined
+    const found = this.find(group, version)
+    return found?.described?.openApiV3?.has(`apis/${group}/${version}`) ? found : undefined
+  }
+
+  all(): Iterable<Registration> {
+    return this.#byVersion.values()
+  }
+
+  /** Takes what a server has told of itself, if it is still the one that is registered. */
+  describe(registration: Registration, described: Described): void {
+    if (this.named(registration.name) !== registration) return
+    const before = registration.described
+    registration.described = described
+    const isSame =
+      before && (['discovery', 'openApiV2', 'openApiV3', 'convertedV3'] as const).every(part => before[part] === described[part])
+    if (!isSame) this.#version++
+  }
+
+  #put(stored: ApiServiceObject): void {
+    const name = stored.metadata.name!
+    const before = this.#byName.get(name)
+    const spec = stored.spec as Json
+    const isAvailable = stored.status?.conditions?.some(({ type, status }) => type === 'Available' && status === 'True') ?? false
+    if (before && deepEqual(before.spec, spec)) {
+      before.registration.isAvailable = isAvailable
+      return
+    }
+    before?.registration.backend[Symbol.dispose]()
+    const registration = new Registration(stored, this.#parts)
+    registration.isAvailable = isAvailable
+    // Until the new one was asked, the old one's answers are the best there is.
+    registration.described = before?.registration.described
+    this.#byName.set(name, { registration, spec })
+    this.#byVersion.set(`${registration.group}/${registration.version}`, registration)
+    this.#version++
+  }
+
+  #remove(name: string): void {
+    const found = this.#byName.get(name)?.registration
+    if (!found) return
+    found.backend[Symbol.dispose]()
+    this.#byName.delete(name)
+    this.#byVersion.delete(`${found.group}/${found.version}`)
+    this.#version++
+  }
+
+  #end(): void {
+    for (const { backend } of this.#byVersion.values()) backend[Symbol.dispose]()
+  }
+}
