@@ -1,9 +1,11 @@
 /** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { noSuchResource, type StatusError, unavailable } from '../schema/status-error.ts'
-import { type Batch, type Change, Compacted, type Event, type Revision, type Store, type Swap } from '../storage/store.ts'
+import { noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
+import { type Batch, type Change, Compacted, type Entry, type Event, type Revision, type Store, type Swap } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
+import { Freshness } from './freshness.ts'
 import type { ObjectRevision } from './object-revision.ts'
 import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
 import { Watch, type WatchRequest } from './watch.ts'
@@ -13,6 +15,10 @@ const PAGE = 1000
 /** How many past writes are read back at start, so that watches opened before a restart can go on. */
 const REPLAYED = 10_000
 const BOOKMARK_MS = 30_000
+/** How long a read waits for the cache to get to where the store is; as in kube-apiserver. */
+const BEHIND_MS = 3_000
+/** How long until a store that others write to is followed again after that failed. */
+const FOLLOW_AGAIN_MS = 200
 
 export type CachesOptions = {
   readonly store: Store
@@ -54,6 +60,9 @@ export class Caches implements AsyncDisposable {
   #following: Promise<void> = Promise.resolve()
   #bookmarks: NodeJS.Timeout | undefined
   #watchesEnded = false
+  readonly #freshness: Freshness | undefined
+  /** Counts how often everything had to be read again. */
+  #resets = 0
 
   readonly #made: { readonly limits?: HistoryLimits; readonly now?: () => number }
 
@@ -61,25 +70,44 @@ export class Caches implements AsyncDisposable {
     this.#store = store
     this.#revision = revision
     this.#made = made
+    if (store.isShared)
+      this.#freshness = new Freshness(
+        async () => store.fresh(),
+        revision => this.#reachSoon(revision),
+      )
   }
 
   /** Loads all objects, then follows the store. */
-  static async open({ store, resources, onFailure, history, bookmarkMs = BOOKMARK_MS, now }: CachesOptions): Promise<Caches> {
-    const { oldest, newest } = await store.extent()
-    const since = Math.max(oldest, newest - REPLAYED)
-    const caches = new Caches(store, since, { ...(history && { limits: history }), ...(now && { now }) })
-    for (const resource of resources) {
-      // Other served versions of the same objects are read from the cache of their stored version.
-      if (resource.conversion) continue
-      const cache = new ResourceCache(resource, { since, ...caches.#made })
-      caches.#byPrefix.set(resource.prefix, cache)
-      await load(cache, store, since)
-    }
+  static async open(options: CachesOptions): Promise<Caches> {
+    const { onFailure, bookmarkMs = BOOKMARK_MS } = options
+    const { caches, newest } = await Caches.#loadAll(options)
     caches.#following = caches.#follow().catch(onFailure)
     await caches.reached(newest)
     caches.#bookmarks = setInterval(() => caches.#sendBookmarks(), bookmarkMs)
     caches.#bookmarks.unref()
     return caches
+  }
+
+  /** All objects as they were a little while ago, so that what has happened since is history to those who watch. */
+  static async #loadAll(options: CachesOptions): Promise<{ caches: Caches; newest: Revision }> {
+    const { store, resources, history, now } = options
+    const { oldest, newest } = await store.extent()
+    const since = Math.max(oldest, newest - REPLAYED)
+    const caches = new Caches(store, since, { ...(history && { limits: history }), ...(now && { now }) })
+    try {
+      for (const resource of resources) {
+        // Other served versions of the same objects are read from the cache of their stored version.
+        if (resource.conversion) continue
+        const cache = new ResourceCache(resource, { since, ...caches.#made })
+        caches.#byPrefix.set(resource.prefix, cache)
+        await load(cache, store, since)
+      }
+      return { caches, newest }
+    } catch (error) {
+      // Another process has compacted what was being read.
+      if (error instanceof Compacted) return Caches.#loadAll(options)
+      throw error
+    }
   }
 
   /** The newest revision all caches have. */
@@ -125,6 +153,14 @@ export class Caches implements AsyncDisposable {
     if (!cache) return
     this.#byPrefix.delete(prefix)
     this.#endWatchesOf(cache)
+  }
+
+  /**
+   * Resolves once everything can be read here that anybody had been told when this was called. Undefined where that is always so,
+   * since nobody else writes to the store. Throws a StatusError when the store cannot be asked, or the cache does not get there soon.
+   */
+  fresh(): Promise<void> | undefined {
+    return this.#freshness?.now()
   }
 
   /** Resolves once everything up to a revision can be read, or the signal is aborted. */
@@ -193,17 +229,29 @@ export class Caches implements AsyncDisposable {
     for (const { resolve } of this.#waiters.splice(0)) resolve()
   }
 
+  #reachSoon(revision: Revision): Promise<void> | void {
+    if (this.#revision >= revision) return
+    const patience = new AbortController()
+    const timer = setTimeout(() => patience.abort(), BEHIND_MS)
+    return this.reached(revision, patience.signal).then(() => {
+      clearTimeout(timer)
+      if (this.#revision < revision) throw tooLargeRevision(revision, this.#revision)
+    })
+  }
+
   /** A cache loaded from the store, complete up to the revision from which on events are kept for it. */
   async #load(resource: Resource): Promise<ResourceCache> {
     for (;;) {
       this.#joining.set(resource.prefix, [])
+      const resets = this.#resets
       const newest = this.#revision
       const since = Math.min(newest, Math.max((await this.#store.extent()).oldest, newest - REPLAYED))
       const cache = new ResourceCache(resource, { since, ...this.#made })
       try {
         await load(cache, this.#store, since)
         await this.#replay(cache, since, newest)
-        return cache
+        // What was missed when everything else was read again is missing here as well.
+        if (resets === this.#resets) return cache
       } catch (error) {
         // The history that was being read has been compacted meanwhile: start again from a newer revision.
         if (!(error instanceof Compacted)) throw error
@@ -229,7 +277,44 @@ export class Caches implements AsyncDisposable {
   }
 
   async #follow(): Promise<void> {
-    for await (const batch of this.#store.watch('/', this.#revision, this.#stop.signal)) this.#take(batch)
+    const { signal } = this.#stop
+    for (;;) {
+      try {
+        for await (const batch of this.#store.watch('/', this.#revision, signal)) this.#take(batch)
+        return
+      } catch (error) {
+        // A store of this process alone does not come back.
+        if (!this.#store.isShared) throw error
+        if (error instanceof Compacted) await this.#reset().catch(() => {})
+        if (signal.aborted) return
+      }
+      await sleep(FOLLOW_AGAIN_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  /**
+   * Reads everything again: this server was away for longer than the store keeps history. Watches end, since what they would have to
+   * send is lost; observers are told the difference.
+   */
+  async #reset(): Promise<void> {
+    const { newest } = await this.#store.extent()
+    const read: [ResourceCache, Entry[]][] = []
+    for (const cache of this.#byPrefix.values()) {
+      const entries: Entry[] = []
+      await eachEntry(this.#store, { prefix: cache.resource.prefix, at: newest }, entry => entries.push(entry))
+      read.push([cache, entries])
+    }
+    this.#resets++
+    this.#revision = newest
+    for (const [cache, entries] of read) {
+      if (this.#byPrefix.get(cache.resource.prefix) !== cache) continue
+      this.#endWatchesOf(cache)
+      for (const { current, previous } of cache.reset(entries, newest)) {
+        for (const observer of this.#observers) observer.changed(cache.resource, current, previous)
+        previous?.releaseObject()
+      }
+    }
+    this.#wake(newest)
   }
 
   #take({ revision, events }: Batch): void {
@@ -278,9 +363,13 @@ export class Caches implements AsyncDisposable {
 const prefixOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1)
 
 async function load(cache: ResourceCache, store: Store, at: Revision): Promise<void> {
+  await eachEntry(store, { prefix: cache.resource.prefix, at }, entry => cache.load(entry))
+}
+
+async function eachEntry(store: Store, { prefix, at }: { prefix: string; at: Revision }, take: (entry: Entry) => void): Promise<void> {
   for (let after: string | undefined; ; ) {
-    const page = await store.list(cache.resource.prefix, { at, limit: PAGE, ...(after !== undefined && { after }) })
-    for (const entry of page.entries) cache.load(entry)
+    const page = await store.list(prefix, { at, limit: PAGE, ...(after !== undefined && { after }) })
+    for (const entry of page.entries) take(entry)
     if (page.remaining === 0 || page.entries.length === 0) return
     after = page.entries.at(-1)!.key
   }

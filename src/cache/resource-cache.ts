@@ -45,6 +45,8 @@ class Slot {
   }
 }
 
+/** An object revision and the one that was current before it. */
+export type Replaced = { readonly current: ObjectRevision; readonly previous: ObjectRevision | undefined }
 type Logged = { readonly object: ObjectRevision; readonly time: number }
 
 export class ResourceCache {
@@ -99,6 +101,39 @@ export class ResourceCache {
     return newest
   }
 
+  /**
+   * Takes over what the store has at a revision when its history up to there is lost: nothing from before can be watched or listed any
+   * more. Returns what has changed and what it was.
+   */
+  reset(entries: readonly Entry[], revision: Revision): readonly Replaced[] {
+    const changes: Replaced[] = []
+    const present = new Set<string>()
+    for (const entry of entries) {
+      present.add(entry.key)
+      const previous = this.get(entry.key)
+      if (previous?.revision === entry.modified) continue
+      const current = objectRevisionOf(this.resource, entry, undefined)
+      this.#setNewest(current)
+      changes.push({ current, previous })
+    }
+    for (const previous of [...this.current()]) {
+      if (present.has(previous.key)) continue
+      const current = tombstoneOf(previous, revision)
+      // Its bytes are made of those that it replaces, to which it loses its reference.
+      void current.json
+      this.#setNewest(current)
+      changes.push({ current, previous })
+    }
+    this.#log = []
+    this.#dropped = this.#logBytes = 0
+    this.#oldest = revision
+    for (const { newest } of [...this.#slots.values()]) {
+      newest.previous = undefined
+      if (newest.deleted) this.#free(newest)
+    }
+    return changes
+  }
+
   get(key: string): ObjectRevision | undefined {
     const object = this.#slots.get(key)?.newest
     return object?.deleted ? undefined : object
@@ -107,7 +142,7 @@ export class ResourceCache {
   /** The objects selected, in key order. `at` must not be before `oldest`. */
   list({ selection, at, after, limit = Number.POSITIVE_INFINITY }: ListRequest): Listing {
     if (at === undefined && selection.term) return this.#listByTerm(selection, after, limit)
-    const prefix = this.#prefixOf(selection)
+    const prefix = prefixOf(this.resource, selection)
     const from = after === undefined ? this.#order.atOrAfter(prefix) : this.#order.after(after)
     const past = this.#order.pastPrefix(prefix)
     const objects: ObjectRevision[] = []
@@ -130,12 +165,6 @@ export class ResourceCache {
     for (let i = this.#firstAfter(revision); i < this.#log.length; i++) yield this.#log[i]!.object
   }
 
-  #prefixOf({ namespace, name }: Selection): string {
-    const { prefix, namespaced } = this.resource
-    if (!namespaced) return prefix + name
-    return namespace === '' ? prefix : `${prefix}${namespace}/${name}`
-  }
-
   #listByTerm(selection: Selection, after: string | undefined, limit: number): Listing {
     const found: ObjectRevision[] = []
     for (const key of this.#postings.keys(selection.term!, this.current())) {
@@ -149,7 +178,7 @@ export class ResourceCache {
   #more(selection: Selection, last: string, at: Revision | undefined): { next: string; remaining: number | undefined } {
     if (selection.test || selection.name !== '') return { next: last, remaining: undefined }
     const from = this.#order.after(last)
-    const past = this.#order.pastPrefix(this.#prefixOf(selection))
+    const past = this.#order.pastPrefix(prefixOf(this.resource, selection))
     let remaining = this.#order.countLive(from, past)
     // At a past revision: undo what has changed in the rest of the range since then.
     const seen = new Set<string>()
@@ -228,6 +257,12 @@ export class ResourceCache {
     this.#slots.delete(deleted.key)
     this.#order.remove(slot)
   }
+}
+
+/** What the keys of all selected objects begin with. */
+export function prefixOf({ prefix, namespaced }: Resource, { namespace, name }: Selection): string {
+  if (!namespaced) return prefix + name
+  return namespace === '' ? prefix : `${prefix}${namespace}/${name}`
 }
 
 function objectAt(newest: ObjectRevision, revision: Revision): ObjectRevision | undefined {

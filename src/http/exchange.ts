@@ -12,7 +12,8 @@ import { type Route, route } from './route.ts'
 
 export interface Exchange {
   readonly request: Request
-  readonly route: Route
+  /** Found again when what is served has changed meanwhile. */
+  route: Route
   /** Names the request in logs, audit records and the `Audit-Id` header. */
   readonly id: string
   /** Known once the request is authenticated. */

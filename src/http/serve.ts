@@ -8,7 +8,6 @@ import { goQuote } from '../lib/go-text.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
-import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -23,6 +22,7 @@ import { type Exchange, type Handler, isConnect, openExchange } from './exchange
 import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
+import { type FreshnessApi, refresh } from './fresh.ts'
 import { Impersonation, wantedUser } from './impersonation.ts'
 import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
@@ -32,8 +32,7 @@ import type { Route } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
 
 /** All that answering a request needs. */
-export interface Api {
-  readonly catalog: Catalog
+export interface Api extends FreshnessApi {
   readonly registry: Registry
   readonly authenticator: Authenticator
   readonly authorizer: Authorizer
@@ -53,7 +52,7 @@ export interface Api {
 
 /** The server as a function. The deadline starts when a request has its seat. */
 export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
-  const around = [trace, recover, identify, impersonate, explain, takeSeat, deadline]
+  const around = [trace, recover, refresh, identify, impersonate, explain, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),

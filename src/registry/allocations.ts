@@ -2,7 +2,7 @@
 import type { AllocationResult, Allocators, Claim, Claims } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { StatusError } from '../schema/status-error.ts'
+import { mayHaveHappened } from '../schema/status-error.ts'
 
 /** An object that holds an allocation. The uid distinguishes it from a later one of the same name. */
 export type Holder = { readonly resource: Resource; readonly namespace: string; readonly name: string; readonly uid: string }
@@ -119,7 +119,7 @@ export class Allocations {
       },
       abandon: async error => {
         // After any other failure it is unknown whether the object was stored: its items stay reserved until the next repair.
-        if (error instanceof StatusError) await this.#releaseAll(holder, taken)
+        if (!mayHaveHappened(error)) await this.#releaseAll(holder, taken)
         end()
       },
     }

@@ -2,6 +2,7 @@
 
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { Listing } from '../cache/resource-cache.ts'
+import { listStored } from '../cache/stored-list.ts'
 import type { Resource } from '../schema/resource.ts'
 import { badRequest, expired, internalError, type StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
@@ -30,10 +31,25 @@ export async function listObjects(
 ): Promise<{ objects: readonly ObjectRevision[]; meta: ListMeta }> {
   const { resource } = call
   const { exactly, after } = await snapshotOf(deps, call, { options, ctx })
+  if (exactly && exactly.revision < deps.caches.of(resource).oldest) {
+    const { revision: at, forgotten } = exactly
+    // A store of this process alone keeps its history for as long as the cache does; another one may have been told to keep it longer.
+    if (!deps.store.isShared) throw forgotten()
+    const asked = {
+      selection: selected.selection,
+      at,
+      ...(after !== undefined && { after }),
+      ...(options.limit && { limit: options.limit }),
+    }
+    // Objects of another version are stored where those of the stored version are.
+    const listing = await listStored(deps.store, deps.caches.of(resource).resource, asked)
+    if (!listing) throw forgotten()
+    refuseUnreadable(resource, listing.objects)
+    return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision: at, selected }) }
+  }
   // No awaits from here on: the newest and the oldest revision stay the same until the list is made.
   const cache = deps.caches.of(resource)
   const newest = deps.caches.revision
-  if (exactly && exactly.revision < cache.oldest) throw exactly.forgotten()
   const past = exactly && exactly.revision < newest ? exactly.revision : undefined
   // resourceVersion 0 ignores the limit, as in kube-apiserver: the cache answers with everything.
   const limit = options.resourceVersion === '0' ? undefined : options.limit
@@ -72,7 +88,10 @@ async function nextPage(
   const { after, revision } = readToken(tokenKey, scope, options.continue)
   if (options.resourceVersion !== '' && options.resourceVersion !== '0')
     throw badRequest('specifying resource version is not allowed when using continue')
-  if (revision === LATEST) return { after }
+  if (revision === LATEST) {
+    await deps.caches.fresh()
+    return { after }
+  }
   await reach(deps, revision, { options, ctx })
   const forgotten = () => expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
   return { after, exactly: { revision, forgotten } }

@@ -2,7 +2,7 @@
 import type { Caches } from '../cache/caches.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { invalid, refTo } from '../schema/refs.ts'
-import { badRequest, StatusError } from '../schema/status-error.ts'
+import { badRequest, type StatusError, tooLargeRevision } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 
 const PATIENCE_MS = 3000
@@ -31,6 +31,8 @@ export async function waitForRevision(
   { signal, timeoutMs = 0 }: Patience,
 ): Promise<StatusError | undefined> {
   if (caches.revision >= revision) return undefined
+  // Over a store that others write to, the revision may be of a write that nothing here is told of: then the store has to be asked.
+  caches.fresh()?.catch(() => {})
   const patience = new AbortController()
   const stop = () => patience.abort()
   const timer = setTimeout(stop, timeoutMs > 0 ? Math.min(timeoutMs, PATIENCE_MS) : PATIENCE_MS)
@@ -40,9 +42,3 @@ export async function waitForRevision(
   signal.removeEventListener('abort', stop)
   return caches.revision < revision ? tooLargeRevision(revision, caches.revision) : undefined
 }
-
-export const tooLargeRevision = (asked: Revision, current: Revision) =>
-  new StatusError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
-    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-    retryAfterSeconds: 1,
-  })

@@ -22,6 +22,7 @@ import {
   internalError,
   invalidObject,
   MODIFIED,
+  mayHaveHappened,
   notFound,
   StatusError,
 } from '../schema/status-error.ts'
@@ -143,6 +144,8 @@ const STORE = STEPS.indexOf(store)
 
 /** How often a write is tried while others keep coming first, and names are generated that are taken. */
 const ATTEMPTS = 16
+/** Writers of one process take turns; those of several do not know of each other. */
+const SHARED_ATTEMPTS = 64
 const NAME_ATTEMPTS = 8
 
 export function newWrite(
@@ -188,7 +191,8 @@ export async function write(request: Write): Promise<Result> {
   const { deps, call } = request
   let leave: (() => void) | undefined
   try {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const attempts = deps.store.isShared ? SHARED_ATTEMPTS : ATTEMPTS
+    for (let attempt = 1; attempt <= attempts; attempt++) {
       request.ctx.budget.renew()
       await run(request, 0)
       for (let name = 1; request.unnamed && !request.result && name < NAME_ATTEMPTS; name++) await runWithAnotherName(request)
@@ -199,7 +203,7 @@ export async function write(request: Write): Promise<Result> {
       leave ??= await deps.contention.enter(key)
       request.ctx.explanation?.add({ outcome: 'begun again', because: 'another write of the object came first' })
       // The store is ahead of the cache while other writes are being delivered.
-      await deps.caches.reached((await deps.store.get(key)).revision)
+      await (deps.caches.fresh() ?? deps.caches.reached((await deps.store.get(key)).revision))
     }
     throw conflict(call.resource, call.name, MODIFIED)
   } finally {
@@ -223,7 +227,7 @@ async function run(request: Write, from: number): Promise<void> {
     }
   } catch (error) {
     if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
-    await request.attributes?.end(request.done !== undefined)
+    await request.attributes?.end(request.done !== undefined || mayHaveHappened(error))
     await reserved(request)?.abandon(error)
     throw error
   }

@@ -20,6 +20,8 @@ export class StatusError extends Error {
   readonly continue: string | undefined
   /** What the client is warned of all the same. */
   warnings: readonly string[] = []
+  /** Whether the write may have happened all the same. */
+  isUnknown = false
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails, more: { continue?: string } = {}) {
     super(message)
@@ -84,6 +86,11 @@ export const internalError = (message: string) =>
   new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
 export const notImplemented = (message: string) => new StatusError(501, 'NotImplemented', message)
 export const unavailable = (message: string) => new StatusError(503, 'ServiceUnavailable', message)
+export const tooLargeRevision = (asked: number, current: number) =>
+  new StatusError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  })
 export const timedOut = (message: string, details: StatusDetails = {}) => new StatusError(504, 'Timeout', message, details)
 
 /** All that is wrong with an object, in one answer. */
@@ -106,3 +113,13 @@ export function invalidObject(
 /** Whether something could not be created because its namespace is being deleted. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof StatusError && (error.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating')
+
+/** The write was sent to the store and no answer came. */
+export function outcomeUnknown(message: string): StatusError {
+  const error = internalError(message)
+  error.isUnknown = true
+  return error
+}
+
+/** Whether a write that failed so may have happened all the same. */
+export const mayHaveHappened = (error: unknown): boolean => !(error instanceof StatusError) || error.isUnknown

@@ -11,15 +11,27 @@ import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 import type { ServerContext } from './context.ts'
 
-/** Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served. */
-export async function startCustomKinds({ config, catalog, caches, clientFor, run, signal }: ServerContext): Promise<void> {
+/**
+ * Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served, with what waits until
+ * those are that are there then.
+ */
+export async function startCustomKinds({
+  config,
+  catalog,
+  caches,
+  clientFor,
+  run,
+  signal,
+}: ServerContext): Promise<{ served(): Promise<void> }> {
   const { groupDomain } = config
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const webhook = { post: poster(transport), newUid: randomUUID, groupDomain, resolve: serviceResolver(clientFor(serverIdentity())) }
   const [serving, cleanup] = customKindControllers({ catalog, caches, converter: definition => webhookConverter(definition, webhook) })
-  await run(serving).idle()
+  const running = run(serving)
+  await running.idle()
   run(cleanup)
+  return { served: () => running.idle() }
 }
 
 /** Where a service can be reached from here: by its external name, at one of its endpoints, or at its own address. */

@@ -2,7 +2,7 @@
 import { type Family, Histogram } from '../http/observability/exposition.ts'
 import type { HealthCheck } from '../http/observability/health.ts'
 import type { Log } from '../http/observability/log.ts'
-import { internalError, tooLarge, unavailable } from '../schema/status-error.ts'
+import { outcomeUnknown, tooLarge, unavailable } from '../schema/status-error.ts'
 import type { DatabaseSize } from '../storage/embedded/engine.ts'
 import { type Change, OutcomeUnknown, type Revision, type Store, StoreUnavailable, type Swap, ValueTooLarge } from '../storage/store.ts'
 
@@ -45,7 +45,8 @@ export class ObservedStore {
       list: (prefix, page) => this.#timed('list', () => inner.list(prefix, page)),
       swap: (key, change) => this.#swap(key, change),
       watch: (prefix, after, signal) => inner.watch(prefix, after, signal),
-      fresh: () => inner.fresh(),
+      ...(inner.isShared && { isShared: inner.isShared }),
+      fresh: () => (inner.isShared ? this.#timed('get', async () => inner.fresh()) : inner.fresh()),
       extent: () => inner.extent(),
       compact: (before: Revision) => inner.compact(before),
       probe: () => inner.probe(),
@@ -105,7 +106,7 @@ export class ObservedStore {
     } catch (error) {
       this.#failures++
       // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
-      if (error instanceof OutcomeUnknown) throw internalError(error.message)
+      if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)
       if (error instanceof ValueTooLarge) throw tooLarge(error.message)
       if (!(error instanceof StoreUnavailable)) throw error
       if (this.#problem !== error.message) this.#parts.log.error({ error: error.message }, 'the store takes no writes')
@@ -117,9 +118,14 @@ export class ObservedStore {
 
   async #timed<R>(operation: 'get' | 'list', ask: () => Promise<R>): Promise<R> {
     const began = performance.now()
-    const result = await ask()
-    this.#operations[operation].observe((performance.now() - began) / 1000)
-    return result
+    try {
+      const result = await ask()
+      this.#operations[operation].observe((performance.now() - began) / 1000)
+      return result
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      throw unavailable(`the server cannot read its store now: ${error.problem}`)
+    }
   }
 
   #probed(): Promise<string | undefined> {

@@ -18,6 +18,7 @@ import { openIdEndpoints } from '../http/documents/openid.ts'
 import { versionEndpoint } from '../http/documents/version.ts'
 import { Endpoints } from '../http/endpoints.ts'
 import { FlowControl } from '../http/flow-control/flow-control.ts'
+import type { Freshness } from '../http/fresh.ts'
 import { type Listener, listen } from '../http/listener/listen.ts'
 import type { Family } from '../http/observability/exposition.ts'
 import { type Checks, Health } from '../http/observability/health.ts'
@@ -39,6 +40,7 @@ import { type Clock, systemClock } from '../storage/clock.ts'
 import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
+import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
 import { AccessMetrics } from './access-metrics.ts'
 import { dynamicAdmission } from './admission.ts'
@@ -95,10 +97,15 @@ export type StartParts = {
   readonly controllers?: readonly Controller[]
   /** What tells requests the time, and when certificates are to be looked at. */
   readonly clock?: Clock
+  /** The store to use, instead of the one that the configuration names. It is not closed: others may use it, too. */
+  readonly store?: Store
 }
 
 /** Opens the store, reads what is there, creates what a fresh server has, and listens. */
-export async function startServer(given: Config, { kinds = [], controllers = [], clock = systemClock }: StartParts = {}): Promise<Server> {
+export async function startServer(
+  given: Config,
+  { kinds = [], controllers = [], clock = systemClock, store }: StartParts = {},
+): Promise<Server> {
   const config = checkConfig(given)
   const gate = readFeatureGates(config.featureGates)
   const log = createLog(config.logLevel)
@@ -107,7 +114,16 @@ export async function startServer(given: Config, { kinds = [], controllers = [],
     for (const close of open.splice(0).reverse()) await close()
   }
   try {
-    return await assemble(config, { gate, log, kinds: [...builtinKinds, ...kinds], added: controllers, clock, open, closeAll })
+    return await assemble(config, {
+      gate,
+      log,
+      kinds: [...builtinKinds, ...kinds],
+      added: controllers,
+      clock,
+      given: store,
+      open,
+      closeAll,
+    })
   } catch (error) {
     await closeAll()
     throw error
@@ -121,12 +137,14 @@ type Assembly = {
   /** Controllers beside those that are built in. */
   readonly added: readonly Controller[]
   readonly clock: Clock
+  /** The store to use, if not the configured one. */
+  readonly given: Store | undefined
   /** What to undo, in the order it was done. */
   readonly open: (() => Promise<void>)[]
   readonly closeAll: () => Promise<void>
 }
 
-async function assemble(config: Config, { gate, log, kinds, added, clock, open, closeAll }: Assembly): Promise<Server> {
+async function assemble(config: Config, { gate, log, kinds, added, clock, given, open, closeAll }: Assembly): Promise<Server> {
   const began = performance.now()
   const now = () => new Date(clock.now())
   log.info(
@@ -144,9 +162,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const files = readOwnFiles(config)
   const settings = await readSettings(config, warn)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
-  const observed = await openStore(config, log)
+  const observed = given ? new ObservedStore(given, { log }) : await openStore(config, log)
   const { store } = observed
-  open.push(() => store.close())
+  if (!given) open.push(() => store.close())
   const { claimed } = await claimData(store, config)
   let fail: (reason: unknown) => void = () => {}
   const failed = new Promise<unknown>(resolve => (fail = resolve))
@@ -244,13 +262,13 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
   const trust = trustPublisher({ clientCa: tlsMaterial(files, pki).clientCa, ...publishedProxies(config, files, pki) })
   let proxyClient = files.proxyClient ?? pki.proxyClient
   const aggregation = aggregatedApis({ ...context, certificate: () => proxyClient })
-  await Promise.all([
+  const [customKinds] = await Promise.all([
+    hooks.track(['crd-informer-synced'], startCustomKinds(context)),
     claimed,
     pki.saved,
     identity.saved,
     hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
     authorization.prepare(),
-    hooks.track(['crd-informer-synced'], startCustomKinds(context)),
     aggregation.followed,
     hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
@@ -273,6 +291,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, open, 
       proxyClient = files.proxyClient ?? renewed.proxyClient
       trust.take(publishedProxies(config, files, renewed))
     },
+    ...(store.isShared && { freshness: { now: () => caches.fresh(), served: customKinds.served } }),
     log,
     gate,
     now,
@@ -391,6 +410,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly pki: Pki
   readonly files: OwnFiles
   readonly aggregated: Aggregated
+  readonly freshness?: Freshness
   readonly onClientCa: (clientCa: string) => void
   readonly onRenewed: (pki: Pki) => void
   readonly now: () => Date
@@ -415,6 +435,7 @@ async function openPort(
     pki,
     files,
     aggregated,
+    freshness,
     onClientCa,
     onRenewed,
     log,
@@ -467,6 +488,7 @@ async function openPort(
     gate,
     namespace,
     now,
+    ...(freshness && { freshness }),
   })
   const listener = await listen({ host: config.host, port: config.port, tls: tlsMaterial(files, pki), serve, log }).catch(
     explainListen(config),

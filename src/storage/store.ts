@@ -2,6 +2,8 @@
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 
 export interface Store {
+  /** Whether other processes write to it as well: a watch may then be behind what clients have been told. */
+  readonly isShared?: boolean
   /** Reads one key, now or at a past revision. */
   get(key: string, at?: Revision): Promise<Read>
   /** Reads a prefix in key order (by UTF-8 bytes); every page of one `at` is the same snapshot. */

@@ -1,0 +1,43 @@
+/** A page of a snapshot that the cache has forgotten and the store has not. */
+import type { Resource } from '../schema/resource.ts'
+import { Compacted, type Entry, type Revision, type Store } from '../storage/store.ts'
+import { type ObjectRevision, objectRevisionOf } from './object-revision.ts'
+import { type Listing, type ListRequest, prefixOf } from './resource-cache.ts'
+import { selects } from './selection.ts'
+
+const PAGE = 500
+
+/** The objects selected as they were at a revision, in key order; undefined when the store has forgotten it, too. */
+export async function listStored(
+  store: Store,
+  resource: Resource,
+  { selection, at, after, limit = Number.POSITIVE_INFINITY }: ListRequest & { readonly at: Revision },
+): Promise<Listing | undefined> {
+  const prefix = prefixOf(resource, selection)
+  const isCounted = !selection.test && selection.name === ''
+  const objects: ObjectRevision[] = []
+  let from = after
+  try {
+    for (;;) {
+      const size = Math.min(limit - objects.length + 1, PAGE)
+      const { entries, remaining } = await store.list(prefix, { at, limit: size, ...(from !== undefined && { after: from }) })
+      for (const [i, entry] of entries.entries()) {
+        const object = selectedFrom(resource, entry, selection)
+        if (!object) continue
+        if (objects.length === limit)
+          return { objects, next: objects.at(-1)!.key, remaining: isCounted ? entries.length - i + remaining : undefined }
+        objects.push(object)
+      }
+      if (remaining === 0 || entries.length === 0) return { objects, next: undefined, remaining: undefined }
+      from = entries.at(-1)!.key
+    }
+  } catch (error) {
+    if (error instanceof Compacted) return undefined
+    throw error
+  }
+}
+
+function selectedFrom(resource: Resource, entry: Entry, selection: ListRequest['selection']): ObjectRevision | undefined {
+  const object = objectRevisionOf(resource, entry, undefined)
+  return selects(selection, object) ? object : undefined
+}

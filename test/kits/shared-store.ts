@@ -1,0 +1,63 @@
+/** One store that several servers use, as each of them sees it: late at times, or not at all. */
+import type { MemoryStore } from '../../src/storage/memory.ts'
+import { type Batch, type Revision, type Store, StoreUnavailable } from '../../src/storage/store.ts'
+
+/** What one server sees of a store that others write to as well. */
+export class SharedView implements Store {
+  readonly isShared = true
+  readonly #inner: MemoryStore
+  #released: Promise<void> = Promise.resolve()
+  #release = () => {}
+  #isCut = false
+  /** How often it was asked for the newest revision. */
+  questions = 0
+
+  constructor(inner: MemoryStore) {
+    this.#inner = inner
+  }
+
+  /** Holds back what watches have to tell. */
+  hold(): void {
+    this.#released = new Promise(resolve => (this.#release = resolve))
+  }
+  release(): void {
+    this.#release()
+  }
+  /** As when the network is gone: nothing is answered, watches are silent. */
+  cut(): void {
+    this.hold()
+    this.#isCut = true
+  }
+  mend(): void {
+    this.#isCut = false
+    this.release()
+  }
+
+  get = (...[key, at]: Parameters<Store['get']>) => this.#reach(() => this.#inner.get(key, at))
+  list = (...[prefix, page]: Parameters<Store['list']>) => this.#reach(() => this.#inner.list(prefix, page))
+  swap = (...[key, change]: Parameters<Store['swap']>) => this.#reach(() => this.#inner.swap(key, change))
+  extent = () => this.#reach(() => this.#inner.extent())
+  compact = (before: Revision) => this.#reach(() => this.#inner.compact(before))
+  probe = () => this.#reach(() => this.#inner.probe())
+  fresh = (): Promise<Revision> =>
+    this.#reach(async () => {
+      this.questions++
+      return (await this.#inner.extent()).newest
+    })
+  async close(): Promise<void> {}
+
+  async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<Batch> {
+    for await (const batch of this.#inner.watch(prefix, after, signal)) {
+      await this.#released
+      // A round trip lies between a store and its watchers.
+      await new Promise(setImmediate)
+      yield batch
+    }
+  }
+
+  async #reach<R>(ask: () => Promise<R>): Promise<R> {
+    await new Promise(setImmediate)
+    if (this.#isCut) throw new StoreUnavailable('the store cannot be reached', { problem: 'the store cannot be reached' })
+    return ask()
+  }
+}

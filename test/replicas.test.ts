@@ -1,0 +1,162 @@
+// Several servers over one store: what is done through one is there through the others, whatever decides about it.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, Watching } from './kit.ts'
+import { type Replica, startReplicas } from './kits/replicas.ts'
+
+const create = async (replica: Replica, path: string, body: object): Promise<any> => {
+  const { status, json, text } = await ask(replica, path, { method: 'POST', body })
+  assert.equal(status, 201, text)
+  return json
+}
+/** Whether an answer has come by now. */
+const isAnswered = async (answer: Promise<Answer>) => {
+  let isThere = false
+  void answer.then(() => (isThere = true))
+  // A request on the same machine takes a fraction of this.
+  await new Promise(resolve => setTimeout(resolve, 50))
+  return isThere
+}
+
+test('a read through one server sees what another has acknowledged, however late its cache is', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  b.view.hold()
+  const made = await create(a, CONFIG_MAPS, configMap('new', { a: '1' }))
+  const reads = ['/new', '', '?labelSelector=!none'].map(path => ask(b, CONFIG_MAPS + path))
+  for (const read of reads) assert.equal(await isAnswered(read), false)
+  const stale = await ask(b, `${CONFIG_MAPS}/new?resourceVersion=0`)
+  assert.equal(stale.status, 404, 'any version will do, and this server knows none')
+  b.view.release()
+  const [read, list, selected] = await Promise.all(reads)
+  assert.deepEqual(read!.json, made)
+  for (const { json } of [list!, selected!]) assert.deepEqual(json.items.map(nameOf), ['new'])
+  const known = await ask(b, `${CONFIG_MAPS}/new?resourceVersion=${made.metadata.resourceVersion}`)
+  assert.deepEqual(known.json, made)
+})
+
+const nameOf = ({ metadata }: any) => metadata.name
+
+test('one question to the store serves many reads', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  await create(a, CONFIG_MAPS, configMap('read'))
+  const before = b.view.questions
+  const answers = await Promise.all(Array.from({ length: 200 }, () => ask(b, `${CONFIG_MAPS}/read`)))
+  assert.ok(answers.every(({ status }) => status === 200))
+  assert.ok(b.view.questions - before <= 200)
+  await Promise.all(Array.from({ length: 20 }, () => ask(b, `${CONFIG_MAPS}/read?resourceVersion=0`)))
+})
+
+test('a write through one server is about what another has stored', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  b.view.hold()
+  const made = await create(a, CONFIG_MAPS, configMap('contested', { a: '1' }))
+  const patched = ask(b, `${CONFIG_MAPS}/contested`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: { data: { b: '2' } },
+  })
+  const replaced = ask(b, `${CONFIG_MAPS}/contested`, { method: 'PUT', body: { ...made, data: { a: '1', b: '2' } } })
+  b.view.release()
+  const statuses = (await Promise.all([patched, replaced])).map(({ status }) => status).sort()
+  // The replacement names a version, so that it must come first or not at all.
+  assert.ok(String(statuses) === '200,200' || String(statuses) === '200,409', String(statuses))
+  assert.deepEqual((await ask(a, `${CONFIG_MAPS}/contested`)).json.data, { a: '1', b: '2' })
+})
+
+test('what decides about requests is followed: namespaces, roles, definitions, policies', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  for (let round = 0; round < 5; round++) {
+    const [first, second] = round % 2 === 0 ? [a, b] : [b, a]
+    const namespace = `ns-${round}`
+    await create(first, '/api/v1/namespaces', { metadata: { name: namespace } })
+    await create(second, `/api/v1/namespaces/${namespace}/configmaps`, configMap('there'))
+
+    const asUser = { headers: { 'impersonate-user': `user-${round}` } }
+    const path = `/api/v1/namespaces/${namespace}/configmaps/there`
+    assert.equal((await ask(second, path, asUser)).status, 403)
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`
+    await create(first, `${rbac}/roles`, {
+      metadata: { name: 'reader' },
+      rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }],
+    })
+    await create(first, `${rbac}/rolebindings`, {
+      metadata: { name: 'reader' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: `user-${round}` }],
+    })
+    assert.equal((await ask(second, path, asUser)).status, 200)
+    assert.equal((await ask(first, `${rbac}/rolebindings/reader`, { method: 'DELETE' })).status, 200)
+    assert.equal((await ask(second, path, asUser)).status, 403)
+
+    const group = `g${round}.example.com`
+    await create(first, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition(group))
+    await eventually('the definition is established', async () => {
+      const { json } = await ask(first, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`)
+      const found = json.status?.conditions?.find((each: any) => each.type === 'Established')
+      return found?.status === 'True' || undefined
+    })
+    await create(second, `/apis/${group}/v1/namespaces/${namespace}/widgets`, {
+      apiVersion: `${group}/v1`,
+      kind: 'Widget',
+      metadata: { name: 'w' },
+    })
+
+    assert.equal((await ask(first, `/api/v1/namespaces/${namespace}`, { method: 'DELETE' })).status, 200)
+    const late = await ask(second, `/api/v1/namespaces/${namespace}/configmaps`, { method: 'POST', body: configMap('late') })
+    assert.ok(late.status === 403 || late.status === 404, late.text)
+  }
+})
+
+const definition = (group: string) => ({
+  metadata: { name: `widgets.${group}` },
+  spec: {
+    group,
+    scope: 'Namespaced',
+    names: { plural: 'widgets', singular: 'widget', kind: 'Widget' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+})
+
+test('a watch goes on through another server, also one that is behind', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  const one = await create(a, CONFIG_MAPS, configMap('one'))
+  b.view.hold()
+  const two = await create(a, CONFIG_MAPS, configMap('two'))
+  const three = await create(a, CONFIG_MAPS, configMap('three'))
+  const from = (revision: string) => `${CONFIG_MAPS}?watch=true&resourceVersion=${revision}`
+  const all = await Watching.open(t, b, from(one.metadata.resourceVersion))
+  const ahead = await Watching.open(t, b, from(two.metadata.resourceVersion))
+  b.view.release()
+  assert.deepEqual([nameOf((await all.next())!.object), nameOf((await all.next())!.object)], ['two', 'three'])
+  assert.deepEqual((await ahead.next())!.object, three, 'what came before the named version is not sent')
+})
+
+test('a server without its store says so, answers what may be old, and recovers by itself', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  await create(a, CONFIG_MAPS, configMap('kept'))
+  assert.equal((await ask(b, `${CONFIG_MAPS}/kept`)).status, 200)
+  const watching = await Watching.open(t, b, `${CONFIG_MAPS}?watch=true&resourceVersion=0`)
+  assert.equal(nameOf((await watching.next())!.object), 'kept')
+  b.view.cut()
+  for (const sent of [{}, { method: 'DELETE' }, { method: 'PUT', body: configMap('kept') }]) {
+    const refused = await ask(b, `${CONFIG_MAPS}/kept`, sent)
+    assert.deepEqual([refused.status, refused.json.reason], [503, 'ServiceUnavailable'], refused.text)
+    assert.match(refused.json.message, /the store cannot be reached/)
+  }
+  assert.equal((await ask(b, `${CONFIG_MAPS}/kept?resourceVersion=0`)).status, 200)
+  assert.equal((await ask(b, `${CONFIG_MAPS}?resourceVersion=0`)).json.items.length, 1)
+  await eventually('it is not ready', async () => (await ask(b, '/readyz')).status === 500 || undefined)
+  const meanwhile = await create(a, CONFIG_MAPS, configMap('meanwhile'))
+  b.view.mend()
+  assert.deepEqual((await ask(b, `${CONFIG_MAPS}/meanwhile`)).json, meanwhile)
+  assert.deepEqual((await watching.next())!.object, meanwhile, 'the watch has gone on')
+  await eventually('it is ready again', async () => (await ask(b, '/readyz')).status === 200 || undefined)
+})
+
+test('a version that is not there yet is waited for, then refused', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  const { metadata } = await create(a, CONFIG_MAPS, configMap('x'))
+  const future = Number(metadata.resourceVersion) + 1_000_000
+  const { status, json } = await ask(b, `${CONFIG_MAPS}?resourceVersion=${future}&resourceVersionMatch=NotOlderThan`)
+  assert.deepEqual([status, json.reason, json.details.causes[0].reason], [504, 'Timeout', 'ResourceVersionTooLarge'])
+})
