@@ -183,7 +183,7 @@ export class Caches implements AsyncDisposable {
 
   /** As `write`, for a new object that nobody changes any more: whoever reads it gets this very object. */
   create(key: string, value: Uint8Array, object: AnyObject): Promise<Swap> {
-    return this.#write(key, { expect: 0, value }, { value, object, isKept: true })
+    return this.#write(key, { expect: 0, value, unique: true }, { value, object, isKept: true })
   }
 
   async #write(key: string, change: Change, decoded: Decoded | undefined | null): Promise<Swap> {

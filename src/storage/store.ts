@@ -44,8 +44,14 @@ export type PageRequest = { readonly limit?: number; readonly after?: string; re
 export type Page = { readonly revision: Revision; readonly entries: readonly Entry[]; readonly remaining: number }
 export type Extent = { readonly oldest: Revision; readonly newest: Revision }
 
-/** `ttlSeconds` deletes the key, with an event, when that time has passed since this write. */
-export type Change = { readonly expect: Revision; readonly value: Uint8Array | null; readonly ttlSeconds?: number }
+export type Change = {
+  readonly expect: Revision
+  readonly value: Uint8Array | null
+  /** Deletes the key, with an event, when that time has passed since this write. */
+  readonly ttlSeconds?: number
+  /** Nobody else writes the same value, as it has a new uid: should the answer be lost, finding it shows that it was written. */
+  readonly unique?: boolean
+}
 export type Swap =
   | { readonly ok: true; readonly revision: Revision; readonly before: Entry | undefined }
   | { readonly ok: false; readonly current: Entry | undefined }

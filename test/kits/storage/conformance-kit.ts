@@ -11,6 +11,8 @@ export type Subject = {
   reopen?(store: Store, clock: Clock): Promise<Store>
   /** Set where another process keeps the data: it has its own clock, and watches may hear of a write after its writer does. */
   remote?: boolean
+  /** How many random histories are tried; fewer where opening a store takes long. */
+  runs?: number
 }
 
 /** An open store for one test, closed after it. */

@@ -18,6 +18,8 @@ type Step =
   | { do: 'compact'; back: number }
   | { do: 'reopen' }
 
+type Together = Extract<Step, { do: 'together' }>
+
 /** Keeps the whole state of every revision. */
 class Model {
   readonly states: State[] = [new Map(), new Map()]
@@ -67,16 +69,16 @@ export function describeModel(subject: Subject): void {
           const model = new Model()
           for (const step of steps) {
             if (step.do === 'reopen') store = (await subject.reopen?.(store, clock)) ?? store
-            else await run(step, store, model)
+            else await run(step, { store, model, remote: subject.remote })
           }
           assert.deepEqual(await store.extent(), { oldest: model.oldest, newest: model.newest })
-          await run({ do: 'list', prefix: '', limit: undefined, after: undefined, back: 0 }, store, model)
-          await run({ do: 'watch', prefix: '', back: model.newest - model.oldest }, store, model)
+          await run({ do: 'list', prefix: '', limit: undefined, after: undefined, back: 0 }, { store, model })
+          await run({ do: 'watch', prefix: '', back: model.newest - model.oldest }, { store, model })
         } finally {
           await store.close()
         }
       }),
-      { numRuns: 60, includeErrorInReport: true },
+      { numRuns: subject.runs ?? 60, includeErrorInReport: true },
     )
   })
 }
@@ -108,12 +110,15 @@ const expectation = () => fc.constantFrom('current' as const, 'current' as const
 const limit = () => fc.option(fc.integer({ min: 0, max: 5 }), { nil: undefined })
 const after = () => fc.option(key(), { nil: undefined })
 
-async function run(step: Exclude<Step, { do: 'reopen' }>, store: Store, model: Model): Promise<void> {
+async function run(
+  step: Exclude<Step, { do: 'reopen' }>,
+  { store, model, remote = false }: { store: Store; model: Model; remote?: boolean | undefined },
+): Promise<void> {
   switch (step.do) {
     case 'swap':
       return runSwap(step, store, model)
     case 'together':
-      return runTogether(step, store, model)
+      return runTogether(step, { store, model, remote })
     case 'compact':
       return runAt(model, step.back, at => store.compact(at).then(() => (model.oldest = Math.max(model.oldest, at))), { oldest: -Infinity })
     case 'get':
@@ -162,14 +167,23 @@ async function runSwap({ key, value, expect }: Extract<Step, { do: 'swap' }>, st
   }
 }
 
-/** Swaps made at once are decided in the order they were made. */
-async function runTogether({ keys, value }: Extract<Step, { do: 'together' }>, store: Store, model: Model): Promise<void> {
+/** Of swaps of one key made at once one wins, the first where this process decides; revisions tell the order. */
+async function runTogether(
+  { keys, value }: Together,
+  { store, model, remote }: { store: Store; model: Model; remote: boolean },
+): Promise<void> {
   const before = model.current()
   const swaps = await Promise.all(keys.map(key => store.swap(key, { expect: before.get(key)?.modified ?? 0, value: bytes(value) })))
-  for (const [i, swap] of swaps.entries()) {
-    assert.equal(swap.ok, keys.indexOf(keys[i]!) === i)
-    if (swap.ok) model.write(keys[i]!, value)
-    else assert.deepEqual(show(swap.current), model.current().get(keys[i]!))
+  const made = swaps.map((swap, i) => ({ key: keys[i]!, swap, isFirst: keys.indexOf(keys[i]!) === i }))
+  const won = made.flatMap(({ key, swap }) => (swap.ok ? [{ key, revision: swap.revision }] : []))
+  assert.deepEqual(won.map(({ key }) => key).sort(), [...new Set(keys)].sort())
+  for (const { key, revision } of won.sort((a, b) => a.revision - b.revision)) {
+    model.write(key, value)
+    assert.equal(revision, model.newest)
+  }
+  for (const { key, swap, isFirst } of made) {
+    if (!remote) assert.equal(swap.ok, isFirst)
+    if (!swap.ok) assert.deepEqual(show(swap.current), model.current().get(key))
   }
 }
 

@@ -1,0 +1,195 @@
+/** The members of an etcd cluster: calls go to one of them, and to another when it fails. */
+import { StoreUnavailable } from '../store.ts'
+import {
+  type Connection,
+  ConnectionLost,
+  DeadlineExceeded,
+  type EtcdTls,
+  openConnection,
+  RpcError,
+  type Stream,
+  type StreamHandler,
+} from './connection.ts'
+import type { Method } from './messages.ts'
+import { explain, isLasting, isNotDone, isPassing } from './problem.ts'
+
+export type ClusterOptions = {
+  /** `http://HOST:PORT` or `https://HOST:PORT` of members, any of which will do. */
+  readonly endpoints: readonly string[]
+  readonly tls?: EtcdTls
+  /** Told when the members cannot be reached, and when they can again. */
+  readonly onChange?: (message: string) => void
+}
+
+/** A call is made again until this has passed, and given up on a member after that. */
+const CALL_MS = 15_000
+const ATTEMPT_MS = 5_000
+/** etcd itself gives up a write after 7 seconds, and then says more than a deadline of ours would. */
+const WRITE_MS = 10_000
+const SHORTEST_WAIT_MS = 50
+const LONGEST_WAIT_MS = 1_000
+/** What is under way on a member that has not answered others may still be answered within this. */
+const RETIRED_MS = 5_000
+
+export class Cluster {
+  readonly #endpoints: readonly string[]
+  readonly #tls: EtcdTls
+  readonly #onChange: (message: string) => void
+  readonly #retired = new Set<Connection>()
+  #current: Connection | undefined
+  #dialing: Promise<Connection> | undefined
+  /** The member to try next. Replicas begin with different ones, to share their load. */
+  #next: number
+  #isReachable = true
+  #isClosed = false
+
+  constructor({ endpoints, tls = {}, onChange = () => {} }: ClusterOptions) {
+    this.#endpoints = endpoints
+    this.#tls = tls
+    this.#onChange = onChange
+    this.#next = Math.floor(Math.random() * endpoints.length)
+  }
+
+  /** The members, for people. */
+  get where(): string {
+    return this.#endpoints.join(', ')
+  }
+
+  /** Reads, from any member and as often as necessary. Rejects with `RpcError` if that is the answer, otherwise `StoreUnavailable`. */
+  async read<Request, Response>(method: Method<Request, Response>, request: Request, withinMs = CALL_MS): Promise<Response> {
+    const until = performance.now() + withinMs
+    let answered: unknown
+    for (let attempt = 0; ; attempt++) {
+      let connection: Connection | undefined
+      try {
+        connection = await this.#connection(until)
+        const left = until - performance.now()
+        return await connection.call(method, request, Math.min(ATTEMPT_MS, Math.max(left, SHORTEST_WAIT_MS)))
+      } catch (error) {
+        if (this.#isClosed) throw closed()
+        if (!isPassing(error)) throw error
+        // What a member says of itself tells more than that the next one did not answer in the time that was left.
+        if (!(answered && error instanceof DeadlineExceeded)) answered = error
+        if (connection) this.#avoid(connection, error)
+      }
+      const wait = waitAfter(attempt)
+      if (performance.now() + wait >= until) throw explain(answered, this.where)
+      await sleep(wait)
+    }
+  }
+
+  /**
+   * Makes a call that must not be made twice: again only if it has certainly not been made. Rejects with what happened, which
+   * `isNotDone` can tell about, or with `StoreUnavailable` if it was never sent.
+   */
+  async write<Request, Response>(method: Method<Request, Response>, request: Request): Promise<Response> {
+    const until = performance.now() + CALL_MS
+    for (let attempt = 0; ; attempt++) {
+      const connection = await this.#connection(until)
+      try {
+        return await connection.call(method, request, WRITE_MS)
+      } catch (error) {
+        if (!isPassing(error)) throw error
+        this.#avoid(connection, error)
+        if (!isNotDone(error)) throw error
+        const wait = waitAfter(attempt)
+        if (this.#isClosed || performance.now() + wait >= until) throw explain(error, this.where)
+        await sleep(wait)
+      }
+    }
+  }
+
+  /** Opens a stream to a member. Rejects with `StoreUnavailable` when none can be reached. */
+  async stream(path: string, handler: StreamHandler): Promise<Stream> {
+    const connection = await this.#connection(performance.now() + CALL_MS)
+    return connection.stream(path, {
+      message: message => handler.message(message),
+      ended: error => {
+        this.#avoid(connection, error)
+        handler.ended(error)
+      },
+    })
+  }
+
+  /** One call of each member, by endpoint: what it answers, or why it does not. */
+  async each<Request, Response>(method: Method<Request, Response>, request: Request): Promise<PromiseSettledResult<Response>[]> {
+    const calls = this.#endpoints.map(async endpoint => {
+      const connection = await openConnection(endpoint, this.#tls)
+      try {
+        return await connection.call(method, request, ATTEMPT_MS)
+      } finally {
+        connection.destroy()
+      }
+    })
+    return Promise.allSettled(calls)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const connection of [...this.#retired, ...(this.#current ? [this.#current] : [])]) connection.destroy()
+  }
+
+  /** A connection that can be used, within a time. */
+  async #connection(until: number): Promise<Connection> {
+    for (let attempt = 0; ; attempt++) {
+      if (this.#isClosed) throw closed()
+      if (this.#current?.isUsable) return this.#current
+      try {
+        this.#dialing ??= this.#dial().finally(() => (this.#dialing = undefined))
+        return await this.#dialing
+      } catch (error) {
+        const wait = waitAfter(attempt)
+        if (isLasting(error) || performance.now() + wait >= until) throw explain(error, this.where)
+        await sleep(wait)
+      }
+    }
+  }
+
+  /** Tries every member once. */
+  async #dial(): Promise<Connection> {
+    let failure: unknown
+    for (let i = 0; i < this.#endpoints.length; i++) {
+      const endpoint = this.#endpoints[this.#next]!
+      try {
+        const connection = await openConnection(endpoint, this.#tls)
+        if (this.#isClosed) {
+          connection.destroy()
+          throw closed()
+        }
+        if (!this.#isReachable) this.#onChange(`connected to etcd at ${endpoint}`)
+        this.#isReachable = true
+        return (this.#current = connection)
+      } catch (error) {
+        this.#next = (this.#next + 1) % this.#endpoints.length
+        // A certificate that is refused by one member is worth more than another that is down.
+        if (failure === undefined || isLasting(error)) failure = error
+      }
+    }
+    if (this.#isReachable && !this.#isClosed) this.#onChange(explain(failure, this.where).message)
+    this.#isReachable = false
+    throw failure
+  }
+
+  /** Uses another member from now on, if this one is to blame. */
+  #avoid(connection: Connection, error: unknown): void {
+    if (this.#current !== connection || this.#isClosed) return
+    // The member has told of an election that is over.
+    if (error instanceof RpcError && (error.message.includes('leader changed') || !isPassing(error))) return
+    if (error instanceof ConnectionLost && error.neverSent && connection.isUsable) return
+    this.#current = undefined
+    this.#next = (this.#next + 1) % this.#endpoints.length
+    connection.retire()
+    this.#retired.add(connection)
+    setTimeout(() => {
+      this.#retired.delete(connection)
+      connection.destroy(new ConnectionLost('the member was given up'))
+    }, RETIRED_MS).unref()
+  }
+}
+
+const closed = () => new StoreUnavailable('the store is closed')
+
+/** The first wait is short; later ones grow, and differ between replicas. */
+const waitAfter = (attempt: number) => Math.min(SHORTEST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2)
+
+const sleep = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))

@@ -1,0 +1,330 @@
+/** One HTTP/2 connection to a member of etcd, and the gRPC calls on it. */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import type { Method } from './messages.ts'
+import type { Writer } from './wire.ts'
+
+/** What proves who we are, and who etcd is; PEM. */
+export type EtcdTls = { readonly ca?: string; readonly cert?: string; readonly key?: string }
+
+/** A status other than OK of a call, as gRPC numbers it. */
+export class RpcError extends Error {
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** The connection failed, so that the call had no answer. */
+export class ConnectionLost extends Error {
+  /** Whether etcd cannot have received the call, or said that it has not processed it. */
+  readonly neverSent: boolean
+
+  constructor(message: string, { neverSent = false, ...options }: ErrorOptions & { readonly neverSent?: boolean } = {}) {
+    super(message, options)
+    this.neverSent = neverSent
+  }
+}
+
+/** No answer came in time. */
+export class DeadlineExceeded extends Error {}
+
+/** The messages that etcd sends on a stream; `close` ends it. */
+export type Stream = {
+  send(message: Writer): void
+  /** Stops and restarts reading; etcd is held back meanwhile. */
+  pause(): void
+  resume(): void
+  close(): void
+}
+export type StreamHandler = {
+  message(message: Buffer): void
+  /** Nothing follows. There is always an error, as a watch has no end of its own. */
+  ended(error: RpcError | ConnectionLost): void
+}
+
+const CONNECT_MS = 2_000
+/** Large answers and bursts of events must not wait for window updates. */
+const STREAM_WINDOW = 4 << 20
+const SESSION_WINDOW = 16 << 20
+/** A larger message is not believed. */
+const LONGEST_MESSAGE = 1 << 30
+/** How often a connection is looked at. */
+const LOOK_MS = 1_000
+/** Silence after which a connection is pinged while a call waits, and while only watches are open. */
+const SILENCE_MS = 1_000
+const IDLE_MS = 5_000
+/** etcd ends connections that ping more often than every 5 seconds (--grpc-keepalive-min-time). */
+const PING_EVERY_MS = 5_200
+const PING_ANSWER_MS = 2_500
+
+/** Connects to a member. Rejects with the error of the socket or of TLS. */
+export function openConnection(endpoint: string, tls: EtcdTls): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    const session = connect(endpoint, {
+      ...tls,
+      settings: { initialWindowSize: STREAM_WINDOW, enablePush: false },
+      maxSessionMemory: 1_000,
+    })
+    const fail = (error: Error) => {
+      clearTimeout(timer)
+      session.destroy()
+      reject(error)
+    }
+    const timer = setTimeout(() => fail(new DeadlineExceeded('no connection within 2 seconds')), CONNECT_MS)
+    session.once('error', fail)
+    // A server that speaks no HTTP/2 would be found out only by the first call.
+    session.once('remoteSettings', () => {
+      clearTimeout(timer)
+      session.off('error', fail)
+      session.setLocalWindowSize(SESSION_WINDOW)
+      resolve(new Connection(endpoint, session))
+    })
+    session.once('close', () => fail(new ConnectionLost('the connection was closed')))
+  })
+}
+
+type Waiting = { readonly since: number }
+
+export class Connection {
+  readonly endpoint: string
+  readonly #session: ClientHttp2Session
+  readonly #calls = new Set<Waiting>()
+  readonly #lookTimer: NodeJS.Timeout
+  #streams = 0
+  #heardAt = performance.now()
+  #lookedAt = performance.now()
+  #pingedAt = Number.NEGATIVE_INFINITY
+  #isPinging = false
+  #problem: Error | undefined
+  #isRetired = false
+
+  constructor(endpoint: string, session: ClientHttp2Session) {
+    this.endpoint = endpoint
+    this.#session = session
+    session.on('error', error => (this.#problem ??= error))
+    session.on('goaway', () => this.retire())
+    session.on('close', () => this.#closed())
+    session.unref()
+    this.#lookTimer = setInterval(() => this.#look(), LOOK_MS)
+    this.#lookTimer.unref()
+  }
+
+  /** Whether calls can be made. */
+  get isUsable(): boolean {
+    return !this.#isRetired && !this.#session.closed && !this.#session.destroyed
+  }
+
+  /** Makes no further calls; the connection ends when those under way have. */
+  retire(): void {
+    if (this.#isRetired) return
+    this.#isRetired = true
+    if (!this.#session.destroyed) this.#session.close()
+  }
+
+  /** Ends the connection with all calls on it. */
+  destroy(why?: Error): void {
+    this.#problem ??= why
+    this.#session.destroy()
+  }
+
+  /** Calls etcd and resolves with its answer; rejects with `RpcError`, `ConnectionLost` or `DeadlineExceeded`. */
+  call<Request, Response>(method: Method<Request, Response>, request: Request, deadlineMs: number): Promise<Response> {
+    return new Promise((resolve, reject) => {
+      const frame = framed(method.write(request))
+      const waiting = { since: performance.now() }
+      this.#calls.add(waiting)
+      if (this.#calls.size === 1) this.#session.ref()
+      const timer = setTimeout(() => {
+        settle(() => reject(new DeadlineExceeded(`no answer within ${deadlineMs / 1000} seconds`)))
+        stream?.close(constants.NGHTTP2_CANCEL)
+      }, deadlineMs)
+      const settle = (end: () => void) => {
+        if (!this.#calls.delete(waiting)) return
+        clearTimeout(timer)
+        if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
+        end()
+      }
+      let answer: Buffer | undefined
+      const stream = this.#open(method.path, deadlineMs, {
+        message: message => (answer = message),
+        ended: error =>
+          settle(() => {
+            if (error) return reject(error)
+            if (!answer) return reject(new RpcError(INTERNAL, 'etcd answered without a message'))
+            try {
+              resolve(method.read(answer))
+            } catch (error) {
+              reject(error)
+            }
+          }),
+      })
+      stream?.end(frame)
+    })
+  }
+
+  /** Opens a stream in both directions. */
+  stream(path: string, handler: StreamHandler): Stream {
+    this.#streams++
+    this.#session.ref()
+    let isOpen = true
+    const stream = this.#open(path, undefined, {
+      message: message => isOpen && handler.message(message),
+      ended: error => {
+        this.#streams--
+        if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
+        if (!isOpen) return
+        isOpen = false
+        handler.ended(error ?? new RpcError(UNAVAILABLE, 'etcd has ended the stream'))
+      },
+    })
+    return {
+      send: message => {
+        if (isOpen && stream?.writable) stream.write(framed(message))
+      },
+      pause: () => stream?.pause(),
+      resume: () => stream?.resume(),
+      close: () => {
+        isOpen = false
+        stream?.close(constants.NGHTTP2_CANCEL)
+      },
+    }
+  }
+
+  #open(
+    path: string,
+    deadlineMs: number | undefined,
+    on: { message(message: Buffer): void; ended(error?: RpcError | ConnectionLost): void },
+  ): ClientHttp2Stream | undefined {
+    let stream: ClientHttp2Stream
+    try {
+      if (!this.isUsable) throw new Error('the connection is closed')
+      stream = this.#session.request({
+        ':method': 'POST',
+        ':path': path,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        // A member that has lost its leader answers so instead of letting calls wait, and ends watches.
+        hasleader: 'true',
+        ...(deadlineMs !== undefined && { 'grpc-timeout': `${Math.ceil(deadlineMs)}m` }),
+      })
+    } catch (cause) {
+      // Never within the call: whoever made it is not ready for the end yet.
+      queueMicrotask(() => on.ended(new ConnectionLost(textOf(cause), { cause, neverSent: true })))
+      return undefined
+    }
+    const messages = new Frames(on.message)
+    let status: RpcError | 'ok' | undefined
+    let failure: Error | undefined
+    stream.on('response', headers => {
+      this.#heardAt = performance.now()
+      status ??= statusOf(headers)
+    })
+    stream.on('trailers', headers => (status ??= statusOf(headers)))
+    stream.on('data', (chunk: Buffer) => {
+      this.#heardAt = performance.now()
+      try {
+        messages.take(chunk)
+      } catch (error) {
+        stream.destroy(error as Error)
+      }
+    })
+    stream.on('error', error => (failure ??= error))
+    stream.on('close', () => {
+      if (status === 'ok') return on.ended()
+      if (status) return on.ended(status)
+      const cause = this.#problem ?? failure
+      const neverSent = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+      on.ended(new ConnectionLost(cause ? textOf(cause) : 'the connection was lost', { cause, neverSent }))
+    })
+    return stream
+  }
+
+  /** Finds out whether the member still answers, if there is somebody who waits for it. */
+  #look(): void {
+    const now = performance.now()
+    const isLate = now - this.#lookedAt > 2 * LOOK_MS
+    this.#lookedAt = now
+    // This process was busy or stopped: what has come meanwhile has not been read yet.
+    if (isLate) return
+    if (this.#isPinging) {
+      if (now - this.#pingedAt > PING_ANSWER_MS) this.destroy(new DeadlineExceeded('etcd does not answer'))
+      return
+    }
+    const silence = now - this.#heardAt
+    const [eldest] = this.#calls
+    const isWaitedFor = eldest !== undefined && now - eldest.since >= SILENCE_MS && silence >= SILENCE_MS
+    if (!(isWaitedFor || (this.#streams > 0 && silence >= IDLE_MS)) || now - this.#pingedAt < PING_EVERY_MS) return
+    this.#pingedAt = now
+    this.#isPinging = this.#session.ping(error => {
+      this.#isPinging = false
+      if (!error) this.#heardAt = performance.now()
+    })
+  }
+
+  #closed(): void {
+    clearInterval(this.#lookTimer)
+    this.#isRetired = true
+  }
+}
+
+const INTERNAL = 13
+const UNAVAILABLE = 14
+
+/** Puts the header of a gRPC message, for which room was left, before it. */
+function framed(message: Writer): Buffer {
+  const frame = message.finish()
+  frame[0] = 0
+  frame.writeUInt32BE(frame.length - 5, 1)
+  return frame
+}
+
+/** Takes what arrives apart into messages. */
+class Frames {
+  readonly #take: (message: Buffer) => void
+  #chunks: Buffer[] = []
+  #length = 0
+  #needed = 5
+
+  constructor(take: (message: Buffer) => void) {
+    this.#take = take
+  }
+
+  take(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#length += chunk.length
+    if (this.#length < this.#needed) return
+    let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length)
+    for (;;) {
+      this.#needed = bytes.length < 5 ? 5 : 5 + bytes.readUInt32BE(1)
+      if (this.#needed > LONGEST_MESSAGE) throw new RangeError('etcd sent a message that is too long')
+      if (bytes.length < this.#needed) break
+      this.#take(bytes.subarray(5, this.#needed))
+      bytes = bytes.subarray(this.#needed)
+    }
+    this.#chunks = bytes.length === 0 ? [] : [bytes]
+    this.#length = bytes.length
+  }
+}
+
+/** What headers or trailers say of how the call went; nothing if they are headers before an answer. */
+function statusOf(headers: Readonly<Record<string, unknown>>): RpcError | 'ok' | undefined {
+  const code = headers['grpc-status']
+  if (code === undefined) {
+    const http = Number(headers[':status'] ?? 200)
+    return http === 200 ? undefined : new RpcError(UNAVAILABLE, `HTTP status ${http}`)
+  }
+  if (Number(code) === 0) return 'ok'
+  return new RpcError(Number(code), percentDecoded(String(headers['grpc-message'] ?? '')) || `gRPC status ${code}`)
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

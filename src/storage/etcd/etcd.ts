@@ -1,0 +1,483 @@
+/** The store on an etcd cluster, which other processes may use as well. Revisions are those of etcd. */
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import { whenDone } from '../../lib/maybe-promise.ts'
+import { systemClock } from '../clock.ts'
+import { deadlineOf } from '../expiry.ts'
+import { checkKey } from '../key-order.ts'
+import {
+  type Batch,
+  type Change,
+  Compacted,
+  type Entry,
+  type Event,
+  type Extent,
+  FutureRevision,
+  OutcomeUnknown,
+  type Page,
+  type PageRequest,
+  type Read,
+  type Revision,
+  type Store,
+  StoreUnavailable,
+  type Swap,
+  ValueTooLarge,
+} from '../store.ts'
+import { Cluster, type ClusterOptions } from './cluster.ts'
+import { Leases } from './leases.ts'
+import {
+  compact,
+  EVERYTHING,
+  type KeyValue,
+  prefixEnd,
+  type RangeRequest,
+  type RangeResponse,
+  range,
+  readWatch,
+  status,
+  swap,
+  WATCH_PATH,
+  type WatchEvent,
+  writeWatchCreate,
+} from './messages.ts'
+import { OwnWrites } from './own-writes.ts'
+import { explain, isCompacted, isFuture, isNotDone, isPermissionDenied, isTooLarge } from './problem.ts'
+import type { Decoded, RecordFormat, StoredRecord } from './record-format.ts'
+import { EtcdWatch, type Scope } from './watch.ts'
+
+export type EtcdOptions = ClusterOptions & {
+  /** What the keys of all records begin with, `/registry`. */
+  readonly prefix: string
+  readonly format: RecordFormat
+}
+
+/** Records read at once: as many as their size allows, judged by those before. */
+const FIRST_PAGE = 500
+const LARGEST_PAGE = 5_000
+const PAGE_BYTES = 8 << 20
+/** How long a start waits for etcd; and a check of its health, which others give up on soon. */
+const START_MS = 10_000
+const PROBE_MS = 2_000
+const EXTENT_MS = 5_000
+
+/** Connects to etcd. Rejects with `StoreUnavailable`, saying in one line what is wrong. */
+export async function openEtcdStore(options: EtcdOptions): Promise<EtcdStore> {
+  const cluster = new Cluster(options)
+  try {
+    const { version } = await cluster.read(status, {}, START_MS)
+    if (!isAtLeast(version, [3, 4, 0]))
+      throw new StoreUnavailable(`etcd at ${cluster.where} is of version ${version}; 3.4 is the oldest that can be used`)
+    const scope = await chooseScope(cluster, options.prefix, version)
+    return new EtcdStore(cluster, scope, { ...options, version })
+  } catch (error) {
+    cluster.close()
+    throw explain(error, cluster.where)
+  }
+}
+
+/**
+ * All keys of etcd are watched, not only those below the prefix: each revision then has an event, so that a watch knows how
+ * far it has got, and that it has missed nothing. Progress that etcd reports on request is less certain: before 3.4.31 and
+ * 3.5.13 it could come before the events that it covers (etcd's issues 15220 and 17507). It is used where the permissions
+ * that etcd gives this server end at its prefix.
+ */
+async function chooseScope(cluster: Cluster, prefix: string, version: string): Promise<Scope> {
+  const key = Buffer.from(`${prefix}/`)
+  // Fails without permission, and without a leader.
+  await cluster.read(range, { key, countOnly: true }, START_MS)
+  try {
+    await cluster.read(range, { key: EVERYTHING, end: EVERYTHING, limit: 1, countOnly: true }, START_MS)
+    return { key: EVERYTHING, end: EVERYTHING, isEverything: true }
+  } catch (error) {
+    if (!isPermissionDenied(error)) throw error
+  }
+  if (!(isAtLeast(version, [3, 5, 13]) || (isAtLeast(version, [3, 4, 31]) && !isAtLeast(version, [3, 5, 0]))))
+    throw new StoreUnavailable(
+      `etcd ${version} at ${cluster.where} does not say reliably how far a watch of some of its keys has got: allow the user of --etcd-certfile to read all keys, or use etcd 3.5.13 or later`,
+    )
+  return { key, end: prefixEnd(key), isEverything: false }
+}
+
+/** One process's use of an etcd cluster; `openEtcdStore` makes it. */
+export class EtcdStore implements Store, AsyncDisposable {
+  /** The version of the member that was asked first. */
+  readonly version: string
+  readonly #cluster: Cluster
+  readonly #scope: Scope
+  readonly #prefix: string
+  readonly #format: RecordFormat
+  readonly #leases: Leases
+  readonly #own = new OwnWrites()
+  readonly #watches = new Set<EtcdWatch>()
+  readonly #writes = new Set<Promise<unknown>>()
+  /** The oldest revision as far as is known. */
+  #oldest: Revision = 1
+  /** The question that is under way, and the one that those who have asked since then wait for. */
+  #asked: Promise<Revision> | undefined
+  #askedNext: Promise<Revision> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(cluster: Cluster, scope: Scope, { prefix, format, version }: EtcdOptions & { readonly version: string }) {
+    this.version = version
+    this.#cluster = cluster
+    this.#scope = scope
+    this.#prefix = prefix
+    this.#format = format
+    this.#leases = new Leases(cluster)
+  }
+
+  async get(key: string, at?: Revision): Promise<Read> {
+    this.#assertOpen()
+    const { revision, records } = await this.#range({ key: this.#etcdKey(key) }, at)
+    const [entry] = await this.#entries(records)
+    return { revision: at ?? revision, entry: entry?.key === key ? entry : undefined }
+  }
+
+  async list(prefix: string, page: PageRequest = {}): Promise<Page> {
+    for (;;) {
+      this.#assertOpen()
+      try {
+        return await this.#list(prefix, page)
+      } catch (error) {
+        // A list of now that was overtaken by a compaction between its parts is begun again.
+        if (!(error instanceof Compacted) || page.at !== undefined) throw error
+      }
+    }
+  }
+
+  async swap(key: string, change: Change): Promise<Swap> {
+    this.#assertOpen()
+    checkKey(key)
+    // Checked as every store does; etcd counts the time.
+    deadlineOf(change.ttlSeconds, systemClock)
+    const writing = this.#swap(key, change)
+    this.#writes.add(writing)
+    try {
+      return await writing
+    } finally {
+      this.#writes.delete(writing)
+    }
+  }
+
+  watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch> {
+    this.#assertOpen()
+    const watch: EtcdWatch = new EtcdWatch(prefix, {
+      cluster: this.#cluster,
+      scope: this.#scope,
+      check: revision => this.#check(revision),
+      decode: events => this.#events(events),
+      onEnd: () => this.#watches.delete(watch),
+      after,
+      signal,
+    })
+    this.#watches.add(watch)
+    return watch
+  }
+
+  /** A quorum read of the revision. Whoever asks while one is under way shares the next. */
+  fresh(): Promise<Revision> {
+    if (!this.#asked) return (this.#asked = this.#ask())
+    this.#askedNext ??= this.#asked.then(
+      () => this.#askAgain(),
+      () => this.#askAgain(),
+    )
+    return this.#askedNext
+  }
+
+  async extent(): Promise<Extent> {
+    this.#assertOpen()
+    const newest = await this.fresh()
+    await this.#check(this.#oldest).catch(async error => {
+      if (!(error instanceof Compacted)) throw error
+      this.#oldest = await this.#findOldest()
+    })
+    return { oldest: this.#oldest, newest: Math.max(newest, this.#oldest) }
+  }
+
+  async compact(before: Revision): Promise<void> {
+    this.#assertOpen()
+    if (!(before >= 1)) return
+    try {
+      await this.#cluster.read(compact, { revision: before })
+    } catch (error) {
+      if (isFuture(error)) throw new FutureRevision(before, await this.fresh())
+      // What is forgotten already need not be.
+      if (!isCompacted(error)) throw explain(error, this.#cluster.where)
+    }
+  }
+
+  /** Reads with a quorum. Writing would grow the history of a cluster that is watched by many. */
+  async probe(): Promise<void> {
+    this.#assertOpen()
+    try {
+      await this.#cluster.read(range, { key: this.#etcdPath('/health'), countOnly: true }, PROBE_MS)
+    } catch (error) {
+      throw explain(error, this.#cluster.where)
+    }
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #list(prefix: string, { limit = Number.POSITIVE_INFINITY, after, at }: PageRequest): Promise<Page> {
+    const below = this.#etcdPath(this.#format.placesBelow(prefix))
+    const end = prefixEnd(below)
+    const entries: Entry[] = []
+    let start = below
+    if (after !== undefined && after !== '') {
+      const last = this.#etcdKey(after)
+      if (Buffer.compare(last, start) >= 0) start = Buffer.concat([last, EVERYTHING])
+    }
+    if (limit === 0) {
+      const { revision, count } = await this.#range({ key: start, end, countOnly: true }, at)
+      return { revision: at ?? revision, entries, remaining: count }
+    }
+    let size = FIRST_PAGE
+    let revision = at
+    for (;;) {
+      const wanted = Math.min(size, limit - entries.length)
+      const page = await this.#range({ key: start, end, limit: wanted }, revision)
+      revision ??= page.revision
+      for (const entry of await this.#entries(page.records)) if (entry.key.startsWith(prefix)) entries.push(entry)
+      const remaining = page.count - page.records.length
+      if (!page.more || entries.length >= limit) return { revision, entries, remaining: page.more ? remaining : 0 }
+      start = Buffer.concat([page.records.at(-1)!.key, EVERYTHING])
+      size = nextSize(page.records)
+    }
+  }
+
+  async #swap(key: string, { expect, value, ttlSeconds, unique = false }: Change): Promise<Swap> {
+    if (expect === 0 && value === null) return { ok: false, current: (await this.get(key)).entry }
+    const stored = value && (await this.#format.encode(key, value))
+    const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds) : 0
+    const etcdKey = this.#etcdKey(key)
+    const own = value && stored && this.#own.begin(key, stored, value)
+    let revision: Revision | undefined
+    try {
+      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease, previous: true })
+      const [entry] = await this.#entries(answer.record ? [answer.record] : [])
+      if (!answer.ok) return { ok: false, current: entry }
+      revision = answer.revision
+      return { ok: true, revision, before: entry }
+    } catch (error) {
+      if (isTooLarge(error)) throw new ValueTooLarge('etcdserver: request is too large', { cause: error })
+      if (isNotDone(error) || error instanceof StoreUnavailable) throw explain(error, this.#cluster.where)
+      const found = await this.#findOutcome(etcdKey, { expect, stored, unique }, error)
+      if (found.ok) revision = found.revision
+      return found
+    } finally {
+      if (own) this.#own.end(own, this.#isReported(revision) ? undefined : revision)
+    }
+  }
+
+  /**
+   * What became of a swap whose answer was lost. It is known to have lost if another write took its place, and to have been
+   * made if a value that nobody else writes is there; otherwise it may have been made, or may yet be.
+   */
+  async #findOutcome(key: Buffer, { expect, stored, unique }: Sent, cause: unknown): Promise<Swap> {
+    const unknown = () =>
+      new OutcomeUnknown(
+        `etcd did not answer a write (${explain(cause, this.#cluster.where).problem}); it may have been made all the same: read the object before trying again`,
+        { cause },
+      )
+    let current: KeyValue | undefined
+    let base: KeyValue | undefined
+    try {
+      ;[current] = (await this.#cluster.read(range, { key })).records
+      if (expect > 0) [base] = (await this.#cluster.read(range, { key, revision: expect })).records
+    } catch {
+      throw unknown()
+    }
+    const isOurs = current !== undefined && stored !== null && current.value.equals(stored)
+    if (isOurs && unique && current!.modified > expect)
+      return { ok: true, revision: current!.modified, before: (await this.#entries(base ? [base] : []))[0] }
+    // The first write after the expected one decides: a swap from there cannot succeed any more.
+    const isNext = current !== undefined && base !== undefined && current.created === base.created && current.version === base.version + 1
+    if (!isNext || isOurs) throw unknown()
+    const [entry] = await this.#entries([current!])
+    return { ok: false, current: entry }
+  }
+
+  /** Whether every watch has already seen a revision, so that it will not come back. */
+  #isReported(revision: Revision | undefined): boolean {
+    if (revision === undefined) return true
+    for (const watch of this.#watches) if (watch.position < revision) return false
+    return true
+  }
+
+  async #lease(ttlSeconds: number): Promise<number> {
+    try {
+      return await this.#leases.for(ttlSeconds)
+    } catch (error) {
+      throw explain(error, this.#cluster.where)
+    }
+  }
+
+  /** Reads records, now or at a revision. Throws `Compacted` or `FutureRevision`. */
+  async #range(request: RangeRequest, at: Revision | undefined): Promise<RangeResponse> {
+    if (at !== undefined && !(at >= 1)) throw new Compacted(at, this.#oldest)
+    try {
+      return await this.#cluster.read(range, at === undefined ? request : { ...request, revision: at })
+    } catch (error) {
+      if (isCompacted(error)) throw new Compacted(at!, (this.#oldest = await this.#findOldest()))
+      if (isFuture(error)) throw new FutureRevision(at!, await this.fresh())
+      throw explain(error, this.#cluster.where)
+    }
+  }
+
+  /** Throws unless it can be read at a revision. */
+  async #check(revision: Revision): Promise<void> {
+    await this.#range({ key: this.#etcdPath('/'), countOnly: true }, revision)
+  }
+
+  /** The oldest revision that was not compacted: only a watch that is refused tells it. */
+  async #findOldest(): Promise<Revision> {
+    let stop = () => {}
+    try {
+      return await new Promise<Revision>((resolve, reject) => {
+        const timer = setTimeout(() => reject(new StoreUnavailable('etcd does not say which revision is its oldest')), EXTENT_MS)
+        timer.unref()
+        const opening = this.#cluster.stream(WATCH_PATH, {
+          message: message => {
+            const { compacted } = readWatch(message)
+            if (compacted > 0) resolve(compacted)
+          },
+          ended: reject,
+        })
+        opening.then(stream => {
+          stop = () => {
+            clearTimeout(timer)
+            stream.close()
+          }
+          const key = this.#etcdPath('/')
+          stream.send(writeWatchCreate({ key, end: NO_END, from: 1 }))
+        }, reject)
+      })
+    } catch (error) {
+      throw explain(error, this.#cluster.where)
+    } finally {
+      stop()
+    }
+  }
+
+  async #ask(): Promise<Revision> {
+    try {
+      this.#assertOpen()
+      const { revision } = await this.#range({ key: this.#etcdPath('/'), countOnly: true }, undefined)
+      for (const watch of this.#watches) watch.want(revision)
+      return revision
+    } finally {
+      this.#asked = undefined
+    }
+  }
+
+  #askAgain(): Promise<Revision> {
+    this.#askedNext = undefined
+    return (this.#asked = this.#ask())
+  }
+
+  /** The entries of records whose keys are known. */
+  async #entries(records: readonly KeyValue[]): Promise<Entry[]> {
+    const known = records.flatMap(record => {
+      const key = this.#keyOf(record)
+      return key === undefined ? [] : [{ key, record }]
+    })
+    if (known.length === 0) return []
+    const decoded = await this.#format.decode(known.map(({ key, record }) => ({ key, stored: record.value })))
+    return known.map(({ key, record }, i) => entryOf(key, record, decoded[i]!))
+  }
+
+  /** Events of known keys; what this process wrote itself is not decoded again. */
+  #events(events: readonly WatchEvent[]): MaybePromise<readonly Event[]> {
+    const known: Known[] = []
+    const toDecode: StoredRecord[] = []
+    const decodeLater = (key: string, record: KeyValue): Later => {
+      const own = this.#own.find(key, record.value)
+      return own ? { record, own } : { record, at: toDecode.push({ key, stored: record.value }) - 1 }
+    }
+    for (const { deleted, record, previous } of events) {
+      const key = this.#keyOf(record)
+      if (key === undefined) continue
+      known.push({
+        key,
+        revision: record.modified,
+        after: deleted ? undefined : decodeLater(key, record),
+        before: previous && decodeLater(key, previous),
+      })
+    }
+    const last = events.at(-1)!.record.modified
+    return whenDone(toDecode.length === 0 ? [] : this.#format.decode(toDecode), decoded => {
+      const entry = (key: string, { record, own, at }: Later) => entryOf(key, record, own ? { value: own } : decoded[at!]!)
+      const result = known.map(({ key, revision, before, after }) => ({
+        key,
+        before: before && entry(key, before),
+        after: after && entry(key, after),
+        revision,
+      }))
+      this.#reported(last)
+      return result
+    })
+  }
+
+  /** A watch has got so far; what all have reported is forgotten. */
+  #reported(revision: Revision): void {
+    let least = revision
+    for (const watch of this.#watches) least = Math.min(least, watch.position)
+    this.#own.reported(least)
+  }
+
+  #keyOf({ key }: KeyValue): string | undefined {
+    const text = key.toString()
+    if (!text.startsWith(this.#prefix)) return undefined
+    return this.#format.keyAt(text.slice(this.#prefix.length))
+  }
+
+  #etcdKey(key: string): Buffer {
+    return this.#etcdPath(this.#format.placeOf(key))
+  }
+
+  #etcdPath(place: string): Buffer {
+    return Buffer.from(this.#prefix + place)
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#writes)
+    for (const watch of [...this.#watches]) watch.end()
+    this.#cluster.close()
+  }
+
+  #assertOpen(): void {
+    if (this.#closing) throw new StoreUnavailable('the store is closed')
+  }
+}
+
+type Sent = { readonly expect: Revision; readonly stored: Uint8Array | null; readonly unique: boolean }
+type Later = { readonly record: KeyValue; readonly own?: Uint8Array; readonly at?: number }
+type Known = { readonly key: string; readonly revision: Revision; readonly before: Later | undefined; readonly after: Later | undefined }
+
+const NO_END = Buffer.alloc(0)
+const NO_VALUE = new Uint8Array()
+
+const entryOf = (key: string, { created, modified }: KeyValue, decoded: Decoded): Entry =>
+  decoded.fault === undefined
+    ? { key, value: decoded.value, created, modified }
+    : { key, value: NO_VALUE, created, modified, fault: decoded.fault }
+
+/** How many records the next page should have, if they are about as large as these. */
+function nextSize(records: readonly KeyValue[]): number {
+  const bytes = records.reduce((sum, { value }) => sum + value.length, 0)
+  return Math.max(1, Math.min(LARGEST_PAGE, Math.floor((PAGE_BYTES * records.length) / Math.max(bytes, 1))))
+}
+
+function isAtLeast(version: string, least: readonly number[]): boolean {
+  const parts = version.split(/[.-]/).map(Number)
+  for (const [i, wanted] of least.entries()) {
+    const part = parts[i] ?? 0
+    if (part !== wanted) return part > wanted
+  }
+  return true
+}

@@ -1,0 +1,42 @@
+/** Leases for keys with a time to live. As with kube-apiserver, keys that are written soon after one another share one. */
+import { randomBytes } from 'node:crypto'
+import type { Cluster } from './cluster.ts'
+import { grantLease } from './messages.ts'
+
+/** A lease lasts longer than what it is for by this part, and at most by so much, so that later keys can share it. */
+const LONGER_BY = 0.05
+const LONGEST_SECONDS = 60
+const KEYS_PER_LEASE = 1_000
+
+type Lease = { readonly id: Promise<number> /** Keys may be added until then. */; readonly until: number; keys: number }
+
+export class Leases {
+  readonly #cluster: Cluster
+  readonly #byTtl = new Map<number, Lease>()
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster
+  }
+
+  /** A lease that ends when a time to live has passed, or a little later. */
+  async for(ttlSeconds: number): Promise<number> {
+    const ttl = Math.ceil(ttlSeconds)
+    const current = this.#byTtl.get(ttl)
+    if (current && current.keys < KEYS_PER_LEASE && performance.now() < current.until) {
+      current.keys++
+      return current.id
+    }
+    const longer = Math.min(Math.floor(ttl * LONGER_BY), LONGEST_SECONDS)
+    const lease = { id: this.#grant(ttl + longer), until: performance.now() + longer * 1000, keys: 1 }
+    this.#byTtl.set(ttl, lease)
+    lease.id.catch(() => this.#byTtl.get(ttl) === lease && this.#byTtl.delete(ttl))
+    return lease.id
+  }
+
+  async #grant(ttlSeconds: number): Promise<number> {
+    // Chosen here, as a number that is exact; a lease that was granted although the answer was lost just ends.
+    const id = randomBytes(6).readUIntBE(0, 6) + 1
+    await this.#cluster.read(grantLease, { id, ttlSeconds })
+    return id
+  }
+}

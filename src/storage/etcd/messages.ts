@@ -1,0 +1,241 @@
+/** The requests and responses of etcd's API version 3 (`etcdserverpb`) that the store uses. */
+import { readFields, Writer } from './wire.ts'
+
+/** A call that is answered by one message. */
+export type Method<Request, Response> = {
+  readonly path: string
+  write(request: Request): Writer
+  read(message: Buffer): Response
+}
+
+export type Header = { readonly revision: number }
+export type KeyValue = {
+  readonly key: Buffer
+  readonly value: Buffer
+  readonly created: number
+  readonly modified: number
+  /** How many writes have been made to the key since it was created. */
+  readonly version: number
+}
+
+export type RangeRequest = {
+  readonly key: Uint8Array
+  readonly end?: Uint8Array
+  readonly limit?: number
+  /** Reads at a past revision. */
+  readonly revision?: number
+  readonly countOnly?: boolean
+}
+export type RangeResponse = Header & { readonly records: readonly KeyValue[]; readonly more: boolean; readonly count: number }
+
+/** Writes or deletes a key if what a comparison names is still so, and otherwise reads it. */
+export type SwapRequest = {
+  readonly key: Uint8Array
+  readonly expect: { readonly modified: number } | { readonly version: number }
+  /** Nothing deletes. */
+  readonly value: Uint8Array | null
+  readonly lease?: number
+  /** Whether what is replaced is answered. */
+  readonly previous?: boolean
+}
+export type SwapResponse = Header & {
+  readonly ok: boolean /** What was replaced, or what is there instead. */
+  readonly record: KeyValue | undefined
+}
+
+export type WatchCreate = {
+  readonly key: Uint8Array
+  readonly end: Uint8Array
+  /** The first revision to report. */
+  readonly from: number
+}
+export type WatchEvent = { readonly deleted: boolean; readonly record: KeyValue; readonly previous: KeyValue | undefined }
+export type WatchResponse = Header & {
+  readonly created: boolean
+  readonly canceled: boolean
+  readonly compacted: number
+  readonly reason: string
+  /** Further messages belong to this response. */
+  readonly fragment: boolean
+  readonly events: readonly WatchEvent[]
+}
+
+export type StatusResponse = { readonly version: string; readonly leader: boolean }
+
+export const range: Method<RangeRequest, RangeResponse> = {
+  path: '/etcdserverpb.KV/Range',
+  write: request => writeRange(request, new Writer({ reserve: 5 })),
+  read: readRange,
+}
+
+/** A transaction of one comparison. */
+export const swap: Method<SwapRequest, SwapResponse> = {
+  path: '/etcdserverpb.KV/Txn',
+  write({ key, expect, value, lease = 0, previous = false }) {
+    const comparison = new Writer()
+    if ('modified' in expect) comparison.number(2, COMPARE_MODIFIED).bytes(3, key).number(6, expect.modified)
+    else comparison.bytes(3, key).number(4, expect.version)
+    const change =
+      value === null
+        ? new Writer().message(3, new Writer().bytes(1, key).flag(3, previous))
+        : new Writer({ size: value.length + key.length + 64 }).message(
+            2,
+            new Writer({ size: value.length + key.length + 48 }).bytes(1, key).bytes(2, value).number(3, lease).flag(4, previous),
+          )
+    const read = new Writer().message(1, new Writer().bytes(1, key))
+    return new Writer({ reserve: 5, size: (value?.length ?? 0) + 4 * key.length + 128 })
+      .message(1, comparison)
+      .message(2, change)
+      .message(3, read)
+  },
+  read(message) {
+    let revision = 0
+    let ok = false
+    let record: KeyValue | undefined
+    readFields(message, ({ field, number, bytes }) => {
+      if (field === 1) revision = readRevision(bytes)
+      else if (field === 2) ok = number !== 0
+      else if (field === 3) record = readOperation(bytes)
+    })
+    return { revision, ok, record }
+  },
+}
+
+export const compact: Method<{ readonly revision: number }, void> = {
+  path: '/etcdserverpb.KV/Compact',
+  write: ({ revision }) => new Writer({ reserve: 5 }).number(1, revision),
+  read: () => {},
+}
+
+export const grantLease: Method<{ readonly id: number; readonly ttlSeconds: number }, void> = {
+  path: '/etcdserverpb.Lease/LeaseGrant',
+  write: ({ id, ttlSeconds }) => new Writer({ reserve: 5 }).number(1, ttlSeconds).number(2, id),
+  read: () => {},
+}
+
+export const revokeLease: Method<{ readonly id: number }, void> = {
+  path: '/etcdserverpb.Lease/LeaseRevoke',
+  write: ({ id }) => new Writer({ reserve: 5 }).number(1, id),
+  read: () => {},
+}
+
+export const status: Method<Record<string, never>, StatusResponse> = {
+  path: '/etcdserverpb.Maintenance/Status',
+  write: () => new Writer({ reserve: 5 }),
+  read(message) {
+    let version = ''
+    let leader = false
+    readFields(message, ({ field, number, bytes }) => {
+      if (field === 2) version = bytes.toString()
+      else if (field === 4) leader = number !== 0
+    })
+    return { version, leader }
+  },
+}
+
+export const WATCH_PATH = '/etcdserverpb.Watch/Watch'
+
+export const writeWatchCreate = ({ key, end, from }: WatchCreate): Writer =>
+  new Writer({ reserve: 5 }).message(1, new Writer().bytes(1, key).bytes(2, end).number(3, from).flag(6, true).flag(8, true))
+
+/** Asks how far the watches of a stream have got. */
+export const writeWatchProgress = (): Writer => new Writer({ reserve: 5 }).message(3, new Writer())
+
+export function readWatch(message: Buffer): WatchResponse {
+  const read = { revision: 0, created: false, canceled: false, compacted: 0, reason: '', fragment: false, events: [] as WatchEvent[] }
+  readFields(message, ({ field, number, bytes }) => {
+    if (field === 1) read.revision = readRevision(bytes)
+    else if (field === 3) read.created = number !== 0
+    else if (field === 4) read.canceled = number !== 0
+    else if (field === 5) read.compacted = number
+    else if (field === 6) read.reason = bytes.toString()
+    else if (field === 7) read.fragment = number !== 0
+    else if (field === 11) read.events.push(readEvent(bytes))
+  })
+  return read
+}
+
+/** The key that ends the range of all keys with a prefix. */
+export function prefixEnd(prefix: Uint8Array): Buffer {
+  const end = Buffer.from(prefix)
+  for (let i = end.length - 1; i >= 0; i--) {
+    if (end[i]! < 0xff) {
+      end[i]!++
+      return end.subarray(0, i + 1)
+    }
+  }
+  return EVERYTHING
+}
+
+/** As a key: the first there can be. As the end of a range: none. */
+export const EVERYTHING: Buffer = Buffer.from([0])
+
+const COMPARE_MODIFIED = 2
+const DELETED = 1
+
+function writeRange({ key, end, limit = 0, revision = 0, countOnly = false }: RangeRequest, to: Writer): Writer {
+  to.bytes(1, key)
+  if (end) to.bytes(2, end)
+  return to.number(3, limit).number(4, revision).flag(9, countOnly)
+}
+
+function readRange(message: Buffer): RangeResponse {
+  let revision = 0
+  const records: KeyValue[] = []
+  let more = false
+  let count = 0
+  readFields(message, ({ field, number, bytes }) => {
+    if (field === 1) revision = readRevision(bytes)
+    else if (field === 2) records.push(readKeyValue(bytes))
+    else if (field === 3) more = number !== 0
+    else if (field === 4) count = number
+  })
+  return { revision, records, more, count }
+}
+
+/** The record in the response of an operation: of a read, what was read; of a change, what it replaced. */
+function readOperation(operation: Buffer): KeyValue | undefined {
+  let record: KeyValue | undefined
+  readFields(operation, ({ field: kind, bytes: response }) => {
+    const at = kind === 3 ? 3 : 2
+    readFields(response, ({ field, bytes }) => {
+      if (field === at) record = readKeyValue(bytes)
+    })
+  })
+  return record
+}
+
+function readEvent(event: Buffer): WatchEvent {
+  let deleted = false
+  let record: KeyValue | undefined
+  let previous: KeyValue | undefined
+  readFields(event, ({ field, number, bytes }) => {
+    if (field === 1) deleted = number === DELETED
+    else if (field === 2) record = readKeyValue(bytes)
+    else if (field === 3) previous = readKeyValue(bytes)
+  })
+  if (!record) throw new RangeError('an event of etcd has no key')
+  return { deleted, record, previous }
+}
+
+function readKeyValue(message: Buffer): KeyValue {
+  const read = { key: NOTHING as Buffer, value: NOTHING as Buffer, created: 0, modified: 0, version: 0 }
+  readFields(message, ({ field, number, bytes }) => {
+    if (field === 1) read.key = bytes
+    else if (field === 2) read.created = number
+    else if (field === 3) read.modified = number
+    else if (field === 4) read.version = number
+    else if (field === 5) read.value = bytes
+  })
+  return read
+}
+
+function readRevision(header: Buffer): number {
+  let revision = 0
+  readFields(header, ({ field, number }) => {
+    if (field === 3) revision = number
+  })
+  return revision
+}
+
+const NOTHING = Buffer.alloc(0)

@@ -1,0 +1,40 @@
+/** Writes of this process that no watch has reported yet: what comes back need not be decoded, and is the very value that was written. */
+import type { Revision } from '../store.ts'
+
+export type OwnWrite = { readonly key: string; readonly stored: Uint8Array; readonly value: Uint8Array; revision: Revision | undefined }
+
+export class OwnWrites {
+  /** Not a Map: its former entries survive until a full garbage collection, see CONTRIBUTING.md. */
+  readonly #writes: OwnWrite[] = []
+
+  /** Remembers a write that is about to be made. */
+  begin(key: string, stored: Uint8Array, value: Uint8Array): OwnWrite {
+    const write = { key, stored, value, revision: undefined }
+    this.#writes.push(write)
+    return write
+  }
+
+  /** The write has been made, and a watch will report it; or neither. */
+  end(write: OwnWrite, revision?: Revision): void {
+    if (revision === undefined) this.#remove(write)
+    else write.revision = revision
+  }
+
+  /** The value that was written with these bytes, whoever wrote them. */
+  find(key: string, stored: Buffer): Uint8Array | undefined {
+    return this.#writes.find(write => write.key === key && stored.equals(write.stored))?.value
+  }
+
+  /** Watches have reported everything up to a revision. */
+  reported(revision: Revision): void {
+    for (let i = this.#writes.length - 1; i >= 0; i--) {
+      const { revision: written } = this.#writes[i]!
+      if (written !== undefined && written <= revision) this.#writes.splice(i, 1)
+    }
+  }
+
+  #remove(write: OwnWrite): void {
+    const at = this.#writes.indexOf(write)
+    if (at >= 0) this.#writes.splice(at, 1)
+  }
+}

@@ -1,0 +1,142 @@
+/** What is wrong with etcd, in one line that says what to do. */
+import { StoreUnavailable } from '../store.ts'
+import { ConnectionLost, DeadlineExceeded, RpcError } from './connection.ts'
+
+/** The statuses of gRPC that matter here. */
+export const CODES = {
+  canceled: 1,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  outOfRange: 11,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const
+
+export const isCompacted = (error: unknown): boolean =>
+  error instanceof RpcError && error.code === CODES.outOfRange && error.message.includes('has been compacted')
+
+export const isFuture = (error: unknown): boolean =>
+  error instanceof RpcError && error.code === CODES.outOfRange && error.message.includes('future revision')
+
+export const isPermissionDenied = (error: unknown): boolean =>
+  error instanceof RpcError &&
+  (error.code === CODES.permissionDenied || error.code === CODES.unauthenticated || error.message.includes('user name is empty'))
+
+/** The request is larger than etcd takes (--max-request-bytes), by its own limit or by that of gRPC. */
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof RpcError &&
+  ((error.code === CODES.invalidArgument && error.message.includes('request is too large')) ||
+    (error.code === CODES.resourceExhausted && error.message.includes('larger than max')))
+
+/** Whether another member, or the same one a little later, may well answer. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof ConnectionLost ||
+  error instanceof DeadlineExceeded ||
+  (error instanceof RpcError &&
+    (error.code === CODES.unavailable ||
+      error.code === CODES.deadlineExceeded ||
+      error.code === CODES.canceled ||
+      error.message.includes('too many requests')))
+
+/** Whether a call that failed so has certainly changed nothing, and will not. */
+export const isNotDone = (error: unknown): boolean => {
+  if (error instanceof ConnectionLost) return error.neverSent
+  if (!(error instanceof RpcError)) return false
+  // A member answers so before it proposes anything; what times out, or is stopped, may have been proposed.
+  if (error.message.includes('no leader') || error.message.includes('too many requests')) return true
+  return NOT_DONE.has(error.code)
+}
+
+const NOT_DONE: ReadonlySet<number> = new Set([
+  CODES.invalidArgument,
+  CODES.permissionDenied,
+  CODES.resourceExhausted,
+  CODES.failedPrecondition,
+  CODES.outOfRange,
+  CODES.unauthenticated,
+])
+
+/** The error that says what a failure is about, and for whom. `where` names the members. */
+export function explain(error: unknown, where: string): StoreUnavailable {
+  if (error instanceof StoreUnavailable) return error
+  const [message, problem] = reasonOf(error, where)
+  return new StoreUnavailable(message, { cause: error, problem })
+}
+
+function reasonOf(error: unknown, where: string): [message: string, problem: string] {
+  const text = error instanceof Error ? error.message : String(error)
+  const { code } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown }
+  if (error instanceof RpcError) return ofStatus(error, where)
+  if (typeof code === 'string') {
+    const known = SOCKET[code] ?? (code.includes('ALERT') ? CLIENT_CERTIFICATE : CERTIFICATES.has(code) ? SERVER_CERTIFICATE : undefined)
+    if (known) return [`cannot reach etcd at ${where}: ${known(text)}`, 'etcd cannot be reached']
+  }
+  if (error instanceof DeadlineExceeded) return [`etcd at ${where} does not answer: ${text}`, 'etcd does not answer']
+  return [`the connection to etcd at ${where} failed: ${text}`, 'etcd cannot be reached']
+}
+
+function ofStatus(error: RpcError, where: string): [message: string, problem: string] {
+  const { code, message } = error
+  if (message.includes('no leader') || message.includes('leader failure'))
+    return [`etcd at ${where} has no leader: most of its members are down, or do not reach each other`, 'etcd has no leader']
+  if (message.includes('space exceeded'))
+    return [
+      `etcd at ${where} takes no writes as its space quota is used up: raise --quota-backend-bytes, or compact and defragment it, and then run etcdctl alarm disarm`,
+      'the space quota of etcd is used up',
+    ]
+  if (message.includes('CORRUPT') || message.includes('corrupt cluster'))
+    return [
+      `etcd at ${where} has found that the data of its members differ, and takes no writes: ${message}`,
+      'the data of etcd is corrupt',
+    ]
+  if (isPermissionDenied(error))
+    return [
+      `etcd at ${where} denies permission (${message}): the user of --etcd-certfile must be allowed to read and write all keys below --etcd-prefix`,
+      'etcd denies permission',
+    ]
+  if (code === CODES.unavailable || code === CODES.deadlineExceeded)
+    return [`etcd at ${where} does not answer: ${message}`, 'etcd does not answer']
+  return [`etcd at ${where} refuses: ${message}`, `etcd refuses: ${message}`]
+}
+
+const CLIENT_CERTIFICATE = (text: string) => `it refuses the certificate of this server (${text}); check --etcd-certfile and --etcd-keyfile`
+const SERVER_CERTIFICATE = (text: string) => `its certificate is not accepted (${text}); check --etcd-cafile`
+
+const SOCKET: Readonly<Record<string, (text: string) => string>> = {
+  ECONNREFUSED: () => 'the connection was refused; check --etcd-servers, and that etcd is running',
+  ENOTFOUND: () => 'there is no host of that name; check --etcd-servers',
+  EAI_AGAIN: () => 'its name cannot be looked up now',
+  EHOSTUNREACH: () => 'there is no way to that host',
+  ENETUNREACH: () => 'there is no way to that network',
+  ECONNRESET: () => 'it ended the connection; if it expects TLS, its address begins with https://',
+  ERR_SSL_WRONG_VERSION_NUMBER: () => 'it does not use TLS; its address begins with http://',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: () => 'it does not use TLS; its address begins with http://',
+  ERR_TLS_CERT_ALTNAME_INVALID: text => `its certificate is for other names (${text})`,
+  CERT_HAS_EXPIRED: () => 'its certificate has expired',
+}
+
+const CERTIFICATES: ReadonlySet<string> = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_NOT_YET_VALID',
+  'CERT_REVOKED',
+  'CERT_UNTRUSTED',
+  'CERT_REJECTED',
+  'INVALID_CA',
+])
+
+/** Whether trying again cannot help until somebody has changed something: certificates, permissions. */
+export function isLasting(error: unknown): boolean {
+  if (isPermissionDenied(error)) return true
+  const { code } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown }
+  return typeof code === 'string' && (CERTIFICATES.has(code) || code.includes('ALERT') || code.startsWith('ERR_SSL') || LASTING.has(code))
+}
+
+const LASTING: ReadonlySet<string> = new Set(['ERR_TLS_CERT_ALTNAME_INVALID', 'CERT_HAS_EXPIRED', 'ENOTFOUND'])

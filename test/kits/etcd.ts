@@ -1,0 +1,161 @@
+/** Starts real etcd clusters for tests, and does to their members what machines and networks do. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export type EtcdClusterOptions = {
+  readonly program: string
+  readonly members?: number
+  /** Further flags of every member. */
+  readonly flags?: readonly string[]
+  /** Files of a server certificate, its key, and the authority of clients. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string }
+}
+
+export type EtcdMember = {
+  readonly name: string
+  readonly endpoint: string
+  readonly pid: number
+  /** kill -9; resolves when it is gone. */
+  kill(): Promise<void>
+  /** SIGSTOP and SIGCONT. */
+  pause(): void
+  resume(): void
+  /** Starts it again with the data that it had. */
+  restart(): Promise<void>
+  log(): string
+}
+
+export type EtcdCluster = AsyncDisposable & { readonly endpoints: readonly string[]; readonly members: readonly EtcdMember[] }
+
+/** In memory where there is such a folder: tests are about what etcd answers, not about disks. */
+const base = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+/** Starts a cluster and waits until it serves clients. */
+export async function startEtcd({ program, members: count = 1, flags = [], tls }: EtcdClusterOptions): Promise<EtcdCluster> {
+  const folder = mkdtempSync(join(base, 'keelson-etcd-'))
+  const ports = await freePorts(2 * count)
+  const scheme = tls ? 'https' : 'http'
+  const names = Array.from({ length: count }, (_, i) => `m${i}`)
+  const peerOf = (i: number) => `http://127.0.0.1:${ports[count + i]}`
+  const members = names.map((name, i) => {
+    const endpoint = `${scheme}://127.0.0.1:${ports[i]}`
+    return new Member(program, {
+      name,
+      endpoint,
+      logFile: join(folder, `${name}.log`),
+      flags: [
+        ...['--name', name, '--data-dir', join(folder, name)],
+        ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
+        ...['--listen-peer-urls', peerOf(i), '--initial-advertise-peer-urls', peerOf(i)],
+        ...['--initial-cluster', names.map((other, j) => `${other}=${peerOf(j)}`).join(',')],
+        ...['--initial-cluster-token', folder],
+        // Elections are quick with one member, and not too nervous on a busy machine with several.
+        ...(count === 1
+          ? ['--heartbeat-interval', '10', '--election-timeout', '100']
+          : ['--heartbeat-interval', '50', '--election-timeout', '500']),
+        // As large as an object of ours may be.
+        ...['--max-request-bytes', `${9 << 20}`, '--unsafe-no-fsync'],
+        ...(tls ? ['--cert-file', tls.cert, '--key-file', tls.key] : []),
+        ...(tls?.clientCa === undefined ? [] : ['--client-cert-auth', '--trusted-ca-file', tls.clientCa]),
+        ...flags,
+      ],
+    })
+  })
+  const stop = async () => {
+    await Promise.all(members.map(member => member.kill()))
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    await Promise.all(members.map(member => member.start()))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { endpoints: members.map(({ endpoint }) => endpoint), members, [Symbol.asyncDispose]: stop }
+}
+
+class Member implements EtcdMember {
+  readonly name: string
+  readonly endpoint: string
+  readonly #program: string
+  readonly #flags: readonly string[]
+  readonly #logFile: string
+  #process: ChildProcess | undefined
+
+  constructor(program: string, options: { name: string; endpoint: string; flags: readonly string[]; logFile: string }) {
+    this.#program = program
+    this.name = options.name
+    this.endpoint = options.endpoint
+    this.#flags = options.flags
+    this.#logFile = options.logFile
+  }
+
+  get pid(): number {
+    return this.#process!.pid!
+  }
+
+  log(): string {
+    return readFileSync(this.#logFile, 'utf8')
+  }
+
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const child = spawn(this.#program, this.#flags, {
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch },
+      })
+      this.#process = child
+      const kept = createWriteStream(this.#logFile, { flags: 'a' })
+      let said = ''
+      child.stderr!.on('data', (chunk: Buffer) => {
+        kept.write(chunk)
+        if (said === 'ready') return
+        said += chunk.toString()
+        if (!said.includes('ready to serve client requests')) return
+        said = 'ready'
+        resolve()
+      })
+      child.once('error', reject)
+      child.once('exit', () => {
+        kept.end()
+        reject(new Error(`etcd ${this.name} ended: ${said.slice(-500)}`))
+      })
+    })
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#process
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const gone = new Promise(resolve => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    await gone
+  }
+
+  pause(): void {
+    this.#process!.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#process!.kill('SIGCONT')
+  }
+
+  async restart(): Promise<void> {
+    await this.kill()
+    await this.start()
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, () => {
+      const server = createServer()
+      return new Promise<typeof server>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', () => resolve(server)))
+    }),
+  )
+  const ports = servers.map(server => (server.address() as { port: number }).port)
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  return ports
+}
