@@ -66,6 +66,20 @@ const COMMAND_FLAGS: readonly Flag<ServeDraft>[] = [
   },
 ]
 
+/** The two files of an authority that signs: its certificate and its key. */
+function signingFiles<K extends keyof Draft>(signer: string, doc: string, { cert, key }: { cert: K; key: K }): readonly Flag<Draft>[] {
+  const file = (what: string, option: K, text: string): Flag<Draft> => ({
+    name: `cluster-signing-${signer}${what}-file`,
+    takes: 'FILE',
+    doc: text,
+    read: name((v, c) => (c[option] = v as Draft[K])),
+  })
+  return [
+    file('cert', cert, `PEM of the authority ${doc}`),
+    file('key', key, `PEM of the key that belongs to --cluster-signing-${signer}cert-file`),
+  ]
+}
+
 const SERVER_FLAGS: readonly Flag<Draft>[] = [
   {
     name: 'data-dir',
@@ -379,6 +393,78 @@ const SERVER_FLAGS: readonly Flag<Draft>[] = [
     takes: 'LIST',
     doc: 'types of node addresses at which kubelets are reached, the preferred ones first',
     read: list((v, c) => (c.kubeletPreferredAddressTypes = v)),
+  },
+  ...signingFiles('', 'that issues certificates for requests, instead of the server itself', {
+    cert: 'clusterSigningCertFile',
+    key: 'clusterSigningKeyFile',
+  }),
+  ...signingFiles('kubelet-serving-', 'for the signer kubernetes.io/kubelet-serving alone; signers without one then sign nothing', {
+    cert: 'clusterSigningKubeletServingCertFile',
+    key: 'clusterSigningKubeletServingKeyFile',
+  }),
+  ...signingFiles(
+    'kubelet-client-',
+    'for the signer kubernetes.io/kube-apiserver-client-kubelet alone; signers without one then sign nothing',
+    {
+      cert: 'clusterSigningKubeletClientCertFile',
+      key: 'clusterSigningKubeletClientKeyFile',
+    },
+  ),
+  ...signingFiles(
+    'kube-apiserver-client-',
+    'for the signer kubernetes.io/kube-apiserver-client alone; signers without one then sign nothing',
+    {
+      cert: 'clusterSigningKubeApiserverClientCertFile',
+      key: 'clusterSigningKubeApiserverClientKeyFile',
+    },
+  ),
+  ...signingFiles('legacy-unknown-', 'for the signer kubernetes.io/legacy-unknown alone; signers without one then sign nothing', {
+    cert: 'clusterSigningLegacyUnknownCertFile',
+    key: 'clusterSigningLegacyUnknownKeyFile',
+  }),
+  {
+    name: 'cluster-signing-duration',
+    takes: 'DURATION',
+    doc: 'how long issued certificates are valid at most; requests may ask for less (default 8760h)',
+    read: last((v, c) => (c.clusterSigningDurationMs = readDuration('cluster-signing-duration', v))),
+  },
+  {
+    name: 'enable-bootstrap-token-auth',
+    takes: 'BOOL',
+    isSwitch: true,
+    doc: 'accept bootstrap tokens: Secrets of type bootstrap.kubernetes.io/token in kube-system (default false)',
+    read: last((v, c) => (c.enableBootstrapTokenAuth = readBool('enable-bootstrap-token-auth', v))),
+  },
+  {
+    name: 'allocate-node-cidrs',
+    takes: 'BOOL',
+    isSwitch: true,
+    doc: 'give every node a block of --cluster-cidr for its pods (default false)',
+    read: last((v, c) => (c.allocateNodeCidrs = readBool('allocate-node-cidrs', v))),
+  },
+  {
+    name: 'cluster-cidr',
+    takes: 'CIDR[,CIDR]',
+    doc: 'range of pod addresses, one of each family at most',
+    read: last((v, c) => (c.clusterCidr = v === '' ? [] : v.split(',').map(each => each.trim()))),
+  },
+  {
+    name: 'node-cidr-mask-size',
+    takes: 'BITS',
+    doc: 'prefix length of the block of a node (default 24 for IPv4, 64 for IPv6); not with ranges of both families',
+    read: last((v, c) => (c.nodeCidrMaskSize = readCount('node-cidr-mask-size', v) || undefined)),
+  },
+  {
+    name: 'node-cidr-mask-size-ipv4',
+    takes: 'BITS',
+    doc: 'prefix length of the IPv4 block of a node (default 24)',
+    read: last((v, c) => (c.nodeCidrMaskSizeIpv4 = readCount('node-cidr-mask-size-ipv4', v) || undefined)),
+  },
+  {
+    name: 'node-cidr-mask-size-ipv6',
+    takes: 'BITS',
+    doc: 'prefix length of the IPv6 block of a node (default 64)',
+    read: last((v, c) => (c.nodeCidrMaskSizeIpv6 = readCount('node-cidr-mask-size-ipv6', v) || undefined)),
   },
   {
     name: 'enable-admission-plugins',

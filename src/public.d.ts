@@ -123,6 +123,40 @@ export interface StartOptions {
   readonly proxyClientKeyFile?: string | undefined
   /** Types of addresses at which kubelets are reached, the preferred ones first. */
   readonly kubeletPreferredAddressTypes?: readonly string[]
+  /** PEM file of the authority that issues certificates for requests. Default: the server's own authority. */
+  readonly clusterSigningCertFile?: string | undefined
+  /** PEM file of the key of `clusterSigningCertFile`. */
+  readonly clusterSigningKeyFile?: string | undefined
+  /** PEM file of the authority for the signer kubernetes.io/kubelet-serving. With one of these, signers without one sign nothing. */
+  readonly clusterSigningKubeletServingCertFile?: string | undefined
+  /** PEM file of its key. */
+  readonly clusterSigningKubeletServingKeyFile?: string | undefined
+  /** PEM file of the authority for the signer kubernetes.io/kube-apiserver-client-kubelet. With one of these, signers without one sign nothing. */
+  readonly clusterSigningKubeletClientCertFile?: string | undefined
+  /** PEM file of its key. */
+  readonly clusterSigningKubeletClientKeyFile?: string | undefined
+  /** PEM file of the authority for the signer kubernetes.io/kube-apiserver-client. With one of these, signers without one sign nothing. */
+  readonly clusterSigningKubeApiserverClientCertFile?: string | undefined
+  /** PEM file of its key. */
+  readonly clusterSigningKubeApiserverClientKeyFile?: string | undefined
+  /** PEM file of the authority for the signer kubernetes.io/legacy-unknown. With one of these, signers without one sign nothing. */
+  readonly clusterSigningLegacyUnknownCertFile?: string | undefined
+  /** PEM file of its key. */
+  readonly clusterSigningLegacyUnknownKeyFile?: string | undefined
+  /** How long issued certificates are valid at most, in milliseconds. Default: a year of 365 days. */
+  readonly clusterSigningDurationMs?: number
+  /** Accept bootstrap tokens, which are Secrets in kube-system. Default: false. */
+  readonly enableBootstrapTokenAuth?: boolean
+  /** Give every node a block of `clusterCidr` for its pods. Default: false; simulated nodes then choose blocks themselves. */
+  readonly allocateNodeCidrs?: boolean
+  /** CIDR of pods, or one of each family, for `allocateNodeCidrs`. */
+  readonly clusterCidr?: readonly string[]
+  /** Prefix length of the block of a node, with one family of addresses. Default: 24 for IPv4, 64 for IPv6. */
+  readonly nodeCidrMaskSize?: number | undefined
+  /** Prefix length of the IPv4 block of a node. Default: 24. */
+  readonly nodeCidrMaskSizeIpv4?: number | undefined
+  /** Prefix length of the IPv6 block of a node. Default: 64. */
+  readonly nodeCidrMaskSizeIpv6?: number | undefined
   /** Admission plugins to run beside those that are on by default. */
   readonly enableAdmissionPlugins?: readonly string[]
   /** Admission plugins to run without. */

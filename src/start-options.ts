@@ -69,6 +69,23 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   nodeCapacity: { flag: 'node-capacity', ...record },
   nodeMonitorGraceMs: { flag: 'node-monitor-grace-period', ...count },
   nodeStartupGraceMs: { flag: 'node-startup-grace-period', ...count },
+  clusterSigningCertFile: { flag: 'cluster-signing-cert-file', ...text },
+  clusterSigningKeyFile: { flag: 'cluster-signing-key-file', ...text },
+  clusterSigningKubeletServingCertFile: { flag: 'cluster-signing-kubelet-serving-cert-file', ...text },
+  clusterSigningKubeletServingKeyFile: { flag: 'cluster-signing-kubelet-serving-key-file', ...text },
+  clusterSigningKubeletClientCertFile: { flag: 'cluster-signing-kubelet-client-cert-file', ...text },
+  clusterSigningKubeletClientKeyFile: { flag: 'cluster-signing-kubelet-client-key-file', ...text },
+  clusterSigningKubeApiserverClientCertFile: { flag: 'cluster-signing-kube-apiserver-client-cert-file', ...text },
+  clusterSigningKubeApiserverClientKeyFile: { flag: 'cluster-signing-kube-apiserver-client-key-file', ...text },
+  clusterSigningLegacyUnknownCertFile: { flag: 'cluster-signing-legacy-unknown-cert-file', ...text },
+  clusterSigningLegacyUnknownKeyFile: { flag: 'cluster-signing-legacy-unknown-key-file', ...text },
+  clusterSigningDurationMs: { flag: 'cluster-signing-duration', ...count },
+  enableBootstrapTokenAuth: { flag: 'enable-bootstrap-token-auth', ...flag },
+  allocateNodeCidrs: { flag: 'allocate-node-cidrs', ...flag },
+  clusterCidr: { flag: 'cluster-cidr', ...texts },
+  nodeCidrMaskSize: { flag: 'node-cidr-mask-size', ...count },
+  nodeCidrMaskSizeIpv4: { flag: 'node-cidr-mask-size-ipv4', ...count },
+  nodeCidrMaskSizeIpv6: { flag: 'node-cidr-mask-size-ipv6', ...count },
   enableAdmissionPlugins: { flag: 'enable-admission-plugins', ...texts },
   disableAdmissionPlugins: { flag: 'disable-admission-plugins', ...texts },
   admissionControlConfigFile: { flag: 'admission-control-config-file', ...text },
@@ -107,7 +124,7 @@ export function inOptionNames(message: string): string {
   const named = (options: Readonly<Record<string, Option>>, prefix: string) =>
     Object.entries(options).map(([name, option]): [flag: string, name: string] => [option.flag, prefix + name])
   const names = new Map([...named(OPTIONS, ''), ...named(OIDC, 'oidc.')])
-  return message.replace(/--([a-z]+(?:-[a-z]+)*)/g, (written, flag) => names.get(flag) ?? written)
+  return message.replace(/--([a-z]+(?:-[a-z0-9]+)*)/g, (written, flag) => names.get(flag) ?? written)
 }
 
 /** Those that are given, each known and of its type; undefined is as if it were not there. */

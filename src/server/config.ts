@@ -19,12 +19,13 @@ export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim
 /** The ways there are to decide what users may do. */
 export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'AlwaysAllow', 'AlwaysDeny'] as const
 
-/** Whether a controller runs: named, or not taken out of all. Some of all run only where there are simulated nodes. */
+/** Whether a controller runs: named, or not taken out of all. Some of all run only where there are simulated nodes, some not at all. */
 export function runsController(config: Config, name: ControllerName): boolean {
   const { controllers } = config
   const named = (prefix: string) => controllers.some(each => each.startsWith(prefix) && controllerNamed(each.slice(prefix.length)) === name)
   if (controllers.includes('none') || named('-')) return false
-  return named('') || (controllers.includes('*') && (!CONTROLLERS.get(name)!.onlyWithNodes || simulatedNodes(config) > 0))
+  const { onlyWithNodes, isOff } = CONTROLLERS.get(name)!
+  return named('') || (controllers.includes('*') && !isOff && (!onlyWithNodes || simulatedNodes(config) > 0))
 }
 
 /** How many simulated nodes there are. */
@@ -73,6 +74,23 @@ export const DEFAULTS: Config = {
   proxyClientCertFile: undefined,
   proxyClientKeyFile: undefined,
   kubeletPreferredAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
+  clusterSigningCertFile: undefined,
+  clusterSigningKeyFile: undefined,
+  clusterSigningKubeletServingCertFile: undefined,
+  clusterSigningKubeletServingKeyFile: undefined,
+  clusterSigningKubeletClientCertFile: undefined,
+  clusterSigningKubeletClientKeyFile: undefined,
+  clusterSigningKubeApiserverClientCertFile: undefined,
+  clusterSigningKubeApiserverClientKeyFile: undefined,
+  clusterSigningLegacyUnknownCertFile: undefined,
+  clusterSigningLegacyUnknownKeyFile: undefined,
+  clusterSigningDurationMs: 365 * 24 * 3600_000,
+  enableBootstrapTokenAuth: false,
+  allocateNodeCidrs: false,
+  clusterCidr: [],
+  nodeCidrMaskSize: undefined,
+  nodeCidrMaskSizeIpv4: undefined,
+  nodeCidrMaskSizeIpv6: undefined,
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
   admissionControlConfigFile: undefined,
@@ -98,6 +116,8 @@ export const DEFAULTS: Config = {
 /** Who signs tokens unless the operator says otherwise: what clients in a cluster call the server. */
 export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
+/** Certificates begin some minutes before they are issued. */
+const SHORTEST_SIGNED_MS = 600_000
 const LONGEST_TIMER_MS = 24 * 24 * 3600_000
 
 /** The settings that differ from the default. None of them is a secret: those are in files, of which only the names are here. */
@@ -163,6 +183,7 @@ export function checkConfig(config: Config): Config {
         `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${[...CONTROLLERS.keys()].join(', ')}`,
       )
   checkNodes(config)
+  if (!(config.clusterSigningDurationMs >= SHORTEST_SIGNED_MS)) throw new ConfigError('--cluster-signing-duration must be at least 10m')
   return { ...config, dataDir: resolve(config.dataDir) }
 }
 

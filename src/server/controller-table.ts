@@ -1,12 +1,22 @@
 /** The controllers there are, by the names that kube-controller-manager has for them. Each is loaded when it is started. */
 import type { Controller } from '../controllers/controller.ts'
+import type { Signing } from '../controllers/csrsigning/controller.ts'
+import type { IpamParts } from '../controllers/nodeipam/controller.ts'
 import type { NodeLifecycleParts } from '../controllers/nodelifecycle/controller.ts'
 import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
 import type { TokenControllerParts } from '../controllers/serviceaccount-token/controller.ts'
 import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicystatus/controller.ts'
 
 /** What some controllers need beside their client. */
-export type ControllerParts = TokenControllerParts & QuotaControllerParts & PolicyStatusParts & NodeLifecycleParts
+export type ControllerParts = TokenControllerParts &
+  QuotaControllerParts &
+  PolicyStatusParts &
+  NodeLifecycleParts & {
+    /** Who signs certificates. */
+    readonly signing: () => Promise<Signing>
+    /** What nodes get blocks of pod addresses of; undefined when they get none. */
+    readonly ipam: IpamParts | undefined
+  }
 
 export type ControllerEntry = {
   /** The older name that `--controllers` takes as well. */
@@ -15,10 +25,32 @@ export type ControllerEntry = {
   readonly first?: true
   /** Whether it runs only where there are simulated nodes, unless it is named. */
   readonly onlyWithNodes?: true
-  readonly load: (parts: ControllerParts) => Promise<Controller>
+  /** Whether it runs only when it is named. */
+  readonly isOff?: true
+  /** The feature gate without which it does not run. */
+  readonly gate?: string
+  /** Undefined when there is nothing for it to do. */
+  readonly load: (parts: ControllerParts) => Promise<Controller | undefined>
 }
 
 const TABLE = {
+  'bootstrap-signer-controller': {
+    alias: 'bootstrapsigner',
+    isOff: true,
+    load: async () => (await import('../controllers/bootstrapsigner/controller.ts')).bootstrapSigner,
+  },
+  'certificatesigningrequest-approving-controller': {
+    alias: 'csrapproving',
+    load: async () => (await import('../controllers/csrapproving/controller.ts')).csrApprovingController,
+  },
+  'certificatesigningrequest-cleaner-controller': {
+    alias: 'csrcleaner',
+    load: async () => (await import('../controllers/csrcleaner/controller.ts')).csrCleaner,
+  },
+  'certificatesigningrequest-signing-controller': {
+    alias: 'csrsigning',
+    load: async ({ signing }) => (await import('../controllers/csrsigning/controller.ts')).csrSigningController(await signing()),
+  },
   'clusterrole-aggregation-controller': {
     alias: 'clusterrole-aggregation',
     load: async () => (await import('../controllers/clusterroleaggregation/controller.ts')).clusterRoleAggregationController,
@@ -63,9 +95,18 @@ const TABLE = {
     alias: 'job',
     load: async () => (await import('../controllers/job/controller.ts')).jobController,
   },
+  'kube-apiserver-serving-clustertrustbundle-publisher-controller': {
+    gate: 'ClusterTrustBundle',
+    load: async ({ authority }) =>
+      (await import('../controllers/clustertrustbundlepublisher/controller.ts')).clusterTrustBundlePublisher(authority),
+  },
   'namespace-controller': {
     alias: 'namespace',
     load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
+  },
+  'node-ipam-controller': {
+    alias: 'nodeipam',
+    load: async ({ ipam }) => ipam && (await import('../controllers/nodeipam/controller.ts')).nodeIpamController(ipam),
   },
   'node-lifecycle-controller': {
     alias: 'nodelifecycle',
@@ -90,6 +131,15 @@ const TABLE = {
   'pod-garbage-collector-controller': {
     alias: 'podgc',
     load: async () => (await import('../controllers/podgc/controller.ts')).podGarbageCollector,
+  },
+  'podcertificaterequest-cleaner-controller': {
+    gate: 'PodCertificateRequest',
+    load: async () => (await import('../controllers/podcertificaterequestcleaner/controller.ts')).podCertificateRequestCleaner,
+  },
+  'podcertificaterequest-signing-controller': {
+    gate: 'PodCertificateRequest',
+    load: async ({ signing }) =>
+      (await import('../controllers/podcertificaterequestsigning/controller.ts')).podCertificateSigner(await signing()),
   },
   'replicaset-controller': {
     alias: 'replicaset',
@@ -131,6 +181,11 @@ const TABLE = {
   },
   'taint-eviction-controller': {
     load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
+  },
+  'token-cleaner-controller': {
+    alias: 'tokencleaner',
+    isOff: true,
+    load: async () => (await import('../controllers/tokencleaner/controller.ts')).tokenCleaner,
   },
   'ttl-after-finished-controller': {
     alias: 'ttl-after-finished',

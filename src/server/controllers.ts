@@ -13,23 +13,28 @@ import { CONTROLLERS, type ControllerEntry, type ControllerParts } from './contr
 export async function startControllers(
   config: Config,
   parts: ControllerParts,
-  { run, signal }: Start,
+  { run, gate, signal }: Start,
 ): Promise<{ startOthers(): Promise<void> }> {
   const [first, others]: [ControllerEntry[], ControllerEntry[]] = [[], []]
-  for (const [name, entry] of CONTROLLERS) if (runsController(config, name)) (entry.first ? first : others).push(entry)
-  await Promise.all(first.map(async ({ load }) => run(await load(parts)).idle()))
+  for (const [name, entry] of CONTROLLERS)
+    if (runsController(config, name) && (entry.gate === undefined || gate(entry.gate))) (entry.first ? first : others).push(entry)
+  const start = async ({ load }: ControllerEntry) => {
+    const controller = await load(parts)
+    return controller && run(controller)
+  }
+  await Promise.all(first.map(async entry => (await start(entry))?.idle()))
   return {
     async startOthers() {
-      for (const { load } of others) {
+      for (const entry of others) {
         await new Promise(setImmediate)
         if (signal.aborted) return
-        run(await load(parts))
+        await start(entry)
       }
     },
   }
 }
 
-type Start = Pick<ControllerRunner, 'run'> & { readonly signal: AbortSignal }
+type Start = Pick<ControllerRunner, 'run'> & { readonly gate: (name: string) => boolean; readonly signal: AbortSignal }
 
 export type RunnerParts = { readonly clientFor: ClientFor; readonly groupDomain: string; readonly log: Log; readonly signal: AbortSignal }
 

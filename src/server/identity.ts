@@ -66,6 +66,15 @@ export async function openIdentity(config: Config, { files, reader, log, onLegac
   const tokens = new TokenChain([
     ...(files.tokens ? [new TokenFile(files.tokens, audiences)] : []),
     accounts,
+    ...(config.enableBootstrapTokenAuth
+      ? [
+          new (await import('../authn/bootstrap-token.ts')).BootstrapTokens({
+            find: (namespace, name) => reader.get({ group: '', version: 'v1', plural: 'secrets' }, name, namespace),
+            audiences,
+            now: Date.now,
+          }),
+        ]
+      : []),
     ...(settings ? [new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(files.oidcCa), now: Date.now })] : []),
     ...(configured ? [configured.tokens] : []),
     ...(config.authenticationTokenWebhookConfigFile === undefined

@@ -26,8 +26,35 @@ export type OwnFiles = {
   readonly tokenKeys: readonly VerificationKey[]
 }
 
+/** Which signers a pair of files is for. */
+export type SigningFiles = 'all' | 'kubeletServing' | 'kubeletClient' | 'kubeApiserverClient' | 'legacyUnknown'
+
+/** The files of authorities that sign for requests, by what they sign for; none when that is the server's own authority. */
+export function signingFiles(config: Config): ReadonlyMap<SigningFiles, { readonly cert: string; readonly key: string }> {
+  const pairs: Readonly<Record<SigningFiles, readonly [cert: string | undefined, key: string | undefined]>> = {
+    all: [config.clusterSigningCertFile, config.clusterSigningKeyFile],
+    kubeletServing: [config.clusterSigningKubeletServingCertFile, config.clusterSigningKubeletServingKeyFile],
+    kubeletClient: [config.clusterSigningKubeletClientCertFile, config.clusterSigningKubeletClientKeyFile],
+    kubeApiserverClient: [config.clusterSigningKubeApiserverClientCertFile, config.clusterSigningKubeApiserverClientKeyFile],
+    legacyUnknown: [config.clusterSigningLegacyUnknownCertFile, config.clusterSigningLegacyUnknownKeyFile],
+  }
+  const named = (Object.entries(pairs) as [SigningFiles, (typeof pairs)[SigningFiles]][]).filter(([, [cert, key]]) => cert || key)
+  for (const [signers, [cert, key]] of named)
+    if (!cert || !key)
+      throw new ConfigError(`${flagOf(signers, cert ? 'cert' : 'key')}: cannot specify ${cert ? 'cert without key' : 'key without cert'}`)
+  if (named.length > 1 && named[0]![0] === 'all')
+    throw new ConfigError(
+      'cannot specify --cluster-signing-{cert,key}-file and other --cluster-signing-*-file flags at the same time: the first are for all signers',
+    )
+  return new Map(named.map(([signers, [cert, key]]) => [signers, { cert: cert!, key: key! }]))
+}
+
+const flagOf = (signers: SigningFiles, what: string) =>
+  `--cluster-signing-${signers === 'all' ? '' : `${signers.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}-`}${what}-file`
+
 /** Reads and checks every file that the config names. Throws ConfigError. */
 export function readOwnFiles(config: Config): OwnFiles {
+  for (const { cert, key } of signingFiles(config).values()) checkAuthority(cert, readPair(cert, key))
   const { tokenAuthFile, clientCaFile, tlsCertFile, tlsPrivateKeyFile, serviceAccountSigningKeyFile: signing } = config
   const {
     kubeletCertificateAuthority: kubeletCa,
@@ -109,7 +136,15 @@ function readTokenKeys(file: string): VerificationKey[] {
 /** Errors of the crypto library have codes; its messages could quote what it was given. */
 const reasonOf = (error: unknown) => ((error as { code?: string }).code === undefined ? (error as Error).message : 'it cannot be read')
 
-function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
+/** A certificate that signs others is one, and says that it may. */
+function checkAuthority(file: string, { cert }: { cert: string }): void {
+  const [, ...more] = cert.match(CERTIFICATE) ?? []
+  if (more.length > 0) throw new ConfigError(`${file}: expected 1 certificate, found ${more.length + 1}`)
+  if (!new X509Certificate(cert).ca) throw new ConfigError(`${file} holds no certificate of an authority: it may not sign others`)
+}
+
+/** Reads a certificate and its key. Throws ConfigError. */
+export function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
   const { text: cert, first } = readCertificates(certFile)
   const key = read(keyFile)
   let parsed: KeyObject

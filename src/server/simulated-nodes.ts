@@ -36,6 +36,7 @@ export async function startSimulatedNodes({
       graceMs: config.nodeMonitorGraceMs,
       kubeletVersion: versionInfo(VERSION)['gitVersion'] ?? '',
       runtimeVersion: VERSION,
+      givesPodCIDRs: !config.allocateNodeCidrs,
       families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),
     }),
   )

@@ -12,6 +12,7 @@ import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import type { Controller } from '../controllers/controller.ts'
+import type { Signing } from '../controllers/csrsigning/controller.ts'
 import type { Aggregated } from '../http/aggregated.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
@@ -28,6 +29,7 @@ import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { makeFolders } from '../lib/folders.ts'
+import { parseCIDR } from '../lib/ip.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { Registry } from '../registry/api.ts'
@@ -63,6 +65,7 @@ import { ensureFlowControl } from './flow-control.ts'
 import { type Identity, openIdentity } from './identity.ts'
 import { type Access, kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { legacyTokenTracking } from './legacy-token-tracking.ts'
+import { nodeRanges } from './node-cidrs.ts'
 import { objectReader } from './object-reader.ts'
 import { ObservedStore } from './observed-store.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
@@ -160,6 +163,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   )
   const warn = (message: string) => log.warn({}, message)
   const files = readOwnFiles(config)
+  const ranges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const settings = await readSettings(config, warn)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const observed = given ? new ObservedStore(given, { log }) : await openStore(config, log)
@@ -259,6 +263,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
   const hooks = new StartHooks(HOOKS)
+  let { authority } = pki
+  let signing: Promise<Signing> | undefined
+  const openSigning = async () => (await import('./signing.ts')).openSigning(config, { own: () => authority, log, signal })
   const trust = trustPublisher({ clientCa: tlsMaterial(files, pki).clientCa, ...publishedProxies(config, files, pki) })
   let proxyClient = files.proxyClient ?? pki.proxyClient
   const aggregation = aggregatedApis({ ...context, certificate: () => proxyClient })
@@ -288,6 +295,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     aggregated: aggregation.registrations,
     onClientCa: clientCa => trust.take({ clientCa }),
     onRenewed(renewed) {
+      authority = renewed.authority
       proxyClient = files.proxyClient ?? renewed.proxyClient
       trust.take(publishedProxies(config, files, renewed))
     },
@@ -313,8 +321,10 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
         authority: credentials.ca,
         sign: (account, secret) => identity.accounts.issueLegacy(account, secret),
         grace: { monitorMs: config.nodeMonitorGraceMs, startupMs: config.nodeStartupGraceMs },
+        signing: () => (signing ??= openSigning()),
+        ipam: ranges && { ranges, services: config.serviceClusterIpRange.flatMap(range => parseCIDR(range) ?? []) },
       },
-      { run: controllers.run, signal },
+      { run: controllers.run, gate, signal },
     ),
     hooks.track(['bootstrap-controller'], network.start(listener.address)),
     hooks.track(['rbac/bootstrap-roles'], authorization.start()),

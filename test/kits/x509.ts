@@ -1,5 +1,7 @@
 /** Makes requests and certificates of every sort, for tests. */
 import { constants, type KeyObject, sign } from 'node:crypto'
+import { encodePem } from '../../src/lib/pem.ts'
+import { type AlternativeNames, NO_NAMES, writeAlternativeNames } from '../../src/lib/x509/alternative-names.ts'
 import * as der from '../../src/lib/x509/der-writer.ts'
 
 export type KeyPair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
@@ -11,7 +13,13 @@ export const spkiOf = (key: KeyObject): Buffer => key.export({ type: 'spki', for
 export type RequestOptions = {
   /** Signs instead of the key itself. */
   readonly signer?: KeyObject
+  /** jane unless told. */
+  readonly commonName?: string
   readonly organizations?: readonly string[]
+  /** The alternative names that it asks for. */
+  readonly names?: Partial<AlternativeNames>
+  /** Extensions in DER that it asks for beside them. */
+  readonly extensions?: readonly Buffer[]
   /** The tag of their text; UTF-8 by default, and then the text is written in that alphabet. */
   readonly alphabet?: 'utf8' | 'bmp'
 }
@@ -19,11 +27,17 @@ export type RequestOptions = {
 /** A PKCS #10 request for a key, in DER. */
 export function certificateRequest(
   { publicKey, privateKey }: KeyPair,
-  { signer = privateKey, organizations = [], alphabet = 'utf8' }: RequestOptions = {},
+  { signer = privateKey, commonName = 'jane', organizations = [], alphabet = 'utf8', names, extensions = [] }: RequestOptions = {},
 ): Buffer {
   const written = organizations.map(text => (alphabet === 'utf8' ? der.utf8(text) : bmp(text)))
-  return signed(requestBody(publicKey, written), signer)
+  const alternatives = names && writeAlternativeNames({ ...NO_NAMES, ...names })
+  const asked = [...(alternatives ? [extension('2.5.29.17', alternatives)] : []), ...extensions]
+  return signed(requestBody(publicKey, { commonName, organizations: written, extensions: asked }), signer)
 }
+
+/** The same in PEM and base64, as a CertificateSigningRequest holds it. */
+export const encodedRequest = (pair: KeyPair, options: RequestOptions = {}): string =>
+  Buffer.from(encodePem('CERTIFICATE REQUEST', certificateRequest(pair, options))).toString('base64')
 const bmp = (text: string) => Buffer.concat([Buffer.from([0x1e, text.length * 2]), Buffer.from(text, 'utf16le').swap16()])
 
 /** The same, signed with RSA-PSS; `salt` is how long its parameters say the salt is. */
@@ -36,9 +50,13 @@ export function pssCertificateRequest({ publicKey, privateKey }: KeyPair, { salt
   return der.sequence(body, der.sequence(der.oid('1.2.840.113549.1.1.10'), parameters), der.bits(signature))
 }
 
-function requestBody(publicKey: KeyObject, organizations: readonly Buffer[] = []): Buffer {
-  const subject = [...organizations.map(text => der.setOf(der.sequence(der.oid('2.5.4.10'), text))), commonName('jane')]
-  return der.sequence(number(0), der.sequence(...subject), spkiOf(publicKey), der.explicit(0, Buffer.alloc(0)))
+type Body = { readonly commonName?: string; readonly organizations?: readonly Buffer[]; readonly extensions?: readonly Buffer[] }
+
+function requestBody(publicKey: KeyObject, { commonName: cn = 'jane', organizations = [], extensions = [] }: Body = {}): Buffer {
+  const subject = [...organizations.map(text => der.setOf(der.sequence(der.oid('2.5.4.10'), text))), commonName(cn)]
+  const asked = der.sequence(der.oid('1.2.840.113549.1.9.14'), der.setOf(der.sequence(...extensions)))
+  const attributes = der.explicit(0, extensions.length === 0 ? Buffer.alloc(0) : asked)
+  return der.sequence(number(0), der.sequence(...subject), spkiOf(publicKey), attributes)
 }
 
 export type CertificateOptions = {
@@ -78,7 +96,7 @@ function signed(body: Buffer, key: KeyObject): Buffer {
 const number = (value: number) => der.integer(Buffer.from([value]))
 const commonName = (text: string) => der.setOf(der.sequence(der.oid('2.5.4.3'), der.utf8(text)))
 const name = (text: string) => der.sequence(commonName(text))
-const extension = (id: string, value: Buffer) => der.sequence(der.oid(id), der.octets(value))
+export const extension = (id: string, value: Buffer) => der.sequence(der.oid(id), der.octets(value))
 const algorithmOf = ({ asymmetricKeyType }: KeyObject) =>
   der.sequence(der.oid(ALGORITHMS[asymmetricKeyType as keyof typeof ALGORITHMS]), ...(asymmetricKeyType === 'rsa' ? [NULL] : []))
 const NULL = Buffer.from([5, 0])

@@ -1,7 +1,7 @@
 /** What a TLS connection says about the client at its other end. */
 import type { TLSSocket } from 'node:tls'
 import type { ClientCertificate } from '../../authn/client-certificate.ts'
-import { USER_UID } from '../../lib/x509/issue.ts'
+import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
 import type { Peer } from '../message.ts'
 
 /** Fingerprints of the authorities of users and of proxies, where there are both. */
@@ -20,7 +20,7 @@ function certificateOf(socket: TLSSocket, anchors: Anchors | undefined): ClientC
     ...trustIn(socket, anchors),
     commonName: [names['CN'] ?? ''].flat().at(-1) ?? '',
     organizations: [names['O'] ?? []].flat(),
-    uids: [names[USER_UID] ?? []].flat(),
+    uids: [names[ATTRIBUTE.userUid] ?? []].flat(),
     sha256: sent.fingerprint256.replaceAll(':', '').toLowerCase(),
     notBefore: Date.parse(sent.valid_from),
     notAfter: Date.parse(sent.valid_to),

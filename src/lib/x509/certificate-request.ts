@@ -1,5 +1,7 @@
 /** PKCS #10: what someone who wants a certificate sends to whoever issues it, signed with the key it is for. */
-import { bitsOf, childrenOf, contextTag, type Element, oidText, Parts, readWhole, TAG } from './der-reader.ts'
+import { type AlternativeNames, NO_NAMES, readAlternativeNames } from './alternative-names.ts'
+import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, readWhole, TAG } from './der-reader.ts'
+import { ATTRIBUTE, type DistinguishedName, readName } from './distinguished-name.ts'
 import { type PublicKey, readPublicKey, signatureProblem } from './public-key.ts'
 
 export type CertificateRequest = {
@@ -7,6 +9,9 @@ export type CertificateRequest = {
   readonly publicKey: PublicKey | undefined
   /** The bytes of the key with its algorithm, as certificates hold them. */
   readonly publicKeyInfo: Buffer
+  readonly subject: DistinguishedName
+  /** The alternative names that it asks for. */
+  readonly names: AlternativeNames
   /** The common name in the subject, which is the user in the certificates of clients; empty when there is none. */
   readonly commonName: () => string
   /** The organizations in the subject, which stand for groups in the certificates of clients. */
@@ -21,41 +26,54 @@ export function readCertificateRequest(der: Buffer): CertificateRequest {
   const body = parts.take(TAG.sequence, 'tbsCertificateRequest')
   const algorithm = parts.take(TAG.sequence, 'AlgorithmIdentifier')
   const signature = bitsOf(parts.take(TAG.bits, 'BitString'))
-  const { subject, info } = readBody(body)
+  const { subject, info, names } = readBody(body)
   const publicKey = readPublicKey(info)
   return {
     publicKey,
     publicKeyInfo: info.raw,
-    commonName: () => textsIn(subject, COMMON_NAME).at(-1) ?? '',
-    organizations: () => textsIn(subject, ORGANIZATION),
+    subject,
+    names,
+    commonName: () => subject.get(ATTRIBUTE.commonName)?.at(-1) ?? '',
+    organizations: () => [...(subject.get(ATTRIBUTE.organization) ?? [])],
     signatureProblem: () => signatureProblem(body.raw, algorithm, signature, publicKey),
   }
 }
 
-/** Subject and key; subject and attributes only need to be well-formed, for signers decide about them. */
-function readBody(body: Element): { subject: Element; info: Element } {
+/** Subject, key and names. Of the attributes, those count that ask for extensions; others need not even make sense. */
+function readBody(body: Element): { subject: DistinguishedName; info: Element; names: AlternativeNames } {
   const parts = new Parts(body)
   parts.take(TAG.integer, 'int')
-  const subject = parts.take(TAG.sequence, 'RDNSequence')
-  for (const name of childrenOf(subject)) childrenOf(name)
+  const subject = readName(parts.take(TAG.sequence, 'RDNSequence'))
   const info = parts.take(TAG.sequence, 'publicKeyInfo')
   const attributes = parts.takeIf(contextTag(0))
-  if (attributes) childrenOf(attributes)
-  return { subject, info }
+  const extensions = attributes ? requestedExtensions(childrenOf(attributes)) : new Map<string, Buffer>()
+  const names = extensions.get(SUBJECT_ALT_NAME)
+  return { subject, info, names: names ? readAlternativeNames(names) : NO_NAMES }
 }
 
-const COMMON_NAME = '2.5.4.3'
-const ORGANIZATION = '2.5.4.10'
-const BMP_STRING = 0x1e
+const EXTENSION_REQUEST = '1.2.840.113549.1.9.14'
+const SUBJECT_ALT_NAME = '2.5.29.17'
 
-/** The values of one attribute of a subject. */
-function textsIn(subject: Element, wanted: string): string[] {
-  const attributes = childrenOf(subject).flatMap(childrenOf).map(childrenOf)
-  return attributes.flatMap(([type, value]) => (type && value && oidText(type) === wanted ? [textOf(value)] : []))
+function requestedExtensions(attributes: readonly Element[]): Map<string, Buffer> {
+  const found = new Map<string, Buffer>()
+  for (const list of attributes.flatMap(attribute => extensionList(attribute) ?? []))
+    for (const extension of childrenOf(list)) {
+      const parts = new Parts(extension)
+      const id = oidText(parts.take(TAG.oid, 'ObjectIdentifier'))
+      if (found.has(id)) throw new DerError('x509: certificate request contains duplicate requested extensions')
+      parts.takeIf(TAG.boolean)
+      found.set(id, parts.take(TAG.octets, 'OCTET STRING').content)
+    }
+  return found
 }
 
-/** Text in whatever alphabet it was written. */
-function textOf({ tag, content }: Element): string {
-  if (tag !== BMP_STRING || content.length % 2 !== 0) return content.toString('utf8')
-  return Buffer.from(content).swap16().toString('utf16le')
+/** The extensions that an attribute asks for, if that is what it is. */
+function extensionList(attribute: Element): Element | undefined {
+  try {
+    const [type, values] = childrenOf(attribute)
+    return type?.tag === TAG.oid && oidText(type) === EXTENSION_REQUEST && values?.tag === TAG.set ? childrenOf(values)[0] : undefined
+  } catch (error) {
+    if (error instanceof DerError) return undefined
+    throw error
+  }
 }

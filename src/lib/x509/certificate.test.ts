@@ -22,6 +22,7 @@ test('validity, key and names are read', () => {
     notAfter,
     publicKeyInfo: spkiOf(pair.publicKey),
     isAuthority: false,
+    subjectKeyId: undefined,
     dnsNames: ['a.example.com', ''],
     emailAddresses: ['j@example.com'],
   })

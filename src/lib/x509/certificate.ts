@@ -22,6 +22,8 @@ export type Certificate = {
   readonly publicKeyInfo: Buffer
   /** The CA bit of its basic constraints. */
   readonly isAuthority: boolean
+  /** By which certificates name the key of their issuer. */
+  readonly subjectKeyId: Buffer | undefined
   readonly dnsNames: readonly string[]
   readonly emailAddresses: readonly string[]
 }
@@ -64,7 +66,14 @@ function readOne(element: Element): Certificate {
   body.takeIf(contextTag(1))
   body.takeIf(contextTag(2))
   const extensions = extensionsOf(body.takeIf(contextTag(3)))
-  return { notBefore, notAfter, publicKeyInfo: info.raw, isAuthority: isAuthority(extensions), ...namesOf(extensions) }
+  return {
+    notBefore,
+    notAfter,
+    publicKeyInfo: info.raw,
+    isAuthority: isAuthority(extensions),
+    subjectKeyId: subjectKeyIdIn(extensions),
+    ...namesOf(extensions),
+  }
 }
 
 type Extensions = ReadonlyMap<string, Buffer>
@@ -87,6 +96,11 @@ function isAuthority(extensions: Extensions): boolean {
   return bit?.content[0] === 0xff
 }
 
+function subjectKeyIdIn(extensions: Extensions): Buffer | undefined {
+  const value = extensions.get(SUBJECT_KEY_ID)
+  return value && readWhole(value, TAG.octets, 'subjectKeyIdentifier').content
+}
+
 function namesOf(extensions: Extensions): { dnsNames: string[]; emailAddresses: string[] } {
   const value = extensions.get(SUBJECT_ALT_NAME)
   const names = value ? childrenOf(readWhole(value, TAG.sequence, 'subjectAltName')) : []
@@ -96,6 +110,7 @@ function namesOf(extensions: Extensions): { dnsNames: string[]; emailAddresses: 
 }
 
 const BASIC_CONSTRAINTS = '2.5.29.19'
+const SUBJECT_KEY_ID = '2.5.29.14'
 const SUBJECT_ALT_NAME = '2.5.29.17'
 const MALFORMED = 'x509: malformed certificate'
 

@@ -10,10 +10,13 @@ function lengthOf(length: number): Buffer {
 }
 
 export const sequence = (...items: readonly Uint8Array[]): Buffer => tlv(0x30, Buffer.concat(items))
-export const setOf = (item: Uint8Array): Buffer => tlv(0x31, item)
+export const setOf = (...items: readonly Uint8Array[]): Buffer => tlv(0x31, Buffer.concat(items))
 export const boolean = (value: boolean): Buffer => tlv(0x01, Buffer.from([value ? 0xff : 0]))
 export const octets = (bytes: Uint8Array): Buffer => tlv(0x04, bytes)
 export const utf8 = (text: string): Buffer => tlv(0x0c, Buffer.from(text))
+/** For letters, digits and a few signs alone. */
+export const printable = (text: string): Buffer => tlv(0x13, Buffer.from(text, 'latin1'))
+export const NULL: Buffer = Buffer.from([0x05, 0x00])
 /** A value under a context-specific tag, wrapped whole or in place of its own tag. */
 export const explicit = (tag: number, item: Uint8Array): Buffer => tlv(0xa0 | tag, item)
 export const implicit = (tag: number, bytes: Uint8Array): Buffer => tlv(0x80 | tag, bytes)

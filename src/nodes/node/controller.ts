@@ -29,6 +29,8 @@ export type SimulatedNodesParts = {
   readonly capacity: Readonly<Record<string, string>>
   readonly kubeletVersion: string
   readonly runtimeVersion: string
+  /** Whether nodes choose their blocks of pod addresses themselves; otherwise they wait for whoever gives them some. */
+  readonly givesPodCIDRs: boolean
   /** Families of pod addresses, in the order of those of services. */
   readonly families: readonly (4 | 6)[]
 }
@@ -63,7 +65,8 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
         const pods = Number(integerValue(parseQuantity(capacity['pods']!)))
         const addresses = node ? internalIPs(node) : []
         const found = {
-          podCIDRs: node?.spec.podCIDRs ?? parts.families.flatMap(family => freePodCIDR(family, pods, blocks) ?? []),
+          podCIDRs:
+            node?.spec.podCIDRs ?? (parts.givesPodCIDRs ? parts.families.flatMap(family => freePodCIDR(family, pods, blocks) ?? []) : []),
           addresses: addresses.length > 0 ? addresses : parts.families.flatMap(family => freeNodeAddress(family, taken) ?? []),
         }
         given.set(name, found)
@@ -75,7 +78,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
         const bare = { metadata: { name }, spec: {}, status: { nodeInfo: {}, daemonEndpoints: {} } } as unknown as NodeObject
         const draft: Draft<NodeObject> = {
           metadata: { name, labels: labelsOf(name), annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } },
-          spec: { podCIDR: podCIDRs[0], podCIDRs },
+          spec: podCIDRs.length > 0 ? { podCIDR: podCIDRs[0], podCIDRs } : {},
           status: nodeStatus(bare, addresses, { ...parts, isGiven: false, now: client.now.getTime() }),
         }
         await client.as(nodeIdentity(name)).of(Node).create(draft)

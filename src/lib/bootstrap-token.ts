@@ -1,0 +1,42 @@
+/** Bootstrap tokens: Secrets in kube-system with which new nodes introduce themselves. */
+import { millisecondsOf, parseTime } from './time.ts'
+
+export const TOKEN_TYPE = 'bootstrap.kubernetes.io/token'
+export const TOKEN_NAMESPACE = 'kube-system'
+export const TOKEN_PREFIX = 'bootstrap-token-'
+export const TOKEN_GROUP = 'system:bootstrappers'
+export const TOKEN_USER = 'system:bootstrap:'
+
+const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/
+
+/** What is in a Secret of this type; values are in base64. */
+export type TokenData = Readonly<Record<string, string>> | undefined
+
+/** One value of a token, as text; empty when it is not there. */
+export const tokenValue = (data: TokenData, key: string): string =>
+  data && Object.hasOwn(data, key) ? Buffer.from(data[key]!, 'base64').toString('utf8') : ''
+
+/** When a token ends; undefined when it does not. One that cannot be read is over. */
+export function tokenExpiry(data: TokenData): number | undefined {
+  const text = tokenValue(data, 'expiration')
+  if (text === '') return undefined
+  try {
+    return RFC3339.test(text) ? millisecondsOf(parseTime(text)) : 0
+  } catch {
+    return 0
+  }
+}
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+
+/** The groups of whoever uses a token; undefined when one of them is none that a token may give. */
+export function tokenGroups(data: TokenData): string[] | undefined {
+  const extra = tokenValue(data, 'auth-extra-groups')
+  const groups = extra === '' ? [] : extra.split(',')
+  return groups.every(group => EXTRA_GROUP.test(group)) ? [...new Set([TOKEN_GROUP, ...groups])].sort() : undefined
+}
+
+/** The two parts of a token, if a text is one. */
+export function readToken(text: string): { readonly id: string; readonly secret: string } | undefined {
+  const [, id, secret] = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(text) ?? []
+  return id !== undefined && secret !== undefined ? { id, secret } : undefined
+}
