@@ -24,6 +24,16 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'run kubectl on the server of ./keelson-data; --data-dir DIR before the rest names another',
     load: async () => (await import('./commands/kubectl.ts')).kubectl,
   },
+  envtest: {
+    usage: 'envtest [--dir DIR]',
+    doc: 'print a folder with kube-apiserver, etcd and kubectl for test harnesses: KUBEBUILDER_ASSETS',
+    load: async () => (await import('./commands/envtest.ts')).envtest,
+  },
+  'kube-apiserver': {
+    usage: 'kube-apiserver [flags]',
+    doc: 'serve with the flags of kube-apiserver; harnesses start it',
+    load: async () => (await import('./commands/kube-apiserver.ts')).kubeApiServer,
+  },
   kubeconfig: {
     usage: 'kubeconfig [flags]',
     doc: 'print the kubeconfig of a data directory; takes --data-dir and --kubeconfig',
@@ -73,7 +83,7 @@ export async function main(args: readonly string[]): Promise<number> {
 
 /** What stands after `--`, or is meant for kubectl, is not for us. */
 function asksForHelp(name: string, args: readonly string[]): boolean {
-  if (name === 'kubectl') return false
+  if (['kubectl', 'kube-apiserver'].includes(name)) return false
   const end = args.indexOf('--')
   return (end < 0 ? args : args.slice(0, end)).some(arg => arg === '--help' || arg === '-h')
 }

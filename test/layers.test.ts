@@ -131,6 +131,8 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['commands', 'cli-flags.ts', 'what their arguments say'],
   ['commands', 'server', 'they start servers'],
   ['commands', 'library', 'manifests are applied'],
+  ['commands', 'lib', 'certificates'],
+  ['commands', 'version.ts', 'a folder for each version'],
   ['library', 'lib', 'JSON values'],
   ['library', 'schema', 'objects'],
   ['library', 'codec', 'manifests are YAML'],

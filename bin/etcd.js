@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+// Stands in for etcd where a test harness starts one before kube-apiserver: answers its health checks and tells `keelson
+// kube-apiserver` which folder to keep data in, so that a server that is started again finds what it had.
+const { createServer } = require('node:http')
+const { mkdirSync } = require('node:fs')
+const { resolve } = require('node:path')
+
+/** A flag as `--name value`, `--name=value` or with one dash, or its environment variable. */
+function flag(name) {
+  for (const [i, arg] of process.argv.entries()) {
+    const [, given, value] = /^--?([a-z-]+)(?:=(.*))?$/.exec(arg) ?? []
+    if (given === name) return value ?? process.argv[i + 1]
+  }
+  return process.env[`ETCD_${name.replaceAll('-', '_').toUpperCase()}`]
+}
+
+const VERSION = { etcdserver: '3.6.5', etcdcluster: '3.6.0' }
+if (process.argv.some(arg => /^--?(version|help|h)$/.test(arg))) {
+  process.stdout.write(`etcd Version: ${VERSION.etcdserver} (a stand-in of Keelson)\n`)
+  process.exit(0)
+}
+
+const dataDir = resolve(flag('data-dir') ?? 'default.etcd')
+mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+const answers = { '/health': { health: 'true', reason: '' }, '/version': VERSION, '/keelson': { dataDir } }
+
+const servers = (flag('listen-client-urls') ?? 'http://127.0.0.1:2379').split(',').map(text => {
+  const { hostname, port } = new URL(text)
+  const server = createServer((request, response) => {
+    const answer = answers[request.url.split('?')[0]]
+    response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json', connection: 'close' })
+    response.end(answer ? JSON.stringify(answer) : '')
+  })
+  server.on('error', error => {
+    process.stderr.write(`etcd: ${error.message}\n`)
+    process.exit(1)
+  })
+  return server.listen(Number(port), hostname.replace(/^\[(.*)\]$/, '$1'))
+})
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'])
+  process.on(signal, () => {
+    for (const server of servers) server.close()
+    process.exit(0)
+  })

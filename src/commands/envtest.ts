@@ -1,0 +1,54 @@
+/** `keelson envtest`: a folder with the programs that test harnesses start, for KUBEBUILDER_ASSETS. */
+import { createHash } from 'node:crypto'
+import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { ConfigError } from '../server/config.ts'
+import { VERSION } from '../version.ts'
+import type { Command } from './command.ts'
+
+export const envtest: Command = async args => {
+  const [flag, value] = args
+  if (args.length > 0 && !(args.length === 2 && flag === '--dir')) throw new ConfigError('keelson envtest takes --dir DIR and nothing else')
+  // The command is run as `node PACKAGE/bin/keelson.js envtest`.
+  const bin = resolve(process.argv[1] ?? '', '..')
+  const programs = programsOf(process.execPath, bin, kubectlOnPath())
+  const folder = value === undefined ? join(cacheFolder(), 'keelson', `envtest-${VERSION}-${digest(programs)}`) : resolve(value)
+  mkdirSync(folder, { recursive: true })
+  for (const [name, script] of Object.entries(programs)) {
+    // Put in place at once: another run may be about to start the one that is there.
+    const draft = join(folder, `.${name}.${process.pid}`)
+    writeFileSync(draft, script, { mode: 0o755 })
+    renameSync(draft, join(folder, name))
+  }
+  process.stdout.write(`${folder}\n`)
+  return 0
+}
+
+const cacheFolder = () => process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
+const digest = (programs: object) => createHash('sha256').update(JSON.stringify(programs)).digest('hex').slice(0, 12)
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+
+/** Scripts by their names; each becomes the program that it starts, so that signals reach it. */
+function programsOf(node: string, bin: string, kubectl: string | undefined): Record<string, string> {
+  const start = (script: string, ...args: string[]) => `#!/bin/sh\nexec ${[node, join(bin, script), ...args].map(quoted).join(' ')} "$@"\n`
+  const none = `#!/bin/sh\necho 'kubectl: none was on the PATH when keelson envtest was run; install one and run it again' >&2\nexit 127\n`
+  return {
+    'kube-apiserver': start('keelson.js', 'kube-apiserver'),
+    etcd: start('etcd.js'),
+    kubectl: kubectl === undefined ? none : `#!/bin/sh\nexec ${quoted(kubectl)} "$@"\n`,
+  }
+}
+
+function kubectlOnPath(): string | undefined {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const program = join(folder, 'kubectl')
+    // Not the one that an earlier run has made.
+    if (folder === '' || /\/keelson\/envtest-[^/]*\/?$/.test(folder)) continue
+    try {
+      accessSync(program, constants.X_OK)
+      return program
+    } catch {}
+  }
+  return undefined
+}

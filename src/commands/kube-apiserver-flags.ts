@@ -1,0 +1,62 @@
+/** Flags of kube-apiserver 1.37 that `keelson serve` does not have, and what becomes of them. All others mean the same here. */
+
+const namesIn = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
+
+/** Without a value these mean true. */
+export const SWITCHES = namesIn(`
+  aggregator-reject-forwarding-redirect allow-privileged audit-log-batch-throttle-enable audit-log-compress
+  audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled contention-profiling
+  disable-http2-serving emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
+  enable-priority-and-fairness encryption-provider-config-automatic-reload log-text-split-stream permit-address-sharing
+  permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-extend-token-expiration
+  service-account-lookup shutdown-send-retry-after watch-cache
+`)
+
+/** They tune what is not here, or what works without tuning. */
+export const WITHOUT_MEANING = namesIn(`
+  aggregator-reject-forwarding-redirect allow-metric-labels allow-metric-labels-manifest allow-privileged
+  audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
+  audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress audit-log-format audit-log-maxage
+  audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-truncate-enabled audit-log-truncate-max-batch-size
+  audit-log-truncate-max-event-size audit-log-version audit-policy-file audit-webhook-batch-buffer-size
+  audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
+  audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps audit-webhook-initial-backoff audit-webhook-mode
+  audit-webhook-truncate-enabled audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size
+  audit-webhook-version contention-profiling coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
+  coordinated-leadership-retry-period debug-socket-path delete-collection-workers disable-http2-serving disabled-metrics
+  emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
+  enable-priority-and-fairness encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-compaction-interval
+  etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout
+  etcd-servers-overrides external-hostname goaway-chance http2-max-streams-per-connection kubelet-timeout
+  kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency log-text-info-buffer-size
+  log-text-split-stream logging-format max-connection-bytes-per-sec min-compatibility-version min-request-timeout
+  peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling
+  runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
+  show-hidden-metrics-for-version shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period
+  storage-backend storage-initialization-timeout storage-media-type tls-curve-preferences vmodule watch-cache
+  watch-cache-sizes enable-bootstrap-token-auth proxy-client-cert-file proxy-client-key-file etcd-cafile etcd-certfile
+  etcd-keyfile etcd-prefix
+`)
+
+/** What somebody who gives one of these would miss. */
+export const MISSED: Readonly<Record<string, string>> = {
+  'admission-control': 'give --enable-admission-plugins and --disable-admission-plugins instead',
+  'audit-log-path': 'no audit log is written',
+  'audit-webhook-config-file': 'no audit events are sent',
+  'authorization-policy-file': 'the authorization mode ABAC does not exist here',
+  'cors-allowed-origins': 'browsers are not told that other sites may send requests',
+  'egress-selector-config-file': 'webhooks and nodes are reached directly',
+  'emulated-version': 'the version is always 1.37',
+  'encryption-provider-config': 'what is stored is not encrypted',
+  'event-ttl': 'events are kept for an hour',
+  'request-timeout': 'requests have a minute, unless they ask for less',
+  'runtime-config': 'which versions are served cannot be chosen',
+  'service-account-jwks-uri': 'the keys of service accounts are served at /openid/v1/jwks',
+  'service-account-max-token-expiration': 'tokens are valid for as long as they are asked for',
+  'service-account-signing-endpoint': 'tokens are signed with --service-account-signing-key-file',
+  'strict-transport-security-directives': 'no such header is sent',
+  'tls-cipher-suites': "Node's cipher suites are used",
+  'tls-min-version': 'TLS 1.2 and newer are accepted',
+  'tls-sni-cert-key': 'there is one certificate for all names',
+  'tracing-config-file': 'no traces are sent',
+}
