@@ -86,6 +86,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['scheduler', 'schema', 'objects and label selectors'],
   ['scheduler', 'kinds', 'pods, nodes, and what decides where pods can be'],
   ['scheduler', 'client', 'informers, bindings and events'],
+  ['scheduler', 'devices', 'which devices a claim gets'],
   ['scheduler', 'controllers', 'runs as a controller does'],
   ['server', 'scheduler', 'starts the scheduler'],
   ['nodes', 'lib', 'times, addresses and quantities'],

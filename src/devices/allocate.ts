@@ -250,7 +250,7 @@ class Search {
   /** Whether the node can do without what the driver does not do. */
   #isOperable({ slice }: PoolDevice): boolean {
     if (!slice.spec.skipNodeOperations?.length) return true
-    return this.#parts.features.optionalNodeOperations && (this.#node.features?.includes('DRAOptionalNodeOperations') ?? false)
+    return this.#parts.features.optionalNodeOperations && (this.#node.features?.has('DRAOptionalNodeOperations') ?? false)
   }
 
   #attributeOf(device: PoolDevice, { derived }: Wanted, name: string): DeviceAttribute | undefined {

@@ -20,7 +20,7 @@ import type { AllocatorFeatures } from './features.ts'
 import { SharedCounters } from './shared-counters.ts'
 
 /** A node as far as devices are concerned. */
-export type DeviceNode = NodeIdentity & { readonly features?: readonly string[] }
+export type DeviceNode = NodeIdentity & { readonly features?: ReadonlySet<string> }
 
 /** What a node has of a pool. */
 export type NodePool = {

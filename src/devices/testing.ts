@@ -14,7 +14,7 @@ import { DeviceUsage } from './usage.ts'
 export const ALL_FEATURES: AllocatorFeatures = allocatorFeatures(() => true)
 export const DRIVER = 'd.example.com'
 
-export const nodeNamed = (name: string, labels: Record<string, string> = {}): DeviceNode => ({ name, labels, features: [] })
+export const nodeNamed = (name: string, labels: Record<string, string> = {}): DeviceNode => ({ name, labels, features: new Set() })
 
 /** A slice of the pool `pool`, for the node `n` unless told. */
 export const sliceOf = (name: string, { pool = 'pool', generation = 1, count = 1, ...spec }: Record<string, any> = {}) => ({

@@ -8,23 +8,22 @@ import { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import { ReplicationController } from '../kinds/core/replicationcontroller.ts'
 import { Service } from '../kinds/core/service/service.ts'
-import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
 import { CSIDriver } from '../kinds/storage/csidriver.ts'
 import { CSINode } from '../kinds/storage/csinode.ts'
 import { StorageClass } from '../kinds/storage/storageclass.ts'
 import { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
 import type { ObjectOf } from '../schema/kind.ts'
-import type { Lookups } from './lookups.ts'
+import type { Devices, Lookups } from './lookups.ts'
 
 const ATTACHED_TO: IndexDefinition<ObjectOf<typeof VolumeAttachment>> = {
   name: 'attached-to',
   valuesOf: ({ object }) => (object ? [object.spec.nodeName] : []),
 }
 
-export function clientLookups(client: Client): Lookups {
+export function clientLookups(client: Client, devices: Devices): Lookups {
   const [namespaces, services, claims] = [client.of(Namespace), client.of(Service), client.of(PersistentVolumeClaim)]
   const [volumes, classes, attachments] = [client.of(PersistentVolume), client.of(StorageClass), client.of(VolumeAttachment)]
-  const [csiNodes, csiDrivers, resourceClaims] = [client.of(CSINode), client.of(CSIDriver), client.of(ResourceClaim)]
+  const [csiNodes, csiDrivers] = [client.of(CSINode), client.of(CSIDriver)]
   const [controllers, replicaSets, statefulSets] = [client.of(ReplicationController), client.of(ReplicaSet), client.of(StatefulSet)]
   return {
     namespaceLabels: name => namespaces.revision({ name })?.labels ?? {},
@@ -59,6 +58,6 @@ export function clientLookups(client: Client): Lookups {
     csiNode: name => csiNodes.get({ name }),
     csiDriver: name => csiDrivers.get({ name }),
     attachmentsOn: node => attachments.byIndex(ATTACHED_TO, node),
-    hasResourceClaim: (namespace, name) => resourceClaims.exists({ namespace, name }),
+    devices,
   }
 }

@@ -1,4 +1,6 @@
 /** Changes that can make a pod fit that did not fit before, and which of them a changed object stands for. */
+import type { ClassObject } from '../devices/claim-requests.ts'
+import type { ClaimObject } from '../devices/pod-claims.ts'
 import type { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
@@ -22,7 +24,9 @@ type Objects = {
   readonly csiNode: ObjectOf<typeof CSINode>
   readonly csiDriver: ObjectOf<typeof CSIDriver>
   readonly attachment: object
-  readonly resourceClaim: object
+  readonly resourceClaim: ClaimObject
+  readonly deviceClass: ClassObject
+  readonly devices: object
 }
 
 type Names = {
@@ -35,7 +39,9 @@ type Names = {
   readonly csiNode: 'csiNode added' | 'csiNode changed'
   readonly csiDriver: 'csiDriver changed'
   readonly attachment: 'attachment deleted'
-  readonly resourceClaim: 'resourceClaim changed'
+  readonly resourceClaim: 'resourceClaim added' | 'resourceClaim changed' | 'resourceClaim deleted'
+  readonly deviceClass: 'deviceClass changed'
+  readonly devices: 'devices changed'
 }
 
 /** `before` is absent of what was added, `after` of what was deleted. */

@@ -15,7 +15,10 @@ import { ReplicationController } from '../kinds/core/replicationcontroller.ts'
 import { Service } from '../kinds/core/service/service.ts'
 import { Event } from '../kinds/events/event.ts'
 import { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
+import { DeviceClass } from '../kinds/resource/deviceclass.ts'
+import { DeviceTaintRule } from '../kinds/resource/devicetaintrule.ts'
 import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
+import { ResourceSlice } from '../kinds/resource/resourceslice.ts'
 import { CSIDriver } from '../kinds/storage/csidriver.ts'
 import { CSINode } from '../kinds/storage/csinode.ts'
 import { StorageClass } from '../kinds/storage/storageclass.ts'
@@ -35,7 +38,10 @@ const KINDS = [
   PersistentVolume,
   PersistentVolumeClaim,
   PodDisruptionBudget,
+  DeviceClass,
+  DeviceTaintRule,
   ResourceClaim,
+  ResourceSlice,
   CSIDriver,
   CSINode,
   StorageClass,
@@ -45,7 +51,7 @@ const KINDS = [
 /** A scheduler over a registry in memory. */
 async function open(t: TestContext, options: ClientOptions = {}) {
   const bench = await openControllerBench(t, KINDS, options)
-  const running = bench.run(scheduler({ random: () => 0 }))
+  const running = bench.run(scheduler({ random: () => 0, gate: () => true }))
   return { ...bench, running, ...helpers(bench), settled: () => running.idle() }
 }
 
@@ -177,7 +183,7 @@ test('a restart goes on with the pods that wait and the room that is kept for th
       { type: 'strategic', subresource: 'status' },
     )
   await addPod('unimportant', { cpu: '1', priority: 1 })
-  const running = bench.run(scheduler({ random: () => 0 }))
+  const running = bench.run(scheduler({ random: () => 0, gate: () => true }))
   await running.idle()
   assert.equal(pod('important').spec.nodeName, 'one')
   assert.equal(pod('unimportant').spec.nodeName, undefined)

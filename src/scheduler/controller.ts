@@ -13,7 +13,10 @@ import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
+import { DeviceClass } from '../kinds/resource/deviceclass.ts'
+import { DeviceTaintRule } from '../kinds/resource/devicetaintrule.ts'
 import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
+import { ResourceSlice } from '../kinds/resource/resourceslice.ts'
 import { CSIDriver } from '../kinds/storage/csidriver.ts'
 import { CSINode } from '../kinds/storage/csinode.ts'
 import { StorageClass } from '../kinds/storage/storageclass.ts'
@@ -23,10 +26,11 @@ import type { Kind } from '../schema/kind.ts'
 import { clientLookups } from './client-lookups.ts'
 import { Cluster } from './cluster.ts'
 import { type ClusterEvent, nodeEvents, podEvents, selfEvents } from './cluster-event.ts'
+import { clientDevices } from './devices/client-devices.ts'
 import { describe } from './diagnosis.ts'
 import type { NodeObject } from './node-info.ts'
 import { Nominations } from './nominations.ts'
-import type { Cycle } from './plugin.ts'
+import { type Cycle, PluginError, type Reservation } from './plugin.ts'
 import { hasSchedulingGates } from './plugins/scheduling-gates.ts'
 import { type PodInfo, podInfoOf } from './pod-info.ts'
 import type { Failure } from './pod-status.ts'
@@ -41,6 +45,8 @@ export type SchedulerParts = {
   readonly random: () => number
   /** The pods that are placed name this scheduler. */
   readonly schedulerName?: string
+  /** Whether a feature is on. */
+  readonly gate: (name: string) => boolean
 }
 
 /** Keys of the work queue: the next pod is to be tried, long waits are over; anything else is the uid of a pod with writes to be done. */
@@ -51,7 +57,7 @@ const WORKERS = 50
 /** Stands for the plugins of a pod that had no nodes to choose from. */
 const NO_NODES = 'no nodes'
 
-export const scheduler = ({ random, schedulerName = 'default-scheduler' }: SchedulerParts): Controller =>
+export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }: SchedulerParts): Controller =>
   defineController({
     name: 'scheduler',
     identity: SCHEDULER,
@@ -61,28 +67,33 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       const events = seriesRecorder({ client, controller: schedulerName, instance: `${schedulerName}-${hostname()}`, onError })
       const writer = podWriter({ client, events, schedulerName })
       const cluster = new Cluster()
-      const lookups = clientLookups(client)
+      const { devices, cluster: clusterDevices } = clientDevices({ client, events, gate })
+      const lookups = clientLookups(client, devices)
       const nominations = new Nominations()
       const now = () => client.now.getTime()
-      const queue = new SchedulingQueue({ now, isGated })
+      const queue = new SchedulingQueue({ now, gateOf })
       const rotation = { next: 0 }
       /** Pods whose binding is under way, by uid. */
       const assumed = new Set<string>()
       /** By uid of the pod that room is made for: the last pod to be deleted, once it is its turn. */
       const preempting = new Map<string, PodInfo | undefined>()
       /** By uid: writes for a pod, which happen one after another. */
-      const writes = new Map<string, (() => Promise<void>)[]>()
+      const writes = new Map<string, Write[]>()
+      /** Pods with a node whose binding waits for something else, by uid. */
+      const waiting = new Set<string>()
 
       const podOf = writer.read
 
-      function isGated(queued: QueuedPod): boolean {
+      function gateOf(queued: QueuedPod): string | undefined {
         const pod = podOf(queued)
-        if (pod && hasSchedulingGates(pod)) return true
-        if (!preempting.has(queued.uid)) return false
+        if (pod && hasSchedulingGates(pod)) return ''
+        const gate = pod && PLUGINS.find(plugin => plugin.gate?.(pod, lookups))
+        if (gate) return gate.name
+        if (!preempting.has(queued.uid)) return undefined
         const last = preempting.get(queued.uid)
         const victim = last && podOf(last)
         // Once the last one has begun to end, the deletions that the pod waits for may come at any time.
-        return !last || (victim !== undefined && victim.metadata.deletionTimestamp === undefined)
+        return !last || (victim !== undefined && victim.metadata.deletionTimestamp === undefined) ? '' : undefined
       }
 
       // Changes
@@ -107,7 +118,10 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         const before = cluster.node(current.name)?.node
         const after = type === 'deleted' ? undefined : current.object
         if (after) cluster.setNode(after)
-        else if (type === 'deleted') cluster.removeNode(current.name)
+        else if (type === 'deleted') {
+          cluster.removeNode(current.name)
+          clusterDevices.pools.forgetNode(current.name)
+        }
         if (before || after) requeue(nodeEvents(before, after))
       }
 
@@ -125,6 +139,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       /** A pod is gone or has ended: what it had is free. */
       function onPodGone(uid: string): void {
         assumed.delete(uid)
+        if (waiting.has(uid)) enqueue(uid)
         queue.remove(uid)
         const before = cluster.removePod(uid)
         if (before) requeue(podEvents(before, undefined))
@@ -149,7 +164,10 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         const { uid, terminating } = current
         if (assumed.has(uid)) {
           // Its binding will fail; until then it takes no room.
-          if (terminating) release(uid)
+          if (terminating) {
+            release(uid)
+            if (waiting.has(uid)) enqueue(uid)
+          }
           return
         }
         const nominated = pod.status.nominatedNodeName ?? ''
@@ -191,6 +209,20 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         })
       }
 
+      /** A claim for devices has changed: what is taken of these, and pods that wait for them. */
+      function onResourceClaim(change: Change<any>): void {
+        const { type, current, previous } = change
+        clusterDevices.onClaim(change)
+        for (const { uid } of current.object?.status.reservedFor ?? []) if (waiting.has(uid)) enqueue(uid)
+        if (!queue.isAnyUnschedulable) return
+        const [before, after] = type === 'deleted' ? [current.object, undefined] : [previous?.object, current.object]
+        const name = type === 'updated' ? 'resourceClaim changed' : `resourceClaim ${type}`
+        requeue([{ about: 'resourceClaim', name, ...(before && { before }), ...(after && { after }) } as ClusterEvent])
+      }
+
+      /** There are other devices than before, or other taints on them. */
+      const onDevices = () => requeue([{ about: 'devices', name: 'devices changed' }])
+
       // Decisions
 
       /** Tries pods, each by itself, until there are none to be tried now. */
@@ -212,7 +244,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         try {
           place(queued, pod)
         } catch (error) {
-          onError(error)
+          if (!(error instanceof PluginError)) onError(error)
           fail(queued, pod, messageOf(error))
         }
       }
@@ -220,9 +252,9 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
       function place(queued: QueuedPod, pod: PodObject): void {
         const known = podInfoOf(pod)
         const info = { ...known, nominatedNodeName: nominations.nodeOf(known.uid) ?? known.nominatedNodeName }
-        const cycle: Cycle = { pod, info, cluster, lookups }
+        const cycle: Cycle = { pod, info, cluster, lookups, state: new Map() }
         const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random, rotation })
-        if (placement.type === 'placed') assume(queued, pod, { ...info, nodeName: placement.node })
+        if (placement.type === 'placed') assume(queued, cycle, placement.node)
         else if (placement.type === 'rejected') reject(queued, cycle, placement)
         else {
           queue.reject(queued, new Set([NO_NODES]))
@@ -235,7 +267,8 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         const { info, pod } = cycle
         const { diagnosis } = placement
         const preemption = preempt(cycle, placement, { nominations, random, now: now(), budgets: budgets.list() })
-        const message = describe(diagnosis, preemption.message)
+        const rescues = PLUGINS.flatMap(plugin => plugin.rescue?.(cycle) ?? [])
+        const message = describe(diagnosis, [...rescues.map(each => each.message), preemption.message].filter(Boolean).join(', '))
         let nominatedNode: string | undefined
         if (preemption.type === 'victims') {
           nominatedNode = preemption.node
@@ -247,14 +280,22 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
         }
         queue.reject(queued, diagnosis.rejectors)
         report(pod, { reason: 'Unschedulable', message, nominatedNode })
+        // Written after the pod has been put back: what comes of it is worth another try.
+        for (const { write } of rescues) later(info.uid, write)
       }
 
-      /** Takes the pod to be on its node from now on, and binds it. */
-      function assume(queued: QueuedPod, pod: PodObject, info: PodInfo): void {
+      /** Takes the pod to be on its node from now on, with all that plugins hold for it, and binds it. */
+      function assume(queued: QueuedPod, cycle: Cycle, node: string): void {
+        const { pod } = cycle
+        const info = { ...cycle.info, nodeName: node }
+        const reservations = PLUGINS.flatMap(({ name, reserve }): Held[] => {
+          const reservation = reserve?.(cycle, node)
+          return reservation ? [{ plugin: name, reservation }] : []
+        })
         assumed.add(info.uid)
         cluster.setPod(info)
         nominations.remove(info.uid)
-        later(info.uid, () => bind(queued, pod, info))
+        later(info.uid, () => bind({ queued, pod, info, reservations }))
       }
 
       /** Something went wrong: the pod is tried again after a while. */
@@ -267,30 +308,62 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
 
       // Writes
 
-      function later(uid: string, write: () => Promise<void>): void {
-        const waiting = writes.get(uid)
-        if (waiting) waiting.push(write)
+      function later(uid: string, write: Write): void {
+        const pending = writes.get(uid)
+        if (pending) pending.push(write)
         else writes.set(uid, [write])
         enqueue(uid)
       }
 
-      async function writeFor(uid: string): Promise<void> {
-        const waiting = writes.get(uid)
-        for (let write = waiting?.shift(); write; write = waiting!.shift()) await write()
-        if (waiting?.length === 0) writes.delete(uid)
+      /** Says after how many milliseconds the next write is to be tried that is not ready yet. */
+      async function writeFor(uid: string): Promise<number | undefined> {
+        const pending = writes.get(uid)
+        for (let write = pending?.shift(); write; write = pending!.shift()) {
+          const againMs = await write()
+          if (againMs === undefined) continue
+          pending!.unshift(write)
+          return againMs
+        }
+        if (pending?.length === 0) writes.delete(uid)
+        return undefined
       }
 
-      async function bind(queued: QueuedPod, pod: PodObject, info: PodInfo): Promise<void> {
+      /** Binds a pod once all is ready that plugins hold for it. */
+      async function bind({ queued, pod, info, reservations }: Binding): Promise<number | undefined> {
+        const { uid } = info
+        let step = ''
         try {
-          if (!(await writer.bind(pod, info))) release(info.uid)
+          const current = podOf(info)
+          if (!current || current.metadata.deletionTimestamp) throw new Error(`pod ${queued.namespace}/${queued.name} is gone`)
+          for (const { plugin, reservation } of reservations) {
+            step = `running PreBind plugin "${plugin}"`
+            const againMs = await reservation.prepare()
+            if (againMs === undefined) continue
+            waiting.add(uid)
+            return againMs
+          }
+          waiting.delete(uid)
+          step = 'running Bind plugin "DefaultBinder"'
+          if (await writer.bind(pod, info)) return undefined
+          release(uid)
+          await letGo(reservations)
         } catch (error) {
-          if (signal.aborted) return
-          release(info.uid)
+          waiting.delete(uid)
+          if (signal.aborted) return undefined
+          release(uid)
+          await letGo(reservations)
           const current = podOf(info)
           // Somebody else has bound it, or deleted it.
-          if (!current || current.spec.nodeName) queue.remove(info.uid)
-          else fail(queued, current, `running Bind plugin "DefaultBinder": ${messageOf(error)}`)
+          if (!current || current.spec.nodeName || current.metadata.deletionTimestamp) queue.remove(uid)
+          else fail(queued, current, `${step}: ${messageOf(error)}`)
         }
+        return undefined
+      }
+
+      /** Gives back what plugins hold. That is tried once: what is left behind others clean up, who see that the pod has no node. */
+      async function letGo(reservations: readonly Held[]): Promise<void> {
+        for (const { reservation } of reservations) await reservation.release().catch(onError)
+        if (reservations.length > 0) onDevices()
       }
 
       /** Says in an event and in the status of the pod why it has no node. */
@@ -335,7 +408,25 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
           watchFor(CSINode, 'csiNode', { added: 'csiNode added', updated: 'csiNode changed' }),
           watchFor(CSIDriver, 'csiDriver', { updated: 'csiDriver changed' }),
           watchFor(VolumeAttachment, 'attachment', { deleted: 'attachment deleted' }),
-          watchFor(ResourceClaim, 'resourceClaim', { added: 'resourceClaim changed', updated: 'resourceClaim changed' }),
+          watch(ResourceClaim, change => void onResourceClaim(change)),
+          watch(ResourceSlice, change => {
+            clusterDevices.onSlice(change)
+            if (change.type !== 'deleted') onDevices()
+            return undefined
+          }),
+          watch(DeviceTaintRule, change => {
+            clusterDevices.onRule(change)
+            onDevices()
+            return undefined
+          }),
+          watch(DeviceClass, change => {
+            clusterDevices.onClass(change)
+            const { current, previous, type } = change
+            const [before, after] = [previous?.object, current.object]
+            if (type !== 'deleted')
+              requeue([{ about: 'deviceClass', name: 'deviceClass changed', ...(before && { before }), ...(after && { after }) }])
+            return undefined
+          }),
         ],
         flushed: () => events.flushed(),
         async reconcile(key) {
@@ -345,12 +436,21 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler' }: Sched
             if (queue.nextAfterMs !== undefined) enqueue(NEXT)
             return next
           }
-          await writeFor(key)
-          return undefined
+          return writeFor(key)
         },
       }
     },
   })
+
+/** Says after how many milliseconds it is to be done again if it is not done. */
+type Write = () => Promise<number | undefined | void>
+type Held = { readonly plugin: string; readonly reservation: Reservation }
+type Binding = {
+  readonly queued: QueuedPod
+  readonly pod: PodObject
+  readonly info: PodInfo
+  readonly reservations: readonly Held[]
+}
 
 /** How often it is looked for pods that have waited very long. */
 const CHECK_MS = 30_000

@@ -1,4 +1,7 @@
 /** What plugins ask about objects other than nodes and pods. Handed in, so that plugins stay pure. */
+import type { AllocatorParts } from '../devices/allocate.ts'
+import type { ResourceClasses } from '../devices/extended-resources.ts'
+import type { ClaimObject } from '../devices/pod-claims.ts'
 import type { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import type { LabelSelector } from '../kinds/shapes/meta.ts'
@@ -7,6 +10,7 @@ import type { CSINode } from '../kinds/storage/csinode.ts'
 import type { StorageClass } from '../kinds/storage/storageclass.ts'
 import type { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
 import type { ObjectOf } from '../schema/kind.ts'
+import type { ClaimWriter } from './devices/claim-writer.ts'
 import type { Labels, Selector } from './selector.ts'
 
 export interface Lookups {
@@ -26,8 +30,20 @@ export interface Lookups {
   csiNode(node: string): ObjectOf<typeof CSINode> | undefined
   csiDriver(name: string): ObjectOf<typeof CSIDriver> | undefined
   attachmentsOn(node: string): Iterable<ObjectOf<typeof VolumeAttachment>>
-  /** Whether a ResourceClaim is there. */
-  hasResourceClaim(namespace: string, name: string): boolean
+  readonly devices: Devices
+}
+
+/** Devices, and the claims for them. */
+export interface Devices extends AllocatorParts {
+  readonly classes: ResourceClasses
+  readonly writer: ClaimWriter
+  claim(namespace: string, name: string): ClaimObject | undefined
+  /** The claim that was made for the extended resources of a pod. */
+  extendedClaimOf(pod: string): ClaimObject | undefined
+  /** Milliseconds. */
+  readonly now: () => number
+  /** Makes the names of shares. */
+  readonly uuid: () => string
 }
 
 export type WorkloadSelector = { readonly labels: Labels } | { readonly selector: LabelSelector } | undefined

@@ -24,6 +24,8 @@ export type Cycle = {
   readonly info: PodInfo
   readonly cluster: Cluster
   readonly lookups: Lookups
+  /** What plugins keep from one of their parts for another, by their names. */
+  readonly state: Map<string, unknown>
 }
 
 /** The test of nodes for one pod. */
@@ -47,13 +49,36 @@ export interface NodeScorer {
 /** Whether a change can make a difference to a pod that the plugin has rejected. */
 export type QueueingHint = (pod: PodObject, event: ClusterEvent, context: Pick<Cycle, 'cluster' | 'lookups'>) => boolean
 
+/** What a plugin holds for a pod from the moment its node is chosen. */
+export interface Reservation {
+  /**
+   * Writes what has to be written before the pod is bound. Throws when the pod cannot be bound: it is tried again. When something
+   * else has to happen before, it says after how many milliseconds it is to be asked again, and earlier when a claim of the pod changes.
+   */
+  prepare(): Promise<number | undefined>
+  /** The pod will not be bound: what was held or written for it is given back. */
+  release(): Promise<void>
+}
+
+/** What a plugin does for a pod that has no node: what it says about that, and writes. */
+export type Rescue = { readonly message: string; readonly write: () => Promise<void> }
+
+/** A plugin cannot decide about a pod: something is wrong with what it looked at. The pod is tried again after a while. */
+export class PluginError extends Error {}
+
 export type Plugin = {
   readonly name: string
+  /** Whether a pod cannot be tried yet. It waits, without a word, for one of the changes that the plugin asks for. */
+  readonly gate?: (pod: PodObject, lookups: Lookups) => boolean
   /** Undefined when the plugin has nothing to say about the pod; a rejection when there is no node for it at all. */
   readonly filter?: (cycle: Cycle) => NodeFilter | Rejection | undefined
   /** Undefined when it makes no difference between nodes. */
   readonly score?: (cycle: Cycle, nodes: readonly NodeInfo[]) => NodeScorer | undefined
   readonly weight?: number
+  /** Called when there is no node for the pod. */
+  readonly rescue?: (cycle: Cycle) => Rescue | undefined
+  /** Called when a node is chosen. Undefined when nothing has to be done before the pod is bound. */
+  readonly reserve?: (cycle: Cycle, node: string) => Reservation | undefined
   /** The changes that are worth a look for pods that it has rejected. */
   readonly queueingHints?: { readonly [E in EventName]?: QueueingHint }
 }

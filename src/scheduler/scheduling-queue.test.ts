@@ -5,7 +5,7 @@ import { type QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
 function open() {
   let now = 0
   const held = new Set<string>()
-  const queue = new SchedulingQueue({ now: () => now, isGated: ({ uid }) => held.has(uid) })
+  const queue = new SchedulingQueue({ now: () => now, gateOf: ({ uid }) => (held.has(uid) ? '' : undefined) })
   return {
     queue,
     held,

@@ -36,8 +36,8 @@ const LONGEST_WAIT_MS = 5 * 60_000
 export type QueueParts = {
   /** Milliseconds. */
   readonly now: () => number
-  /** Whether a pod must not be tried for now, whatever happens. */
-  readonly isGated: (pod: QueuedPod) => boolean
+  /** What keeps a pod from being tried for now: the plugin whose changes it waits for, or empty. Undefined when it can be tried. */
+  readonly gateOf: (pod: QueuedPod) => string | undefined
 }
 
 export class SchedulingQueue {
@@ -164,10 +164,7 @@ export class SchedulingQueue {
   }
 
   #retry(pod: QueuedPod): boolean {
-    if (this.#parts.isGated(pod)) {
-      this.#park(pod)
-      return false
-    }
+    if (this.#isGated(pod)) return false
     this.#unschedulable.delete(pod.uid)
     if (pod.backOffUntil <= this.#parts.now()) {
       this.#activate(pod)
@@ -181,13 +178,19 @@ export class SchedulingQueue {
   }
 
   #activate(pod: QueuedPod): void {
-    if (this.#parts.isGated(pod)) {
-      this.#park(pod)
-      return
-    }
+    if (this.#isGated(pod)) return
     pod.state = 'active'
     pod.stamp = ++this.#stamp
     this.#active.push({ pod, stamp: pod.stamp, since: pod.since, until: 0 })
+  }
+
+  /** Whether a pod must not be tried for now; if so it is parked. */
+  #isGated(pod: QueuedPod): boolean {
+    const gate = this.#parts.gateOf(pod)
+    if (gate === undefined) return false
+    if (gate) pod.rejectors = new Set([gate])
+    this.#park(pod)
+    return true
   }
 
   #park(pod: QueuedPod): void {

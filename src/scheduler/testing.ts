@@ -1,7 +1,11 @@
 /** Small clusters for tests of the scheduler. */
+import { allocatorFeatures } from '../devices/features.ts'
+import { type ClaimObject, isMadeFor } from '../devices/pod-claims.ts'
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import { Cluster } from './cluster.ts'
-import type { Lookups } from './lookups.ts'
+import type { ClaimWriter } from './devices/claim-writer.ts'
+import { ClusterDevices } from './devices/cluster-devices.ts'
+import type { Devices, Lookups } from './lookups.ts'
 import type { NodeObject } from './node-info.ts'
 import { type Cycle, isRejection, type Plugin } from './plugin.ts'
 import { podInfoOf } from './pod-info.ts'
@@ -89,7 +93,47 @@ export type World = {
   readonly csiNodes?: Record<string, object>
   readonly csiDrivers?: Record<string, object>
   readonly attachments?: readonly { spec: { nodeName: string } }[]
-  readonly resourceClaims?: readonly string[]
+  readonly resourceClaims?: Record<string, object>
+  readonly devices?: DeviceWorld
+}
+
+/** Slices, classes and rules by name; claims of others that have devices. */
+export type DeviceWorld = {
+  readonly slices?: Record<string, object>
+  readonly classes?: Record<string, object>
+  readonly rules?: Record<string, object>
+  readonly writer?: Partial<ClaimWriter>
+  readonly gate?: (name: string) => boolean
+  readonly now?: number
+}
+
+/** What there is of devices; all features are on unless told. */
+export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices {
+  const { slices = {}, classes = {}, rules = {}, writer = {}, gate = () => true, now = 0 } = devices
+  const cluster = new ClusterDevices(allocatorFeatures(gate))
+  const named = (name: string, spec: object): any => ({ metadata: { name }, spec })
+  for (const [name, spec] of Object.entries(slices)) cluster.pools.setSlice(named(name, spec))
+  for (const [name, spec] of Object.entries(classes)) cluster.classes.set(named(name, spec))
+  for (const [name, spec] of Object.entries(rules)) cluster.pools.setRule(named(name, spec))
+  const claims = Object.entries(resourceClaims).map(
+    ([name, { metadata, ...claim }]: [string, any]) =>
+      ({ metadata: { namespace: 'default', name, uid: name, ...metadata }, spec: { devices: {} }, status: {}, ...claim }) as ClaimObject,
+  )
+  for (const { metadata, status } of claims) cluster.usage.store(metadata.uid ?? '', status.allocation?.devices.results)
+  const { features, pools, usage, expressions, classes: resourceClasses } = cluster
+  let made = 0
+  return {
+    features,
+    pools,
+    usage,
+    expressions,
+    classes: resourceClasses,
+    writer: writer as ClaimWriter,
+    claim: (_, name) => claims.find(({ metadata }) => metadata.name === name),
+    extendedClaimOf: pod => claims.find(claim => isMadeFor(pod, claim)),
+    now: () => now,
+    uuid: () => `uuid-${++made}`,
+  }
 }
 
 export function lookupsIn(world: World = {}): Lookups {
@@ -106,7 +150,7 @@ export function lookupsIn(world: World = {}): Lookups {
     csiNode: from(world.csiNodes),
     csiDriver: from(world.csiDrivers),
     attachmentsOn: node => (world.attachments ?? []).filter(({ spec }) => spec.nodeName === node) as any,
-    hasResourceClaim: (_, name) => world.resourceClaims?.includes(name) ?? false,
+    devices: devicesIn(world),
   }
 }
 
@@ -115,6 +159,7 @@ export const cycleOf = (pod: PodObject, cluster: Cluster, world: World = {}): Cy
   info: podInfoOf(pod),
   cluster,
   lookups: lookupsIn(world),
+  state: new Map(),
 })
 
 /** What a plugin says about each node: `ok`, or why not; `final` where no preemption helps. One text when it is about all of them. */

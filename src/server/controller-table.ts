@@ -16,6 +16,8 @@ export type ControllerParts = TokenControllerParts &
     readonly signing: () => Promise<Signing>
     /** What nodes get blocks of pod addresses of; undefined when they get none. */
     readonly ipam: IpamParts | undefined
+    /** Whether a feature is on. */
+    readonly gate: (name: string) => boolean
   }
 
 export type ControllerEntry = {
@@ -160,7 +162,7 @@ const TABLE = {
   },
   scheduler: {
     onlyWithNodes: true,
-    load: async () => (await import('../scheduler/controller.ts')).scheduler({ random: Math.random }),
+    load: async ({ gate }) => (await import('../scheduler/controller.ts')).scheduler({ random: Math.random, gate }),
   },
   'service-cidr-controller': {
     load: async () => (await import('../controllers/servicecidr/controller.ts')).serviceCIDRController,

@@ -317,6 +317,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
       config,
       {
         ...quota,
+        gate,
         served: catalog,
         authority: credentials.ca,
         sign: (account, secret) => identity.accounts.issueLegacy(account, secret),

@@ -1,16 +1,188 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { clusterOf, cycleOf, filterResults, nodeOf, podOf } from '../testing.ts'
+import type { ClaimWriter } from '../devices/claim-writer.ts'
+import { PluginError, type Reservation } from '../plugin.ts'
+import { clusterOf, cycleOf, filterResults, nodeOf, type PodDraft, podOf, scoreResults, type World } from '../testing.ts'
 import { dynamicResources } from './dynamic-resources.ts'
 
-test('pods that claim devices wait, and say for what', () => {
+const DRIVER = 'gpu.example.com'
+const any = { any: {} }
+
+/** Devices of one node each, called `gpu-0` and so on. */
+const sliceFor = (node: string, devices: readonly object[]) => ({
+  driver: DRIVER,
+  pool: { name: node, generation: 1, resourceSliceCount: 1 },
+  nodeName: node,
+  devices: devices.map((device, i) => ({ name: `gpu-${i}`, ...device })),
+})
+const exactly = (request: object = {}) => ({
+  spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'any', allocationMode: 'ExactCount', count: 1, ...request } }] } },
+})
+const claiming = (claim: string, more: PodDraft = {}) =>
+  podOf({ spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: claim }] }, ...more })
+const resultOn = (node: string, device: string) => ({ request: 'r', driver: DRIVER, pool: node, device })
+const onNode = (name: string) => ({ nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }] }] })
+
+test('pods whose claims are not there wait, and say for what', () => {
   const cluster = clusterOf([nodeOf('n')])
   const pod = (claim: object, status: object = {}) => podOf({ spec: { resourceClaims: [{ name: 'gpu', ...claim }] }, status })
-  const result = (...args: Parameters<typeof pod>) =>
-    filterResults(dynamicResources, cycleOf(pod(...args), cluster, { resourceClaims: ['made'] }))
+  const world = { resourceClaims: { made: {}, going: { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } } } }
+  const result = (...args: Parameters<typeof pod>) => filterResults(dynamicResources, cycleOf(pod(...args), cluster, world))
   assert.equal(result({ resourceClaimName: 'none' }), 'resourceclaim.resource.k8s.io "none" not found')
+  assert.equal(result({ resourceClaimName: 'going' }), 'resourceclaim "going" is being deleted')
   assert.equal(result({ resourceClaimTemplateName: 't' }), 'pod "default/pod": ResourceClaim not created yet')
   const made = { resourceClaimStatuses: [{ name: 'gpu', resourceClaimName: 'made' }] }
-  assert.deepEqual(result({ resourceClaimTemplateName: 't' }, made), { n: 'unresolvable: cannot allocate all claims' })
+  assert.equal(
+    result({ resourceClaimTemplateName: 't' }, made),
+    'ResourceClaim default/made was not created for Pod default/pod (Pod is not owner)',
+  )
+  assert.deepEqual(result({ resourceClaimTemplateName: 't' }, { resourceClaimStatuses: [{ name: 'gpu' }] }), 'nothing to say')
   assert.equal(filterResults(dynamicResources, cycleOf(podOf(), cluster)), 'nothing to say')
+  const { lookups } = cycleOf(podOf(), cluster, world)
+  assert.equal(dynamicResources.gate?.(pod({ resourceClaimName: 'none' }), lookups), true)
+  assert.equal(dynamicResources.gate?.(pod({ resourceClaimName: 'made' }), lookups), false)
+})
+
+test('a pod can be where there are devices for its claims, or where these have some already', () => {
+  const cluster = clusterOf([nodeOf('a'), nodeOf('b')])
+  const slices = { a: sliceFor('a', [{}]), b: sliceFor('b', [{}, {}]) }
+  const world: World = {
+    devices: { slices, classes: any },
+    resourceClaims: {
+      one: exactly(),
+      two: exactly({ count: 2 }),
+      three: exactly({ count: 3 }),
+      unknown: exactly({ deviceClassName: 'none' }),
+      given: { ...exactly(), status: { allocation: { devices: { results: [] }, nodeSelector: onNode('b') } } },
+    },
+  }
+  const result = (claim: string) => filterResults(dynamicResources, cycleOf(claiming(claim), cluster, world))
+  assert.deepEqual(result('one'), { a: 'ok', b: 'ok' })
+  assert.deepEqual(result('two'), { a: 'unresolvable: cannot allocate all claims', b: 'ok' })
+  assert.deepEqual(result('three'), { a: 'unresolvable: cannot allocate all claims', b: 'unresolvable: cannot allocate all claims' })
+  assert.deepEqual(result('given'), { a: 'unresolvable: resourceclaim not available on the node', b: 'ok' })
+  assert.equal(result('unknown'), 'request r: device class none does not exist')
+})
+
+test('an expression that does not tell ends the attempt', () => {
+  const selectors = [{ cel: { expression: 'device.attributes["gpu.example.com"].model == "x"' } }]
+  const world = { devices: { slices: { a: sliceFor('a', [{}]) }, classes: any }, resourceClaims: { one: exactly({ selectors }) } }
+  assert.throws(
+    () => filterResults(dynamicResources, cycleOf(claiming('one'), clusterOf([nodeOf('a')]), world)),
+    (error: Error) =>
+      error instanceof PluginError &&
+      error.message ===
+        'running "DynamicResources" filter plugin: claim default/one: selector #0 on device gpu.example.com/a/gpu-0: CEL runtime error: ' +
+          'no such key: model. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields',
+  )
+})
+
+test('the node that has what is preferred is better', () => {
+  const slices = { a: sliceFor('a', [{ attributes: { size: { int: 1 } } }]), b: sliceFor('b', [{ attributes: { size: { int: 2 } } }]) }
+  const sized = (name: string, size: number) => ({
+    name,
+    deviceClassName: 'any',
+    allocationMode: 'ExactCount',
+    count: 1,
+    selectors: [{ cel: { expression: `device.attributes["gpu.example.com"].size == ${size}` } }],
+  })
+  const spec = { devices: { requests: [{ name: 'r', firstAvailable: [sized('large', 2), sized('small', 1)] }] } }
+  const cycle = cycleOf(claiming('list'), clusterOf([nodeOf('a'), nodeOf('b')]), {
+    devices: { slices, classes: any },
+    resourceClaims: { list: { spec } },
+  })
+  assert.deepEqual(filterResults(dynamicResources, cycle), { a: 'ok', b: 'ok' })
+  assert.deepEqual(scoreResults(dynamicResources, cycle), { a: 87, b: 100 })
+})
+
+test('devices are taken from the moment a node is chosen, and given back when the pod is not bound', async () => {
+  const written: string[] = []
+  const writer: Partial<ClaimWriter> = {
+    async bind(claim, pod, allocation) {
+      written.push(`bind ${claim.metadata.name} ${allocation?.devices.results?.map(({ device }) => device)}`)
+      return {
+        ...claim,
+        status: { ...(allocation && { allocation }), reservedFor: [{ resource: 'pods', name: 'pod', uid: pod.metadata.uid! }] },
+      }
+    },
+    async unreserve(claim) {
+      written.push(`unreserve ${claim.metadata.name}`)
+    },
+  }
+  const world = {
+    devices: { slices: { a: sliceFor('a', [{}]) }, classes: any, writer },
+    resourceClaims: { one: exactly(), two: exactly() },
+  }
+  const cluster = clusterOf([nodeOf('a')])
+  const first = cycleOf(claiming('one'), cluster, world)
+  filterResults(dynamicResources, first)
+  const reservation: Reservation = dynamicResources.reserve!(first, 'a')!
+  const other = (claim: string) => filterResults(dynamicResources, { ...first, pod: claiming(claim), state: new Map() })
+  assert.deepEqual(other('two'), { a: 'unresolvable: cannot allocate all claims' })
+  assert.equal(other('one'), 'resource claim default/one is in the process of being allocated')
+  assert.equal(await reservation.prepare(), undefined)
+  await reservation.release()
+  assert.deepEqual(written, ['bind one gpu-0', 'unreserve one'])
+  assert.deepEqual(other('two'), { a: 'ok' })
+})
+
+test('devices that have to get ready are waited for; if they fail they are given back', async () => {
+  const conditions = { bindingConditions: ['Attached'], bindingFailureConditions: ['Failed'] }
+  const results = [{ ...resultOn('a', 'gpu-0'), ...conditions }]
+  const reservedFor = [{ resource: 'pods', name: 'pod', uid: 'default/pod' }]
+  const state = (type?: string) => ({
+    ...exactly(),
+    status: {
+      allocation: { devices: { results }, nodeSelector: onNode('a'), allocationTimestamp: '1970-01-01T00:00:00Z' },
+      reservedFor,
+      ...(type && {
+        devices: [{ ...resultOn('a', 'gpu-0'), conditions: [{ type, status: 'True', reason: 'Because', message: 'it did' }] }],
+      }),
+    },
+  })
+  let claim: any = state()
+  const announced: string[] = []
+  const writer = {
+    read: () => ({ metadata: { name: 'one' }, ...claim }),
+    announceWaiting: (_: unknown, node: string) => announced.push(node),
+  }
+  const worldAt = (now: number) => ({ devices: { slices: {}, classes: any, now, writer: writer as never }, resourceClaims: { one: claim } })
+  const cluster = clusterOf([nodeOf('a')])
+  const cycle = cycleOf(claiming('one'), cluster, worldAt(1000))
+  assert.deepEqual(filterResults(dynamicResources, cycle), { a: 'ok' })
+  const reservation = dynamicResources.reserve!(cycle, 'a')!
+  assert.equal(await reservation.prepare(), 5000)
+  assert.equal(await reservation.prepare(), 5000)
+  assert.deepEqual(announced, ['a'])
+  claim = state('Attached')
+  assert.equal(await reservation.prepare(), undefined)
+  claim = state('Failed')
+  await assert.rejects(reservation.prepare(), { message: 'device binding failed: claim=one, reason=Because, message="it did"' })
+  const failed = cycleOf(claiming('one'), cluster, worldAt(1000))
+  assert.deepEqual(filterResults(dynamicResources, failed), { a: 'unresolvable: resourceclaim not available on the node' })
+  assert.equal(dynamicResources.rescue?.(failed)?.message, 'deallocation of ResourceClaim completed')
+  claim = state()
+  const late = cycleOf(claiming('one'), cluster, worldAt(600_001))
+  assert.deepEqual(filterResults(dynamicResources, late), { a: 'unresolvable: resourceclaim not available on the node' })
+  claim = { ...claim, status: { ...claim.status, reservedFor: [...reservedFor, { resource: 'pods', name: 'b', uid: 'b' }] } }
+  const shared = cycleOf(claiming('one'), cluster, worldAt(600_001))
+  filterResults(dynamicResources, shared)
+  assert.equal(dynamicResources.rescue?.(shared), undefined)
+})
+
+test('devices stand for extended resources that a node does not have', () => {
+  const resources = { requests: { 'example.com/gpu': '2' }, limits: { 'example.com/gpu': '2' } }
+  const pod = podOf({ spec: { containers: [{ name: 'main', image: 'i', resources }] } })
+  const cluster = clusterOf([nodeOf('none'), nodeOf('own', { allocatable: { 'example.com/gpu': '4' } }), nodeOf('devices')])
+  const slices = { devices: sliceFor('devices', [{}, {}]) }
+  const world = (more: object = {}) => ({ devices: { slices, classes: { gpus: { extendedResourceName: 'example.com/gpu' } } }, ...more })
+  const cycle = cycleOf(pod, cluster, world())
+  const lacking = 'unresolvable: cannot allocate all claims'
+  assert.deepEqual(filterResults(dynamicResources, cycle), { none: lacking, own: 'ok', devices: 'ok' })
+  assert.equal(filterResults(dynamicResources, cycleOf(pod, cluster)), 'nothing to say')
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name: 'pod', uid: 'default/pod', controller: true }]
+  const again = cycleOf(pod, cluster, world({ resourceClaims: { old: { metadata: { ownerReferences } } } }))
+  const stale = 'unresolvable: cannot schedule extended resource claim'
+  assert.deepEqual(filterResults(dynamicResources, again), { none: stale, own: stale, devices: stale })
+  assert.equal(dynamicResources.rescue?.(again)?.message, 'deletion of ResourceClaim completed')
 })

@@ -1,25 +1,358 @@
 /**
- * Pods that claim devices wait: devices are not allocated yet. This is the place for it: a filter over the nodes that have
- * devices for all claims, and changes of claims and devices that are worth another try.
+ * Pods get the devices that they claim. The filter looks for devices on each node for the claims that have none; those that have
+ * devices restrict the pod to where these are. Once a node is chosen its devices are taken at once, so that no other pod gets
+ * them, and written into the claims before the pod is bound.
  */
-import { type Plugin, unresolvable } from '../plugin.ts'
+import { allocate, type Choice, stepBudget } from '../../devices/allocate.ts'
+import { allocationResult } from '../../devices/allocation-result.ts'
+import { AllocationError, type PreparedClaim, prepareClaim } from '../../devices/claim-requests.ts'
+import { extendedRequests, isDeviceResource } from '../../devices/extended-resources.ts'
+import {
+  type ClaimObject,
+  claimNameOf,
+  EXTENDED_RESOURCE_ANNOTATION,
+  isMadeFor,
+  isReservedFor,
+  notMadeFor,
+} from '../../devices/pod-claims.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
+import { type NodeTest, nodesSelectedBy } from '../../kinds/shapes/pod/scheduling/node-match.ts'
+import type { PodExtendedResourceClaimStatus } from '../../kinds/shapes/pod/status/status.ts'
+import { deepEqual } from '../../lib/json-value.ts'
+import type { ClusterEvent } from '../cluster-event.ts'
+import { BINDING_TIMEOUT_MS, bindingDeadline, hasBindingConditions, readinessOf } from '../devices/binding-conditions.ts'
+import type { ClaimDraft } from '../devices/claim-writer.ts'
+import type { Devices, Lookups } from '../lookups.ts'
+import type { NodeInfo } from '../node-info.ts'
+import {
+  always,
+  type Cycle,
+  type NodeFilter,
+  type Plugin,
+  PluginError,
+  type Rejection,
+  type Reservation,
+  scaleToMax,
+  unresolvable,
+} from '../plugin.ts'
+import { requestsOf } from '../resources.ts'
 
-const UNAVAILABLE = unresolvable('cannot allocate all claims')
+const NAME = 'DynamicResources'
+
+const UNAVAILABLE = unresolvable('resourceclaim not available on the node')
+const NOT_ALLOCATED = unresolvable('cannot allocate all claims')
+const INVALID_POOLS = unresolvable('invalid resource pools were encountered')
+const STALE = unresolvable('cannot schedule extended resource claim')
+const NO_RESOURCE = unresolvable('cannot fit resource')
+
+/** How many alternatives a request can have. */
+const MAX_ALTERNATIVES = 8
+
+/** What was found out about a pod. */
+type State = {
+  readonly claims: readonly ClaimObject[]
+  /** Claims that have devices which cannot be used from every node, or not yet, with where they can. */
+  readonly places: ReadonlyMap<ClaimObject, NodeTest>
+  /** The claim for the extended resources of the pod that an earlier attempt has made. */
+  readonly stale: ClaimObject | undefined
+  /** Extended resources of the pod, which devices may stand for. */
+  readonly resources: readonly string[]
+  readonly verdicts: Map<string, Verdict>
+  /** Claims whose devices cannot be used from some node. */
+  readonly unavailable: Set<ClaimObject>
+}
+
+type Verdict = { readonly rejection: Rejection } | { readonly found: Found }
+
+/** What a node has for the claims of a pod. */
+type Found = {
+  readonly allocations: readonly Allocation[]
+  readonly extended: Extended | undefined
+}
+type Allocation = { readonly claim: ClaimObject | undefined; readonly prepared: PreparedClaim; readonly choice: Choice }
+type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedResourceClaimStatus['requestMappings'] }
 
 export const dynamicResources: Plugin = {
-  name: 'DynamicResources',
-  filter({ pod: { spec, status }, info: { namespace, name: pod }, lookups }) {
-    const claims = spec.resourceClaims ?? []
-    if (claims.length === 0) return undefined
-    for (const { name, resourceClaimName } of claims) {
-      const made = status.resourceClaimStatuses?.find(each => each.name === name)
-      // A claim that need not be made has a status without a name.
-      if (made && !made.resourceClaimName) continue
-      const claim = resourceClaimName ?? made?.resourceClaimName
-      if (!claim) return unresolvable(`pod "${namespace}/${pod}": ResourceClaim not created yet`)
-      if (!lookups.hasResourceClaim(namespace, claim)) return unresolvable(`resourceclaim.resource.k8s.io "${claim}" not found`)
-    }
-    return { test: () => UNAVAILABLE }
+  name: NAME,
+  weight: 2,
+  gate: (pod, lookups) => !Array.isArray(claimsOf(pod, lookups)),
+  filter(cycle) {
+    const prepared = prepare(cycle)
+    if (!prepared || 'reasons' in prepared) return prepared
+    cycle.state.set(NAME, prepared)
+    return nodeFilter(cycle, prepared)
   },
-  queueingHints: { 'resourceClaim changed': () => true, 'self claims': () => true },
+  score(cycle) {
+    const state = stateOf(cycle)
+    if (!state?.claims.some(({ spec }) => spec.devices.requests?.some(({ firstAvailable }) => firstAvailable))) return undefined
+    return { score: node => preference(state, node.name), normalize: scores => scaleToMax(scores) }
+  },
+  rescue(cycle) {
+    const state = stateOf(cycle)
+    if (!state) return undefined
+    const { writer } = cycle.lookups.devices
+    for (const claim of state.unavailable) {
+      const others = (claim.status.reservedFor ?? []).filter(({ uid }) => uid !== cycle.info.uid)
+      if (others.length === 0) return { message: 'deallocation of ResourceClaim completed', write: () => writer.deallocate(claim) }
+    }
+    const { stale } = state
+    return stale && { message: 'deletion of ResourceClaim completed', write: () => writer.remove(stale) }
+  },
+  reserve(cycle, node) {
+    const state = stateOf(cycle)
+    const verdict = state?.verdicts.get(node)
+    return state && verdict && 'found' in verdict ? reservation(cycle, node, { state, found: verdict.found }) : undefined
+  },
+  queueingHints: {
+    'node added': always,
+    'node labels': always,
+    'node allocatable': always,
+    'resourceClaim added': isWorthAfterClaim,
+    'resourceClaim changed': isWorthAfterClaim,
+    'resourceClaim deleted': (_, event) => event.about === 'resourceClaim' && event.before?.status.allocation !== undefined,
+    'self claims': (pod, _, { lookups }) => Array.isArray(claimsOf(pod, lookups)),
+    'deviceClass changed': always,
+    'devices changed': always,
+  },
+}
+
+const stateOf = ({ state }: Cycle): State | undefined => state.get(NAME) as State | undefined
+
+/** The claims of a pod, or why it cannot have them. */
+function claimsOf(pod: PodObject, { devices }: Lookups): ClaimObject[] | Rejection {
+  const { namespace = '', name = '', uid } = pod.metadata
+  const claims: ClaimObject[] = []
+  for (const entry of pod.spec.resourceClaims ?? []) {
+    const named = claimNameOf(pod, entry)
+    if (named.type === 'not needed') continue
+    if (named.type === 'not made') return unresolvable(`pod "${namespace}/${name}": ResourceClaim not created yet`)
+    const claim = devices.claim(namespace, named.name)
+    if (!claim) return unresolvable(`resourceclaim.resource.k8s.io "${named.name}" not found`)
+    if (claim.metadata.deletionTimestamp) return unresolvable(`resourceclaim "${named.name}" is being deleted`)
+    if (named.type === 'made' && !isMadeFor(uid, claim)) return unresolvable(notMadeFor(pod, claim))
+    if (!claims.includes(claim)) claims.push(claim)
+  }
+  return claims
+}
+
+/** Whether a change of a claim can help a pod: it is its own, or devices have become free. */
+function isWorthAfterClaim(pod: PodObject, event: ClusterEvent, { lookups }: Pick<Cycle, 'lookups'>): boolean {
+  if (event.about !== 'resourceClaim' || !event.after) return false
+  const { before, after } = event
+  const claims = claimsOf(pod, lookups)
+  if (!Array.isArray(claims)) return false
+  if (before?.status.allocation && !after.status.allocation) return true
+  if (!claims.some(({ metadata }) => metadata.uid === after.metadata.uid)) return false
+  return !before || !deepEqual(before.status, after.status)
+}
+
+// Before nodes are looked at
+
+/** Undefined when the pod has nothing to do with devices; a rejection when there is no node for it at all. */
+function prepare({ pod, info, lookups }: Cycle): State | Rejection | undefined {
+  const { devices } = lookups
+  const claims = claimsOf(pod, lookups)
+  if (!Array.isArray(claims)) return claims
+  const asked = [...requestsOf(pod).requests.scalars].flatMap(([name, amount]) => (amount > 0 && isDeviceResource(name) ? [name] : []))
+  const resources = asked.some(name => devices.classes.behind(name)) ? asked : []
+  if (claims.length === 0 && resources.length === 0) return undefined
+  const places = new Map<ClaimObject, NodeTest>()
+  for (const claim of claims) {
+    const problem = claim.status.allocation ? undefined : whyNotAllocatable(claim, devices)
+    if (problem !== undefined) return unresolvable(problem)
+    const nodeSelector = claim.status.allocation?.nodeSelector
+    if (nodeSelector) places.set(claim, nodesSelectedBy(nodeSelector))
+  }
+  const stale = resources.length > 0 ? devices.extendedClaimOf(info.uid) : undefined
+  return { claims, places, stale, resources, verdicts: new Map(), unavailable: new Set() }
+}
+
+/** Why no devices can be looked for, wherever. */
+function whyNotAllocatable({ metadata, spec }: ClaimObject, { usage, classes }: Devices): string | undefined {
+  const shown = `${metadata.namespace}/${metadata.name}`
+  if (usage.isAssumed(metadata.uid ?? '')) return `resource claim ${shown} is in the process of being allocated`
+  for (const { name, exactly, firstAvailable = [] } of spec.devices.requests ?? []) {
+    const wanted = exactly ? [{ name, spec: exactly }] : firstAvailable.map(sub => ({ name: `${name}/${sub.name}`, spec: sub }))
+    if (wanted.length === 0) return `resource claim ${shown}, request ${name}: unknown request type`
+    const lacking = wanted.find(each => !classes.get(each.spec.deviceClassName))
+    if (lacking) return `request ${lacking.name}: device class ${lacking.spec.deviceClassName} does not exist`
+  }
+  return undefined
+}
+
+// One node
+
+function nodeFilter(cycle: Cycle, state: State): NodeFilter {
+  const { devices } = cycle.lookups
+  const budget = stepBudget()
+  const preparation = { classOf: (name: string) => devices.classes.get(name), features: devices.features }
+  let own: readonly { readonly claim: ClaimObject; readonly prepared: PreparedClaim }[] | undefined
+
+  function look(node: NodeInfo): Verdict {
+    const extended = extendedOn(node)
+    if (extended && 'reasons' in extended) return { rejection: extended }
+    if (!extended && state.claims.length === 0) return { found: { allocations: [], extended: undefined } }
+    const unavailable = state.claims.filter(claim => !isAvailable(claim, node))
+    own ??= state.claims.flatMap(claim => (claim.status.allocation ? [] : [{ claim, prepared: prepareClaim(claim, preparation) }]))
+    const wanted: { readonly claim: ClaimObject | undefined; readonly prepared: PreparedClaim }[] = [...own]
+    if (extended) wanted.push({ claim: undefined, prepared: prepareClaim(extended.draft, preparation) })
+    let choices: readonly Choice[] = []
+    if (wanted.length > 0) {
+      const outcome = allocate(
+        wanted.map(({ prepared }) => prepared),
+        node,
+        devices,
+        budget,
+      )
+      if (outcome.type === 'invalid pools') return { rejection: INVALID_POOLS }
+      if (outcome.type === 'given up') return { rejection: unresolvable(`gave up looking for devices after ${outcome.steps} steps`) }
+      if (outcome.type === 'none') return { rejection: NOT_ALLOCATED }
+      choices = outcome.choices
+    }
+    for (const claim of unavailable) state.unavailable.add(claim)
+    if (unavailable.length > 0) return { rejection: UNAVAILABLE }
+    return { found: { allocations: wanted.map((each, i) => ({ ...each, choice: choices[i]! })), extended } }
+  }
+
+  /** Whether a claim that has devices can be used from a node. */
+  function isAvailable(claim: ClaimObject, node: NodeInfo): boolean {
+    if (!claim.status.allocation) return true
+    if (state.places.get(claim)?.(node) === false) return false
+    const needs = (claim.status.allocation.devices.results ?? []).some(({ skipNodeOperations }) => skipNodeOperations?.length)
+    if (needs && !node.features.has('DRAOptionalNodeOperations')) return false
+    if (!devices.features.bindingConditions) return true
+    const { type } = readinessOf(claim)
+    if (type === 'failed') return false
+    return type === 'ready' || devices.now() <= (bindingDeadline(claim) ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** The claim for extended resources that the node does not have itself; undefined when it has them all. */
+  function extendedOn(node: NodeInfo): Extended | Rejection | undefined {
+    if (state.resources.length === 0) return undefined
+    if (state.stale) return STALE
+    const { scalars } = node.allocatable
+    const needed = state.resources.filter(name => devices.classes.behind(name) && !scalars.get(name))
+    if (state.resources.some(name => !needed.includes(name) && !scalars.has(name))) return NO_RESOURCE
+    if (needed.length === 0) return undefined
+    const { requests, mappings } = extendedRequests(cycle.pod, needed, name => devices.classes.behind(name))
+    return { draft: extendedDraft(cycle.pod, requests), mappings }
+  }
+
+  return {
+    test(node) {
+      let verdict = state.verdicts.get(node.name)
+      if (!verdict) {
+        try {
+          verdict = look(node)
+        } catch (error) {
+          if (error instanceof AllocationError) throw new PluginError(`running "${NAME}" filter plugin: ${error.message}`)
+          throw error
+        }
+        state.verdicts.set(node.name, verdict)
+      }
+      return 'rejection' in verdict ? verdict.rejection : undefined
+    },
+  }
+}
+
+function extendedDraft(
+  { metadata: { namespace = '', name = '', uid = '' } }: PodObject,
+  requests: ClaimDraft['spec']['devices']['requests'],
+) {
+  const owner = { apiVersion: 'v1', kind: 'Pod', name, uid, controller: true }
+  const metadata = {
+    namespace,
+    generateName: `${name}-extended-resources-`,
+    ownerReferences: [owner],
+    annotations: { [EXTENDED_RESOURCE_ANNOTATION]: 'true' },
+  }
+  return { metadata, spec: { devices: { requests } } } as ClaimDraft
+}
+
+/** How much of what the pod prefers a node has. */
+function preference({ claims, verdicts }: State, node: string): number {
+  const verdict = verdicts.get(node)
+  if (!verdict || !('found' in verdict)) return 0
+  let score = 0
+  for (const claim of claims) {
+    const choice = verdict.found.allocations.find(each => each.claim === claim)?.choice
+    const names = choice
+      ? choice.devices.map(({ wanted }) => wanted.name)
+      : (claim.status.allocation?.devices.results ?? []).map(({ request }) => request)
+    for (const { name, firstAvailable = [] } of claim.spec.devices.requests ?? [])
+      for (const [i, sub] of firstAvailable.entries()) if (names.includes(`${name}/${sub.name}`)) score += MAX_ALTERNATIVES - i
+  }
+  return score
+}
+
+// Once a node is chosen
+
+/** How often it is looked whether devices are ready, beside changes of their claims. */
+const LOOK_AGAIN_MS = 5000
+
+function reservation({ pod, lookups }: Cycle, node: string, { state, found }: { state: State; found: Found }): Reservation {
+  const { devices } = lookups
+  const { usage, writer } = devices
+  // What is needed later is small: the trials on other nodes are not kept.
+  const claims = state.claims
+  const results = new Map<ClaimObject | undefined, AllocationResult>(
+    found.allocations.map(({ claim, prepared, choice }) => [claim, allocationResult(prepared, choice, { node, uuid: devices.uuid })]),
+  )
+  const { extended } = found
+  const temporary = `extended resources of ${pod.metadata.uid}`
+  const keyOf = (claim: ClaimObject | undefined) => claim?.metadata.uid ?? temporary
+  for (const [claim, { devices: given }] of results) usage.assume(keyOf(claim), given.results ?? [])
+  /** Claims as they were last written or read. */
+  let current = [...claims]
+  let made: ClaimObject | undefined
+  let isBound = false
+  let waitingSince: number | undefined
+
+  async function bindAll(): Promise<void> {
+    for (const [i, claim] of claims.entries()) {
+      if (!isReservedFor(pod.metadata.uid, current[i]!)) current[i] = await writer.bind(claim, pod, results.get(claim))
+      if (results.has(claim)) usage.forget(keyOf(claim))
+    }
+    if (!extended) return
+    made ??= await writer.create(extended.draft)
+    const given = results.get(undefined)
+    if (!isReservedFor(pod.metadata.uid, made)) made = await writer.bind(made, pod, given)
+    usage.forget(temporary)
+    current = [...current, made]
+    await writer.reportExtended(pod, { requestMappings: extended.mappings, resourceClaimName: made.metadata.name ?? '' })
+  }
+
+  return {
+    async prepare() {
+      if (!isBound) await bindAll()
+      isBound = true
+      if (!devices.features.bindingConditions || !current.some(hasBindingConditions)) return undefined
+      if (waitingSince === undefined) writer.announceWaiting(pod, node)
+      waitingSince ??= devices.now()
+      let isReady = true
+      for (const [i, each] of current.entries()) {
+        const claim = writer.read(each)
+        if (!claim) throw new Error(`resourceclaim.resource.k8s.io "${each.metadata.name}" not found`)
+        current[i] = claim
+        const readiness = readinessOf(claim)
+        if (readiness.type === 'failed') throw new Error(readiness.message)
+        if (readiness.type === 'ready') continue
+        if (devices.now() > (bindingDeadline(claim) ?? Number.POSITIVE_INFINITY))
+          throw new Error(`device binding timeout: claim=${claim.metadata.name}`)
+        isReady = false
+      }
+      if (isReady) return undefined
+      if (devices.now() - waitingSince > BINDING_TIMEOUT_MS) throw new Error('device binding timeout: context deadline exceeded')
+      return LOOK_AGAIN_MS
+    },
+    async release() {
+      for (const claim of results.keys()) usage.forget(keyOf(claim))
+      for (const claim of current) {
+        if (claim === made) continue
+        if (claim.status.allocation && isReservedFor(pod.metadata.uid, claim)) await writer.unreserve(claim, pod)
+      }
+      if (made) await writer.remove(made)
+    },
+  }
 }

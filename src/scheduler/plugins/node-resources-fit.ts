@@ -1,12 +1,17 @@
 /** A pod needs what it asks for to be free on the node; the node of which more is left is better. */
+import { isDeviceResource } from '../../devices/extended-resources.ts'
 import { NodeInfo, type NodeObject } from '../node-info.ts'
-import { MAX_SCORE, type Plugin, type Rejection } from '../plugin.ts'
+import { type Cycle, MAX_SCORE, type Plugin, type Rejection } from '../plugin.ts'
 import { allocatableOf, type Resources, requestsOf } from '../resources.ts'
 
 export const nodeResourcesFit: Plugin = {
   name: 'NodeResourcesFit',
   weight: 1,
-  filter: ({ info: { requests } }) => ({ test: node => insufficiencyOf(requests, node) }),
+  filter({ info: { requests }, lookups }) {
+    // Resources that devices stand for are looked after by another plugin, on nodes that do not have them themselves.
+    const isElsewhere = (name: string) => isDeviceResource(name) && lookups.devices.classes.behind(name) !== undefined
+    return { test: node => insufficiencyOf(requests, node, isElsewhere) }
+  },
   score: ({ info: { nonZero } }) => ({
     score({ allocatable, nonZero: used }) {
       const parts: number[] = []
@@ -23,17 +28,23 @@ export const nodeResourcesFit: Plugin = {
       event.after !== undefined &&
       frees(pod, event.before.requests, event.after.requests),
     'self scaled down': () => true,
-    'node added': (pod, event) => event.about === 'node' && fitsEmpty(requestsOf(pod).requests, event.after),
-    'node allocatable': (pod, event) => {
+    'node added': (pod, event, context) => event.about === 'node' && fitsEmpty(requestsOf(pod).requests, event.after, context),
+    'node allocatable': (pod, event, context) => {
       if (event.about !== 'node') return false
       const { requests } = requestsOf(pod)
-      return fitsEmpty(requests, event.after) && grew(requests, event.before, event.after)
+      return fitsEmpty(requests, event.after, context) && grew(requests, event.before, event.after)
     },
+    'deviceClass changed': (pod, _, { lookups }) =>
+      [...requestsOf(pod).requests.scalars.keys()].some(name => isDeviceResource(name) && lookups.devices.classes.behind(name)),
   },
 }
 
 /** All that is missing on the node; undefined when the pod fits. */
-export function insufficiencyOf(requests: Resources, { pods, requested, allocatable }: NodeInfo): Rejection | undefined {
+export function insufficiencyOf(
+  requests: Resources,
+  { pods, requested, allocatable }: NodeInfo,
+  isElsewhere: (name: string) => boolean = () => false,
+): Rejection | undefined {
   let reasons: string[] | undefined
   let isUnresolvable = false
   const lacks = (reason: string, isMoreThanThereIs: boolean) => {
@@ -46,6 +57,7 @@ export function insufficiencyOf(requests: Resources, { pods, requested, allocata
       lacks(`Insufficient ${label}`, requests[name] > allocatable[name])
   for (const [name, amount] of requests.scalars) {
     const there = allocatable.scalars.get(name) ?? 0
+    if (there === 0 && isElsewhere(name)) continue
     if (amount > 0 && amount > there - (requested.scalars.get(name) ?? 0)) lacks(`Insufficient ${name}`, amount > there)
   }
   return reasons && { reasons, isUnresolvable }
@@ -60,11 +72,11 @@ const COMPUTE = [
 const freeShare = (used: number, capacity: number): number => (used > capacity ? 0 : Math.floor(((capacity - used) * MAX_SCORE) / capacity))
 
 /** Whether a node without pods would do. */
-function fitsEmpty(requests: Resources, node: NodeObject | undefined): boolean {
+function fitsEmpty(requests: Resources, node: NodeObject | undefined, { lookups }: Pick<Cycle, 'lookups'>): boolean {
   if (!node) return false
   const empty = new NodeInfo('')
   empty.node = node
-  return insufficiencyOf(requests, empty) === undefined
+  return insufficiencyOf(requests, empty, name => lookups.devices.classes.behind(name) !== undefined) === undefined
 }
 
 /** Whether there is more of what is asked for. */

@@ -1,0 +1,166 @@
+/** What the scheduler writes into claims: their allocation, who may use them, and the end of both. */
+import type { Client } from '../../client/client.ts'
+import type { SeriesRecorder } from '../../client/series-recorder.ts'
+import { CLAIM_FINALIZER, type ClaimObject, consumerOf } from '../../devices/pod-claims.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
+import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
+import type { PodExtendedResourceClaimStatus } from '../../kinds/shapes/pod/status/status.ts'
+import { deepEqual } from '../../lib/json-value.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import { StatusError } from '../../schema/status-error.ts'
+
+export type ClaimDraft = Pick<ClaimObject, 'metadata' | 'spec'>
+
+export interface ClaimWriter {
+  /** The claim as it is now; undefined when it is gone or another has its name. */
+  read(claim: ClaimObject): ClaimObject | undefined
+  /**
+   * Reserves a claim for a pod, and allocates it if an allocation is given. Gives the claim as it is stored then. Throws when it
+   * cannot be: the claim is gone, allocated or not, or somebody else was first. Then the pod must be tried again.
+   */
+  bind(claim: ClaimObject, pod: PodObject, allocation: AllocationResult | undefined): Promise<ClaimObject>
+  /** Takes a reservation back. */
+  unreserve(claim: ClaimObject, pod: PodObject): Promise<void>
+  /** Gives the devices of a claim back that nobody else uses. */
+  deallocate(claim: ClaimObject): Promise<void>
+  create(draft: ClaimDraft): Promise<ClaimObject>
+  /** Deletes a claim with the devices it has. */
+  remove(claim: ClaimObject): Promise<void>
+  /** Says in the status of a pod which claim its extended resources come from. */
+  reportExtended(pod: PodObject, status: PodExtendedResourceClaimStatus): Promise<void>
+  /** An event that says that devices have to get ready. */
+  announceWaiting(pod: PodObject, node: string): void
+}
+
+export type ClaimWriterParts = { readonly client: Client; readonly events: SeriesRecorder; readonly recordsTime: boolean }
+
+/** How often a write is tried that others have come before without taking anything away. */
+const ATTEMPTS = 5
+
+export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): ClaimWriter {
+  const claims = client.of(ResourceClaim)
+  /** By uid of a claim: the last write of this scheduler to it. Its own writes do not get in each other's way. */
+  const turns = new Map<string, Promise<unknown>>()
+
+  function read({ metadata: { namespace = '', name = '', uid } }: ClaimObject): ClaimObject | undefined {
+    const claim = claims.get({ namespace, name })
+    return claim?.metadata.uid === uid ? claim : undefined
+  }
+
+  async function inTurn<T>(uid: string, write: () => Promise<T>): Promise<T> {
+    const turn = (turns.get(uid) ?? Promise.resolve()).catch(() => {}).then(write)
+    turns.set(uid, turn)
+    try {
+      return await turn
+    } finally {
+      if (turns.get(uid) === turn) turns.delete(uid)
+    }
+  }
+
+  async function bindNow(claim: ClaimObject, pod: PodObject, allocation: AllocationResult | undefined): Promise<ClaimObject> {
+    const shown = nameOf(claim)
+    for (let attempt = 1; ; attempt++) {
+      const before = read(claim)
+      if (!before)
+        throw new Error(`get updated claim ${shown} after conflict: ${claims.resource.qualified} "${claim.metadata.name}" not found`)
+      if (before.metadata.deletionTimestamp) throw new Error(`claim ${shown} got deleted in the meantime`)
+      if (allocation && before.status.allocation) throw new Error(`claim ${shown} got allocated elsewhere in the meantime`)
+      if (!allocation && !deepEqual(before.status.allocation, claim.status.allocation))
+        throw new Error(`claim ${shown} got deallocated elsewhere in the meantime`)
+      try {
+        return await write(before, pod, allocation)
+      } catch (error) {
+        if (!isConflict(error) || attempt === ATTEMPTS || isLost(before, read(claim))) throw error
+      }
+    }
+  }
+
+  async function write(before: ClaimObject, pod: PodObject, allocation: AllocationResult | undefined): Promise<ClaimObject> {
+    const shown = nameOf(before)
+    const ready = allocation ? await during(`add finalizer to claim ${shown}`, () => withFinalizer(before)) : before
+    const given = allocation ?? ready.status.allocation!
+    const time = recordsTime && given.allocationTimestamp === undefined
+    const status = {
+      ...ready.status,
+      allocation: { ...given, ...(time && { allocationTimestamp: formatTime(instantOf(client.now.getTime())) }) },
+      reservedFor: [...(ready.status.reservedFor ?? []), consumerOf(pod)],
+    }
+    const what = allocation ? 'add allocation and reservation to' : 'add reservation to'
+    return during(`${what} claim ${shown}`, async () => stored(await claims.updateStatus({ ...ready, status }), ready))
+  }
+
+  /** A claim that has devices cannot go before they are given back. */
+  async function withFinalizer(claim: ClaimObject): Promise<ClaimObject> {
+    const { metadata } = claim
+    if (metadata.finalizers?.includes(CLAIM_FINALIZER)) return claim
+    const finalizers = [...(metadata.finalizers ?? []), CLAIM_FINALIZER]
+    return stored(await claims.update({ ...claim, metadata: { ...metadata, finalizers } }), claim)
+  }
+
+  function stored(written: { readonly object: ClaimObject } | undefined, { metadata: { name = '' } }: ClaimObject): ClaimObject {
+    if (!written) throw new Error(`${claims.resource.qualified} "${name}" not found`)
+    return written.object
+  }
+
+  return {
+    read,
+    bind: (claim, pod, allocation) => inTurn(claim.metadata.uid ?? '', () => bindNow(claim, pod, allocation)),
+    unreserve: (claim, pod) =>
+      inTurn(claim.metadata.uid ?? '', async () => {
+        const patch = { metadata: { uid: claim.metadata.uid }, status: { reservedFor: [{ $patch: 'delete', uid: pod.metadata.uid }] } }
+        await claims.patch(claim.metadata, patch, { type: 'strategic', subresource: 'status' })
+      }),
+    async deallocate(claim) {
+      const { allocation: _, reservedFor: __, devices: ___, ...status } = claim.status
+      await claims.updateStatus({ ...claim, status })
+    },
+    async create(draft) {
+      const written = await claims.create(draft)
+      if (!written) throw new Error(`create claim for extended resources ${draft.metadata.namespace}/: the name is taken`)
+      return written.object
+    },
+    remove: claim =>
+      inTurn(claim.metadata.uid ?? '', async () => {
+        const current = read(claim)
+        if (!current) return
+        const finalizers = (current.metadata.finalizers ?? []).filter(each => each !== CLAIM_FINALIZER)
+        if (current.metadata.finalizers?.includes(CLAIM_FINALIZER))
+          await claims.update({ ...current, metadata: { ...current.metadata, finalizers } })
+        await claims.delete(current)
+      }),
+    async reportExtended({ metadata: { namespace = '', name = '', uid } }, extendedResourceClaimStatus) {
+      const patch = { metadata: { uid }, status: { extendedResourceClaimStatus } }
+      await client.of(Pod).patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' })
+    },
+    announceWaiting(pod, node) {
+      const note = `waiting for binding conditions for device on node ${node}`
+      events.event(pod, { type: 'Normal', reason: 'BindingConditionsPending', action: 'Scheduling', note })
+    },
+  }
+}
+
+const nameOf = ({ metadata: { namespace, name } }: ClaimObject): string => `${namespace}/${name}`
+
+const isConflict = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Conflict'
+
+/** Whether the update that came before took something away: it gave the claim to others, or made it another one. */
+function isLost(before: ClaimObject, now: ClaimObject | undefined): boolean {
+  if (!now || !deepEqual(before.status.allocation, now.status.allocation)) return true
+  const known = new Set((before.status.reservedFor ?? []).map(({ uid }) => uid))
+  return (now.status.reservedFor ?? []).some(({ uid }) => !known.has(uid))
+}
+
+/** Says in the message of a failure what was being done. */
+async function during<T>(what: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (error instanceof StatusError) {
+      const { code, reason, message, details } = error
+      throw new StatusError(code, reason, `${what}: ${message}`, details)
+    }
+    throw new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

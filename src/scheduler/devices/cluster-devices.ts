@@ -1,0 +1,51 @@
+/** What there is of devices in the cluster, and what is taken of them: kept up to date change by change. */
+import type { Change } from '../../client/object-revision.ts'
+import type { ClassObject } from '../../devices/claim-requests.ts'
+import type { TaintRule } from '../../devices/device-taints.ts'
+import { DeviceExpressions } from '../../devices/expressions.ts'
+import { ResourceClasses } from '../../devices/extended-resources.ts'
+import type { AllocatorFeatures } from '../../devices/features.ts'
+import type { ClaimObject } from '../../devices/pod-claims.ts'
+import { DevicePools } from '../../devices/pools.ts'
+import { DeviceUsage } from '../../devices/usage.ts'
+import type { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+
+export class ClusterDevices {
+  readonly features: AllocatorFeatures
+  readonly pools: DevicePools
+  readonly usage = new DeviceUsage()
+  readonly expressions: DeviceExpressions
+  readonly classes = new ResourceClasses()
+
+  constructor(features: AllocatorFeatures) {
+    this.features = features
+    this.pools = new DevicePools(features)
+    this.expressions = new DeviceExpressions(features)
+  }
+
+  onSlice({ type, current }: Change<ObjectOf<typeof ResourceSlice>>): void {
+    const slice = type === 'deleted' ? undefined : current.object
+    if (slice) this.pools.setSlice(slice)
+    else this.pools.removeSlice(current.name)
+  }
+
+  onRule({ type, current }: Change<TaintRule>): void {
+    const rule = type === 'deleted' ? undefined : current.object
+    if (rule) this.pools.setRule(rule)
+    else this.pools.removeRule(current.name)
+  }
+
+  onClass({ type, current }: Change<ClassObject>): void {
+    const found = type === 'deleted' ? undefined : current.object
+    if (found) this.classes.set(found)
+    else this.classes.remove(current.name)
+  }
+
+  onClaim({ type, current, previous }: Change<ClaimObject>): void {
+    // A name may have gone to another claim in between.
+    if (previous && previous.uid !== current.uid) this.usage.store(previous.uid, undefined)
+    const allocation = type === 'deleted' ? undefined : current.object?.status.allocation
+    this.usage.store(current.uid, allocation && (allocation.devices.results ?? []))
+  }
+}
