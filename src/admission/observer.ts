@@ -13,6 +13,8 @@ export type Timer = (operation: Operation, seconds: number, rejected: boolean) =
 export interface AdmissionObserver {
   /** What to tell the times of a plugin to. */
   plugin(name: string, type: StepType): Timer
+  /** What to tell that plugins had nothing to do with a request, and so took no time over it. */
+  uninvolved(names: readonly string[], type: StepType): (operation: Operation) => void
   /** What to tell the times of all plugins together to. */
   step(type: StepType): Timer
   webhookCalled(call: {
@@ -56,6 +58,7 @@ export type ConditionAbout = {
 /** Tells nobody. */
 export const silentObserver: AdmissionObserver = {
   plugin: () => () => {},
+  uninvolved: () => () => {},
   step: () => () => {},
   webhookCalled() {},
   webhookRejected() {},

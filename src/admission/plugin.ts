@@ -108,17 +108,17 @@ function stepOf<A>(
   const divided = new WeakMap<Resource, Division<A>>()
   const divisionFor = (resource: Resource) => {
     let known = divided.get(resource)
-    if (!known) divided.set(resource, (known = divide(taking, resource)))
+    if (!known) divided.set(resource, (known = divide(taking, resource, names => observer.uninvolved(names, type))))
     return known
   }
   const whole = observer.step(type)
   return (attributes, argument) => {
     const { operation, resource } = attributes
-    const { concerned, others } = divisionFor(resource)
+    const { concerned, countOthers } = divisionFor(resource)
     const begun = performance.now()
     const tell = (rejected: boolean) => {
       whole(operation, (performance.now() - begun) / 1000, rejected)
-      if (!rejected) for (const { timer } of others) timer(operation, 0, false)
+      if (!rejected) countOthers(operation)
     }
     const reject = (error: unknown): never => {
       tell(true)
@@ -134,17 +134,23 @@ function stepOf<A>(
   }
 }
 
-type Division<A> = { readonly concerned: readonly TimedPlugin<A>[]; readonly others: readonly Pick<TimedPlugin<A>, 'timer'>[] }
+type CountOthers = ReturnType<AdmissionObserver['uninvolved']>
+type Division<A> = { readonly concerned: readonly TimedPlugin<A>[]; readonly countOthers: CountOthers }
 
-/** The plugins that have to do with a resource, and the others, which are only counted. */
-function divide<A>(taking: readonly Omit<TimedPlugin<A>, 'isClocked'>[], { plural }: Resource): Division<A> {
+/** The plugins that have to do with a resource, and the others, which are only counted: all of them at once, as they are many. */
+function divide<A>(
+  taking: readonly Omit<TimedPlugin<A>, 'isClocked'>[],
+  { plural }: Resource,
+  counterOf: (names: readonly string[]) => CountOthers,
+): Division<A> {
   const isConcerned = ({ plugin: { plurals } }: Pick<TimedPlugin<A>, 'plugin'>) => plurals?.includes(plural) ?? true
   // Most plugins have nothing to do with most writes: reading the clock would take longer than they do.
   const concerned = taking.filter(isConcerned).map((each, i, all) => {
     const next = all[i + 1]
     return { ...each, isClocked: !next || each.plugin.explains === true || next.plugin.explains === true }
   })
-  return { concerned, others: taking.filter(each => !isConcerned(each)) }
+  const others = taking.filter(each => !isConcerned(each))
+  return { concerned, countOthers: counterOf(others.map(({ plugin }) => plugin.name)) }
 }
 
 type Running<A> = {

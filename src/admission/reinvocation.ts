@@ -12,8 +12,9 @@ import type { AnyObject } from '../schema/object-meta.ts'
 export class Rounds {
   #isSecond = false
   #lastOutput: AnyObject | undefined
-  readonly #invoked = new Set<string>()
-  readonly #again = new Set<string>()
+  // Made when the first is asked: most requests match none.
+  #invoked: Set<string> | undefined
+  #again: Set<string> | undefined
 
   get round(): 0 | 1 {
     return this.#isSecond ? 1 : 0
@@ -29,23 +30,26 @@ export class Rounds {
   }
 
   skips(id: string): boolean {
-    return this.#isSecond && !this.#again.has(id)
+    return this.#isSecond && !this.#again?.has(id)
   }
 
   /** Notes one that was asked and wants to be asked again if the object changes after it. */
   invoked(id: string): void {
+    this.#invoked ??= new Set()
     this.#invoked.add(id)
   }
 
   /** Notes that the object was changed. */
   changed(): void {
+    if (!this.#invoked) return
+    this.#again ??= new Set()
     for (const id of this.#invoked) this.#again.add(id)
-    this.#invoked.clear()
+    this.#invoked = undefined
   }
 
   end(object: AnyObject | undefined): void {
     // Nobody wants to know whether it is changed after this.
-    if (this.#invoked.size === 0 && this.#again.size === 0) return
+    if (!this.#invoked && !this.#again) return
     this.#lastOutput = object && structuredClone(object)
   }
 }

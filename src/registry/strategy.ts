@@ -1,7 +1,7 @@
 /** What a kind's declaration means for its writes: preparing, validating and warning, on create and on update. */
 import type { InParts } from '../lib/in-parts.ts'
 import { deepEqual } from '../lib/json-value.ts'
-import { check } from '../schema/check.ts'
+import { check, ruledFields } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
 import { validateFinalizerDomains, validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
@@ -116,7 +116,7 @@ function* metaErrors(resource: Resource, { metadata }: AnyObject, at: Ref<AnyObj
 }
 
 function* finalizerErrors({ def }: Resource, { finalizers }: ObjectMeta, at: Ref<AnyObject>): Iterable<FieldError> {
-  if (!def.unqualifiedFinalizers) yield* validateFinalizerDomains(finalizers, at.metadata.finalizers as Ref<string[]>)
+  if (finalizers && !def.unqualifiedFinalizers) yield* validateFinalizerDomains(finalizers, at.metadata.finalizers as Ref<string[]>)
 }
 
 /**
@@ -131,7 +131,7 @@ function* bodyErrors(
   only?: string,
 ): Iterable<FieldError> {
   if (type.shape.kind !== 'message' || def.custom) return
-  for (const [name, [, field]] of Object.entries(type.shape.fields))
+  for (const [name, field] of ruledFields(type.shape))
     if (name !== 'metadata' && (only === undefined || name === only))
       yield* check(field, object[name], at[name]!, old && { value: old[name] })
 }

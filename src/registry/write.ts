@@ -11,7 +11,7 @@ import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import { keepTimesIfUnchanged, readManagers } from '../patch/managers.ts'
-import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
+import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import {
@@ -385,24 +385,28 @@ function identify(request: Write): void {
     request.unnamed = { object: structuredClone(object), resource: request.resource }
     metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + deps.randomSuffix()
   }
-  wipeIdentity(object)
-  // Owned fields come last in metadata, as Kubernetes writes them: errors show objects in that order.
-  const { managedFields } = metadata
-  delete metadata.managedFields
-  metadata.uid = deps.newUid()
-  metadata.creationTimestamp = time
-  if (managedFields) metadata.managedFields = managedFields
+  object.metadata = identified(metadata, deps.newUid(), time)
   request.resource.def.custom?.beforeCreate?.(metadata.name ?? '')
 }
 
-/** Removes what only the server sets. */
-export function wipeIdentity({ metadata }: AnyObject): void {
-  delete metadata.deletionTimestamp
-  delete metadata.deletionGracePeriodSeconds
-  delete metadata.selfLink
-  delete metadata.uid
-  delete metadata.creationTimestamp
+/** The metadata of a new object. Owned fields come last, as Kubernetes writes them: errors show objects in that order. */
+function identified(metadata: ObjectMeta, uid: string, creationTimestamp: string): ObjectMeta {
+  const { managedFields } = metadata
+  // Made anew: deleting a field and adding it again would make all that follows slower.
+  const result: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(metadata))
+    if (field !== 'managedFields' && !(SET_BY_SERVER as readonly string[]).includes(field)) result[field] = value
+  result['uid'] = uid
+  result['creationTimestamp'] = creationTimestamp
+  if (managedFields) result['managedFields'] = managedFields
+  return result
 }
+
+/** Removes what only the server sets. What is absent is left alone: V8 takes long to find nothing to delete. */
+export function wipeIdentity({ metadata }: AnyObject): void {
+  for (const field of SET_BY_SERVER) if (metadata[field] !== undefined) delete metadata[field]
+}
+const SET_BY_SERVER = ['deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'uid', 'creationTimestamp'] as const
 
 /** Allocates what the object needs from shared ranges, such as a cluster IP, and writes it into the object. */
 function claim(request: Write): MaybePromise<void> {

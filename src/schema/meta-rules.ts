@@ -22,18 +22,28 @@ export function* validateObjectMeta(
   { namespaced, nameRule }: { namespaced: boolean; nameRule: NameRule },
 ): Iterable<FieldError> {
   if (meta.generateName) yield* invalidEach(at.generateName, nameRule(meta.generateName, 'prefix'))
+  const nameFaults = meta.name ? nameRule(meta.name, 'name') : []
   if (!meta.name) yield required(at.name, 'name or generateName is required')
-  else yield* invalidEach(at.name, nameRule(meta.name, 'name'))
+  else if (nameFaults.length > 0) yield* invalidEach(at.name, nameFaults)
+  const namespaceFaults = namespaced && meta.namespace ? nameIsDNSLabel(meta.namespace) : []
   if (!namespaced) {
     if (meta.namespace) yield forbidden(at.namespace, 'not allowed on this type')
   } else if (!meta.namespace) yield required(at.namespace)
-  else yield* invalidEach(at.namespace, nameIsDNSLabel(meta.namespace))
+  else if (namespaceFaults.length > 0) yield* invalidEach(at.namespace, namespaceFaults)
   yield* validateGeneration(meta, at)
-  yield* validateLabels(meta.labels, at.labels)
-  yield* validateAnnotations(meta.annotations, at.annotations)
-  yield* validateOwnerReferences(meta.ownerReferences, at.ownerReferences)
-  yield* validateFinalizers(meta.finalizers, at.finalizers)
-  yield* validateManagedFields(meta.managedFields, at.managedFields)
+  yield* validateCollections(meta, at)
+  if (meta.finalizers) yield* validateFinalizers(meta.finalizers, at.finalizers)
+}
+
+/** The rules of the maps and lists that creates and updates have in common. Most objects have few of them: no reference is made to what is absent. */
+function* validateCollections(
+  { labels, annotations, ownerReferences, managedFields }: ObjectMeta,
+  at: Ref<ObjectMeta>,
+): Iterable<FieldError> {
+  if (labels) yield* validateLabels(labels, at.labels)
+  if (annotations) yield* validateAnnotations(annotations, at.annotations)
+  if (ownerReferences) yield* validateOwnerReferences(ownerReferences, at.ownerReferences)
+  if (managedFields) yield* validateManagedFields(managedFields, at.managedFields)
 }
 
 /** Rules on a change of metadata; what a write cannot change has been taken over from `old` already. */
@@ -47,10 +57,7 @@ export function* validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, at:
     if ((meta[field] ?? '') !== (old[field] ?? '')) yield invalid(at[field], IMMUTABLE)
   for (const field of ['creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const)
     if ((meta[field] ?? null) !== (old[field] ?? null)) yield invalid(withValue(at[field], meta[field] ?? null), IMMUTABLE)
-  yield* validateLabels(meta.labels, at.labels)
-  yield* validateAnnotations(meta.annotations, at.annotations)
-  yield* validateOwnerReferences(meta.ownerReferences, at.ownerReferences)
-  yield* validateManagedFields(meta.managedFields, at.managedFields)
+  yield* validateCollections(meta, at)
 }
 
 /** Keys are qualified names and values label values; errors point at the map, and show the key or value. */
@@ -142,19 +149,18 @@ export function* validateManagedFields(
   at: Ref<ManagedFieldsEntry[]>,
 ): Iterable<FieldError> {
   for (const [i, { operation, fieldsType, manager = '', subresource = '' }] of (entries ?? []).entries()) {
-    const here = at[i]!
-    if (!operation) yield required(here.operation, 'must not be empty')
-    else if (operation !== 'Apply' && operation !== 'Update') yield unsupported(here.operation, 'Apply', 'Update')
-    if (fieldsType && fieldsType !== 'FieldsV1') yield invalid(here.fieldsType, 'must be `FieldsV1`')
-    yield* validateFieldManager(manager, here.manager)
-    if (Buffer.byteLength(subresource) > MAX_SUBRESOURCE_BYTES) yield tooLong(here.subresource, MAX_SUBRESOURCE_BYTES)
+    if (!operation) yield required(at[i]!.operation, 'must not be empty')
+    else if (operation !== 'Apply' && operation !== 'Update') yield unsupported(at[i]!.operation, 'Apply', 'Update')
+    if (fieldsType && fieldsType !== 'FieldsV1') yield invalid(at[i]!.fieldsType, 'must be `FieldsV1`')
+    if (!isPlainManager(manager)) yield* validateFieldManager(manager, at[i]!.manager)
+    if (Buffer.byteLength(subresource) > MAX_SUBRESOURCE_BYTES) yield tooLong(at[i]!.subresource, MAX_SUBRESOURCE_BYTES)
   }
 }
 
 /** The name of a field manager is short and printable. */
 export function* validateFieldManager(manager: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.byteLength(manager) > MAX_MANAGER_BYTES) yield tooLong(at, MAX_MANAGER_BYTES)
-  if (PLAIN_TEXT.test(manager)) return
+  if (PRINTABLE_ASCII.test(manager)) return
   let position = 0
   for (const character of manager) {
     if (!isPrintable(character)) {
@@ -165,9 +171,12 @@ export function* validateFieldManager(manager: string, at: Ref<string>): Iterabl
   }
 }
 
+/** Whether a manager has a name that nothing is wrong with, as nearly all do. */
+const isPlainManager = (manager: string): boolean => manager.length <= MAX_MANAGER_BYTES && PRINTABLE_ASCII.test(manager)
+
 const IMMUTABLE = 'field is immutable'
 const MAX_SUBRESOURCE_BYTES = 256
-const PLAIN_TEXT = /^[ -~]*$/
+const PRINTABLE_ASCII = /^[ -~]*$/
 
 function* validateGeneration({ generation = 0 }: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
   if (generation < 0) yield invalid(at.generation, 'must be greater than or equal to 0')

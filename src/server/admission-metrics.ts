@@ -18,6 +18,8 @@ export class AdmissionMetrics implements AdmissionObserver {
   readonly #log: Log
   readonly #steps = new HistogramSeries(PLUGIN_SECONDS)
   readonly #plugins = new HistogramSeries(PLUGIN_SECONDS)
+  /** Plugins that had nothing to do with requests, which are added to the above when it is read. */
+  readonly #uninvolved = new Map<string, Uninvolved>()
   readonly #webhooks = new HistogramSeries(WEBHOOK_SECONDS)
   readonly #webhookRequests = new Counters()
   readonly #rejections = new Counters()
@@ -35,6 +37,16 @@ export class AdmissionMetrics implements AdmissionObserver {
 
   plugin(name: string, type: StepType): Timer {
     return timerOf(this.#plugins, { name, type })
+  }
+
+  uninvolved(names: readonly string[], type: StepType): (operation: Operation) => void {
+    const key = [type, ...names].join()
+    let known = this.#uninvolved.get(key)
+    if (!known) this.#uninvolved.set(key, (known = { names, type, requests: {} }))
+    const { requests } = known
+    return operation => {
+      requests[operation] = (requests[operation] ?? 0) + 1
+    }
   }
 
   step(type: StepType): Timer {
@@ -77,6 +89,7 @@ export class AdmissionMetrics implements AdmissionObserver {
   }
 
   families(): Family[] {
+    this.#countUninvolved()
     const counter = (name: string, help: string, { samples }: Counters): Family => ({ name, help, type: 'counter', samples })
     const histogram = (name: string, help: string, { samples }: HistogramSeries): Family => ({ name, help, type: 'histogram', samples })
     const [admission, validating, mutating] = [
@@ -99,11 +112,21 @@ export class AdmissionMetrics implements AdmissionObserver {
       histogram(`${mutating}_check_duration_seconds`, 'Time that evaluations of a mutating policy took.', this.#mutationSeconds),
     ]
   }
+
+  #countUninvolved(): void {
+    for (const { names, type, requests } of this.#uninvolved.values())
+      for (const operation of Object.keys(requests) as Operation[]) {
+        for (const name of names) this.#plugins.of({ name, type, operation, rejected: 'false' }).observeZeros(requests[operation]!)
+        delete requests[operation]
+      }
+  }
 }
 
 const codeText = (code: number): string => String(Math.min(code, HIGHEST_CODE))
 
-type Operations = { [operation in Parameters<Timer>[0]]?: Histogram }
+type Operation = Parameters<Timer>[0]
+type Operations = { [operation in Operation]?: Histogram }
+type Uninvolved = { readonly names: readonly string[]; readonly type: StepType; readonly requests: { [operation in Operation]?: number } }
 
 /** Every plugin is timed for every write, so its series are found without making a key. */
 function timerOf(series: HistogramSeries, labels: Labels): Timer {

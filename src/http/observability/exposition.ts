@@ -37,6 +37,13 @@ export class Histogram {
     if (this.#uncounted === COUNTED_AT_ONCE) this.#countAll()
   }
 
+  /** Counts zero so many times. */
+  observeZeros(times: number): void {
+    this.#zeros += times
+    this.#count += times
+    if (this.#counts.length > 0) this.#counts[0]! += times
+  }
+
   get counts(): Float64Array {
     this.#countAll()
     return this.#counts
