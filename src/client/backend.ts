@@ -40,6 +40,8 @@ export interface Observer {
 
 export interface Backend {
   now(): Date
+  /** The newest revision that reads see, of all resources. */
+  revision(): number
   /** The resource of a declared kind. Throws when it is not served. */
   resourceOf(kind: Kind<any>): Resource
   /** All resources that have objects of their own: each once, whatever versions of it are served. */

@@ -67,6 +67,11 @@ export class Client {
     return this.#backend.now()
   }
 
+  /** The newest revision that reads see: the resourceVersion that a list would have now. */
+  get revision(): number {
+    return this.#backend.revision()
+  }
+
   /** The resource of a declared kind, typed by the declaration, or any resource. */
   of<K extends Kind<any>>(kind: K): ResourceClient<ObjectOf<K>>
   of(resource: Resource): ResourceClient<AnyObject>

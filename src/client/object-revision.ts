@@ -17,6 +17,8 @@ export interface ObjectRevision<O = AnyObject> {
   readonly owners: readonly string[]
   /** Whether its deletion has been asked for. */
   readonly terminating: boolean
+  /** Whether the stored record is not what a write of the same object would store. */
+  readonly stale: boolean
   /** Of a deletion this is the last state. */
   readonly deleted: boolean
   /** Undefined when the stored record cannot be read. Shared: nobody may change it. */

@@ -28,6 +28,8 @@ export const LIMITS = {
   transcodesPerUser: 16,
   /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one turn of the event loop. */
   backgroundWrites: { atOnce: 32, perTurn: 4 },
+  /** Objects that a storage migration writes in a row, at once, and per second: clients come first. */
+  migration: { page: 500, atOnce: 16, perSecond: 1000 },
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,

@@ -13,6 +13,7 @@ import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
+import type { Resource } from '../schema/resource.ts'
 import { matchesLabelTerms } from '../schema/selectors.ts'
 
 export type BackendParts = {
@@ -55,6 +56,7 @@ const PRIVILEGED = 'system:masters'
 function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer }: BackendParts): Backend {
   return {
     now,
+    revision: () => caches.revision,
     resourceOf({ def: { group, version, names } }) {
       const served = group.replace('{group_domain}', groupDomain)
       const resource = catalog.find(served, version, names.plural)
@@ -87,10 +89,20 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         signal: UNHURRIED.signal,
         authorizeCreate,
       }
-      const result = await registry().handle(call, context)
+      const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context)
       return result.type === 'object' ? result.json : undefined
     },
   }
+}
+
+/**
+ * The resource as clients reach it. Objects of a custom kind may be stored in an older version, and only a served version converts
+ * what it finds; taken for one of the stored version they would lose what that does not know.
+ */
+function servedBy(catalog: Catalog, resource: Resource): Resource {
+  if (!resource.def.custom) return resource
+  const { group, version, plural, versions } = resource
+  return catalog.find(group, version, plural) ?? versions[0] ?? resource
 }
 
 const NOTHING: readonly ObjectRevision[] = []

@@ -181,6 +181,9 @@ const TABLE = {
     alias: 'statefulset',
     load: async () => (await import('../controllers/statefulset/controller.ts')).statefulSetController,
   },
+  'storage-version-migrator-controller': {
+    load: async () => (await import('../controllers/storageversionmigrator/controller.ts')).storageVersionMigrator,
+  },
   'taint-eviction-controller': {
     load: async () => (await import('../controllers/tainteviction/controller.ts')).taintEvictionController,
   },
