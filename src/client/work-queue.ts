@@ -4,6 +4,7 @@
  *
  *     add(a) add(b) add(a) ─→ reconcile(a) reconcile(b)          a fails ─→ reconcile(a) after 5 ms, 10 ms, 20 ms …
  */
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { QueueMetrics } from './queue-metrics.ts'
 
@@ -19,6 +20,7 @@ export type WorkQueueOptions<K> = {
   readonly workers?: number
   readonly backOff?: BackOff
   readonly metrics?: QueueMetrics
+  readonly clock?: Clock
 }
 
 /** How long a key waits after failures in a row, and how many retries the queue begins altogether. */
@@ -33,7 +35,7 @@ export const DEFAULT_BACK_OFF: BackOff = { firstMs: 5, lastMs: 1_000_000, perSec
 /** How often in a row a conflict is retried at once: somebody else wrote first, so there is something new to look at. */
 const CONFLICTS_AT_ONCE = 5
 
-type Delayed = { readonly at: number; readonly timer: NodeJS.Timeout }
+type Delayed = { readonly at: number; readonly cancel: () => void }
 
 export class WorkQueue<K> {
   readonly #options: WorkQueueOptions<K>
@@ -45,6 +47,7 @@ export class WorkQueue<K> {
   readonly #failures = new Map<K, number>()
   readonly #delayed = new Map<K, Delayed>()
   readonly #retries: TokenBucket
+  readonly #clock: Clock
   #onIdle: (() => void)[] = []
   #isScheduled = false
 
@@ -52,6 +55,7 @@ export class WorkQueue<K> {
     this.#options = options
     this.#backOff = options.backOff ?? DEFAULT_BACK_OFF
     this.#metrics = options.metrics ?? new QueueMetrics(options.name)
+    this.#clock = options.clock ?? systemClock
     this.#retries = new TokenBucket(this.#backOff.perSecond, this.#backOff.burst)
     this.#metrics.observe(() => ({ depth: this.#waiting.size, begun: [...this.#busy.values()] }))
     options.signal.addEventListener('abort', () => this.#stop(), { once: true })
@@ -73,19 +77,15 @@ export class WorkQueue<K> {
   /** Adds a key after a while, or earlier if it was to be added earlier already. */
   addAfter(key: K, ms: number): void {
     if (this.#options.signal.aborted) return
-    const at = performance.now() + ms
+    const at = this.#clock.now() + ms
     const planned = this.#delayed.get(key)
     if (planned && planned.at <= at) return
-    clearTimeout(planned?.timer)
-    const timer = setTimeout(
-      () => {
-        this.#delayed.delete(key)
-        this.add(key)
-      },
-      Math.min(ms, LONGEST_TIMER_MS),
-    )
-    timer.unref()
-    this.#delayed.set(key, { at, timer })
+    planned?.cancel()
+    const cancel = this.#clock.after(ms, () => {
+      this.#delayed.delete(key)
+      this.add(key)
+    })
+    this.#delayed.set(key, { at, cancel })
   }
 
   /** Resolves when nothing waits but for a time to pass, and nothing is under way. After the end of the queue: when the last one is done. */
@@ -155,14 +155,12 @@ export class WorkQueue<K> {
   }
 
   #stop(): void {
-    for (const { timer } of this.#delayed.values()) clearTimeout(timer)
+    for (const { cancel } of this.#delayed.values()) cancel()
     this.#delayed.clear()
     this.#waiting.clear()
     this.#schedule()
   }
 }
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Hands out tokens at a rate, some at once; says how long to wait for the next. */
 class TokenBucket {

@@ -10,6 +10,7 @@ import type { AllHandler } from '../client/informer.ts'
 import { type Change, queueKey } from '../client/object-revision.ts'
 import type { QueueMetrics } from '../client/queue-metrics.ts'
 import { type BackOff, WorkQueue } from '../client/work-queue.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Kind, ObjectOf } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import { isNamespaceTerminating } from '../schema/status-error.ts'
@@ -87,6 +88,7 @@ export type ControllerParts = {
   /** Ends the controller: what is under way is finished, nothing more is begun. */
   readonly signal: AbortSignal
   readonly metrics?: QueueMetrics
+  readonly clock?: Clock
 }
 
 export interface RunningController {
@@ -98,7 +100,7 @@ export interface RunningController {
 
 /** Runs a controller until the signal ends it. */
 export function startController(controller: Controller, parts: ControllerParts): RunningController {
-  const { clientFor, groupDomain, onError, signal, metrics } = parts
+  const { clientFor, groupDomain, onError, signal, metrics, clock } = parts
   const { name, identity, component = name, workers, backOff } = controller
   const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity)
   const recorders: EventRecorder[] = []
@@ -133,6 +135,7 @@ export function startController(controller: Controller, parts: ControllerParts):
     ...(workers !== undefined && { workers }),
     ...(backOff && { backOff }),
     ...(metrics && { metrics }),
+    ...(clock && { clock }),
   })
   const synced = Promise.all(watches.map(each => each.start(client, add, signal))).then(() => {
     const waiting = early!

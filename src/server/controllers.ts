@@ -3,6 +3,7 @@ import type { ClientFor } from '../client/client.ts'
 import { QueueMetrics } from '../client/queue-metrics.ts'
 import { type Controller, type RunningController, startController } from '../controllers/controller.ts'
 import type { Log } from '../http/observability/log.ts'
+import type { Clock } from '../lib/clock.ts'
 import { type Config, runsController } from './config.ts'
 import { CONTROLLERS, type ControllerEntry, type ControllerParts } from './controller-table.ts'
 
@@ -36,18 +37,24 @@ export async function startControllers(
 
 type Start = Pick<ControllerRunner, 'run'> & { readonly gate: (name: string) => boolean; readonly signal: AbortSignal }
 
-export type RunnerParts = { readonly clientFor: ClientFor; readonly groupDomain: string; readonly log: Log; readonly signal: AbortSignal }
+export type RunnerParts = {
+  readonly clientFor: ClientFor
+  readonly groupDomain: string
+  readonly log: Log
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
 
 export interface ControllerRunner {
   run(controller: Controller): RunningController
   /** What the queues of the controllers count. */
   readonly queues: readonly QueueMetrics[]
-  /** After the signal: resolves when what was under way is done. */
-  stopped(): Promise<void>
+  /** Resolves when none of them has anything to do but to wait for a time to pass. After the signal: when what was under way is done. */
+  idle(): Promise<void>
 }
 
 /** Runs controllers until the signal ends them all. */
-export function controllerRunner({ clientFor, groupDomain, log, signal }: RunnerParts): ControllerRunner {
+export function controllerRunner({ clientFor, groupDomain, log, clock, signal }: RunnerParts): ControllerRunner {
   const queues: QueueMetrics[] = []
   const running: RunningController[] = []
   return {
@@ -59,13 +66,13 @@ export function controllerRunner({ clientFor, groupDomain, log, signal }: Runner
         if (!signal.aborted)
           log.warn({ controller: name, ...(key && { key }), error: String(error) }, 'reconciling failed; it will be retried')
       }
-      const started = startController(controller, { clientFor, groupDomain, onError, signal, metrics })
+      const started = startController(controller, { clientFor, groupDomain, onError, signal, metrics, clock })
       started.synced.catch(error => onError(error, undefined))
       queues.push(metrics)
       running.push(started)
       return started
     },
-    async stopped() {
+    async idle() {
       await Promise.allSettled(running.map(each => each.idle()))
     },
   }

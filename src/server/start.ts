@@ -28,6 +28,7 @@ import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { parseCIDR } from '../lib/ip.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -38,7 +39,6 @@ import { createRegistry } from '../registry/registry.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { resourcesOf } from '../schema/resource.ts'
-import { type Clock, systemClock } from '../storage/clock.ts'
 import { startCompaction } from '../storage/compaction.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
@@ -166,7 +166,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   const ranges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const settings = await readSettings(config, warn)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
-  const observed = given ? new ObservedStore(given, { log }) : await openStore(config, log)
+  const observed = given ? new ObservedStore(given, { log }) : await openStore(config, log, clock)
   const { store } = observed
   if (!given) open.push(() => store.close())
   const { claimed } = await claimData(store, config)
@@ -201,10 +201,10 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
     signal,
   })
-  const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, log, signal })
+  const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, log, clock, signal })
   open.push(async () => {
     ending.abort()
-    await controllers.stopped()
+    await controllers.idle()
   })
   const context: ServerContext = { config, store, caches, catalog, clientFor, run: controllers.run, gate, now, log, signal }
   const client = clientFor(serverIdentity())
@@ -386,9 +386,9 @@ async function readSettings(config: Config, warn: (message: string) => void): Pr
   return settings
 }
 
-async function openStore(config: Config, log: Log): Promise<ObservedStore> {
-  if (config.store === 'memory') return new ObservedStore(new MemoryStore(), { log })
-  const store = await openEmbeddedStore({ dir: join(config.dataDir, 'store'), onCommit: ms => observed.committed(ms) })
+async function openStore(config: Config, log: Log, clock: Clock): Promise<ObservedStore> {
+  if (config.store === 'memory') return new ObservedStore(new MemoryStore({ clock }), { log })
+  const store = await openEmbeddedStore({ dir: join(config.dataDir, 'store'), clock, onCommit: ms => observed.committed(ms) })
   const observed = new ObservedStore(store, { log, size: () => store.size() })
   return observed
 }

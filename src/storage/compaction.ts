@@ -1,5 +1,5 @@
 /** Compacts history by age or by number of revisions, whichever comes first. */
-import { type Clock, systemClock } from './clock.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Revision, Store } from './store.ts'
 
 export type CompactionPolicy = {

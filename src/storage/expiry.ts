@@ -1,5 +1,5 @@
 /** Deletes keys whose time to live has passed. */
-import type { Clock } from './clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Revision } from './store.ts'
 
 /** Deletes a key if it is still at this revision; rejects if the store cannot take writes now. */

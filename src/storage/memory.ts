@@ -1,5 +1,5 @@
 /** The whole database in memory, for tests and for serving without a disk. */
-import { type Clock, systemClock } from './clock.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { deadlineOf, Expiry } from './expiry.ts'
 import { Feed } from './feed.ts'
 import { History, type Version } from './history.ts'

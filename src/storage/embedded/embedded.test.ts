@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { describeStore } from '../../../test/kits/storage/conformance.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Store } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
 

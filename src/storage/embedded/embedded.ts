@@ -1,5 +1,5 @@
 /** The durable default store: an lmdb database of every write, an index of it in memory, group commits. */
-import { type Clock, systemClock } from '../clock.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import { deadlineOf, Expiry } from '../expiry.ts'
 import { Feed } from '../feed.ts'
 import type { History, Versioned } from '../history.ts'

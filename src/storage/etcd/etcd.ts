@@ -1,7 +1,8 @@
 /** The store on an etcd cluster, which other processes may use as well. Revisions are those of etcd. */
+
+import { systemClock } from '../../lib/clock.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { whenDone } from '../../lib/maybe-promise.ts'
-import { systemClock } from '../clock.ts'
 import { deadlineOf } from '../expiry.ts'
 import { checkKey } from '../key-order.ts'
 import {

@@ -1,7 +1,7 @@
 /** What the tests of stores have in common. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Clock } from '../../../src/storage/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import type { Event, Revision, Store, Swap } from '../../../src/storage/store.ts'
 
 export type Subject = {

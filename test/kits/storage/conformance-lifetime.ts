@@ -1,7 +1,7 @@
 /** What every store must do over time: forget, expire, close and open again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../../../src/storage/clock.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { Compacted, FutureRevision, type Revision, StoreUnavailable } from '../../../src/storage/store.ts'
 import { bytes, collect, type Opener, put, read, type Subject, text } from './conformance-kit.ts'
 import { ManualClock } from './manual-clock.ts'

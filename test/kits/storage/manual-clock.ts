@@ -1,5 +1,5 @@
 /** A clock that moves only when advanced, for tests. */
-import type { Clock } from '../../../src/storage/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 
 type Timer = { readonly at: number; readonly run: () => void }
 

@@ -1,4 +1,4 @@
-/** The time a store lives by, handed in so that tests can move it. */
+/** The time that stores, controllers and requests live by, handed in so that tests can move it. */
 
 export type Clock = {
   /** Milliseconds since the epoch. */

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
+import { MovableClock } from './movable-clock.ts'
+
+const atOnce = async () => {}
+
+test('timers fire in the order of their times, those that others set on the way among them', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ at: fc.nat(1000), again: fc.nat(300), cancel: fc.boolean() })),
+      fc.nat(1200),
+      async (plans, until) => {
+        const base = new ManualClock()
+        const clock = new MovableClock(base)
+        const start = clock.now()
+        const fired: number[] = []
+        const expected: number[] = []
+        for (const { at, again, cancel } of plans) {
+          const undo = clock.after(at, () => {
+            fired.push(clock.now() - start)
+            clock.after(again, () => fired.push(clock.now() - start))
+          })
+          if (cancel) undo()
+          else for (const due of [at, at + again]) if (due <= until) expected.push(due)
+        }
+        await clock.advance(until, atOnce)
+        assert.deepEqual(
+          fired,
+          expected.sort((a, b) => a - b),
+        )
+        assert.equal(clock.now() - start, until)
+      },
+    ),
+  )
+})
+
+test('time also passes by itself, before and after it was put forward', async () => {
+  const base = new ManualClock()
+  const clock = new MovableClock(base)
+  const fired: string[] = []
+  clock.after(50, () => fired.push('a'))
+  clock.after(2000, () => fired.push('b'))
+  clock.after(2100, () => fired.push('c'))
+  base.advance(60)
+  assert.deepEqual(fired, ['a'])
+  await clock.advance(2000, atOnce)
+  assert.deepEqual(fired, ['a', 'b'])
+  base.advance(40)
+  assert.deepEqual(fired, ['a', 'b', 'c'])
+})
+
+test('what a timer sets off is done before time goes on', async () => {
+  const clock = new MovableClock(new ManualClock())
+  const start = clock.now()
+  const seen: number[] = []
+  clock.after(10, () => {})
+  clock.after(20, () => {})
+  await clock.advance(30, async () => {
+    await new Promise(setImmediate)
+    seen.push(clock.now() - start)
+  })
+  assert.deepEqual(seen, [10, 20])
+})
