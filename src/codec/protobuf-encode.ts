@@ -1,9 +1,14 @@
 /**
- * From JSON values to Kubernetes protobuf, compiled once per type. Only what is present is written: to a reader of protobuf
- * a plain field that is left out and one that is zero are the same, and of the others JSON says which it is.
+ * From JSON values to Kubernetes protobuf, compiled once per type, in one of two forms that mean the same. To a reader of protobuf a
+ * plain field that is left out and one that is zero are the same, and of the others JSON says which it is:
+ *
+ *   sparse     only what is present is written, which is shorter: what clients are sent
+ *   complete   plain fields are written even when zero, and maps in the order of their keys, byte by byte as Go writes them: what
+ *              is stored where kube-apiserver reads it
  */
 
 import { parseDuration } from '../lib/duration.ts'
+import { compareText } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import { type Instant, parseMicroTime, parseTime } from '../lib/time.ts'
 import type { AnyType, EitherShape, MessageShape, ScalarName } from '../schema/types.ts'
@@ -11,10 +16,15 @@ import { stringifyJson } from './json.ts'
 import { type WireField, wireFieldsOf } from './protobuf-fields.ts'
 import { ProtobufWriter } from './protobuf-writer.ts'
 
-/** The bytes of a message, without the envelope. The value must have the form that `conform` gives it. */
-export function toProtobuf(type: AnyType, value: Json): Buffer {
-  if (type.shape.kind !== 'message') throw new TypeError(`a ${type.shape.kind} is no message`)
-  const write = contentWriter(type.shape)
+/** The bytes of a message in the sparse form, without the envelope. The value must have the form that `conform` gives it. */
+export const toProtobuf = (type: AnyType, value: Json): Buffer => encode(type, value, SPARSE)
+
+/** The bytes of a message in the complete form, without the envelope. The value must have the form that `conform` gives it. */
+export const toCompleteProtobuf = (type: AnyType, value: Json): Buffer => encode(type, value, COMPLETE)
+
+function encode({ shape }: AnyType, value: Json, form: Form): Buffer {
+  if (shape.kind !== 'message') throw new TypeError(`a ${shape.kind} is no message`)
+  const write = contentWriter(shape, form)
   OUT.reset()
   write(OUT, value)
   return OUT.finish()
@@ -26,61 +36,97 @@ const OUT = new ProtobufWriter()
 /** Writes a field with its header, or the content of a message. The writer fills its buffer from the end: last things first. */
 type Write = (out: ProtobufWriter, value: any) => void
 
-const contents = new WeakMap<MessageShape, Write>()
+/** A form, and what has been compiled for it. */
+type Form = { readonly isComplete: boolean; readonly contents: WeakMap<MessageShape, Write> }
 
-function contentWriter(shape: MessageShape): Write {
-  let write = contents.get(shape)
-  if (!write) contents.set(shape, (write = makeContentWriter(shape)))
+const SPARSE: Form = { isComplete: false, contents: new WeakMap() }
+const COMPLETE: Form = { isComplete: true, contents: new WeakMap() }
+
+function contentWriter(shape: MessageShape, form: Form): Write {
+  let write = form.contents.get(shape)
+  if (!write) form.contents.set(shape, (write = makeContentWriter(shape, form)))
   return write
 }
 
-function makeContentWriter(shape: MessageShape): Write {
+function makeContentWriter(shape: MessageShape, form: Form): Write {
   // Compiled at first use: types may refer to themselves.
   let writers: Write[] | undefined
   return (out, value) => {
-    writers ??= writersOf(wireFieldsOf(shape))
-    for (const write of writers) write(out, value)
+    writers ??= writersOf(wireFieldsOf(shape), form)
+    for (let i = 0; i < writers.length; i++) writers[i]!(out, value)
   }
 }
 
 /** Takes the whole message and writes one of its fields each, the last first. */
-function writersOf(fields: readonly WireField[]): Write[] {
+function writersOf(fields: readonly WireField[], form: Form): Write[] {
   return fields.toReversed().map(field => {
     if ('embedded' in field) {
-      const inner = writersOf(field.embedded)
+      const inner = writersOf(field.embedded, form)
       return (out, value) => {
         const before = out.length
         for (const write of inner) write(out, value)
-        if (out.length > before) out.header(field.number, out.length - before)
+        if (out.length > before || form.isComplete) out.header(field.number, out.length - before)
       }
     }
     const { name } = field
-    const write = fieldWriter(field.number, field.type)
+    const write = fieldWriter(field.number, field.type, form)
+    const zero = form.isComplete ? zeroWriter(field.number, field.type, form) : undefined
     return (out, value) => {
       const present = value[name]
       if (present !== undefined && present !== null) write(out, present)
+      else if (zero !== undefined) zero(out, undefined)
     }
   })
 }
 
-function fieldWriter(number: number, { shape }: AnyType): Write {
+/** Writes what stands for an absent field in the complete form; undefined where that is nothing, as for what Go has a pointer to. */
+function zeroWriter(number: number, { shape, flags }: AnyType, form: Form): Write | undefined {
+  if (shape.kind === 'message') {
+    if (!flags.orEmpty) return undefined
+    const write = delimited(number, contentWriter(shape, form))
+    return out => write(out, NOTHING)
+  }
+  if (shape.kind !== 'scalar' || flags.optional) return undefined
+  switch (shape.name) {
+    case 'bytes':
+      return undefined
+    case 'string':
+    case 'time':
+    case 'microTime':
+    case 'raw':
+      return out => out.header(number, 0)
+    case 'bool':
+    case 'int32':
+    case 'int64':
+      return out => out.varint(number, 0)
+    default: {
+      const write = scalarWriter(number, shape.name)
+      const zero = { double: 0, duration: '0s', quantity: '0', intOrString: 0 }[shape.name]
+      return out => write(out, zero)
+    }
+  }
+}
+const NOTHING = Object.freeze({})
+
+function fieldWriter(number: number, { shape }: AnyType, form: Form): Write {
   switch (shape.kind) {
     case 'scalar':
       return scalarWriter(number, shape.name)
     case 'message':
-      return delimited(number, contentWriter(shape))
+      return delimited(number, contentWriter(shape, form))
     case 'either':
-      return delimited(number, eitherWriter(shape))
+      return delimited(number, eitherWriter(shape, form))
     case 'list': {
-      const item = elementWriter(number, shape.item)
+      const item = elementWriter(number, shape.item, form)
       return (out, value: Json[]) => {
         for (let i = value.length - 1; i >= 0; i--) item(out, value[i])
       }
     }
     case 'map': {
-      const item = elementWriter(2, shape.value)
+      const item = elementWriter(2, shape.value, form)
       return (out, value: Record<string, Json>) => {
         const keys = Object.keys(value)
+        if (form.isComplete && keys.length > 1) keys.sort(compareText)
         for (let i = keys.length - 1; i >= 0; i--) {
           const before = out.length
           item(out, value[keys[i]!])
@@ -93,9 +139,9 @@ function fieldWriter(number: number, { shape }: AnyType): Write {
 }
 
 /** An element of a list or map is written even when it is nothing. Protobuf has no lists of lists: the inner ones get a message. */
-function elementWriter(number: number, type: AnyType): Write {
+function elementWriter(number: number, type: AnyType, form: Form): Write {
   const { kind } = type.shape
-  const write = kind === 'list' || kind === 'map' ? delimited(number, fieldWriter(1, type)) : fieldWriter(number, type)
+  const write = kind === 'list' || kind === 'map' ? delimited(number, fieldWriter(1, type, form)) : fieldWriter(number, type, form)
   return (out, value) => {
     if (value === null || value === undefined) out.header(number, 0)
     else write(out, value)
@@ -103,10 +149,10 @@ function elementWriter(number: number, type: AnyType): Write {
 }
 
 /** One of the fields of a message; of an object that could have been true or false, both. */
-function eitherWriter({ object, list, bool }: EitherShape): Write {
+function eitherWriter({ object, list, bool }: EitherShape, form: Form): Write {
   // Compiled at first use: types may refer to themselves.
   let forms: Record<'object' | 'list' | 'bool', Write | undefined> | undefined
-  const compiled = (form: EitherShape['list']) => form && fieldWriter(...form)
+  const compiled = (field: EitherShape['list']) => field && fieldWriter(...field, form)
   return (out, value) => {
     forms ??= { object: compiled(object), list: compiled(list), bool: compiled(bool) }
     if (Array.isArray(value)) return forms.list?.(out, value)

@@ -14,9 +14,9 @@ export const ManagedFieldsEntry = message('ManagedFieldsEntry', {
   manager: [1, string, 'Who owns these fields.'],
   operation: [2, string, 'How they came to be owned: Apply or Update.'],
   apiVersion: [3, string, 'The version in which the fields are named.'],
-  time: [4, time, 'When ownership last changed.'],
+  time: [4, time.optional(), 'When ownership last changed.'],
   fieldsType: [6, string, 'The format of the fields; always FieldsV1.'],
-  fieldsV1: [7, raw, 'The owned fields.'],
+  fieldsV1: [7, raw.optional(), 'The owned fields.'],
   subresource: [8, string, 'The subresource written through, empty for the object itself.'],
 })
 
@@ -29,7 +29,7 @@ export const ObjectMeta = message('ObjectMeta', {
   resourceVersion: [6, string, 'Opaque version of this object, for concurrency and watches; set by the server.'],
   generation: [7, int64, 'Counts changes of the desired state; set by the server.'],
   creationTimestamp: [8, time, 'CreationTimestamp is a timestamp of when the server created this object. Set by the server.'],
-  deletionTimestamp: [9, time, 'When the object is to be gone; set by the server once deletion is asked for.'],
+  deletionTimestamp: [9, time.optional(), 'When the object is to be gone; set by the server once deletion is asked for.'],
   deletionGracePeriodSeconds: [10, int64.optional(), 'Seconds allowed for a graceful end; set by the server.'],
   labels: [11, mapOf(string), 'Keys and values by which objects are selected.'],
   annotations: [12, mapOf(string), 'Keys and values that tools keep with the object; not selectable.'],

@@ -15,7 +15,7 @@ const PersistentVolumeStatus = message('PersistentVolumeStatus', {
   phase: [1, string.default('Pending'), 'Pending, Available, Bound, Released or Failed.'],
   message: [2, string, 'For people: why it is in this phase.'],
   reason: [3, string, 'A CamelCase reason for the failure.'],
-  lastPhaseTransitionTime: [4, time, 'When the phase last changed.'],
+  lastPhaseTransitionTime: [4, time.optional(), 'When the phase last changed.'],
 })
 
 const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options'
