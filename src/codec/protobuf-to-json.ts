@@ -380,6 +380,8 @@ function scan(table: Table, from: number, end: number, base: number): boolean {
       if (high >= 0x80) return false
       tag = (tag & 0x7f) | (high << 7)
     }
+    // No field has the number 0.
+    if (tag < 8) return false
     const wireType = tag & 7
     const start = at
     if (wireType === DELIMITED) {
@@ -388,11 +390,13 @@ function scan(table: Table, from: number, end: number, base: number): boolean {
         TEXT.at = start
         length = TEXT.small()
         at = TEXT.at
+        // Not as short as it could be: nothing must be zero but a single zero byte.
+        if (bytes[at - 1] === 0) return false
       }
       at += length
     } else if (wireType === VARINT) {
       while (bytes[at]! >= 0x80) at++
-      at++
+      if ((bytes[at++] === 0 && at > start + 1) || at > start + 10) return false
     } else if (wireType === FIXED64) at += 8
     else return false
     if (at > end) return false
@@ -541,7 +545,7 @@ function scalarPut(name: ScalarName): Put {
     case 'bool':
       return () => TEXT.copy(TEXT.small() === 0 ? FALSE : TRUE)
     case 'int32':
-      return () => TEXT.number(Number(TEXT.integer()) | 0)
+      return () => TEXT.number(int32())
     case 'int64':
       return () => TEXT.number(TEXT.integer())
     case 'double':
@@ -564,6 +568,13 @@ function scalarPut(name: ScalarName): Put {
 }
 const TRUE = Buffer.from('true')
 const FALSE = Buffer.from('false')
+
+/** A number of 32 bits; Go writes no more of one. */
+function int32(): number {
+  const value = Number(TEXT.integer())
+  if (value !== (value | 0)) TEXT.fail()
+  return value
+}
 
 function putDouble(): boolean {
   const value = TEXT.bytes.readDoubleLE(TEXT.at)
@@ -641,7 +652,7 @@ function putIntOrString(): boolean {
   if (TEXT.bytes[TEXT.at++] !== 0x08) return TEXT.fail()
   const type = TEXT.small()
   if (type > 1 || TEXT.bytes[TEXT.at++] !== 0x10) return TEXT.fail()
-  const number = Number(TEXT.integer()) | 0
+  const number = int32()
   if (TEXT.bytes[TEXT.at++] !== 0x1a) return TEXT.fail()
   const size = TEXT.small()
   if (TEXT.at + size !== end) return TEXT.fail()

@@ -6,6 +6,9 @@ export function fillDefaults(type: AnyType, value: any): void {
   if (value !== undefined && value !== null) fillerOf(type)?.(value)
 }
 
+/** Whether any value of the type can be filled with something. */
+export const hasDefaults = (type: AnyType): boolean => fillerOf(type) !== undefined
+
 type Filler = (value: any) => void
 const fillers = new WeakMap<AnyType, { fill: Filler | undefined }>()
 

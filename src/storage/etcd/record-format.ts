@@ -12,16 +12,16 @@ export interface RecordFormat {
   keyAt(place: string): string | undefined
   /** The longest beginning that the places of all keys with a prefix have. Keys of one resource are in the order of their places. */
   placesBelow(prefix: string): string
-  /** A value as it is stored. Values with the same content need not become the same bytes. */
-  encode(key: string, value: Uint8Array): MaybePromise<Uint8Array>
+  /** A value as it is stored, and `object` what it holds, where that is known. Values with the same content need not become the same bytes. */
+  encode(key: string, value: Uint8Array, object?: unknown): MaybePromise<Uint8Array>
   /** The values of stored records, in their order. It must not throw for what it cannot read, and may keep parts of `stored`. */
   decode(records: readonly StoredRecord[]): MaybePromise<readonly Decoded[]>
 }
 
 export type StoredRecord = { readonly key: string; readonly stored: Uint8Array }
 
-/** A value, or why the record cannot be read (see `Entry.fault`). */
-export type Decoded = { readonly value: Uint8Array; readonly fault?: undefined } | { readonly fault: string }
+/** A value, and what it holds where that had to be found out (see `Entry.object`), or why the record cannot be read (see `Entry.fault`). */
+export type Decoded = { readonly value: Uint8Array; readonly object?: unknown; readonly fault?: undefined } | { readonly fault: string }
 
 /** Keys are places, and values are stored as they are. */
 export const plainFormat: RecordFormat = {

@@ -1,0 +1,74 @@
+/** Values of any type, for properties that hold for all of them. */
+import type { Json } from '../lib/json-value.ts'
+import type { AnyType, ScalarName } from '../schema/types.ts'
+
+export type Random = { readonly below: (n: number) => number }
+
+/** A small generator of numbers that depends on nothing but its seed. */
+export function randomFrom(seed: number): Random {
+  let state = seed | 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let x = Math.imul(state ^ (state >>> 15), state | 1)
+    x ^= x + Math.imul(x ^ (x >>> 7), x | 61)
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
+  }
+  return { below: n => Math.floor(next() * n) }
+}
+
+/**
+ * A value of the type. Lists and maps are never empty: protobuf cannot tell those from absent ones. `around` are the shapes that
+ * it is in; a message inside of itself has plain fields alone, or there would be no end.
+ */
+export function sample({ shape }: AnyType, random: Random, around: readonly unknown[]): Json {
+  const within = [...around, shape]
+  switch (shape.kind) {
+    case 'scalar':
+      return sampleScalar(shape.name, random)
+    case 'list':
+      return Array.from({ length: 1 + random.below(2) }, () => sample(shape.item, random, within))
+    case 'map':
+      return Object.fromEntries(Array.from({ length: 1 + random.below(2) }, (_, i) => [`k${i}`, sample(shape.value, random, within)]))
+    case 'either': {
+      const forms = [shape.object, shape.list, shape.bool].filter(form => form !== undefined)
+      return sample(forms[random.below(forms.length)]![1], random, within)
+    }
+    case 'message': {
+      const isPlain = around.includes(shape)
+      const present = Object.entries(shape.fields).filter(
+        ([, [wire, type]]) => wire !== 0 && random.below(3 + around.length) < 2 && (!isPlain || type.shape.kind === 'scalar'),
+      )
+      return Object.fromEntries(present.map(([name, [, type]]) => [name, sample(type, random, within)]))
+    }
+  }
+}
+
+function sampleScalar(name: ScalarName, random: Random): Json {
+  const pick = <T>(...values: T[]) => values[random.below(values.length)]!
+  switch (name) {
+    case 'string':
+      return pick('', 'a', 'with-dash', 'é ☃ 🚢', '__proto__', 'x'.repeat(200))
+    case 'bool':
+      return pick(true, false)
+    case 'int32':
+      return pick(0, 1, 127, 128, -1, 2 ** 31 - 1, -(2 ** 31))
+    case 'int64':
+      return pick<number | bigint>(0, 1, -5, 2 ** 40, 2 ** 53 - 1, 2n ** 60n, 2n ** 63n - 1n, -(2n ** 63n))
+    case 'double':
+      return pick(0, 0.5, -1e300)
+    case 'bytes':
+      return pick('', 'AA==', 'aGVsbG8=')
+    case 'time':
+      return pick('2026-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '9999-12-31T23:59:59Z')
+    case 'microTime':
+      return pick('2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.123456Z')
+    case 'duration':
+      return pick('0s', '1m30s', '-5ms')
+    case 'quantity':
+      return pick('0', '500m', '2Gi', '1e3')
+    case 'intOrString':
+      return pick<number | string>(0, 8080, 'http', '25%', '')
+    case 'raw':
+      return pick<Json>({ a: [1, null, 'x'] }, [], 'text', 7, { big: 2n ** 60n })
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * The record format of kube-apiserver: the same keys, versions and encodings, so that both can work on one etcd, one after the other.
+ *
+ *     key                                place below the prefix              value
+ *     /core/configmaps/default/a         /configmaps/default/a               protobuf in an envelope
+ *     /core/services/default/a           /services/specs/default/a           the same
+ *     /apiextensions.k8s.io/…/ws.x.org   the same                            JSON, in v1beta1
+ *     /x.org/ws/default/a                the same                            JSON, in the version of its definition
+ *     /ranges/servicenodeports           the same                            protobuf of a kind that is not served
+ *     /keelson/identity                  the same                            as it is: kube-apiserver reads nothing there
+ *     /allocation/nodeports/30001        /keelson/allocation/nodeports/30001 the same
+ *     none                               /masterleases/10.0.0.1              left alone, as is whatever else is not known here
+ *
+ * A record holds no more than kube-apiserver would have written: what a gate or a version of this server keeps beyond that would be
+ * lost when kube-apiserver writes the object. Of fields that it does not know nothing is left after the next write, as there.
+ */
+import { parseJson } from '../codec/json.ts'
+import { encodeStored, parseObject } from '../codec/stored-bytes.ts'
+import { goQuote } from '../lib/go-text.ts'
+import { isObject, type JsonObject } from '../lib/json-value.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { Decoded, RecordFormat } from '../storage/etcd/record-format.ts'
+import { mapJson } from './go-json.ts'
+import { type Layout, layoutOf } from './layout.ts'
+import { NODE_PORTS, RangeAllocation } from './range-allocation.ts'
+import { type StoredKind, storedKind } from './stored-kind.ts'
+
+export type FormatOptions = {
+  /** Each built-in kind in its stored version. */
+  readonly resources: Iterable<Resource>
+  readonly groupDomain: string
+  readonly now: () => Date
+}
+
+/** One kind with the places of its records. */
+type Kept = { readonly prefix: string; readonly namespaced: boolean; readonly layout: Layout; readonly kind: StoredKind }
+
+export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions): RecordFormat {
+  const byPrefix = new Map<string, Kept>()
+  const byBase = new Map<string, Kept>()
+  for (const resource of resources) {
+    if (resource.def.custom || resource.def.virtual) continue
+    const kept = keptOf(resource, { groupDomain, now })
+    byPrefix.set(resource.prefix, kept)
+    byBase.set(kept.layout.base, kept)
+  }
+  const kindOf = (key: string): StoredKind =>
+    key === NODE_PORTS ? NODE_PORT_RANGE : (byPrefix.get(resourceOf(key))?.kind ?? kindBeside(key))
+
+  return {
+    placeOf(key) {
+      const kept = byPrefix.get(resourceOf(key))
+      if (kept) return kept.layout.base + key.slice(kept.prefix.length)
+      return isOwnElsewhere(key) ? OWN + key.slice(1) : key
+    },
+    keyAt(place) {
+      if (place === NODE_PORTS) return place
+      if (place.startsWith(OWN)) {
+        const elsewhere = place.slice(OWN.length - 1)
+        return isOwnElsewhere(elsewhere) ? elsewhere : place
+      }
+      const kept = byBase.get(resourceOf(place)) ?? byBase.get(place.slice(0, place.indexOf('/', 1) + 1))
+      if (kept) {
+        const rest = place.slice(kept.layout.base.length)
+        return hasSegments(rest, kept.namespaced ? [2] : [1]) ? kept.prefix + rest : undefined
+      }
+      // Other kinds with a domain in their first part are custom ones; what a built-in kind has under its group is not looked at.
+      const isCustom = place.slice(1, place.indexOf('/', 1)).includes('.') && !byPrefix.has(resourceOf(place))
+      return isCustom && hasSegments(place.slice(1), [3, 4]) ? place : undefined
+    },
+    placesBelow(prefix) {
+      const kept = byPrefix.get(resourceOf(prefix))
+      if (kept) return kept.layout.base + prefix.slice(kept.prefix.length)
+      if (isOwnElsewhere(prefix)) return OWN + prefix.slice(1)
+      for (const resource of byPrefix.keys()) if (resource.startsWith(prefix)) return '/'
+      return prefix
+    },
+    encode(key, value, object) {
+      return kindOf(key).encode(value, object as AnyObject | undefined)
+    },
+    decode(records) {
+      return records.map(({ key, stored }) => (isEncrypted(stored) ? { fault: encryptedBy(stored) } : kindOf(key).decode(stored)))
+    },
+  }
+}
+
+function keptOf(resource: Resource, { groupDomain, now }: Pick<FormatOptions, 'groupDomain' | 'now'>): Kept {
+  const { prefix, namespaced, def, versions } = resource
+  const layout = layoutOf(resource)
+  const setDefaults = def.defaults && ((object: AnyObject) => def.defaults!(object, { now: now(), groupDomain }))
+  return { prefix, namespaced, layout, kind: storedKind(resource, { layout, versions, ...(setDefaults && { setDefaults }) }) }
+}
+
+/** Where records of this server's own are that kube-apiserver has nothing like. */
+const OWN = '/keelson/'
+/** Keys of its own that are not there by themselves. */
+const isOwnElsewhere = (key: string) => key.startsWith('/allocation/')
+
+/** `/core/pods/` of `/core/pods/default/a`. */
+const resourceOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1)
+
+function hasSegments(path: string, counts: readonly number[]): boolean {
+  const segments = path.split('/')
+  return counts.includes(segments.length) && segments.every(segment => segment !== '')
+}
+
+const kindBeside = (key: string): StoredKind => (key.startsWith(OWN) || isOwnElsewhere(key) ? AS_IS : CUSTOM)
+
+const AS_IS: StoredKind = { encode: value => value, decode: value => ({ value }) }
+
+const NODE_PORT_RANGE = storedKind(
+  { kind: 'RangeAllocation', apiVersion: 'v1', type: RangeAllocation },
+  { layout: { base: '/ranges/', encoding: 'protobuf', apiVersion: 'v1', alsoWrittenAs: [] } },
+)
+
+/** Objects of custom kinds are what their definition says, which may not be known yet. */
+const CUSTOM: StoredKind = {
+  encode(value, object = parseObject(value)) {
+    const { metadata, ...others } = object
+    const { resourceVersion: _, selfLink: __, ...kept } = metadata
+    return mapJson({ ...others, metadata: kept } as unknown as JsonObject)
+  },
+  decode(stored): Decoded {
+    let value: unknown
+    try {
+      value = parseJson(stored).value
+    } catch (error) {
+      return { fault: (error as Error).message }
+    }
+    if (!isObject(value) || !isObject(value['metadata'])) return { fault: 'the record is no object with metadata' }
+    const object = value as unknown as AnyObject
+    return { value: encodeStored(object), object }
+  },
+}
+
+const ENCRYPTED = Buffer.from('k8s:enc:')
+const isEncrypted = (stored: Uint8Array) => stored.length >= ENCRYPTED.length && ENCRYPTED.equals(stored.subarray(0, ENCRYPTED.length))
+
+/** kube-apiserver's words for a record that needs a key, and whose it is. */
+function encryptedBy(stored: Uint8Array): string {
+  const provider = /^k8s:enc:([a-z]+):/.exec(Buffer.from(stored.subarray(0, 64)).toString('latin1'))?.[1] ?? 'unknown'
+  return `identity transformer tried to read encrypted data: the record is encrypted at rest by kube-apiserver with the provider ${goQuote(provider)}; have kube-apiserver rewrite it with identity as its first provider`
+}

@@ -1,0 +1,86 @@
+/**
+ * Where kube-apiserver keeps the objects of each kind in etcd, in which version and encoding. What is not listed is the rule: a
+ * built-in kind is under its plural name, as protobuf, in its stored version; custom kinds are under group and plural, as JSON.
+ */
+import type { Resource } from '../schema/resource.ts'
+
+/** The places of kinds that have kept a name from long ago, or share a name with another kind. */
+const PATHS: Readonly<Record<string, string>> = {
+  endpoints: 'services/endpoints',
+  ingresses: 'ingress',
+  nodes: 'minions',
+  replicationcontrollers: 'controllers',
+  services: 'services/specs',
+}
+
+/** Groups that have a server of their own inside of kube-apiserver: it keeps their kinds like custom ones, as JSON. */
+const SERVED_APART: ReadonlySet<string> = new Set(['apiextensions', 'apiregistration'])
+
+/**
+ * Versions in which records may still be, from before the stored one was. Each has the same fields under the same numbers as the
+ * version that is served. Records in others are not read; kube-apiserver of the version that wrote them can rewrite them.
+ */
+const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  certificatesigningrequests: ['v1beta1'],
+  clusterrolebindings: ['v1beta1'],
+  clusterroles: ['v1beta1'],
+  clustertrustbundles: ['v1alpha1', 'v1beta1'],
+  controllerrevisions: ['v1beta1', 'v1beta2'],
+  cronjobs: ['v1beta1'],
+  csidrivers: ['v1beta1'],
+  csinodes: ['v1beta1'],
+  csistoragecapacities: ['v1alpha1', 'v1beta1'],
+  daemonsets: ['v1beta2'],
+  deployments: ['v1beta2'],
+  deviceclasses: ['v1beta1', 'v1beta2'],
+  devicetaintrules: ['v1alpha3', 'v1beta2'],
+  flowschemas: ['v1beta1', 'v1beta2', 'v1beta3'],
+  ingressclasses: ['v1beta1'],
+  ipaddresses: ['v1alpha1', 'v1beta1'],
+  leases: ['v1beta1'],
+  mutatingadmissionpolicies: ['v1alpha1', 'v1beta1'],
+  mutatingadmissionpolicybindings: ['v1alpha1', 'v1beta1'],
+  mutatingwebhookconfigurations: ['v1beta1'],
+  poddisruptionbudgets: ['v1beta1'],
+  priorityclasses: ['v1alpha1', 'v1beta1'],
+  prioritylevelconfigurations: ['v1beta3'],
+  replicasets: ['v1beta2'],
+  resourceclaims: ['v1beta2'],
+  resourceclaimtemplates: ['v1beta2'],
+  resourceslices: ['v1beta2'],
+  rolebindings: ['v1beta1'],
+  roles: ['v1beta1'],
+  runtimeclasses: ['v1beta1'],
+  servicecidrs: ['v1alpha1', 'v1beta1'],
+  statefulsets: ['v1beta1', 'v1beta2'],
+  storageclasses: ['v1beta1'],
+  validatingadmissionpolicies: ['v1alpha1', 'v1beta1'],
+  validatingadmissionpolicybindings: ['v1alpha1', 'v1beta1'],
+  validatingwebhookconfigurations: ['v1beta1'],
+  volumeattachments: ['v1alpha1', 'v1beta1'],
+  volumeattributesclasses: ['v1alpha1', 'v1beta1'],
+}
+
+export type Layout = {
+  /** Where its records are: `/services/specs/`. */
+  readonly base: string
+  readonly encoding: 'protobuf' | 'json'
+  /** What records say that they are. */
+  readonly apiVersion: string
+  /** What they may also say, in the same form. */
+  readonly alsoWrittenAs: readonly string[]
+}
+
+/** The layout of a built-in kind, given in its stored version. */
+export function layoutOf({ group, version, plural, def }: Resource): Layout {
+  const isApart = SERVED_APART.has(group.split('.')[0]!)
+  const named = (v: string) => (group === '' ? v : `${group}/${v}`)
+  const stored = def.storedAs?.version ?? version
+  const others = [version, ...(FORMER_VERSIONS[plural] ?? [])].filter(v => v !== stored)
+  return {
+    base: isApart ? `/${group}/${plural}/` : `/${PATHS[plural] ?? plural}/`,
+    encoding: isApart ? 'json' : 'protobuf',
+    apiVersion: named(stored),
+    alsoWrittenAs: others.map(named),
+  }
+}
