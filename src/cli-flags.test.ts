@@ -66,7 +66,7 @@ test('values that make no sense are refused with what to write instead', () => {
   assert.equal(refusal('--secure-port', '65536'), '--secure-port must be a port between 0 and 65535, not 65536')
   assert.equal(refusal('--secure-port', 'http'), '--secure-port takes a number, not "http"')
   assert.equal(refusal('--anonymous-auth=maybe'), '--anonymous-auth takes true or false, not "maybe"')
-  assert.equal(refusal('--store', 'etcd3'), '--store takes embedded or memory, not "etcd3"')
+  assert.equal(refusal('--store', 'etcd3'), '--store takes embedded, memory or etcd, not "etcd3"')
   assert.equal(refusal('--history-window', '10'), '--history-window takes a duration such as 90s or 10m, not "10"')
   assert.equal(refusal('--group-domain', 'Not A Name'), '--group-domain must be a DNS name such as k8s.io, not "Not A Name"')
   assert.equal(refusal('--data-dri', 'x'), 'unknown argument --data-dri; see keelson serve --help')
@@ -131,4 +131,18 @@ test('what cannot be an issuer, a provider or a claim is refused', () => {
   assert.match(provider('https://kubernetes.default.svc.cluster.local'), /must not be the issuer of this server/)
   for (const bad of ['HS256', 'none']) assert.match(provider('https://id.example', '--oidc-signing-algs', bad), /takes RS256, .* not "/)
   assert.equal(refusal('--oidc-required-claim', 'team'), '--oidc-required-claim takes CLAIM=VALUE, not "team"')
+})
+
+test('flags of etcd belong to the store on etcd, and fit each other', () => {
+  const etcd = ['--store', 'etcd', '--etcd-servers', 'https://a:2379,https://b:2379']
+  assert.deepEqual(checkConfig(readFlags(etcd)).etcdServers, ['https://a:2379', 'https://b:2379'])
+  for (const prefix of ['registry', '/registry/', '//registry'])
+    assert.equal(checkConfig(readFlags([...etcd, '--etcd-prefix', prefix])).etcdPrefix, '/registry')
+  assert.equal(checkConfig(readFlags([...etcd, '--etcd-prefix', '/'])).etcdPrefix, '')
+  assert.match(refusal('--store', 'etcd'), /needs --etcd-servers/)
+  assert.match(refusal('--etcd-servers', 'http://a:2379'), /is for --store etcd/)
+  for (const server of ['a:2379', 'ftp://a', 'http://user@a:2379', 'http://a:2379/path', 'http://a:x'])
+    assert.match(refusal('--store', 'etcd', '--etcd-servers', server), /takes addresses such as/)
+  assert.match(refusal(...etcd, '--etcd-certfile', 'c.pem'), /go together/)
+  assert.match(refusal('--store', 'etcd', '--etcd-servers', 'http://a:1', '--etcd-cafile', 'c.pem'), /https/)
 })

@@ -120,8 +120,38 @@ const SERVER_FLAGS: readonly Flag<Draft>[] = [
   {
     name: 'store',
     takes: 'KIND',
-    doc: 'embedded (durable, default) or memory (gone at exit)',
+    doc: 'embedded (durable, default), memory (gone at exit), or etcd (several servers on one etcd cluster)',
     read: last((v, c) => (c.store = readStore(v))),
+  },
+  {
+    name: 'etcd-servers',
+    takes: 'URL,…',
+    doc: 'members of the etcd cluster, such as https://10.0.0.1:2379; any of them will do',
+    read: list((v, c) => (c.etcdServers = v)),
+  },
+  {
+    name: 'etcd-cafile',
+    takes: 'FILE',
+    doc: "PEM of the authorities that etcd's certificates are checked with",
+    read: name((v, c) => (c.etcdCafile = v)),
+  },
+  {
+    name: 'etcd-certfile',
+    takes: 'FILE',
+    doc: 'PEM of the certificate that etcd is shown',
+    read: name((v, c) => (c.etcdCertfile = v)),
+  },
+  {
+    name: 'etcd-keyfile',
+    takes: 'FILE',
+    doc: 'PEM of the key of that certificate',
+    read: name((v, c) => (c.etcdKeyfile = v)),
+  },
+  {
+    name: 'etcd-prefix',
+    takes: 'PATH',
+    doc: 'what the keys of all records in etcd begin with (default /registry)',
+    read: last((v, c) => (c.etcdPrefix = v)),
   },
   {
     name: 'token-auth-file',
@@ -632,7 +662,8 @@ function readOutput(text: string): ServeOptions['output'] {
   return text
 }
 function readStore(text: string): Config['store'] {
-  if (text !== 'embedded' && text !== 'memory') throw new ConfigError(`--store takes embedded or memory, not "${text}"`)
+  if (text !== 'embedded' && text !== 'memory' && text !== 'etcd')
+    throw new ConfigError(`--store takes embedded, memory or etcd, not "${text}"`)
   return text
 }
 function readLevel(text: string): Config['logLevel'] {

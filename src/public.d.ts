@@ -45,8 +45,20 @@ export interface FetchInit {
 
 /** Every option has the default of the flag of `keelson serve`, except where it says otherwise. */
 export interface StartOptions {
-  /** `memory` is gone when the server is closed. Default: `embedded` if there is a data directory, else `memory`. */
-  readonly store?: 'embedded' | 'memory'
+  /**
+   * `memory` is gone when the server is closed; `etcd` is a cluster that other servers may use at the same time. Default:
+   * `embedded` if there is a data directory, else `memory`.
+   */
+  readonly store?: 'embedded' | 'memory' | 'etcd'
+  /** Members of the etcd cluster, such as `http://127.0.0.1:2379`; any of them will do. */
+  readonly etcdServers?: readonly string[]
+  /** PEM file of the authorities that etcd's certificates are checked with. Default: those that Node trusts. */
+  readonly etcdCafile?: string | undefined
+  /** PEM files of the certificate that etcd is shown, and of its key. */
+  readonly etcdCertfile?: string | undefined
+  readonly etcdKeyfile?: string | undefined
+  /** What the keys of all records in etcd begin with. Default: `/registry`. */
+  readonly etcdPrefix?: string
   /** Directory for data and keys. Default: none, with the store `memory`. */
   readonly dataDir?: string
   /** Address to listen on. Default: 127.0.0.1. */

@@ -30,7 +30,12 @@ const OIDC: { readonly [K in keyof OidcOptions]-?: Option } = {
 }
 
 const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
-  store: { flag: 'store', ...oneOf('embedded', 'memory') },
+  store: { flag: 'store', ...oneOf('embedded', 'memory', 'etcd') },
+  etcdServers: { flag: 'etcd-servers', ...texts },
+  etcdCafile: { flag: 'etcd-cafile', ...text },
+  etcdCertfile: { flag: 'etcd-certfile', ...text },
+  etcdKeyfile: { flag: 'etcd-keyfile', ...text },
+  etcdPrefix: { flag: 'etcd-prefix', ...text },
   dataDir: { flag: 'data-dir', ...text },
   host: { flag: 'bind-address', ...text },
   port: { flag: 'secure-port', takes: 'a port between 0 and 65535', fits: value => count.fits(value) && Number(value) <= 65535 },

@@ -112,6 +112,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['server', 'schema', 'resources'],
   ['server', 'storage', 'opens the store'],
   ['server', 'cache', 'opens the caches'],
+  ['server', 'etcd-format', 'the store on etcd is handed the format of kube-apiserver'],
   ['server', 'kinds', 'lists all kinds'],
   ['server', 'codec', 'worker threads that read bodies'],
   ['server', 'registry', 'makes the registry'],

@@ -106,7 +106,7 @@ test('options that do not exist or make no sense are refused, in the names of th
   assert.equal(await refused({ port: '6443' }), 'port must be a port between 0 and 65535, not "6443"')
   assert.equal(await refused({ controllers: 'none' }), 'controllers must be a list of strings, not "none"')
   assert.match(await refused({ controllers: ['nobody'] }), /^controllers: there is no controller "nobody"/)
-  assert.equal(await refused({ store: 'disk' }), 'store must be embedded, memory, not "disk"')
+  assert.equal(await refused({ store: 'disk' }), 'store must be embedded, memory, etcd, not "disk"')
   assert.match(await refused({ historyMs: 1 }), /^historyMs must be at least 1s/)
   assert.match(await refused({ oidc: { issuerUrl: 'https://a' } }), /^oidc\.issuerUrl and oidc\.clientId go together/)
   assert.match(await refused({ tlsCertFile: 'a' }), /^tlsCertFile and tlsPrivateKeyFile go together/)

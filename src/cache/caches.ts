@@ -189,7 +189,7 @@ export class Caches implements AsyncDisposable {
   async #write(key: string, change: Change, decoded: Decoded | undefined | null): Promise<Swap> {
     if (decoded) this.#decoded.push(decoded)
     try {
-      const swapped = await this.#store.swap(key, change)
+      const swapped = await this.#store.swap(key, decoded ? { object: decoded.object, ...change } : change)
       if (swapped.ok) await this.reached(swapped.revision)
       return swapped
     } finally {

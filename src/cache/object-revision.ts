@@ -97,7 +97,7 @@ const NOTHING = Buffer.alloc(0)
 const UNKNOWN = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, terminating: false, revisionOffset: 0 }
 
 /** The object revision of a stored entry; `object` is its decoded value when the writer has it, which saves decoding. */
-export function objectRevisionOf(resource: Resource, entry: Entry, object: AnyObject | undefined): ObjectRevision {
+export function objectRevisionOf(resource: Resource, entry: Entry, object = entry.object as AnyObject | undefined): ObjectRevision {
   const identity = identityOf(resource, entry.key)
   const broken = (fault: string) => new ObjectRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
   if (entry.fault !== undefined) return broken(entry.fault)

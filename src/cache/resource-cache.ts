@@ -83,7 +83,7 @@ export class ResourceCache {
 
   /** Adds an object that existed at the start, without an event. */
   load(entry: Entry): void {
-    this.#setNewest(objectRevisionOf(this.resource, entry, undefined))
+    this.#setNewest(objectRevisionOf(this.resource, entry))
   }
 
   /**
@@ -112,7 +112,7 @@ export class ResourceCache {
       present.add(entry.key)
       const previous = this.get(entry.key)
       if (previous?.revision === entry.modified) continue
-      const current = objectRevisionOf(this.resource, entry, undefined)
+      const current = objectRevisionOf(this.resource, entry)
       this.#setNewest(current)
       changes.push({ current, previous })
     }

@@ -38,6 +38,6 @@ export async function listStored(
 }
 
 function selectedFrom(resource: Resource, entry: Entry, selection: ListRequest['selection']): ObjectRevision | undefined {
-  const object = objectRevisionOf(resource, entry, undefined)
+  const object = objectRevisionOf(resource, entry)
   return selects(selection, object) ? object : undefined
 }

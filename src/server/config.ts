@@ -36,6 +36,11 @@ export class ConfigError extends Error {}
 
 export const DEFAULTS: Config = {
   store: 'embedded',
+  etcdServers: [],
+  etcdCafile: undefined,
+  etcdCertfile: undefined,
+  etcdKeyfile: undefined,
+  etcdPrefix: '/registry',
   dataDir: './keelson-data',
   host: '127.0.0.1',
   port: 6443,
@@ -148,6 +153,7 @@ export function checkConfig(config: Config): Config {
   if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(groupDomain))
     throw new ConfigError(`--group-domain must be a DNS name such as k8s.io, not "${groupDomain}"`)
   checkAddresses(config)
+  checkEtcd(config)
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     throw new ConfigError('--tls-cert-file and --tls-private-key-file go together: give both or neither')
   if ((config.proxyClientCertFile === undefined) !== (config.proxyClientKeyFile === undefined))
@@ -184,8 +190,27 @@ export function checkConfig(config: Config): Config {
       )
   checkNodes(config)
   if (!(config.clusterSigningDurationMs >= SHORTEST_SIGNED_MS)) throw new ConfigError('--cluster-signing-duration must be at least 10m')
-  return { ...config, dataDir: resolve(config.dataDir) }
+  return { ...config, dataDir: resolve(config.dataDir), etcdPrefix: normalPrefix(config.etcdPrefix) }
 }
+
+function checkEtcd({ store, etcdServers, etcdCafile, etcdCertfile, etcdKeyfile, etcdPrefix }: Config): void {
+  if (store !== 'etcd') {
+    if (etcdServers.length > 0) throw new ConfigError('--etcd-servers is for --store etcd')
+    return
+  }
+  if (etcdServers.length === 0) throw new ConfigError('--store etcd needs --etcd-servers, such as http://127.0.0.1:2379')
+  for (const server of etcdServers)
+    if (!/^https?:\/\/[^/?#@]+$/.test(server) || !URL.canParse(server))
+      throw new ConfigError(`--etcd-servers takes addresses such as http://127.0.0.1:2379, separated by commas, not "${server}"`)
+  if ((etcdCertfile === undefined) !== (etcdKeyfile === undefined))
+    throw new ConfigError('--etcd-certfile and --etcd-keyfile go together: give both or neither')
+  if ((etcdCafile ?? etcdCertfile) !== undefined && !etcdServers.some(server => server.startsWith('https:')))
+    throw new ConfigError('--etcd-cafile and --etcd-certfile are for etcd servers with https:// in --etcd-servers')
+  if (/\0/.test(etcdPrefix)) throw new ConfigError('--etcd-prefix must be a path such as /registry')
+}
+
+/** As kube-apiserver joins paths: with a slash before it, and none behind it. */
+const normalPrefix = (prefix: string) => `/${prefix}`.replace(/\/+/g, '/').replace(/\/$/, '')
 
 function checkNodes({ nodes, nodeCapacity, kubeletClientCertificate, kubeletClientKey }: Config): void {
   if ((kubeletClientCertificate === undefined) !== (kubeletClientKey === undefined))

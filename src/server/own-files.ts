@@ -20,6 +20,8 @@ export type OwnFiles = {
   readonly kubelet: { readonly client: { readonly cert: string; readonly key: string } | undefined; readonly ca: string | undefined }
   /** What servers behind this one are shown, where that is not a certificate of its own making; PEM. */
   readonly proxyClient: { readonly cert: string; readonly key: string } | undefined
+  /** Who vouches for etcd, and what it is shown; PEM. */
+  readonly etcd: { readonly ca?: string; readonly cert?: string; readonly key?: string }
   /** Signs tokens of service accounts. */
   readonly signingKey: SigningKey | undefined
   /** Further keys that verify service account tokens. */
@@ -67,6 +69,10 @@ export function readOwnFiles(config: Config): OwnFiles {
     kubelet: {
       ca: kubeletCa === undefined ? undefined : readCertificates(kubeletCa).text,
       client: kubeletClientCertificate && kubeletClientKey ? readPair(kubeletClientCertificate, kubeletClientKey) : undefined,
+    },
+    etcd: {
+      ...(config.etcdCafile !== undefined && { ca: readCertificates(config.etcdCafile).text }),
+      ...(config.etcdCertfile !== undefined && config.etcdKeyfile !== undefined && readPair(config.etcdCertfile, config.etcdKeyfile)),
     },
     proxyClient: proxyClientCertFile && proxyClientKeyFile ? readPair(proxyClientCertFile, proxyClientKeyFile) : undefined,
     signingKey: signing === undefined ? undefined : readSigningKey(signing),

@@ -156,7 +156,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
       node: process.version,
       pid: process.pid,
       address: `${config.host}:${config.port}`,
-      data: config.store === 'memory' ? 'in memory' : config.dataDir,
+      data: { memory: 'in memory', embedded: config.dataDir, etcd: config.etcdServers.join(',') }[config.store],
       settings: changedSettings(config),
     },
     'starting',
@@ -166,7 +166,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   const ranges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const settings = await readSettings(config, warn)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
-  const observed = given ? new ObservedStore(given, { log }) : await openStore(config, log, clock)
+  const { observed, compactBy } = given ? usingStore(given, log) : await openStore(config, { files, catalog, log, clock })
   const { store } = observed
   if (!given) open.push(() => store.close())
   const { claimed } = await claimData(store, config)
@@ -178,10 +178,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
   const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs })
   open.push(() => caches[Symbol.asyncDispose]())
-  const compaction = startCompaction(store, {
-    maxAgeMs: historyMs,
-    onError: error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'),
-  })
+  const compaction = compactBy(config, error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'))
   open.push(async () => compaction[Symbol.asyncDispose]())
 
   const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now: now() })
@@ -386,12 +383,35 @@ async function readSettings(config: Config, warn: (message: string) => void): Pr
   return settings
 }
 
-async function openStore(config: Config, log: Log, clock: Clock): Promise<ObservedStore> {
-  if (config.store === 'memory') return new ObservedStore(new MemoryStore({ clock }), { log })
+type OpenedStore = {
+  readonly observed: ObservedStore
+  /** Compacts from time to time until disposed of. */
+  readonly compactBy: (config: Config, onError: (error: unknown) => void) => AsyncDisposable
+}
+
+type StoreParts = Pick<Assembly, 'log' | 'clock'> & { readonly files: OwnFiles; readonly catalog: Catalog }
+
+async function openStore(config: Config, { files, catalog, log, clock }: StoreParts): Promise<OpenedStore> {
+  if (config.store === 'memory') return usingStore(new MemoryStore({ clock }), log)
+  if (config.store === 'etcd') {
+    const { openEtcd, compactEtcd } = await import('./etcd.ts')
+    const store = await openEtcd(config, { files, catalog, log, clock })
+    return { observed: new ObservedStore(store, { log }), compactBy: (config, onError) => compactEtcd(store, config, onError) }
+  }
   const store = await openEmbeddedStore({ dir: join(config.dataDir, 'store'), clock, onCommit: ms => observed.committed(ms) })
   const observed = new ObservedStore(store, { log, size: () => store.size() })
-  return observed
+  return { observed, compactBy: compactAlone(observed) }
 }
+
+function usingStore(store: Store, log: Log): OpenedStore {
+  const observed = new ObservedStore(store, { log })
+  return { observed, compactBy: compactAlone(observed) }
+}
+
+const compactAlone =
+  ({ store }: ObservedStore): OpenedStore['compactBy'] =>
+  ({ historyMs }, onError) =>
+    startCompaction(store, { maxAgeMs: historyMs, onError })
 
 /** What kube-apiserver calls the steps of a start that there are here. */
 const HOOKS = [

@@ -37,6 +37,8 @@ export type Entry = {
   readonly modified: Revision
   /** Why the stored record cannot be trusted; `value` is then empty. Set only on records damaged at rest. */
   readonly fault?: string
+  /** What the value holds, where the store had to find that out. */
+  readonly object?: unknown
 }
 
 export type Read = { readonly revision: Revision; readonly entry: Entry | undefined }
@@ -47,6 +49,8 @@ export type Extent = { readonly oldest: Revision; readonly newest: Revision }
 export type Change = {
   readonly expect: Revision
   readonly value: Uint8Array | null
+  /** What the value holds, where that is known: a store that keeps something else than the value need not decode it. */
+  readonly object?: unknown
   /** Deletes the key, with an event, when that time has passed since this write. */
   readonly ttlSeconds?: number
   /** Nobody else writes the same value, as it has a new uid: should the answer be lost, finding it shows that it was written. */

@@ -51,6 +51,12 @@ export type EtcdOptions = ClusterOptions & {
   readonly format: RecordFormat
 }
 
+/** When a server last had its turn to compact: how often that had been done, and the revision then. */
+export type Turn = { readonly version: number; readonly revision: Revision }
+
+/** Where kube-apiservers agree on compaction, too. */
+const COMPACTION_KEY = Buffer.from('compact_rev_key')
+
 /** Records read at once: as many as their size allows, judged by those before. */
 const FIRST_PAGE = 500
 const LARGEST_PAGE = 5_000
@@ -100,6 +106,7 @@ async function chooseScope(cluster: Cluster, prefix: string, version: string): P
 
 /** One process's use of an etcd cluster; `openEtcdStore` makes it. */
 export class EtcdStore implements Store, AsyncDisposable {
+  readonly isShared = true
   /** The version of the member that was asked first. */
   readonly version: string
   readonly #cluster: Cluster
@@ -206,6 +213,24 @@ export class EtcdStore implements Store, AsyncDisposable {
     }
   }
 
+  /**
+   * Compacts at the revision of the last turn, unless another server has had its turn since; see `shared-compaction.ts`. Returns
+   * the turn to begin from next time.
+   */
+  async compactTogether({ version, revision }: Turn): Promise<Turn> {
+    this.#assertOpen()
+    try {
+      const value = Buffer.from(`${revision}`)
+      const answer = await this.#cluster.write(swap, { key: COMPACTION_KEY, expect: { version }, value })
+      if (!answer.ok) return { version: answer.record?.version ?? 0, revision: answer.revision }
+      // At the first turn of all there is nothing that is known to be old.
+      if (revision > 0) await this.compact(revision)
+      return { version: version + 1, revision: answer.revision }
+    } catch (error) {
+      throw explain(error, this.#cluster.where)
+    }
+  }
+
   /** Reads with a quorum. Writing would grow the history of a cluster that is watched by many. */
   async probe(): Promise<void> {
     this.#assertOpen()
@@ -251,9 +276,9 @@ export class EtcdStore implements Store, AsyncDisposable {
     }
   }
 
-  async #swap(key: string, { expect, value, ttlSeconds, unique = false }: Change): Promise<Swap> {
+  async #swap(key: string, { expect, value, object, ttlSeconds, unique = false }: Change): Promise<Swap> {
     if (expect === 0 && value === null) return { ok: false, current: (await this.get(key)).entry }
-    const stored = value && (await this.#format.encode(key, value))
+    const stored = value && (await this.#format.encode(key, value, object))
     const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds) : 0
     const etcdKey = this.#etcdKey(key)
     const own = value && stored && this.#own.begin(key, stored, value)
@@ -465,7 +490,7 @@ const NO_VALUE = new Uint8Array()
 
 const entryOf = (key: string, { created, modified }: KeyValue, decoded: Decoded): Entry =>
   decoded.fault === undefined
-    ? { key, value: decoded.value, created, modified }
+    ? { key, value: decoded.value, created, modified, ...(decoded.object !== undefined && { object: decoded.object }) }
     : { key, value: NO_VALUE, created, modified, fault: decoded.fault }
 
 /** How many records the next page should have, if they are about as large as these. */
