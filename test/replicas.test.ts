@@ -63,6 +63,24 @@ test('a write through one server is about what another has stored', patient, asy
   assert.deepEqual((await ask(a, `${CONFIG_MAPS}/contested`)).json.data, { a: '1', b: '2' })
 })
 
+test('counters that all servers increment lose no increment', patient, async t => {
+  const replicas = await startReplicas(t, 3)
+  await create(replicas[0]!, CONFIG_MAPS, configMap('counter'))
+  const add = (replica: Replica, i: number) =>
+    ask(replica, `${CONFIG_MAPS}/counter`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: { data: { [`key-${i}`]: 'x' } },
+    })
+  const answers = await Promise.all(Array.from({ length: 90 }, (_, i) => add(replicas[i % 3]!, i)))
+  assert.deepEqual(
+    answers.filter(({ status }) => status !== 200).map(({ text }) => text),
+    [],
+  )
+  const { json } = await ask(replicas[1]!, `${CONFIG_MAPS}/counter`)
+  assert.equal(Object.keys(json.data).length, 90)
+})
+
 test('what decides about requests is followed: namespaces, roles, definitions, policies', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   for (let round = 0; round < 5; round++) {

@@ -32,6 +32,8 @@ export type Identity = {
 
 export type IdentityParts = {
   readonly files: OwnFiles
+  /** What all servers over one store have in common. */
+  readonly sharedKeys: ReadonlyMap<string, string> | undefined
   readonly reader: Reader
   readonly log: Log
   /** Called with the secret whose token was used, at every use. */
@@ -42,10 +44,11 @@ export type IdentityParts = {
 }
 
 /** Creates the authenticators that the config asks for. */
-export async function openIdentity(config: Config, { files, reader, log, onLegacyUse, metrics, signal }: IdentityParts): Promise<Identity> {
+export async function openIdentity(config: Config, parts: IdentityParts): Promise<Identity> {
+  const { files, sharedKeys, reader, log, onLegacyUse, metrics, signal } = parts
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
-  const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir) : undefined
+  const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir, sharedKeys) : undefined
   const signing = files.signingKey ?? signingKey(createPrivateKey(made!.key))
   const keys = [signing, ...files.tokenKeys.filter(({ id }) => id !== signing.id)]
   const accounts = new AccountTokens({

@@ -9,6 +9,7 @@ import { Service } from '../kinds/core/service/service.ts'
 import { EndpointSlice } from '../kinds/discovery/endpointslice.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, isLoopback, isUnspecified, parseCIDR, parseIPSloppy } from '../lib/ip.ts'
 import { deepEqual } from '../lib/json-value.ts'
+import { RENEW_EVERY_MS, type ReplicaAddresses } from './replica-addresses.ts'
 
 const NAMED = { namespace: 'default', name: 'kubernetes' }
 const KEY = queueKey(NAMED)
@@ -20,20 +21,24 @@ export type OwnService = {
   /** Where the server listens. */
   readonly address: string
   readonly port: number
+  /** The servers over the same store, where there are others. */
+  readonly replicas?: ReplicaAddresses
 }
 
-/** Creates the service when it is not there, and keeps its endpoints those of this server. */
+/** Creates the service when it is not there, and keeps its endpoints those of this server, or of all that are alive. */
 export const ownServiceController = (own: OwnService) =>
   defineController({
     name: 'kubernetes-service-controller',
     identity: serverIdentity(),
-    create({ client, enqueue }) {
+    create({ client, enqueue, signal }) {
       const onChange = ({ current }: { readonly current: Named }) => (queueKey(current) === KEY ? KEY : undefined)
       enqueue(KEY)
       return {
         watches: [watch(Service, onChange), watch(Endpoints, onChange), watch(EndpointSlice, onChange)],
         async reconcile() {
-          await Promise.all([ensureService(client, own), ensureEndpoints(client, own), ensureSlice(client, own)])
+          if (signal.aborted) return undefined
+          await Promise.all([ensureService(client, own), announce(client, own)])
+          return own.replicas && RENEW_EVERY_MS
         },
       }
     },
@@ -49,31 +54,53 @@ async function ensureService(client: Client, { ranges, port: targetPort }: OwnSe
   await services.create({ metadata: { ...NAMED, labels }, spec })
 }
 
-async function ensureEndpoints(client: Client, own: OwnService): Promise<void> {
+/** Says that this server is alive, where there are others, and writes where all of them are. */
+async function announce(client: Client, own: OwnService): Promise<void> {
   const ip = advertised(own)
   if (!ip) return
-  const endpoints = client.of(Endpoints)
-  const subsets = [{ addresses: [{ ip }], ports: [{ name: 'https', port: own.port, protocol: 'TCP' }] }]
-  // Its slice is written here as well, so nobody needs to mirror it.
-  const labels = { 'endpointslice.kubernetes.io/skip-mirror': 'true' }
-  const stored = endpoints.get(NAMED)
-  if (!stored) await endpoints.create({ metadata: { ...NAMED, labels }, subsets })
-  else if (!deepEqual(stored.subsets, subsets)) await endpoints.patch(NAMED, { metadata: { labels }, subsets })
+  await own.replicas?.renew(ip)
+  await publish(client, own, own.replicas ? await own.replicas.list() : [ip])
 }
 
-async function ensureSlice(client: Client, own: OwnService): Promise<void> {
+/** This server is about to end: it is taken out of the endpoints. */
+export async function retire(client: Client, own: OwnService): Promise<void> {
   const ip = advertised(own)
-  if (!ip) return
+  if (!ip || !own.replicas) return
+  await own.replicas.remove(ip)
+  await publish(client, own, await own.replicas.list())
+}
+
+async function publish(client: Client, own: OwnService, ips: readonly string[]): Promise<void> {
+  await Promise.all([ensureEndpoints(client, own, ips), ensureSlice(client, own, ips)])
+}
+
+async function ensureEndpoints(client: Client, { port, replicas }: OwnService, ips: readonly string[]): Promise<void> {
+  const endpoints = client.of(Endpoints)
+  const stored = endpoints.get(NAMED)
+  const [first, ...others] = stored?.subsets ?? []
+  // Where there are several servers, they are all behind the same port: none insists on its own.
+  const kept = replicas && others.length === 0 && first?.ports?.length ? first.ports : undefined
+  const ports = kept ?? [{ name: 'https', port, protocol: 'TCP' }]
+  const subsets = ips.length === 0 ? [] : [{ addresses: ips.map(ip => ({ ip })), ports }]
+  // Its slice is written here as well, so nobody needs to mirror it.
+  const labels = { 'endpointslice.kubernetes.io/skip-mirror': 'true' }
+  if (!stored) await endpoints.create({ metadata: { ...NAMED, labels }, subsets })
+  else if (!deepEqual(stored.subsets ?? [], subsets)) await endpoints.patch(NAMED, { metadata: { labels }, subsets })
+}
+
+async function ensureSlice(client: Client, { port, replicas }: OwnService, ips: readonly string[]): Promise<void> {
   const slices = client.of(EndpointSlice)
   const labels = { 'kubernetes.io/service-name': NAMED.name }
-  const wanted = {
-    addressType: ip.includes(':') ? 'IPv6' : 'IPv4',
-    endpoints: [{ addresses: [ip], conditions: { ready: true } }],
-    ports: [{ name: 'https', port: own.port, protocol: 'TCP' }],
-  }
   const stored = slices.get(NAMED)
+  const addressType = stored?.addressType ?? (ips[0]?.includes(':') ? 'IPv6' : 'IPv4')
+  const isOfType = (ip: string) => ip.includes(':') === (addressType === 'IPv6')
+  const wanted = {
+    addressType,
+    endpoints: ips.filter(isOfType).map(ip => ({ addresses: [ip], conditions: { ready: true } })),
+    ports: replicas && stored?.ports?.length ? stored.ports : [{ name: 'https', port, protocol: 'TCP' }],
+  }
   if (!stored) await slices.create({ metadata: { ...NAMED, labels }, ...wanted })
-  else if (!deepEqual({ addressType: stored.addressType, endpoints: stored.endpoints, ports: stored.ports }, wanted))
+  else if (!deepEqual({ addressType: stored.addressType, endpoints: stored.endpoints ?? [], ports: stored.ports ?? [] }, wanted))
     await slices.patch(NAMED, { metadata: { labels }, ...wanted })
 }
 

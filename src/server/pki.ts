@@ -21,6 +21,8 @@ export type Pki = {
 export type PkiOptions = {
   /** Where keys and certificates are kept; undefined keeps them in memory alone. */
   readonly directory: string | undefined
+  /** What all servers over one store have in common, by name; they keep nothing else. */
+  readonly shared?: ReadonlyMap<string, string> | undefined
   /** Names and addresses by which clients reach the server, beside those it always has. */
   readonly names: readonly string[]
   readonly now: Date
@@ -40,20 +42,22 @@ const ADMIN = { commonName: 'kubernetes-admin', organizations: ['system:masters'
 const ADMIN_SUBJECT = 'O=system:masters\nCN=kubernetes-admin'
 /** What this server calls itself to those behind it. */
 export const PROXY_CLIENT = 'front-proxy-client'
+/** Not the name of the server: a certificate with the name of its issuer would be taken for self-signed. */
+const AUTHORITIES = { ca: 'keelson-ca', 'front-proxy-ca': 'front-proxy-ca' } as const
+const TOKEN_KEY = 'service-accounts'
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
 
 /** Loads existing certificates that are still valid, and issues the rest. Called again later, it renews those that expire soon. */
-export function loadPki({ directory, names, now }: PkiOptions): Pki {
-  const folder = directory === undefined ? undefined : join(directory, 'pki')
+export function loadPki({ directory, shared, names, now }: PkiOptions): Pki {
+  const folder = directory === undefined || shared ? undefined : join(directory, 'pki')
   if (folder !== undefined) makeFolders(folder, 0o700)
   const saves: Promise<void>[] = []
-  const keep = keeper(folder, saves)
+  const keep = shared ? sharer(shared) : keeper(folder, saves)
   const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
   const authority = keep(
     'ca',
     pair => isFresh(pair, now),
-    // Not the name of the server: a certificate with the name of its issuer would be taken for self-signed.
-    () => issueAuthority('keelson-ca', validity(now, AUTHORITY_DAYS)),
+    () => issueAuthority(AUTHORITIES.ca, validity(now, AUTHORITY_DAYS)),
   )
   const isOurs = (pair: KeyPair) => isFresh(pair, now) && isIssuedBy(pair, authority)
   const server = keep(
@@ -69,7 +73,7 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
   const proxyAuthority = keep(
     'front-proxy-ca',
     pair => isFresh(pair, now),
-    () => issueAuthority('front-proxy-ca', validity(now, AUTHORITY_DAYS)),
+    () => issueAuthority(AUTHORITIES['front-proxy-ca'], validity(now, AUTHORITY_DAYS)),
   )
   const proxyClient = keep(
     'front-proxy-client',
@@ -80,16 +84,37 @@ export function loadPki({ directory, names, now }: PkiOptions): Pki {
 }
 
 /** The key that signs service account tokens, in PEM: created once and kept, since tokens are only valid as long as it is. */
-export function loadTokenKey(directory: string | undefined): { readonly key: string; readonly saved: Promise<void> } {
+export function loadTokenKey(
+  directory: string | undefined,
+  shared?: ReadonlyMap<string, string>,
+): { readonly key: string; readonly saved: Promise<void> } {
+  const common = shared?.get(TOKEN_KEY)
+  if (common !== undefined) return { key: common, saved: Promise.resolve() }
   const folder = directory === undefined ? undefined : join(directory, 'pki')
   if (folder !== undefined) makeFolders(folder, 0o700)
-  const file = folder && join(folder, 'service-accounts.pem')
+  const file = folder && join(folder, `${TOKEN_KEY}.pem`)
   const kept = file === undefined ? undefined : readIfThere(file)
   if (kept !== undefined) return { key: kept, saved: Promise.resolve() }
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const key = newTokenKey()
   return { key, saved: file === undefined ? Promise.resolve() : writePrivateFile(file, key) }
 }
+
+function newTokenKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** What servers over one store have in common: a text in PEM under each name, whether a stored one will do, and how one is made. */
+export const SHARED_KEYS: ReadonlyMap<string, { isGood(text: string, now: Date): boolean; make(now: Date): string }> = new Map([
+  ...Object.entries(AUTHORITIES).map(([name, commonName]) => {
+    const make = (now: Date) => {
+      const { cert, key } = issueAuthority(commonName, validity(now, AUTHORITY_DAYS))
+      return cert + key
+    }
+    return [name, { isGood: (text: string, now: Date) => isFresh(pairIn(text, name), now), make }] as const
+  }),
+  [TOKEN_KEY, { isGood: () => true, make: newTokenKey }],
+])
 
 /** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
 export function renewalTime({ authority, server, admin, proxyAuthority, proxyClient }: Omit<Pki, 'saved'>): number {
@@ -127,6 +152,14 @@ function keeper(folder: string | undefined, saves: Promise<void>[]) {
   }
 }
 
+/** Takes what is shared, and issues the rest anew at every start. */
+const sharer =
+  (shared: ReadonlyMap<string, string>) =>
+  (name: string, _: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
+    const text = shared.get(name)
+    return text === undefined ? issue() : pairIn(text, name)
+  }
+
 function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
@@ -138,11 +171,14 @@ function readIfThere(file: string): string | undefined {
 
 function readPair(file: string): KeyPair | undefined {
   const text = readIfThere(file)
-  if (text === undefined) return undefined
+  return text === undefined ? undefined : pairIn(text, file)
+}
+
+function pairIn(text: string, from: string): KeyPair {
   const [cert] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(text) ?? []
   const [key] = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text) ?? []
   if (cert === undefined || key === undefined)
-    throw new Error(`${file} does not hold a certificate and a key; remove it to have new ones made`)
+    throw new Error(`${from} does not hold a certificate and a key; remove it to have new ones made`)
   return { cert, key }
 }
 

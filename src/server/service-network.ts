@@ -4,7 +4,8 @@ import { serverIdentity } from '../client/identity.ts'
 import type { Allocations } from '../registry/allocations.ts'
 import type { ServerContext } from './context.ts'
 import { defaultServiceCIDRController, ensureDefaultServiceCIDR } from './default-service-cidr.ts'
-import { ownServiceController } from './own-service.ts'
+import { ownServiceController, retire } from './own-service.ts'
+import { ReplicaAddresses } from './replica-addresses.ts'
 
 export interface ServiceNetwork {
   readonly allocations: Allocations
@@ -12,6 +13,8 @@ export interface ServiceNetwork {
   prepare(): Promise<void>
   /** Publishes the address of the server, and keeps that and the default range up to date. */
   start(listening: { readonly address: string; readonly port: number }): Promise<void>
+  /** Before the server ends: others are told not to come here any more. */
+  retire(): Promise<void>
 }
 
 export async function openServiceNetwork({
@@ -30,19 +33,20 @@ export async function openServiceNetwork({
   const onError = (error: unknown) => {
     if (!signal.aborted) log.warn({ error: String(error) }, 'addresses and ports could not be checked; it will be retried')
   }
+  let leave: () => Promise<void> = async () => {}
   return {
     allocations: allocation.allocations,
     async prepare() {
-      // The embedded store and that in memory belong to one server alone.
-      await allocation.start({ isAlone: true, onError, signal })
+      await allocation.start({ isAlone: !store.isShared, onError, signal })
       await ensureDefaultServiceCIDR(client, ranges)
     },
     async start(listening) {
-      const running = [
-        run(defaultServiceCIDRController(ranges)),
-        run(ownServiceController({ ranges, ...listening, advertiseAddress: config.advertiseAddress })),
-      ]
+      const replicas = store.isShared ? { replicas: new ReplicaAddresses(store) } : {}
+      const own = { ranges, ...listening, advertiseAddress: config.advertiseAddress, ...replicas }
+      const running = [run(defaultServiceCIDRController(ranges)), run(ownServiceController(own))]
+      leave = () => retire(client, own)
       await Promise.all(running.map(each => each.idle()))
     },
+    retire: () => leave(),
   }
 }

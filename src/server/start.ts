@@ -3,6 +3,7 @@
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pluginChain } from '../admission/plugin.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { Caches } from '../cache/caches.ts'
@@ -63,6 +64,7 @@ import { readFeatureGates } from './feature-gates.ts'
 import { flowSchemaConditions, followFlowControl } from './flow-configuration.ts'
 import { ensureFlowControl } from './flow-control.ts'
 import { type Identity, openIdentity } from './identity.ts'
+import { identityLease } from './identity-lease.ts'
 import { type Access, kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
 import { legacyTokenTracking } from './legacy-token-tracking.ts'
 import { nodeRanges } from './node-cidrs.ts'
@@ -72,6 +74,7 @@ import { type OwnFiles, readOwnFiles } from './own-files.ts'
 import { loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
+import { openSharedKeys } from './shared-keys.ts'
 import { componentAuthorizer, kubeletParts, nodeConnections, startSimulatedNodes } from './simulated-nodes.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
@@ -181,7 +184,13 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   const compaction = compactBy(config, error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'))
   open.push(async () => compaction[Symbol.asyncDispose]())
 
-  const pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now: now() })
+  const directory = config.store === 'memory' ? undefined : config.dataDir
+  const sharedKeys = store.isShared ? await openSharedKeys(store, now()) : undefined
+  const pki = loadPki({ directory, shared: sharedKeys, names: certificateNames(config), now: now() })
+  const reloadPki = async (at: Date) => {
+    const shared = store.isShared ? await openSharedKeys(store, at) : undefined
+    return loadPki({ directory, shared, names: certificateNames(config), now: at })
+  }
   const ending = new AbortController()
   const { signal } = ending
   // Every component that runs beside requests listens for the end.
@@ -208,7 +217,15 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   const reader = objectReader(catalog, client)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
   const accessMetrics = new AccessMetrics()
-  const identity = await openIdentity(config, { files, reader, log, onLegacyUse: noteTokenUse(context), metrics: accessMetrics, signal })
+  const identity = await openIdentity(config, {
+    files,
+    sharedKeys,
+    reader,
+    log,
+    onLegacyUse: noteTokenUse(context),
+    metrics: accessMetrics,
+    signal,
+  })
   const network = await openServiceNetwork(context)
   const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
@@ -288,6 +305,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     identity,
     authorizer,
     pki,
+    reloadPki,
     files,
     aggregated: aggregation.registrations,
     onClientCa: clientCa => trust.take({ clientCa }),
@@ -332,6 +350,13 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).idle()),
     saveKubeconfig(config, access),
   ])
+  const identityLeases = store.isShared ? [identityLease(`${address} ${port}`)] : []
+  for (const { controller } of identityLeases) controllers.run(controller)
+  /** Others learn that this server goes, if they can be told soon. */
+  const leave = async () => {
+    const told = Promise.allSettled([network.retire(), ...identityLeases.map(lease => lease.remove(client))])
+    await Promise.race([told, sleep(LEAVE_MS, undefined, { ref: false })])
+  }
   // Whoever waits for the server is told first that it is ready.
   const startRest = async () => {
     if (signal.aborted) return
@@ -349,6 +374,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
       log.info({ reason }, 'shutting down')
       ending.abort()
       caches.endWatches()
+      if (store.isShared) await leave()
       await listener.drain(config.drainMs)
       await closeAll()
       log.info({}, 'stopped')
@@ -439,6 +465,7 @@ type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
   readonly identity: Identity
   readonly authorizer: Authorizer
   readonly pki: Pki
+  readonly reloadPki: (now: Date) => Promise<Pki>
   readonly files: OwnFiles
   readonly aggregated: Aggregated
   readonly freshness?: Freshness
@@ -464,6 +491,7 @@ async function openPort(
     identity,
     authorizer,
     pki,
+    reloadPki,
     files,
     aggregated,
     freshness,
@@ -529,11 +557,13 @@ async function openPort(
     async () => flowControl[Symbol.dispose](),
   )
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const stop = keepTlsFresh(config, { pki, files, listener, onClientCa, onRenewed, url: `https://${address}`, log, clock })
+  const stop = keepTlsFresh(config, { pki, load: reloadPki, files, listener, onClientCa, onRenewed, url: `https://${address}`, log, clock })
   open.push(async () => stop())
   return listener
 }
 
+/** How long a server that ends waits until the store has taken what it tells others. */
+const LEAVE_MS = 2_000
 const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces' }
 
 /** Letters and digits that spell no words and are not mistaken for each other. */

@@ -26,6 +26,7 @@ test('a changed client CA file is loaded, one that cannot be read is not', async
       { ...DEFAULTS, store: 'memory', clientCaFile: file },
       {
         pki,
+        load: async () => pki,
         files: { clientCa: first, server: undefined },
         listener: { reload: ({ clientCa }) => void seen.push(clientCa), renewCertified: resolve },
         url: '',

@@ -8,10 +8,12 @@ import type { Config } from './config.ts'
 import { followFile } from './follow-file.ts'
 import { writeKubeconfig } from './kubeconfig.ts'
 import { checkCertificates, type OwnFiles } from './own-files.ts'
-import { loadPki, type Pki, renewalTime } from './pki.ts'
+import { type Pki, renewalTime } from './pki.ts'
 
 export type TlsParts = {
   readonly pki: Pki
+  /** Loads or issues what is needed at a time. */
+  readonly load: (now: Date) => Promise<Pki>
   readonly files: Pick<OwnFiles, 'clientCa' | 'server'> & Partial<Pick<OwnFiles, 'proxyCa'>>
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
   /** Told when the authorities of clients have changed; PEM. */
@@ -34,7 +36,7 @@ export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['f
  * connections. Returns what ends it.
  */
 export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
-  const { listener, url, log, clock, onClientCa = () => {}, onRenewed = () => {} } = parts
+  const { listener, url, log, clock, load, onClientCa = () => {}, onRenewed = () => {} } = parts
   let { pki, files } = parts
   const reload = () => {
     const material = tlsMaterial(files, pki)
@@ -42,7 +44,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     onClientCa(material.clientCa)
   }
   const renew = async (now: Date) => {
-    pki = loadPki({ directory: config.store === 'memory' ? undefined : config.dataDir, names: certificateNames(config), now })
+    pki = await load(now)
     await pki.saved
     reload()
     onRenewed(pki)
