@@ -28,6 +28,8 @@ export type WriteRequest = {
   readonly body: { readonly mediaType: string; readonly bytes: Uint8Array }
   /** Asked before an update or an apply creates what is not there; throws when the user may not. */
   readonly authorizeCreate: () => Promise<void>
+  /** Called right before something is stored; throws when it must not be any more. */
+  readonly beforeStore?: () => void
 }
 
 /** Hears of every change of every resource, in order and before the write is answered. It must be quick and must not throw. */

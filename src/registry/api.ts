@@ -47,6 +47,8 @@ export type CallContext = RequestContext & {
   readonly annotate?: (key: string, value: string) => void
   /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
   readonly authorizeCreate?: () => Promise<void>
+  /** Called right before something is stored; throws when it must not be any more. */
+  readonly beforeStore?: () => void
   /** Measures the phases of the call. */
   readonly stopwatch?: Stopwatch
 }

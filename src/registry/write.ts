@@ -217,6 +217,7 @@ async function run(request: Write, from: number): Promise<void> {
   if (from === 0) request.warnings.length = 0
   try {
     for (let i = from; i < STEPS.length && !request.result; i++) {
+      if (i === STORE) request.ctx.beforeStore?.()
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
       const phase = ENDING[i]

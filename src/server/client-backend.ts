@@ -15,6 +15,7 @@ import type { Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { Resource } from '../schema/resource.ts'
 import { matchesLabelTerms } from '../schema/selectors.ts'
+import { unavailable } from '../schema/status-error.ts'
 
 export type BackendParts = {
   readonly caches: Caches
@@ -35,6 +36,8 @@ export type Clients = {
   readonly clientFor: ClientFor
   /** For controllers and nodes: only so many of their writes are under way at once, so that clients do not wait behind all of them. */
   readonly backgroundClientFor: ClientFor
+  /** The latter, for those who may not write at all times: a write fails when they may not, at the latest when it is to be stored. */
+  readonly guardedClientFor: (mayWrite: () => boolean) => ClientFor
 }
 
 /** The clients of all components. They share their informers and the decoded objects in the caches. */
@@ -43,9 +46,19 @@ export function createClients(parts: BackendParts): Clients {
   const informers = new Informers(backend, parts)
   const slots = new Slots(LIMITS.backgroundWrites)
   const background = { ...backend, write: (request: WriteRequest) => slots.run(() => backend.write(request)) }
+  const guarded = (mayWrite: () => boolean): Backend => {
+    const beforeStore = () => {
+      if (!mayWrite()) throw unavailable('another server has taken over')
+    }
+    return { ...background, write: request => background.write({ ...request, beforeStore }) }
+  }
   return {
     clientFor: identity => new Client(backend, informers, identity),
     backgroundClientFor: identity => new Client(background, informers, identity),
+    guardedClientFor(mayWrite) {
+      const guardedBackend = guarded(mayWrite)
+      return identity => new Client(guardedBackend, informers, identity)
+    },
   }
 }
 
@@ -77,7 +90,8 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
       const decision: Decision = await authorizer().authorize(user, attributes, UNHURRIED)
       if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
     },
-    async write({ user, manager, body, authorizeCreate, ...call }) {
+    async write({ user, manager, body, authorizeCreate, beforeStore, ...call }) {
+      beforeStore?.()
       const context = {
         user,
         now: now(),
@@ -88,6 +102,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         userAgent: manager,
         signal: UNHURRIED.signal,
         authorizeCreate,
+        ...(beforeStore && { beforeStore }),
       }
       const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context)
       return result.type === 'object' ? result.json : undefined

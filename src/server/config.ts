@@ -28,6 +28,8 @@ export function runsController(config: Config, name: ControllerName): boolean {
   return named('') || (controllers.includes('*') && !isOff && (!onlyWithNodes || simulatedNodes(config) > 0))
 }
 
+export const runsAnyController = (config: Config): boolean => [...CONTROLLERS.keys()].some(name => runsController(config, name))
+
 /** How many simulated nodes there are. */
 export const simulatedNodes = ({ nodes, controllers }: Config): number => (controllers.includes('none') ? 0 : nodes)
 

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '../client/client.ts'
 import { serverIdentity } from '../client/identity.ts'
+import type { Controller } from '../controllers/controller.ts'
 import { customKindControllers } from '../custom/custom-kinds.ts'
 import { poster } from '../custom/https-post.ts'
 import { type ServiceReference, webhookConverter } from '../custom/webhook-converter.ts'
@@ -11,18 +12,11 @@ import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 import type { ServerContext } from './context.ts'
 
-/**
- * Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served, with what waits until
- * those are that are there then.
- */
-export async function startCustomKinds({
-  config,
-  catalog,
-  caches,
-  clientFor,
-  run,
-  signal,
-}: ServerContext): Promise<{ served(): Promise<void> }> {
+/** `served` resolves when the kinds are served that are defined then; `cleanup` deletes the objects of those that go. */
+export type RunningCustomKinds = { readonly cleanup: Controller; served(): Promise<void> }
+
+/** Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served. */
+export async function startCustomKinds({ config, catalog, caches, clientFor, run, signal }: ServerContext): Promise<RunningCustomKinds> {
   const { groupDomain } = config
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
@@ -30,8 +24,7 @@ export async function startCustomKinds({
   const [serving, cleanup] = customKindControllers({ catalog, caches, converter: definition => webhookConverter(definition, webhook) })
   const running = run(serving)
   await running.idle()
-  run(cleanup)
-  return { served: () => running.idle() }
+  return { cleanup, served: () => running.idle() }
 }
 
 /** Where a service can be reached from here: by its external name, at one of its endpoints, or at its own address. */

@@ -55,9 +55,9 @@ import { publishedProxies, trustPublisher } from './authentication-trust.ts'
 import { openAuthorization } from './authorization.ts'
 import { bootstrap } from './bootstrap.ts'
 import { createClients } from './client-backend.ts'
-import { type Config, ConfigError, changedSettings, checkConfig } from './config.ts'
+import { type Config, ConfigError, changedSettings, checkConfig, runsAnyController, simulatedNodes } from './config.ts'
 import type { ServerContext } from './context.ts'
-import { controllerRunner, startControllers } from './controllers.ts'
+import { type ControllerRunner, controllerRunner, startControllers } from './controllers.ts'
 import { startCustomKinds } from './custom-kinds.ts'
 import { claimData } from './data-identity.ts'
 import { readFeatureGates } from './feature-gates.ts'
@@ -66,6 +66,7 @@ import { ensureFlowControl } from './flow-control.ts'
 import { type Identity, openIdentity } from './identity.ts'
 import { identityLease } from './identity-lease.ts'
 import { type Access, kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
+import type { Leadership } from './leadership.ts'
 import { legacyTokenTracking } from './legacy-token-tracking.ts'
 import { nodeRanges } from './node-cidrs.ts'
 import { objectReader } from './object-reader.ts'
@@ -196,7 +197,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   // Every component that runs beside requests listens for the end.
   setMaxListeners(0, signal)
   const { groupDomain } = config
-  const { clientFor, backgroundClientFor } = createClients({
+  const { clientFor, backgroundClientFor, guardedClientFor } = createClients({
     caches,
     catalog,
     groupDomain,
@@ -293,6 +294,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     aggregation.followed,
     hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
+  // What another server was first to create is relied on from here on.
+  await caches.fresh()
+  let leadership: Leadership | undefined
   const listener = await openPort(config, {
     observed,
     hooks,
@@ -321,13 +325,17 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     clock,
     ending,
     open,
-    counted: () => [...queueFamilies(controllers.queues), ...admissionMetrics.families(), ...accessMetrics.families()],
+    counted: () => [
+      ...queueFamilies([...controllers.queues, ...(leadership?.queues() ?? [])]),
+      ...admissionMetrics.families(),
+      ...accessMetrics.families(),
+    ],
   })
   const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
   const access = { server: url, ...credentials }
-  const [{ startOthers }] = await Promise.all([
+  const startSingle = (runner: Pick<ControllerRunner, 'run'>, until: AbortSignal) =>
     startControllers(
       config,
       {
@@ -340,8 +348,16 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
         signing: () => (signing ??= openSigning()),
         ipam: ranges && { ranges, services: config.serviceClusterIpRange.flatMap(range => parseCIDR(range) ?? []) },
       },
-      { run: controllers.run, gate, signal },
-    ),
+      { run: runner.run, gate, signal: until },
+    )
+  /** What one server does for all, after the controllers that the first clients rely on. */
+  const startOthersOf = async (single: { startOthers(): Promise<void> }, { run }: Pick<ControllerRunner, 'run'>, until: AbortSignal) => {
+    for (const controller of added) run(controller)
+    await startSimulatedNodes({ ...context, run, signal: until })
+    await single.startOthers()
+  }
+  const [single] = await Promise.all([
+    store.isShared ? undefined : startSingle(controllers, signal),
     hooks.track(['bootstrap-controller'], network.start(listener.address)),
     hooks.track(['rbac/bootstrap-roles'], authorization.start()),
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
@@ -360,13 +376,25 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
   // Whoever waits for the server is told first that it is ready.
   const startRest = async () => {
     if (signal.aborted) return
-    for (const controller of [apiServiceController(catalog), flowSchemaConditions, ...added]) controllers.run(controller)
+    for (const controller of [customKinds.cleanup, apiServiceController(catalog), flowSchemaConditions]) controllers.run(controller)
     await aggregation.start()
-    await startSimulatedNodes(context)
-    await startOthers()
+    if (single) await startOthersOf(single, controllers, signal)
   }
   const rest = new Promise(setImmediate).then(startRest).catch(fail)
   open.push(() => rest)
+  if (store.isShared && (runsAnyController(config) || simulatedNodes(config) > 0 || added.length > 0)) {
+    const { runWhileLeading } = await import('./leadership.ts')
+    leadership = runWhileLeading({
+      client,
+      clientFor: guardedClientFor,
+      groupDomain,
+      log,
+      signal,
+      start: async (runner, until) => startOthersOf(await startSingle(runner, until), runner, until),
+    })
+    const { ended } = leadership
+    open.push(() => ended)
+  }
 
   let closing: Promise<void> | undefined
   const close = (reason = 'asked to') =>

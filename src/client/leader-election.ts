@@ -1,0 +1,141 @@
+/**
+ * Leader election by a Lease, as client-go does it: of all who take part one leads, and another takes over when it is gone.
+ *
+ *     leader   renews ── renews ── ✗ ────── renewMs over: stops ─┐
+ *     others            see it ──────────────── leaseMs over ────┴──→ take it
+ *
+ * No clock is compared with that of another machine: others count from when they saw a renewal, the leader from before it sent it.
+ * As the leader gives up after a shorter time than others wait, it has stopped before another begins.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Lease } from '../kinds/coordination/lease.ts'
+import { formatMicroTime, instantOf } from '../lib/time.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+import type { Client } from './client.ts'
+
+export type LeaseObject = ObjectOf<typeof Lease>
+type LeaseSpec = LeaseObject['spec']
+
+export type Timing = {
+  /** How long others wait after the last renewal that they saw. */
+  readonly leaseMs: number
+  /** How long the leader goes on after the last renewal that succeeded; shorter than the former. */
+  readonly renewMs: number
+  /** How often it is renewed, or looked at. */
+  readonly retryMs: number
+}
+
+export type ElectionOptions = {
+  readonly client: Client
+  readonly namespace: string
+  readonly name: string
+  /** Names this participant, and no other that ever was or will be. */
+  readonly holder: string
+  readonly timing: Timing
+  readonly onError: (error: unknown) => void
+  /** Ends the participation; the lease is given back. */
+  readonly signal: AbortSignal
+  /**
+   * Called when this participant has become the leader. Resolves when all is stopped, after the signal of the term was aborted.
+   * `mayWrite` says whether the term still lasts, whatever else has been held up: nothing may be written when it does not.
+   */
+  readonly lead: (term: AbortSignal, mayWrite: () => boolean) => Promise<void>
+}
+
+/** Takes part until the signal is aborted. */
+export async function takePart(options: ElectionOptions): Promise<void> {
+  const { timing, signal, onError, lead } = options
+  const candidate = new Candidate(options)
+  while (!signal.aborted) {
+    if (!(await candidate.tryToLead().catch(ignore))) {
+      await pause(timing.retryMs * (1 + Math.random() / 5), signal)
+      continue
+    }
+    const term = new AbortController()
+    const leading = lead(term.signal, () => candidate.isLeading).catch(onError)
+    await keepLeading(candidate, timing, signal)
+    term.abort()
+    await leading
+    await candidate.release().catch(ignore)
+  }
+}
+
+/** Until the signal is aborted, or the lease could not be renewed for too long. */
+async function keepLeading(candidate: Candidate, { retryMs }: Timing, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && candidate.isLeading) {
+    await pause(Math.min(retryMs, candidate.leftMs), signal)
+    if (signal.aborted) return
+    // What takes longer than the term has left does not keep it.
+    await Promise.race([candidate.tryToLead().catch(ignore), pause(candidate.leftMs, signal)])
+  }
+}
+
+class Candidate {
+  readonly #options: ElectionOptions
+  /** The lease as it was last seen to change, and when that was. */
+  #seen: { readonly record: string; readonly at: number } | undefined
+  /** Until when this participant leads, on the clock of `performance.now`. */
+  #until = Number.NEGATIVE_INFINITY
+
+  constructor(options: ElectionOptions) {
+    this.#options = options
+  }
+
+  get isLeading(): boolean {
+    return performance.now() < this.#until
+  }
+  get leftMs(): number {
+    return Math.max(0, this.#until - performance.now())
+  }
+
+  /** Takes or renews the lease, if nobody else has it. */
+  async tryToLead(): Promise<boolean> {
+    const { client, namespace, name, holder, timing } = this.#options
+    const leases = client.of(Lease)
+    const began = performance.now()
+    const stored = leases.get({ namespace, name })
+    if (stored && this.#isHeldByOther(stored.spec, began)) return false
+    const spec = nextSpec(stored?.spec, { holder, leaseMs: timing.leaseMs, now: client.now })
+    const written = stored ? await leases.update({ ...stored, spec }) : await leases.create({ metadata: { namespace, name }, spec })
+    if (!written) return false
+    this.#until = began + timing.renewMs
+    return true
+  }
+
+  /** Lets another take over at once. */
+  async release(): Promise<void> {
+    const { client, namespace, name, holder } = this.#options
+    this.#until = Number.NEGATIVE_INFINITY
+    const leases = client.of(Lease)
+    const stored = leases.get({ namespace, name })
+    if (stored?.spec.holderIdentity !== holder) return
+    const renewTime = formatMicroTime(instantOf(client.now.getTime()))
+    await leases.update({ ...stored, spec: { ...stored.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime } })
+  }
+
+  #isHeldByOther(spec: LeaseSpec, now: number): boolean {
+    const record = JSON.stringify(spec)
+    if (this.#seen?.record !== record) this.#seen = { record, at: now }
+    const { holderIdentity: by, leaseDurationSeconds: seconds = 0 } = spec
+    return Boolean(by) && by !== this.#options.holder && now < this.#seen.at + seconds * 1000
+  }
+}
+
+/** What the lease says once this holder has taken or renewed it. */
+export function nextSpec(spec: LeaseSpec | undefined, { holder, leaseMs, now }: { holder: string; leaseMs: number; now: Date }): LeaseSpec {
+  const time = formatMicroTime(instantOf(now.getTime()))
+  const isSame = spec?.holderIdentity === holder
+  return {
+    ...spec,
+    holderIdentity: holder,
+    leaseDurationSeconds: Math.ceil(leaseMs / 1000),
+    acquireTime: (isSame && spec.acquireTime) || time,
+    renewTime: time,
+    leaseTransitions: (spec?.leaseTransitions ?? 0) + (spec && !isSame ? 1 : 0),
+  }
+}
+
+/** Another came first, or the store cannot be reached: it is tried again. */
+const ignore = () => false
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {})

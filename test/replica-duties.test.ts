@@ -1,0 +1,132 @@
+// What several servers over one store share: keys, the service of the API, controllers that one of them runs, addresses and quota.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MemoryStore } from '../src/storage/memory.ts'
+import { ask, CONFIG_MAPS, eventually, patient } from './kit.ts'
+import { type Replica, startReplica, startReplicas } from './kits/replicas.ts'
+
+const create = async (replica: Replica, path: string, body: object): Promise<any> => {
+  const { status, json, text } = await ask(replica, path, { method: 'POST', body })
+  assert.equal(status, 201, text)
+  return json
+}
+
+test('a kubeconfig and a token of one server are good with all', patient, async t => {
+  const replicas = await startReplicas(t, 3)
+  const [a, b, c] = replicas as [Replica, Replica, Replica]
+  assert.equal((await ask({ url: b.url, credentials: a.credentials }, '/api')).status, 200)
+  assert.equal((await ask({ url: a.url, credentials: c.credentials }, '/api')).status, 200)
+  await create(a, '/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'bot' } })
+  const { status } = await create(b, '/api/v1/namespaces/default/serviceaccounts/bot/token', { spec: {} })
+  const headers = { authorization: `Bearer ${status.token}` }
+  for (const replica of replicas) {
+    const { json } = await ask(replica, '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+      method: 'POST',
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+      headers,
+      cert: undefined as never,
+      key: undefined as never,
+    })
+    assert.equal(json.status?.userInfo?.username, 'system:serviceaccount:default:bot', JSON.stringify(json))
+  }
+  // A list that one server began is continued by another.
+  for (const name of ['a', 'b', 'c']) await create(a, CONFIG_MAPS, { metadata: { name } })
+  const first = await ask(a, `${CONFIG_MAPS}?limit=2`)
+  const second = await ask(b, `${CONFIG_MAPS}?limit=2&continue=${first.json.metadata.continue}`)
+  assert.deepEqual(
+    second.json.items.map((item: any) => item.metadata.name),
+    ['c'],
+  )
+})
+
+test('the service of the API leads to all servers that are alive, and each has an identity lease', patient, async t => {
+  const store = new MemoryStore()
+  const start = (advertiseAddress: string) =>
+    startReplica(t, store, { controllers: ['none'], nodes: 0, advertiseAddress, tlsSans: ['127.0.0.1'] })
+  const local = (replica: Replica) => ({ ...replica, url: `https://127.0.0.1:${replica.port}` })
+  const a = local(await start('192.0.2.1'))
+  const b = local(await start('192.0.2.2'))
+  const c = local(await start('192.0.2.3'))
+  const addresses = async () => {
+    const { json } = await ask(a, '/api/v1/namespaces/default/endpoints/kubernetes')
+    const { json: slice } = await ask(a, '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes')
+    const listed = (json.subsets ?? []).flatMap((subset: any) => subset.addresses.map(({ ip }: any) => ip))
+    const sliced = (slice.endpoints ?? []).flatMap((endpoint: any) => endpoint.addresses)
+    return String(listed) === String(sliced) ? String(listed) : `${listed} but ${sliced}`
+  }
+  const become = (wanted: string) => eventually(`addresses are ${wanted}`, async () => ((await addresses()) === wanted ? true : undefined))
+  await become('192.0.2.1,192.0.2.2,192.0.2.3')
+  const leases = async () => {
+    const { json } = await ask(
+      a,
+      '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?labelSelector=apiserver.kubernetes.io/identity=kube-apiserver',
+    )
+    return json.items
+  }
+  await eventually('each has a lease', async () => ((await leases()).length === 3 ? true : undefined))
+  for (const { metadata, spec } of await leases()) {
+    assert.match(metadata.name, /^apiserver-[a-z2-7]{26}$/)
+    assert.match(spec.holderIdentity, new RegExp(`^${metadata.name}_[0-9a-f-]{36}$`))
+    assert.equal(spec.leaseDurationSeconds, 3600)
+  }
+  await b.close()
+  await become('192.0.2.1,192.0.2.3')
+  assert.equal((await leases()).length, 2)
+  // One that is gone without a word is missed after a while.
+  c.view.cut()
+  await become('192.0.2.1')
+})
+
+const LEASE = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager'
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
+
+test('one server runs the controllers; another takes over when it ends, and when it loses the store', patient, async t => {
+  const store = new MemoryStore()
+  const options = { controllers: ['*'], nodes: 1 }
+  const replicas = await Promise.all([1, 2, 3].map(() => startReplica(t, store, options)))
+  const observer = await startReplica(t, store, { controllers: ['none'], nodes: 0 })
+  const terms = async () => (await ask(observer, LEASE)).json.spec
+  const ready = (name: string, wanted: number) =>
+    eventually(`${name} has ${wanted} pods`, async () => {
+      const { json } = await ask(observer, `${DEPLOYMENTS}/${name}`)
+      return json.status?.readyReplicas === wanted ? true : undefined
+    })
+  const deployment = (name: string, count: number) => ({
+    metadata: { name },
+    spec: {
+      replicas: count,
+      selector: { matchLabels: { app: name } },
+      template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+    },
+  })
+  const holders = async () => {
+    const found = []
+    for (const each of [...replicas, observer]) found.push({ each, metrics: (await ask(each, '/metrics')).text })
+    return found.filter(({ metrics }) => /workqueue_adds_total\{[^}]*name="deployment-controller"/.test(metrics)).map(({ each }) => each)
+  }
+  await create(observer, DEPLOYMENTS, deployment('one', 3))
+  await ready('one', 3)
+  const [first, ...more] = await holders()
+  assert.equal(more.length, 0, 'one server runs the controllers')
+  assert.ok(first)
+  const before = await terms()
+
+  if (first === observer) throw new Error('a server without controllers leads')
+  await first.close()
+  await create(observer, DEPLOYMENTS, deployment('two', 3))
+  await ready('two', 3)
+  const after = await terms()
+  assert.notEqual(after.holderIdentity, before.holderIdentity)
+
+  replicas.splice(replicas.indexOf(first), 1)
+  const [second] = await holders()
+  second!.view.cut()
+  await create(observer, DEPLOYMENTS, deployment('three', 3))
+  await ready('three', 3)
+  const last = await terms()
+  assert.notEqual(last.holderIdentity, after.holderIdentity)
+  assert.ok(last.leaseTransitions > after.leaseTransitions)
+  second!.view.mend()
+  const pods = await ask(observer, '/api/v1/namespaces/default/pods')
+  assert.equal(pods.json.items.length, 9, 'no pod was created twice')
+})
