@@ -24,6 +24,8 @@ export type AllocationParts = {
   readonly groupDomain: string
   readonly now: () => Date
   readonly random?: Random
+  /** Resolves once the objects can be read that were stored when it was called; undefined where that is always so. */
+  readonly fresh?: () => Promise<void> | undefined
 }
 
 /** Records younger than this may belong to writes that other servers have under way. */
@@ -58,8 +60,8 @@ export class Allocation {
   }
 
   static async open(parts: AllocationParts): Promise<Allocation> {
-    const { store, nodePorts: range, now, random = systemRandom } = parts
-    return new Allocation(parts, await NodePorts.open(store, { range, random, now }))
+    const { store, nodePorts: range, now, random = systemRandom, fresh } = parts
+    return new Allocation(parts, await NodePorts.open(store, { range, random, now, ...(fresh && { fresh }) }))
   }
 
   /** Puts right what a crash left. `isAlone` when no other server writes to the store: then nothing can be under way. */
@@ -76,9 +78,11 @@ export class Allocation {
   }
 
   /** Makes records and services agree, but for records younger than `before`. */
-  repair(before: Date): Promise<void> {
-    const { client } = this.#parts
+  async repair(before: Date): Promise<void> {
+    const { client, fresh } = this.#parts
     const holders = this.#holders
+    // A record must not be taken away because its holder has not been heard of yet.
+    await fresh?.()
     return this.allocations.repair(function* () {
       for (const resource of holders) for (const object of client.of(resource).list()) yield [resource, object] as const
     }, before)

@@ -7,8 +7,8 @@ import fc from 'fast-check'
 import { openServiceBench, type ServiceBench } from '../../test/kits/services.ts'
 import { openEmbeddedStore } from '../storage/embedded/embedded.ts'
 import { MemoryStore } from '../storage/memory.ts'
+import { NODE_PORTS_KEY, readPorts } from './node-ports.ts'
 
-const PORTS = '/allocation/nodeports/'
 const dual = ['10.0.0.0/24', 'fd00::/112']
 
 /** What services hold is recorded, once, and nothing else is. */
@@ -18,14 +18,12 @@ async function assertConsistent({ send, store }: Pick<ServiceBench, 'send' | 'st
   const records = (await send('GET ipaddresses')).body.items
   assert.deepEqual(records.map((r: any) => `${r.metadata.name} ${r.spec.parentRef.name}`).sort(), held)
   const reached = items.filter(({ spec }: any) => ['NodePort', 'LoadBalancer'].includes(spec.type))
-  const ports = reached.flatMap(({ metadata, spec }: any) =>
-    [...new Set([...spec.ports.map((p: any) => p.nodePort), spec.healthCheckNodePort])].filter(Boolean).map(p => `${p} ${metadata.uid}`),
+  const ports = reached.flatMap(({ spec }: any) =>
+    [...new Set([...spec.ports.map((p: any) => p.nodePort), spec.healthCheckNodePort])].filter(Boolean),
   )
-  const { entries } = await store.list(PORTS)
-  const recorded = entries.map(({ key, value }) => `${key.slice(PORTS.length)} ${JSON.parse(Buffer.from(value).toString()).uid}`)
+  const recorded = [...readPorts((await store.get(NODE_PORTS_KEY)).entry)]
   assert.deepEqual(recorded.sort(), ports.sort())
   assert.equal(new Set(records.map((r: any) => r.metadata.name)).size, held.length)
-  assert.equal(new Set(recorded.map(text => text.split(' ')[0])).size, ports.length)
   return items.length
 }
 
@@ -137,7 +135,14 @@ test('a restart forgets nothing, and frees what a crash left behind', async () =
     const orphan = { labels: (await bench.send(`GET ipaddresses/${before[0].spec.clusterIP}`)).body.metadata.labels }
     const parentRef = { resource: 'services', namespace: 'default', name: 'never' }
     await bench.send('POST ipaddresses', { metadata: { name: '10.0.0.2', ...orphan }, spec: { parentRef } })
-    await bench.store.swap(`${PORTS}30002`, { expect: 0, value: Buffer.from('{"uid":"never","since":"2026-01-01T00:00:00Z"}') })
+    const record = (await bench.store.get(NODE_PORTS_KEY)).entry!
+    const range = JSON.parse(Buffer.from(record.value).toString())
+    const bits = Buffer.from(range.data, 'base64')
+    bits[bits.length - 1]! |= 1 << 2
+    const value = Buffer.from(JSON.stringify({ ...range, data: bits.toString('base64') }))
+    await bench.store.swap(NODE_PORTS_KEY, { expect: record.modified, value })
+    // And as an earlier version kept them.
+    await bench.store.swap('/allocation/nodeports/30003', { expect: 0, value: Buffer.from('{"uid":"never"}') })
     // And one whose record somebody took away.
     await bench.send(`DELETE ipaddresses/${before[1].spec.clusterIP}`)
     await bench.close()

@@ -1,7 +1,9 @@
 /**
- * The ports of nodes that services get. That a port is taken is recorded under a key of its own in the store, written by
- * compare-and-swap with the uid of its holder: right over several servers, and after a crash at any moment. What this server
- * knows to be taken only steers its choice; the store has the last word.
+ * The ports of nodes that services get. Which are taken is one record, as kube-apiserver keeps it: a bitmap, written by
+ * compare-and-swap, so that servers over one store never give the same port twice. All who ask at once share one write.
+ *
+ * The record does not say who has a port. One that nobody has may belong to a write that is under way on another server; it is
+ * given back only after it has been found so several times, minutes apart.
  */
 import type { Allocator, Holder } from '../registry/allocations.ts'
 import type { AllocationResult } from '../schema/claims.ts'
@@ -11,48 +13,66 @@ import type { Random } from './address-block.ts'
 type Repairing = Parameters<Allocator['repair']>[1]
 /** Both ends included. */
 export type PortRange = { readonly from: number; readonly to: number }
-type Record = { readonly uid: string; readonly since: string }
+type Ports = Set<number>
 
-const PREFIX = '/allocation/nodeports/'
+export const NODE_PORTS_KEY = '/ranges/servicenodeports'
+/** Earlier versions kept a record for each port. */
+const FORMER = '/allocation/nodeports/'
 const PAGE = 1000
 /** What a dry run promises when any port will do: one that nobody can have. */
 const PROMISED = 32769
+/** How often a port must be found without a holder before it is free again; as in kube-apiserver. */
+const LOOKS = 3
 
 const refuse = (why: string, isFull = false): AllocationResult => ({ ok: false, why, isFull })
 const FULL = refuse('range is full', true)
 const TAKEN = refuse('provided port is already allocated')
 
+export type NodePortParts = {
+  readonly range: PortRange
+  readonly random: Random
+  readonly now: () => Date
+  /** Resolves once the objects can be read that were stored when it was called; undefined where that is always so. */
+  readonly fresh?: () => Promise<void> | undefined
+}
+
+/** A change of the ports that are taken, and what is told of it once it is stored. `make` is called again on what others have written. */
+type Pending = { make(ports: Ports): void; done(): void; failed(error: unknown): void }
+
 export class NodePorts implements Allocator {
   readonly #store: Store
-  readonly #range: PortRange
-  readonly #random: Random
-  readonly #now: () => Date
-  /** Ports that are taken as far as this server knows. */
-  #known = new Set<number>()
+  readonly #parts: NodePortParts
+  /** Ports that were taken when the record was last seen. */
+  #known: Ports = new Set()
+  #pending: Pending[] = []
+  #isWriting = false
+  /** How often ports have been found without a holder. */
+  #leaked = new Map<number, number>()
 
-  private constructor(store: Store, { range, random, now }: { range: PortRange; random: Random; now: () => Date }) {
+  private constructor(store: Store, parts: NodePortParts) {
     this.#store = store
-    this.#range = range
-    this.#random = random
-    this.#now = now
+    this.#parts = parts
   }
 
-  static async open(store: Store, options: { range: PortRange; random: Random; now: () => Date }): Promise<NodePorts> {
-    const ports = new NodePorts(store, options)
-    await ports.#read()
+  static async open(store: Store, parts: NodePortParts): Promise<NodePorts> {
+    const ports = new NodePorts(store, parts)
+    ports.#known = readPorts((await store.get(NODE_PORTS_KEY)).entry)
     return ports
   }
 
-  async take(holder: Holder, item: string | undefined): Promise<AllocationResult> {
-    if (item !== undefined) {
-      if (!this.#isInRange(Number(item))) return this.#outside()
-      return (await this.#record(holder, Number(item))) ? { ok: true, item } : TAKEN
-    }
-    const taken = await this.#takeAny(holder)
-    if (taken) return taken
-    // Others may have given ports back since this server last looked.
-    await this.#read()
-    return (await this.#takeAny(holder)) ?? FULL
+  async take(_: Holder, item: string | undefined): Promise<AllocationResult> {
+    if (item !== undefined && !this.#isInRange(Number(item))) return this.#outside()
+    let result: AllocationResult = FULL
+    await this.#change(ports => {
+      const port = item === undefined ? this.#freeOf(ports) : Number(item)
+      if (port === undefined) result = FULL
+      else if (ports.has(port)) result = TAKEN
+      else {
+        ports.add(port)
+        result = { ok: true, item: String(port) }
+      }
+    })
+    return result
   }
 
   preview(item: string | undefined, promised: readonly string[]): AllocationResult {
@@ -61,36 +81,71 @@ export class NodePorts implements Allocator {
     return this.#known.has(Number(item)) || promised.includes(item) ? TAKEN : { ok: true, item }
   }
 
-  async release({ uid }: Holder, item: string): Promise<void> {
-    const { entry } = await this.#store.get(keyOf(item))
-    if (entry && readRecord(entry)?.uid === uid) await this.#drop(entry)
+  release(_: Holder, item: string): Promise<void> {
+    return this.#change(ports => ports.delete(Number(item)))
   }
 
   async repair(held: () => ReadonlyMap<string, Holder>, { before, spared }: Repairing): Promise<void> {
-    const records = await this.#read()
-    const holders = held()
-    for (const [item, entry] of records) {
-      const record = readRecord(entry)
-      const holder = holders.get(item)
-      if (spared(item) || (holder && record?.uid === holder.uid)) continue
-      const isYoung = record !== undefined && Date.parse(record.since) > before.getTime()
-      if (holder || !isYoung) await this.#drop(entry)
+    // Ports are recorded before their holders are stored: what is taken is looked at first, then who has it.
+    const taken = readPorts((await this.#store.get(NODE_PORTS_KEY)).entry)
+    await this.#parts.fresh?.()
+    const holders = new Set([...held().keys()].map(Number).filter(port => this.#isInRange(port)))
+    const isAlone = before.getTime() > this.#parts.now().getTime()
+    const leaked = new Map<number, number>()
+    for (const port of taken)
+      if (!holders.has(port) && !spared(String(port))) leaked.set(port, isAlone ? LOOKS : (this.#leaked.get(port) ?? 0) + 1)
+    this.#leaked = leaked
+    const freed = [...leaked].filter(([, looks]) => looks >= LOOKS).map(([port]) => port)
+    const missing = [...holders].filter(port => !taken.has(port))
+    if (freed.length + missing.length > 0)
+      await this.#change(ports => {
+        for (const port of freed) ports.delete(port)
+        for (const port of missing) ports.add(port)
+      })
+    if (isAlone) await this.#removeFormer()
+  }
+
+  /** Resolves when the change is stored, with those of all who came meanwhile. */
+  #change(make: (ports: Ports) => void): Promise<void> {
+    return new Promise((done, failed) => {
+      this.#pending.push({ make, done, failed })
+      if (!this.#isWriting) void this.#writeAll()
+    })
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true
+    while (this.#pending.length > 0) {
+      const changes = this.#pending.splice(0)
+      try {
+        await this.#write(changes)
+        for (const { done } of changes) done()
+      } catch (error) {
+        for (const { failed } of changes) failed(error)
+      }
     }
-    for (const [item, holder] of holders) {
-      const entry = records.get(item)
-      if (!entry || readRecord(entry)?.uid !== holder.uid) await this.#record(holder, Number(item))
+    this.#isWriting = false
+  }
+
+  async #write(changes: readonly Pending[]): Promise<void> {
+    let { entry } = await this.#store.get(NODE_PORTS_KEY)
+    for (;;) {
+      const before = readPorts(entry)
+      const after = new Set(before)
+      for (const { make } of changes) make(after)
+      const isSame = before.size === after.size && [...after].every(port => before.has(port))
+      const swap = isSame ? undefined : await this.#store.swap(NODE_PORTS_KEY, { expect: entry?.modified ?? 0, value: this.#record(after) })
+      if (!swap || swap.ok) {
+        this.#known = after
+        return
+      }
+      entry = swap.current
     }
   }
 
-  async #takeAny(holder: Holder): Promise<AllocationResult | undefined> {
-    for (const port of this.#candidates())
-      if (!this.#known.has(port) && (await this.#record(holder, port))) return { ok: true, item: String(port) }
-    return undefined
-  }
-
-  /** Ports from a random place in the upper band on, then those of the lower one, which is left to those who ask for a certain port. */
-  *#candidates(): Iterable<number> {
-    const { from, to } = this.#range
+  /** Any free port: of the upper band from a random place on, then of the lower one, which is left to those who ask for a certain port. */
+  #freeOf(ports: Ports): number | undefined {
+    const { from, to } = this.#parts.range
     const middle = from + lowerBand(to - from + 1)
     for (const [first, last] of [
       [middle, to],
@@ -98,50 +153,54 @@ export class NodePorts implements Allocator {
     ] as const) {
       const size = last - first + 1
       if (size <= 0) continue
-      const start = Number(this.#random(BigInt(size)))
-      for (let i = 0; i < size; i++) yield first + ((start + i) % size)
+      const start = Number(this.#parts.random(BigInt(size)))
+      for (let i = 0; i < size; i++) {
+        const port = first + ((start + i) % size)
+        if (!ports.has(port)) return port
+      }
     }
+    return undefined
   }
 
-  async #record({ uid }: Holder, port: number): Promise<boolean> {
-    // Known before it is written: writes that choose meanwhile look elsewhere.
-    this.#known.add(port)
-    const record: Record = { uid, since: this.#now().toISOString() }
-    const swap = await this.#store.swap(keyOf(port), { expect: 0, value: Buffer.from(JSON.stringify(record)) })
-    return swap.ok
+  /** The bitmap begins with the highest port that is taken; bit n is the port n of the range. */
+  #record(ports: Ports): Buffer {
+    const { from, to } = this.#parts.range
+    const offsets = [...ports].map(port => port - from).filter(offset => offset >= 0 && offset <= to - from)
+    const data = Buffer.alloc(offsets.length === 0 ? 0 : (Math.max(...offsets) >> 3) + 1)
+    for (const offset of offsets) data[data.length - 1 - (offset >> 3)]! |= 1 << (offset & 7)
+    const metadata = { creationTimestamp: null }
+    return Buffer.from(
+      JSON.stringify({ kind: 'RangeAllocation', apiVersion: 'v1', metadata, range: `${from}-${to}`, data: data.toString('base64') }),
+    )
   }
 
-  async #drop({ key, modified }: Entry): Promise<void> {
-    const swap = await this.#store.swap(key, { expect: modified, value: null })
-    if (swap.ok) this.#known.delete(Number(key.slice(PREFIX.length)))
-  }
-
-  async #read(): Promise<ReadonlyMap<string, Entry>> {
-    const found = new Map<string, Entry>()
-    for (let after: string | undefined; ; ) {
-      const { entries, remaining } = await this.#store.list(PREFIX, { limit: PAGE, ...(after !== undefined && { after }) })
-      for (const entry of entries) found.set(entry.key.slice(PREFIX.length), entry)
-      if (remaining === 0 || entries.length === 0) break
-      after = entries.at(-1)!.key
+  async #removeFormer(): Promise<void> {
+    for (;;) {
+      const { entries } = await this.#store.list(FORMER, { limit: PAGE })
+      if (entries.length === 0) return
+      for (const { key, modified } of entries) await this.#store.swap(key, { expect: modified, value: null })
     }
-    this.#known = new Set([...found.keys()].map(Number))
-    return found
   }
 
   #isInRange(port: number): boolean {
-    return port >= this.#range.from && port <= this.#range.to
+    return port >= this.#parts.range.from && port <= this.#parts.range.to
   }
   #outside(): AllocationResult {
-    const { from, to } = this.#range
+    const { from, to } = this.#parts.range
     return refuse(`provided port is not in the valid range. The range of valid ports is ${from}-${to}`)
   }
 }
 
-const keyOf = (port: string | number) => `${PREFIX}${port}`
-
-/** Undefined for a record that cannot be read, which holds for nobody. */
-function readRecord({ value, fault }: Entry): Record | undefined {
-  return fault === undefined ? (JSON.parse(Buffer.from(value).toString()) as Record) : undefined
+/** The ports that a record says are taken. One that cannot be read says nothing: the repair writes it anew. */
+export function readPorts(entry: Entry | undefined): Ports {
+  const ports: Ports = new Set()
+  if (!entry || entry.fault !== undefined) return ports
+  const { range = '', data = '' } = JSON.parse(Buffer.from(entry.value).toString()) as { range?: string; data?: string }
+  const from = Number(range.slice(0, range.indexOf('-')))
+  const bits = Buffer.from(data, 'base64')
+  for (let offset = 0; offset < bits.length * 8; offset++)
+    if ((bits[bits.length - 1 - (offset >> 3)]! >> (offset & 7)) & 1) ports.add(from + offset)
+  return ports
 }
 
 /** A thirty-second of the range, at least 16 ports and at most 128; none of a range that has no more than 16. */

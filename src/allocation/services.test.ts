@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openServiceBench, type ServiceBench } from '../../test/kits/services.ts'
+import { NODE_PORTS_KEY, readPorts } from './node-ports.ts'
 
 const using = async (bench: ServiceBench, run: (bench: ServiceBench) => Promise<void>) => {
   try {
@@ -155,7 +156,7 @@ test('a second family comes and goes', async () =>
 
 test('changes of type take and give back', async () =>
   using(await openServiceBench(), async ({ serve, send, addresses, store }) => {
-    const ports = async () => (await store.list('/allocation/')).entries.length
+    const ports = async () => readPorts((await store.get(NODE_PORTS_KEY)).entry).size
     await serve('a', { type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
     const balancer = (await send('GET services/a')).body.spec
     assert.ok(balancer.healthCheckNodePort >= 30000 && balancer.ports[0].nodePort >= 30000)
@@ -204,9 +205,9 @@ test('ports of nodes are given once, in their range, and shared by the protocols
       'Internal error occurred: failed to allocate a nodePort: range is full',
     )
     assert.equal((await send('PATCH services/d', { spec: { ports: [{ port: 80, nodePort: 30001 }] } })).code, 422)
-    assert.equal((await store.list('/allocation/')).entries.length, 4)
+    assert.equal(readPorts((await store.get(NODE_PORTS_KEY)).entry).size, 4)
     await send('DELETE services')
-    assert.equal((await store.list('/allocation/')).entries.length, 0)
+    assert.equal(readPorts((await store.get(NODE_PORTS_KEY)).entry).size, 0)
     const bare = { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false }
     assert.equal((await serve('bare', bare)).body.spec.ports[0].nodePort, undefined)
   }))

@@ -20,6 +20,7 @@ export interface ServiceNetwork {
 export async function openServiceNetwork({
   config,
   store,
+  caches,
   catalog,
   clientFor,
   run,
@@ -29,7 +30,16 @@ export async function openServiceNetwork({
 }: ServerContext): Promise<ServiceNetwork> {
   const { groupDomain, serviceClusterIpRange: ranges, serviceNodePortRange: nodePorts } = config
   const client = clientFor(serverIdentity())
-  const allocation = await Allocation.open({ store, resources: catalog, client, ranges, nodePorts, groupDomain, now })
+  const allocation = await Allocation.open({
+    store,
+    resources: catalog,
+    client,
+    ranges,
+    nodePorts,
+    groupDomain,
+    now,
+    fresh: () => caches.fresh(),
+  })
   const onError = (error: unknown) => {
     if (!signal.aborted) log.warn({ error: String(error) }, 'addresses and ports could not be checked; it will be retried')
   }
