@@ -8,6 +8,7 @@ import { hostname } from 'node:os'
 import type { Client, ClientFor } from '../client/client.ts'
 import { type Timing, takePart } from '../client/leader-election.ts'
 import type { Log } from '../http/observability/log.ts'
+import type { Clock } from '../lib/clock.ts'
 import { type ControllerRunner, controllerRunner } from './controllers.ts'
 
 const LEASE = { namespace: 'kube-system', name: 'kube-controller-manager' }
@@ -21,6 +22,7 @@ export type LeadershipParts = {
   readonly clientFor: (mayWrite: () => boolean) => ClientFor
   readonly groupDomain: string
   readonly log: Log
+  readonly clock: Clock
   readonly signal: AbortSignal
   /** Starts what the leader does; it ends with the signal. */
   readonly start: (runner: ControllerRunner, signal: AbortSignal) => Promise<void>
@@ -33,7 +35,7 @@ export interface Leadership {
   readonly ended: Promise<void>
 }
 
-export function runWhileLeading({ client, clientFor, groupDomain, log, signal, start }: LeadershipParts): Leadership {
+export function runWhileLeading({ client, clientFor, groupDomain, log, clock, signal, start }: LeadershipParts): Leadership {
   let queues: ControllerRunner['queues'] = []
   const ended = takePart({
     ...LEASE,
@@ -47,11 +49,11 @@ export function runWhileLeading({ client, clientFor, groupDomain, log, signal, s
       const ending = AbortSignal.any([term, signal])
       // Every controller listens for the end.
       setMaxListeners(0, ending)
-      const runner = controllerRunner({ clientFor: clientFor(mayWrite), groupDomain, log, signal: ending })
+      const runner = controllerRunner({ clientFor: clientFor(mayWrite), groupDomain, log, clock, signal: ending })
       queues = runner.queues
       await start(runner, ending)
       if (!ending.aborted) await new Promise(resolve => ending.addEventListener('abort', resolve, { once: true }))
-      await runner.stopped()
+      await runner.idle()
       queues = []
       log.info({}, 'this server runs the controllers no more')
     },

@@ -389,6 +389,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
       clientFor: guardedClientFor,
       groupDomain,
       log,
+      clock,
       signal,
       start: async (runner, until) => startOthersOf(await startSingle(runner, until), runner, until),
     })
