@@ -515,6 +515,48 @@ const SERVER_FLAGS: readonly Flag<Draft>[] = [
     read: name((v, c) => (c.admissionControlConfigFile = v)),
   },
   {
+    name: 'horizontal-pod-autoscaler-sync-period',
+    takes: 'DURATION',
+    doc: 'how often HorizontalPodAutoscalers are looked at (default 15s)',
+    read: last((v, c) => (c.horizontalPodAutoscalerSyncMs = readDuration('horizontal-pod-autoscaler-sync-period', v))),
+  },
+  {
+    name: 'horizontal-pod-autoscaler-downscale-stabilization',
+    takes: 'DURATION',
+    doc: 'for how long fewer replicas must have been recommended before a workload shrinks (default 5m)',
+    read: last((v, c) => {
+      c.horizontalPodAutoscalerDownscaleStabilizationMs = readDuration('horizontal-pod-autoscaler-downscale-stabilization', v)
+    }),
+  },
+  {
+    name: 'horizontal-pod-autoscaler-cpu-initialization-period',
+    takes: 'DURATION',
+    doc: 'for how long after its start the processor time of a pod may be left out (default 5m)',
+    read: last((v, c) => {
+      c.horizontalPodAutoscalerCpuInitializationMs = readDuration('horizontal-pod-autoscaler-cpu-initialization-period', v)
+    }),
+  },
+  {
+    name: 'horizontal-pod-autoscaler-initial-readiness-delay',
+    takes: 'DURATION',
+    doc: "within which time of its start a change of a pod's readiness counts as its first (default 30s)",
+    read: last((v, c) => {
+      c.horizontalPodAutoscalerInitialReadinessMs = readDuration('horizontal-pod-autoscaler-initial-readiness-delay', v)
+    }),
+  },
+  {
+    name: 'horizontal-pod-autoscaler-tolerance',
+    takes: 'NUMBER',
+    doc: 'differences up to this part of the target are left alone (default 0.1)',
+    read: last((v, c) => (c.horizontalPodAutoscalerTolerance = readNumber('horizontal-pod-autoscaler-tolerance', v))),
+  },
+  {
+    name: 'concurrent-horizontal-pod-autoscaler-syncs',
+    takes: 'N',
+    doc: 'how many HorizontalPodAutoscalers are looked at at the same time (default 5)',
+    read: last((v, c) => (c.concurrentHorizontalPodAutoscalerSyncs = readCount('concurrent-horizontal-pod-autoscaler-syncs', v))),
+  },
+  {
     name: 'node-monitor-grace-period',
     takes: 'DURATION',
     doc: 'how long a kubelet may be silent before its node counts as lost (default 50s)',
@@ -636,6 +678,12 @@ function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new ConfigError(`--secure-port takes a number, not "${text}"`)
   return Number(text)
 }
+function readNumber(flag: string, text: string): number {
+  const number = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isFinite(number)) throw new ConfigError(`--${flag} takes a number such as 0.1, not "${text}"`)
+  return number
+}
+
 function readCount(flag: string, text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new ConfigError(`--${flag} takes a number, not "${text}"`)
   return Number(text)

@@ -119,6 +119,18 @@ export interface StartOptions {
   readonly nodes?: number
   /** What each of them has, over `{ cpu: '16', memory: '64Gi', 'ephemeral-storage': '200Gi', pods: '110' }`. */
   readonly nodeCapacity?: Readonly<Record<string, string>>
+  /** How often HorizontalPodAutoscalers are looked at, in milliseconds. */
+  readonly horizontalPodAutoscalerSyncMs?: number
+  /** For how long a lower number of replicas must have been recommended before a workload shrinks, in milliseconds. */
+  readonly horizontalPodAutoscalerDownscaleStabilizationMs?: number
+  /** For how long after its start the processor time of a pod may be left out, in milliseconds. */
+  readonly horizontalPodAutoscalerCpuInitializationMs?: number
+  /** Within which time of its start a change of a pod's readiness counts as its first, in milliseconds. */
+  readonly horizontalPodAutoscalerInitialReadinessMs?: number
+  /** Differences up to this part of the target are left alone, where the behavior does not say. */
+  readonly horizontalPodAutoscalerTolerance?: number
+  /** How many HorizontalPodAutoscalers are looked at at the same time. */
+  readonly concurrentHorizontalPodAutoscalerSyncs?: number
   /** Milliseconds that a kubelet may be silent before its node counts as lost. Default: 50,000. */
   readonly nodeMonitorGraceMs?: number
   /** Milliseconds that the kubelet of a new node may take to report. Default: 60,000. */

@@ -21,7 +21,7 @@ export type BackendParts = {
 export type BackendSpec = ServiceReference & { readonly ca: string; readonly skipsVerification: boolean }
 
 export type BackendRequest = {
-  readonly method?: 'GET' | 'DELETE'
+  readonly method?: 'GET' | 'PUT' | 'DELETE'
   /** With the query. */
   readonly path: string
   readonly user: User

@@ -33,6 +33,16 @@ export const runsAnyController = (config: Config): boolean => [...CONTROLLERS.ke
 /** How many simulated nodes there are. */
 export const simulatedNodes = ({ nodes, controllers }: Config): number => (controllers.includes('none') ? 0 : nodes)
 
+/** What HorizontalPodAutoscalers go by. */
+export const autoscalerSettings = (config: Config) => ({
+  syncMs: config.horizontalPodAutoscalerSyncMs,
+  downscaleStabilizationMs: config.horizontalPodAutoscalerDownscaleStabilizationMs,
+  cpuInitializationMs: config.horizontalPodAutoscalerCpuInitializationMs,
+  initialReadinessMs: config.horizontalPodAutoscalerInitialReadinessMs,
+  tolerance: config.horizontalPodAutoscalerTolerance,
+  workers: config.concurrentHorizontalPodAutoscalerSyncs,
+})
+
 /** A setting that makes no sense; the message says which and what to write instead. */
 export class ConfigError extends Error {}
 
@@ -73,6 +83,12 @@ export const DEFAULTS: Config = {
   controllers: ['*'],
   nodes: 1,
   nodeCapacity: {},
+  horizontalPodAutoscalerSyncMs: 15_000,
+  horizontalPodAutoscalerDownscaleStabilizationMs: 300_000,
+  horizontalPodAutoscalerCpuInitializationMs: 300_000,
+  horizontalPodAutoscalerInitialReadinessMs: 30_000,
+  horizontalPodAutoscalerTolerance: 0.1,
+  concurrentHorizontalPodAutoscalerSyncs: 5,
   nodeMonitorGraceMs: 50_000,
   nodeStartupGraceMs: 60_000,
   kubeletCertificateAuthority: undefined,
@@ -173,6 +189,7 @@ export function checkConfig(config: Config): Config {
     ['node-startup-grace-period', config.nodeStartupGraceMs],
   ] as const)
     if (!(ms >= 1000 && ms <= LONGEST_TIMER_MS)) throw new ConfigError(`--${flag} must be between 1s and 24 days`)
+  checkAutoscaling(config)
   if (!(bookmarkMs >= 100 && bookmarkMs <= LONGEST_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
   const blocks = ranges.map(range => {
     const block = parseCIDR(range)
@@ -213,6 +230,15 @@ function checkEtcd({ store, etcdServers, etcdCafile, etcdCertfile, etcdKeyfile, 
 
 /** As kube-apiserver joins paths: with a slash before it, and none behind it. */
 const normalPrefix = (prefix: string) => `/${prefix}`.replace(/\/+/g, '/').replace(/\/$/, '')
+
+function checkAutoscaling(config: Config): void {
+  const { horizontalPodAutoscalerSyncMs: syncMs, horizontalPodAutoscalerTolerance: tolerance } = config
+  if (!(syncMs >= 100 && syncMs <= LONGEST_TIMER_MS))
+    throw new ConfigError('--horizontal-pod-autoscaler-sync-period must be between 100ms and 24 days')
+  if (!(tolerance >= 0)) throw new ConfigError('--horizontal-pod-autoscaler-tolerance must be a number such as 0.1')
+  if (config.concurrentHorizontalPodAutoscalerSyncs < 1)
+    throw new ConfigError('--concurrent-horizontal-pod-autoscaler-syncs must be 1 or more')
+}
 
 function checkNodes({ nodes, nodeCapacity, kubeletClientCertificate, kubeletClientKey }: Config): void {
   if ((kubeletClientCertificate === undefined) !== (kubeletClientKey === undefined))

@@ -1,6 +1,7 @@
 /** The controllers there are, by the names that kube-controller-manager has for them. Each is loaded when it is started. */
 import type { Controller } from '../controllers/controller.ts'
 import type { Signing } from '../controllers/csrsigning/controller.ts'
+import type { AutoscalerParts } from '../controllers/horizontalpodautoscaler/controller.ts'
 import type { IpamParts } from '../controllers/nodeipam/controller.ts'
 import type { NodeLifecycleParts } from '../controllers/nodelifecycle/controller.ts'
 import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
@@ -11,7 +12,8 @@ import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicy
 export type ControllerParts = TokenControllerParts &
   QuotaControllerParts &
   PolicyStatusParts &
-  NodeLifecycleParts & {
+  NodeLifecycleParts &
+  AutoscalerParts & {
     /** Who signs certificates. */
     readonly signing: () => Promise<Signing>
     /** What nodes get blocks of pod addresses of; undefined when they get none. */
@@ -92,6 +94,10 @@ const TABLE = {
   'garbage-collector-controller': {
     alias: 'garbagecollector',
     load: async () => (await import('../controllers/garbagecollector/controller.ts')).garbageCollector,
+  },
+  'horizontal-pod-autoscaler-controller': {
+    alias: 'horizontalpodautoscaling',
+    load: async parts => (await import('../controllers/horizontalpodautoscaler/controller.ts')).horizontalPodAutoscaling(parts),
   },
   'job-controller': {
     alias: 'job',

@@ -50,12 +50,13 @@ import { dynamicAdmission } from './admission.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
 import { type AdmissionSettings, admissionPlugins, checkSettings, chosenPlugins, isPlugin } from './admission-plugins.ts'
 import { aggregatedApis } from './aggregation.ts'
+import { apiAccess } from './api-access.ts'
 import { apiServiceController, ensureApiServices } from './api-services.ts'
 import { publishedProxies, trustPublisher } from './authentication-trust.ts'
 import { openAuthorization } from './authorization.ts'
 import { bootstrap } from './bootstrap.ts'
 import { createClients } from './client-backend.ts'
-import { type Config, ConfigError, changedSettings, checkConfig, runsAnyController, simulatedNodes } from './config.ts'
+import { autoscalerSettings, type Config, ConfigError, changedSettings, checkConfig, runsAnyController, simulatedNodes } from './config.ts'
 import type { ServerContext } from './context.ts'
 import { type ControllerRunner, controllerRunner, startControllers } from './controllers.ts'
 import { startCustomKinds } from './custom-kinds.ts'
@@ -347,6 +348,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
         grace: { monitorMs: config.nodeMonitorGraceMs, startupMs: config.nodeStartupGraceMs },
         signing: () => (signing ??= openSigning()),
         ipam: ranges && { ranges, services: config.serviceClusterIpRange.flatMap(range => parseCIDR(range) ?? []) },
+        api: apiAccess({ ...context, registry, authorizer: components, registrations: aggregation.registrations, groupDomain }),
+        gate,
+        autoscaling: autoscalerSettings(config),
       },
       { run: runner.run, gate, signal: until },
     )
