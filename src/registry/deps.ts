@@ -4,11 +4,14 @@ import type { Caches } from '../cache/caches.ts'
 import type { Transcoder } from '../codec/worker-transcoder.ts'
 import type { Access } from '../schema/access.ts'
 import type { ComponentHealth } from '../schema/kind.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import type { Allocations } from './allocations.ts'
 import type { Connect } from './api.ts'
 import type { Contention } from './contention.ts'
+
+export type VirtualSource = (asked: { readonly namespace: string; readonly name: string }) => Promise<Iterable<AnyObject>>
 
 export type Deps = {
   readonly store: Store
@@ -21,6 +24,8 @@ export type Deps = {
   readonly find?: ((group: string, version: string, plural: string) => Resource | undefined) | undefined
   /** The components of the server and their health. */
   readonly parts?: (() => readonly ComponentHealth[]) | undefined
+  /** Where objects that are never stored come from, by the name that their kind gives; those of one namespace or name, where that is asked for. */
+  readonly sources?: Readonly<Record<string, VirtualSource>> | undefined
   /** Answers kinds that ask about access; without it they are refused. */
   readonly access?: Access | undefined
   /** Connects requests with the nodes of objects; without it they are refused. */

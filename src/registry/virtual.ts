@@ -64,10 +64,10 @@ async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result
 
 /** One object that describes the server. */
 export async function readVirtual(deps: Deps, call: Call): Promise<Result> {
-  const { resource, name } = call
-  const found = virtualObjects(deps, call).find(({ metadata }) => metadata.name === name)
+  const { resource, namespace, name } = call
+  const found = (await virtualObjects(deps, call)).find(({ metadata }) => metadata.name === name)
   // Clients know these under the name of one.
-  if (!found) throw notFound({ ...resource, plural: resource.singular }, name)
+  if (!found) throw notFound({ ...resource, plural: resource.singular }, namespace === '' ? name : `${namespace}/${name}`)
   return { type: 'object', code: 200, resource, json: encodeObject(found), warnings: [] }
 }
 
@@ -76,15 +76,20 @@ export async function listVirtual(deps: Deps, call: Call, ctx: CallContext): Pro
   const { resource } = call
   const { labels, fields } = listOptions(call.query, ctx)
   assertSelectable(fields, { namespaced: resource.namespaced })
-  const items = virtualObjects(deps, call).filter(
-    ({ metadata }) =>
-      matchesLabelTerms(labels, metadata.labels) &&
-      matchesFieldTerms(fields, field => (field === 'metadata.name' ? (metadata.name ?? '') : '')),
+  const fieldOf =
+    ({ metadata }: AnyObject) =>
+    (field: string) =>
+      (field === 'metadata.name' ? metadata.name : field === 'metadata.namespace' ? metadata.namespace : undefined) ?? ''
+  const items = (await virtualObjects(deps, call)).filter(
+    item => matchesLabelTerms(labels, item.metadata.labels) && matchesFieldTerms(fields, fieldOf(item)),
   )
   return { type: 'list', resource, items: items.map(item => encodeObject(item)), meta: {} }
 }
 
-function virtualObjects({ parts }: Deps, { resource }: Call): readonly AnyObject[] {
+async function virtualObjects({ parts, sources = {} }: Deps, { resource, namespace, name }: Call): Promise<readonly AnyObject[]> {
   const { kind, apiVersion, def } = resource
-  return (def.virtual?.list?.(parts?.() ?? []) ?? []).map(object => ({ ...object, kind, apiVersion }))
+  const { list, source } = def.virtual ?? {}
+  const read = source === undefined ? undefined : sources[source]
+  const objects = read ? [...(await read({ namespace, name }))] : (list?.(parts?.() ?? []) ?? [])
+  return objects.map(object => ({ ...object, kind, apiVersion }))
 }

@@ -26,6 +26,8 @@ export interface Virtual<O> {
   readonly list?: (components: readonly ComponentHealth[]) => readonly O[]
   /** A create is a review: returns the sent object, already validated, with its status filled in, or refuses by throwing a StatusError. */
   readonly review?: (o: O, ctx: ReviewContext) => O | Promise<O>
+  /** What the objects are read from, by the name that the server knows it under. */
+  readonly source?: string
 }
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch'

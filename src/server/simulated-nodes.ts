@@ -4,10 +4,13 @@ import { NodeGraph } from '../authz/node/graph.ts'
 import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
 import type { Client } from '../client/client.ts'
 import { versionInfo } from '../http/documents/version.ts'
+import { metricsKinds } from '../kinds/metrics/all.ts'
 import { parseCIDR } from '../lib/ip.ts'
 import type { KubeletParts } from '../nodes/connect/kubelet.ts'
 import type { NodeObject } from '../nodes/node/simulated-node.ts'
 import type { Connect } from '../registry/api.ts'
+import type { VirtualSource } from '../registry/deps.ts'
+import type { Kind } from '../schema/kind.ts'
 import { VERSION } from '../version.ts'
 import { type Config, simulatedNodes } from './config.ts'
 import type { ServerContext } from './context.ts'
@@ -42,6 +45,18 @@ export async function startSimulatedNodes({
   )
   run(simulatedKubelets({ gate }))
   run(simulatedLoadBalancers)
+}
+
+/** The kinds that there are only with simulated nodes: what a metrics server says of real ones. */
+export const kindsOfNodes = (config: Config): readonly Kind<any>[] => (simulatedNodes(config) > 0 ? metricsKinds : [])
+
+/** Where the objects of these kinds come from. What measures is loaded when it is first asked. */
+export function nodeSources(client: Client): Readonly<Record<string, VirtualSource>> {
+  const load = () => import('../nodes/usage/metrics.ts')
+  return {
+    'node usage': async asked => (await load()).nodeMetrics(client, asked),
+    'pod usage': async asked => (await load()).podMetrics(client, asked),
+  }
 }
 
 /** How kubelets are reached. As with kube-apiserver, their certificates are checked only where an authority is named. */

@@ -77,7 +77,7 @@ import { loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
 import { openSharedKeys } from './shared-keys.ts'
-import { componentAuthorizer, kubeletParts, nodeConnections, startSimulatedNodes } from './simulated-nodes.ts'
+import { componentAuthorizer, kindsOfNodes, kubeletParts, nodeConnections, nodeSources, startSimulatedNodes } from './simulated-nodes.ts'
 import { StartHooks } from './start-hooks.ts'
 import { certificateNames, keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
@@ -125,7 +125,7 @@ export async function startServer(
     return await assemble(config, {
       gate,
       log,
-      kinds: [...builtinKinds, ...kinds],
+      kinds: [...builtinKinds, ...kindsOfNodes(config), ...kinds],
       added: controllers,
       clock,
       given: store,
@@ -275,6 +275,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
     parts: () => [{ name: 'store', problem }],
+    sources: nodeSources(client),
     access: { ...identity.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
   })
@@ -349,7 +350,6 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
         signing: () => (signing ??= openSigning()),
         ipam: ranges && { ranges, services: config.serviceClusterIpRange.flatMap(range => parseCIDR(range) ?? []) },
         api: apiAccess({ ...context, registry, authorizer: components, registrations: aggregation.registrations, groupDomain }),
-        gate,
         autoscaling: autoscalerSettings(config),
       },
       { run: runner.run, gate, signal: until },

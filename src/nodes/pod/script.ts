@@ -6,6 +6,7 @@
  */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
+import { readUses, type Use } from '../usage/use.ts'
 import { understand } from './command.ts'
 
 /** The domain of the annotations; for one container its name stands before it. */
@@ -30,6 +31,9 @@ export type Script = {
   readonly pullError: string | undefined
   readonly terminationMessage: string | undefined
   readonly log: string
+  /** What it uses, over time; none for a part of what it requests. */
+  readonly cpuUse: readonly Use[]
+  readonly memoryUse: readonly Use[]
 }
 
 const NEVER = Number.POSITIVE_INFINITY
@@ -45,6 +49,8 @@ const PLAIN: Script = {
   pullError: undefined,
   terminationMessage: undefined,
   log: '',
+  cpuUse: [],
+  memoryUse: [],
 }
 
 type Annotations = Readonly<Record<string, string>> | undefined
@@ -57,6 +63,13 @@ const duration =
     if (never && value === 'never') return { [key]: NEVER }
     const ms = value.length > LONGEST_VALUE ? undefined : durationMs(value)
     return ms === undefined || ms < least ? undefined : { [key]: ms }
+  }
+
+const use =
+  (key: keyof Script): Read =>
+  value => {
+    const uses = value.length > LONGEST_VALUE ? undefined : readUses(value)
+    return uses && { [key]: uses }
   }
 
 /** Scripts are read at every look at a pod. */
@@ -86,6 +99,8 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['image-pull-error', pullError => ({ pullError })],
   ['termination-message', terminationMessage => ({ terminationMessage })],
   ['log', log => ({ log })],
+  ['cpu-usage', use('cpuUse')],
+  ['memory-usage', use('memoryUse')],
 ])
 
 /**

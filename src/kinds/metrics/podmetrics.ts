@@ -1,0 +1,31 @@
+/** PodMetrics is what the containers of a pod use. */
+import { age } from '../../schema/columns.ts'
+import { defineKind } from '../../schema/kind.ts'
+import { atomic, duration, mapOf, message, quantity, string, time } from '../../schema/types.ts'
+
+const ContainerMetrics = message('ContainerMetrics', {
+  name: [1, string.always(), 'The container.'],
+  usage: [2, mapOf(quantity).always(), 'The amounts, by resource.'],
+})
+
+export const PodMetrics = defineKind({
+  group: 'metrics.{group_domain}',
+  version: 'v1beta1',
+  kind: 'PodMetrics',
+  scope: 'Namespaced',
+  names: { plural: 'pods', singular: 'podmetrics' },
+  doc: 'What the containers of a pod use.',
+  verbs: ['get', 'list'],
+  replaceable: true,
+  fields: {
+    timestamp: [2, time.always(), 'When it was measured.'],
+    window: [3, duration.always(), 'How long the time was over which it was measured.'],
+    containers: [4, atomic(ContainerMetrics).always(), 'Each container that runs.'],
+  },
+  virtual: { source: 'pod usage' },
+
+  columns: {
+    Window: ['string', ({ window }) => window ?? '', 'How long the time was over which it was measured.'],
+    Age: age,
+  },
+})

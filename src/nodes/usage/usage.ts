@@ -1,0 +1,74 @@
+/**
+ * What simulated containers use: what the annotations of their pod say, or a part of what they request.
+ *
+ *     sim.keelson.dev/cpu-usage: 250m                          always a quarter of a processor
+ *     web.sim.keelson.dev/cpu-usage: 20%, 150% after 1m        of what the container web requests, more after a minute
+ */
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
+import { scriptOf } from '../pod/script.ts'
+import type { Use } from './use.ts'
+
+/** What is used of each resource, as quantities. */
+export type Usage = Readonly<Record<'cpu' | 'memory', string>>
+export type ContainerUsage = { readonly name: string; readonly usage: Usage }
+
+/** Where nothing is said: parts of the request, and amounts for what requests nothing. In thousandths, as all amounts here. */
+const DEFAULTS = { cpu: { percent: 30, without: 10n }, memory: { percent: 60, without: 32n * 1024n ** 2n * 1000n } }
+/** What a node needs for itself. */
+const OF_NODE = { cpu: 50n, memory: 300n * 1024n ** 2n * 1000n }
+
+type Amounts = { readonly cpu: bigint; readonly memory: bigint }
+
+/** The containers of a pod that run; undefined when it does not run yet or has ended. */
+export function podUsage(pod: PodObject, nowMs: number): ContainerUsage[] | undefined {
+  const found = amountsOf(pod, nowMs)
+  return found?.map(({ name, amounts }) => ({ name, usage: quantities(amounts) }))
+}
+
+/** What a node and the pods on it use. */
+export function nodeUsage(pods: Iterable<PodObject>, nowMs: number): Usage {
+  let { cpu, memory } = OF_NODE
+  for (const pod of pods)
+    for (const { amounts } of amountsOf(pod, nowMs) ?? []) {
+      cpu += amounts.cpu
+      memory += amounts.memory
+    }
+  return quantities({ cpu, memory })
+}
+
+function amountsOf({ metadata, spec, status }: PodObject, nowMs: number): { name: string; amounts: Amounts }[] | undefined {
+  if (status?.phase !== 'Running') return undefined
+  const running = new Map<string, number>()
+  for (const { name, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])])
+    if (state?.running) running.set(name, Date.parse(state.running.startedAt ?? ''))
+  const of = (container: Container, isInit: boolean) => {
+    const startedMs = running.get(container.name)
+    if (startedMs === undefined) return []
+    const { cpuUse, memoryUse } = scriptOf(metadata, container, { isInit })
+    const ranMs = Math.max(0, nowMs - startedMs) || 0
+    const amounts = { cpu: amountOf(container, 'cpu', cpuUse, ranMs), memory: amountOf(container, 'memory', memoryUse, ranMs) }
+    return [{ name: container.name, amounts }]
+  }
+  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
+  const found = [...(spec.containers ?? []).flatMap(each => of(each, false)), ...sidecars.flatMap(each => of(each, true))]
+  return found.length > 0 ? found : undefined
+}
+
+function amountOf({ resources }: Container, resource: 'cpu' | 'memory', uses: readonly Use[], ranMs: number): bigint {
+  const requests: Readonly<Record<string, string>> = resources?.requests ?? {}
+  const requested = requests[resource] === undefined ? undefined : milliValue(parseQuantity(requests[resource]))
+  const { percent, without } = DEFAULTS[resource]
+  const use = uses.findLast(({ afterMs }) => afterMs <= ranMs)
+  if (use?.milli !== undefined) return use.milli
+  // A part of nothing is nothing; what says nothing at all uses a little.
+  if (use?.percent !== undefined) return ((requested ?? 0n) * BigInt(use.percent)) / 100n
+  return requested === undefined ? without : (requested * BigInt(percent)) / 100n
+}
+
+const quantities = ({ cpu, memory }: Amounts): Usage => ({
+  cpu: quantityOf(cpu, -3).text,
+  // Whole kibibytes, as a metrics server tells.
+  memory: quantityOf((memory / 1_024_000n) * 1024n, 0, 'BinarySI').text,
+})
