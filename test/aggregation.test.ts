@@ -328,6 +328,53 @@ test('a request does not go around in circles, nor to this machine alone', netwo
   assert.ok([401, 403, 503, 508].includes(status), String(status))
 })
 
+test('a namespace goes with what other servers have in it, and waits while nobody knows what that is', networked, async t => {
+  const { server, api } = await open(t)
+  await eventually('the discovery', async () => {
+    const { json } = await ask(server, '/apis', {
+      headers: { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' },
+    })
+    return json.items.find((item: any) => item.metadata.name === GROUP)?.versions[0].resources
+  })
+  for (const name of ['doomed', 'stuck']) {
+    await create(server, '/api/v1/namespaces', { metadata: { name } })
+    api.flunders.set(`${name}/first`, { metadata: { name: 'first', namespace: name } })
+  }
+  await ask(server, '/api/v1/namespaces/doomed', { method: 'DELETE' })
+  await eventually('the end of the namespace', async () =>
+    (await ask(server, '/api/v1/namespaces/doomed')).status === 404 ? true : undefined,
+  )
+  assert.deepEqual([...api.flunders.keys()], ['stuck/first'])
+  const { headers } = api.seen.findLast(({ method }) => method === 'DELETE')!
+  assert.equal(headers['x-remote-user'], 'system:serviceaccount:kube-system:namespace-controller')
+
+  api.mode = 'failing'
+  const look = (again: string) =>
+    ask(server, `${APISERVICES}/${NAME}`, {
+      method: 'PATCH',
+      body: { metadata: { annotations: { look: again } } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    })
+  await look('again')
+  await availability(server, 'FailedDiscoveryCheck')
+  await ask(server, '/api/v1/namespaces/stuck', { method: 'DELETE' })
+  const condition = await eventually('the condition', async () => {
+    const { json } = await ask(server, '/api/v1/namespaces/stuck')
+    return json.status.conditions?.find((each: any) => each.type === 'NamespaceDeletionDiscoveryFailure' && each.status === 'True')
+  })
+  const at = `${GROUP}/${VERSION}`
+  assert.equal(
+    condition.message,
+    `Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: ${at}: stale GroupVersion discovery: ${at}`,
+  )
+  api.mode = 'well'
+  await look('once more')
+  await eventually('the end of the namespace', async () =>
+    (await ask(server, '/api/v1/namespaces/stuck')).status === 404 ? true : undefined,
+  )
+  assert.equal(api.flunders.size, 0)
+})
+
 test('the certificate that others are shown can be given', networked, async t => {
   const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
   const front = issueAuthority('given front', validity)

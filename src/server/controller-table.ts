@@ -110,7 +110,7 @@ const TABLE = {
   },
   'namespace-controller': {
     alias: 'namespace',
-    load: async () => (await import('../controllers/namespace/controller.ts')).namespaceController,
+    load: async parts => (await import('../controllers/namespace/controller.ts')).namespaceController(parts),
   },
   'node-ipam-controller': {
     alias: 'nodeipam',

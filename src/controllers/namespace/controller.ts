@@ -2,6 +2,7 @@
  * Deletes the content of namespaces whose deletion has been asked for, pods first, and finalizes them when they are empty. While
  * something remains they are looked at again when the last of it is gone, or after a while.
  */
+import type { ApiAccess } from '../../client/api-access.ts'
 import type { Client } from '../../client/client.ts'
 import type { Change } from '../../client/object-revision.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
@@ -9,7 +10,8 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { defineController, watch, watchAll } from '../controller.ts'
+import { type Controller, defineController, watch, watchAll } from '../controller.ts'
+import { deleteElsewhere, type Elsewhere } from './elsewhere.ts'
 import { conditionsAfter, type Findings, finalizersOf, graceOf, type Remaining, secondsToWait, unexpected } from './reconcile.ts'
 
 type Stored = ObjectOf<typeof Namespace>
@@ -19,54 +21,65 @@ const CONTENT = 'kubernetes'
 /** Owners are deleted as well, so there is nothing to wait for. */
 const BACKGROUND = { propagationPolicy: 'Background' } as const
 
-export const namespaceController = defineController({
-  name: 'namespace-controller',
-  identity: 'namespace-controller',
-  workers: 10,
-  create({ client, enqueue }) {
-    /** How many objects are known to remain in each namespace that is being deleted. */
-    const remaining = new Map<string, number>()
-    const onDeleted = (_: Resource, { type, current: { namespace } }: Change) => {
-      const count = type === 'deleted' && remaining.size > 0 ? remaining.get(namespace) : undefined
-      if (count === undefined) return
-      remaining.set(namespace, count - 1)
-      if (count <= 1) enqueue(namespace)
-    }
-    return {
-      watches: [
-        watch(Namespace, ({ type, current }) => {
-          if (type === 'deleted') remaining.delete(current.name)
-          return type !== 'deleted' && current.terminating ? current.name : undefined
-        }),
-        watchAll({ changed: onDeleted, joined: () => {} }),
-      ],
-      async reconcile(name) {
-        const namespace = client.of(Namespace).get({ name })
-        if (!namespace?.metadata.deletionTimestamp || !namespace.spec.finalizers?.length) {
+export type NamespaceParts = { readonly api: ApiAccess }
+
+export const namespaceController = ({ api }: NamespaceParts): Controller =>
+  defineController({
+    name: 'namespace-controller',
+    identity: 'namespace-controller',
+    workers: 10,
+    create({ client, enqueue, signal }) {
+      const elsewhere = { api, identity: client.identity, signal }
+      /** How many objects are known to remain in each namespace that is being deleted. */
+      const remaining = new Map<string, number>()
+      const onDeleted = (_: Resource, { type, current: { namespace } }: Change) => {
+        const count = type === 'deleted' && remaining.size > 0 ? remaining.get(namespace) : undefined
+        if (count === undefined) return
+        remaining.set(namespace, count - 1)
+        if (count <= 1) enqueue(namespace)
+      }
+      return {
+        watches: [
+          watch(Namespace, ({ type, current }) => {
+            if (type === 'deleted') remaining.delete(current.name)
+            return type !== 'deleted' && current.terminating ? current.name : undefined
+          }),
+          watchAll({ changed: onDeleted, joined: () => {} }),
+        ],
+        async reconcile(name) {
+          const namespace = client.of(Namespace).get({ name })
+          if (!namespace?.metadata.deletionTimestamp || !namespace.spec.finalizers?.length) {
+            remaining.delete(name)
+            return undefined
+          }
+          // Before the first deletion, so that the end of the last object is not missed.
+          remaining.set(name, Number.POSITIVE_INFINITY)
+          const { findings, graceSeconds } = await deleteContent(client, namespace, elsewhere)
+          await report(client, name, findings)
+          const failures = [...(findings.undiscovered ?? []), ...findings.failures]
+          if (failures.length > 0) throw new Error(failures.join('; '))
+          if (findings.remaining.length > 0) {
+            // Counted again: some may be gone by now.
+            const own = contentOf(client).reduce((sum, resource) => sum + client.of(resource).count({ namespace: name }), 0)
+            // Nobody tells when the rest of another server's is gone.
+            const count = findings.remaining.some(({ isElsewhere }) => isElsewhere) ? Number.POSITIVE_INFINITY : own
+            remaining.set(name, count)
+            return count === 0 ? 0 : secondsToWait(findings.remaining, graceSeconds) * 1000
+          }
           remaining.delete(name)
+          await finalize(client, name)
           return undefined
-        }
-        // Before the first deletion, so that the end of the last object is not missed.
-        remaining.set(name, Number.POSITIVE_INFINITY)
-        const { findings, graceSeconds } = await deleteContent(client, namespace)
-        await report(client, name, findings)
-        if (findings.failures.length > 0) throw new Error(findings.failures.join('; '))
-        if (findings.remaining.length > 0) {
-          // Counted again: some may be gone by now.
-          const count = contentOf(client).reduce((sum, resource) => sum + client.of(resource).count({ namespace: name }), 0)
-          remaining.set(name, count)
-          return count === 0 ? 0 : secondsToWait(findings.remaining, graceSeconds) * 1000
-        }
-        remaining.delete(name)
-        await finalize(client, name)
-        return undefined
-      },
-    }
-  },
-})
+        },
+      }
+    },
+  })
 
 /** Deletes what there is. Other content stays while there are pods: they may need it to shut down. */
-async function deleteContent(client: Client, { metadata }: Stored): Promise<{ findings: Findings; graceSeconds: number }> {
+async function deleteContent(
+  client: Client,
+  { metadata }: Stored,
+  elsewhere: Elsewhere,
+): Promise<{ findings: Findings; graceSeconds: number }> {
   const pods = client.of(Pod)
   const name = metadata.name!
   const secondsSince = (client.now.getTime() - Date.parse(metadata.deletionTimestamp!)) / 1000
@@ -74,8 +87,13 @@ async function deleteContent(client: Client, { metadata }: Stored): Promise<{ fi
   const first = await deleteAll(client, [pods.resource], { name, graceSeconds })
   if (first.remaining.length > 0) return { findings: { ...first, isPodsOnly: true }, graceSeconds }
   const others = contentOf(client).filter(({ prefix }) => prefix !== pods.resource.prefix)
-  const rest = await deleteAll(client, others, { name, graceSeconds: 0 })
-  return { findings: { ...rest, failures: [...first.failures, ...rest.failures] }, graceSeconds: 0 }
+  const [rest, far] = await Promise.all([deleteAll(client, others, { name, graceSeconds: 0 }), deleteElsewhere(elsewhere, name)])
+  const findings = {
+    remaining: [...rest.remaining, ...far.remaining],
+    failures: [...first.failures, ...rest.failures, ...far.failures],
+    undiscovered: far.undiscovered ?? [],
+  }
+  return { findings, graceSeconds: 0 }
 }
 
 const contentOf = (client: Client): Resource[] =>

@@ -14,6 +14,8 @@ export type Findings = {
   readonly remaining: readonly Remaining[]
   /** What could not be deleted. */
   readonly failures: readonly string[]
+  /** Group versions of other servers of which nobody knows what is in them, and why. */
+  readonly undiscovered?: readonly string[]
   /** Pods remain, so that other content was not looked at: Kubernetes does not say in the conditions what remains then. */
   readonly isPodsOnly?: true
 }
@@ -24,6 +26,8 @@ export type Remaining = {
   readonly count: number
   /** How many of them have each finalizer. */
   readonly finalizers: ReadonlyMap<string, number>
+  /** Whether another server has them. */
+  readonly isElsewhere?: true
 }
 
 const OK: readonly (readonly [type: string, reason: string, message: string])[] = [
@@ -52,7 +56,12 @@ export function conditionsAfter(shown: readonly Condition[], findings: Findings,
   return isNew ? conditions : undefined
 }
 
-function* failingConditions({ remaining, failures, isPodsOnly }: Findings): Iterable<[type: string, [reason: string, message: string]]> {
+function* failingConditions(findings: Findings): Iterable<[type: string, [reason: string, message: string]]> {
+  const { remaining, failures, undiscovered = [], isPodsOnly } = findings
+  if (undiscovered.length > 0) {
+    const message = `Discovery failed for some groups, ${undiscovered.length} failing: unable to retrieve the complete list of server APIs: ${undiscovered.join(', ')}`
+    yield ['NamespaceDeletionDiscoveryFailure', ['DiscoveryFailed', message]]
+  }
   if (failures.length > 0) {
     const message = `Failed to delete all resource types, ${failures.length} remaining: ${[...failures].sort().join(', ')}`
     yield ['NamespaceDeletionContentFailure', ['ContentDeletionFailed', message]]

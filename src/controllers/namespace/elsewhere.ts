@@ -1,0 +1,42 @@
+/** The content of a namespace that other servers have, found by what they tell of themselves. */
+import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
+import type { Identity } from '../../client/identity.ts'
+import { isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import { type Findings, finalizersOf, type Remaining, unexpected } from './reconcile.ts'
+
+export type Elsewhere = { readonly api: ApiAccess; readonly identity: Identity; readonly signal: AbortSignal }
+
+/** Deletes what there is, and tells what remains, what failed, and of which group versions nobody knows what is in them. */
+export async function deleteElsewhere({ api, identity, signal }: Elsewhere, namespace: string): Promise<Findings> {
+  const { resources, unknown } = api.elsewhere()
+  const remaining: Remaining[] = []
+  const failures: string[] = []
+  const deleteOf = async (resource: DiscoveredResource) => {
+    const { group, version, plural, verbs } = resource
+    const path = `/apis/${group}/${version}/namespaces/${namespace}/${plural}`
+    const list = async () => itemsOf(await api.send(identity, { method: 'GET', path }, signal))
+    const found = await list()
+    if (found.length === 0) return
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background' }
+    if (verbs.includes('deletecollection')) await api.send(identity, { method: 'DELETE', path, body }, signal)
+    else
+      for (const { metadata } of found)
+        await api.send(identity, { method: 'DELETE', path: `${path}/${encodeURIComponent(metadata.name ?? '')}`, body }, signal)
+    const left = await list()
+    if (left.length === 0) return
+    const rest = { plural, group, version, count: left.length, finalizers: finalizersOf(left), isElsewhere: true } as const
+    remaining.push(rest)
+    const failure = unexpected(rest, namespace, 0)
+    if (failure !== undefined) failures.push(failure)
+  }
+  const deletable = resources.filter(({ namespaced, verbs }) => namespaced && verbs.includes('delete') && verbs.includes('list'))
+  await Promise.all(deletable.map(resource => deleteOf(resource).catch((error: Error) => failures.push(error.message))))
+  return { remaining, failures, undiscovered: unknown.map(at => `${at}: stale GroupVersion discovery: ${at}`) }
+}
+
+function itemsOf(list: Json): AnyObject[] {
+  const items = isObject(list) ? list['items'] : undefined
+  const complete = (item: JsonObject) => (isObject(item['metadata']) ? item : { ...item, metadata: {} })
+  return Array.isArray(items) ? (items.filter(isObject).map(complete) as unknown as AnyObject[]) : []
+}
