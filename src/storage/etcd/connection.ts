@@ -74,6 +74,8 @@ export function openConnection(endpoint: string, tls: EtcdTls): Promise<Connecti
     }
     const timer = setTimeout(() => fail(new DeadlineExceeded('no connection within 2 seconds')), CONNECT_MS)
     session.once('error', fail)
+    // The session keeps to itself what TLS 1.3 refuses after its handshake, such as a client's certificate.
+    session.once('connect', (_, socket) => socket.once('error', fail))
     // A server that speaks no HTTP/2 would be found out only by the first call.
     session.once('remoteSettings', () => {
       clearTimeout(timer)

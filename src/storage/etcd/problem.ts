@@ -67,8 +67,10 @@ export function explain(error: unknown, where: string): StoreUnavailable {
 }
 
 function reasonOf(error: unknown, where: string): [message: string, problem: string] {
-  const text = error instanceof Error ? error.message : String(error)
-  const { code } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown }
+  const { code, reason } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown; reason?: unknown }
+  // What OpenSSL says is in its own field; the message is for those who know its sources.
+  const said = typeof reason === 'string' && reason !== '' ? reason : error instanceof Error ? error.message : String(error)
+  const text = said.trim().replace(/\s+/g, ' ')
   if (error instanceof RpcError) return ofStatus(error, where)
   if (typeof code === 'string') {
     const known = SOCKET[code] ?? (code.includes('ALERT') ? CLIENT_CERTIFICATE : CERTIFICATES.has(code) ? SERVER_CERTIFICATE : undefined)
