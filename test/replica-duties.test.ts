@@ -1,5 +1,6 @@
 // What several servers over one store share: keys, the service of the API, controllers that one of them runs, addresses and quota.
 import assert from 'node:assert/strict'
+import { Agent } from 'node:https'
 import { test } from 'node:test'
 import { MemoryStore } from '../src/storage/memory.ts'
 import { ask, CONFIG_MAPS, eventually, patient } from './kit.ts'
@@ -129,4 +130,62 @@ test('one server runs the controllers; another takes over when it ends, and when
   second!.view.mend()
   const pods = await ask(observer, '/api/v1/namespaces/default/pods')
   assert.equal(pods.json.items.length, 9, 'no pod was created twice')
+})
+
+test('services of three servers never share an address or a node port', patient, async t => {
+  const store = new MemoryStore()
+  const options = { controllers: ['none'], nodes: 0, serviceClusterIpRange: ['10.0.0.0/22'] }
+  const replicas = [await startReplica(t, store, options), await startReplica(t, store, options), await startReplica(t, store, options)]
+  const agents = replicas.map(() => new Agent({ keepAlive: true, maxSockets: 40 }))
+  t.after(() => {
+    for (const agent of agents) agent.destroy()
+  })
+  const answers = await Promise.all(
+    Array.from({ length: 1000 }, (_, i) =>
+      ask(replicas[i % 3]!, '/api/v1/namespaces/default/services', {
+        method: 'POST',
+        agent: agents[i % 3]!,
+        body: { metadata: { name: `s-${i}` }, spec: { type: 'NodePort', ports: [{ port: 80 }] } },
+      }),
+    ),
+  )
+  assert.deepEqual(
+    answers.filter(({ status }) => status !== 201).map(({ text }) => text),
+    [],
+  )
+  const addresses = answers.map(({ json }) => json.spec.clusterIP)
+  const ports = answers.map(({ json }) => json.spec.ports[0].nodePort)
+  assert.equal(new Set(addresses).size, 1000)
+  assert.equal(new Set(ports).size, 1000)
+})
+
+test('three servers never let more through than a quota allows, while objects are counted again and again', patient, async t => {
+  const store = new MemoryStore()
+  const options = { controllers: ['resourcequota-controller'], nodes: 0 }
+  const replicas = await Promise.all([1, 2, 3].map(() => startReplica(t, store, options)))
+  const [a] = replicas as [Replica]
+  const path = '/api/v1/namespaces/default/resourcequotas'
+  const hard = { 'count/configmaps': '40' }
+  await create(a, path, { metadata: { name: 'few' }, spec: { hard } })
+  await eventually('the quota is in force', async () => (await ask(a, `${path}/few`)).json.status?.hard?.['count/configmaps'])
+  for (let round = 0; round < 3; round++) {
+    const answers = await Promise.all(
+      Array.from({ length: 90 }, (_, i) =>
+        ask(replicas[i % 3]!, CONFIG_MAPS, { method: 'POST', body: { metadata: { name: `c-${round}-${i}` } } }),
+      ),
+    )
+    const made = answers.filter(({ status }) => status === 201)
+    for (const { status, text } of answers) assert.ok(status === 201 || (status === 403 && text.includes('exceeded quota: few')), text)
+    const { items } = (await ask(a, CONFIG_MAPS)).json
+    assert.ok(items.length <= 40, `${items.length} config maps`)
+    assert.ok(made.length > 0)
+    // Deletions are counted by the controller, while other servers create.
+    await Promise.all(
+      made.slice(0, 30).map(({ json }, i) => ask(replicas[i % 3]!, `${CONFIG_MAPS}/${json.metadata.name}`, { method: 'DELETE' })),
+    )
+    await eventually('the deletions are counted', async () => {
+      const used = Number((await ask(a, `${path}/few`)).json.status.used['count/configmaps'])
+      return used === (await ask(a, CONFIG_MAPS)).json.items.length ? true : undefined
+    })
+  }
 })

@@ -9,7 +9,8 @@
  *     /ranges/servicenodeports           the same                            protobuf of a kind that is not served
  *     /keelson/identity                  the same                            as it is: kube-apiserver reads nothing there
  *     /allocation/nodeports/30001        /keelson/allocation/nodeports/30001 the same
- *     none                               /masterleases/10.0.0.1              left alone, as is whatever else is not known here
+ *     /masterleases/10.0.0.1             the same                            protobuf of Endpoints that are not served
+ *     none                               /events-backup/…                    left alone, as is whatever else is not known here
  *
  * A record holds no more than kube-apiserver would have written: what a gate or a version of this server keeps beyond that would be
  * lost when kube-apiserver writes the object. Of fields that it does not know nothing is left after the next write, as there.
@@ -45,8 +46,12 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
     byPrefix.set(resource.prefix, kept)
     byBase.set(kept.layout.base, kept)
   }
-  const kindOf = (key: string): StoredKind =>
-    key === NODE_PORTS ? NODE_PORT_RANGE : (byPrefix.get(resourceOf(key))?.kind ?? kindBeside(key))
+  const endpoints = byPrefix.get(ENDPOINTS)?.kind
+  const kindOf = (key: string): StoredKind => {
+    if (key === NODE_PORTS) return NODE_PORT_RANGE
+    if (endpoints && key.startsWith(SERVERS)) return endpoints
+    return byPrefix.get(resourceOf(key))?.kind ?? kindBeside(key)
+  }
 
   return {
     placeOf(key) {
@@ -55,7 +60,7 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
       return isOwnElsewhere(key) ? OWN + key.slice(1) : key
     },
     keyAt(place) {
-      if (place === NODE_PORTS) return place
+      if (place === NODE_PORTS || (place.startsWith(SERVERS) && hasSegments(place.slice(1), [2]))) return place
       if (place.startsWith(OWN)) {
         const elsewhere = place.slice(OWN.length - 1)
         return isOwnElsewhere(elsewhere) ? elsewhere : place
@@ -92,6 +97,9 @@ function keptOf(resource: Resource, { groupDomain, now }: Pick<FormatOptions, 'g
   return { prefix, namespaced, layout, kind: storedKind(resource, { layout, versions, ...(setDefaults && { setDefaults }) }) }
 }
 
+/** Where servers say that they are alive, each by its address. */
+const SERVERS = '/masterleases/'
+const ENDPOINTS = '/core/endpoints/'
 /** Where records of this server's own are that kube-apiserver has nothing like. */
 const OWN = '/keelson/'
 /** Keys of its own that are not there by themselves. */

@@ -124,7 +124,7 @@ test('every resource has the place, encoding and version that kube-apiserver has
 
 test('places that are not known have no key', () => {
   for (const place of [
-    '/masterleases/10.0.0.1',
+    '/masterleases/10.0.0.1/more',
     '/leasecandidates/kube-system/a',
     '/pods/default',
     '/pods/default/a/b',

@@ -64,6 +64,8 @@ export const LIMITS = {
   aggregatedDocumentBytes: 16 * MIB,
   /** Requests other than watches are answered within this. */
   deadlineMs: 60 * SECOND,
+  /** How long what a write has reserved may wait to be stored, over a store that other servers write to: they give it to others after a while. */
+  sharedWriteMs: 45 * SECOND,
   /** Watches open at once, and of one user. */
   watches: 16_384,
   watchesPerUser: 8_192,

@@ -25,6 +25,7 @@ import {
   mayHaveHappened,
   notFound,
   StatusError,
+  timedOut,
 } from '../schema/status-error.ts'
 import { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
@@ -214,10 +215,11 @@ export async function write(request: Write): Promise<Result> {
 /** Runs the steps. Ends without a result when another write came first. Between the steps a large write yields to other requests. */
 async function run(request: Write, from: number): Promise<void> {
   request.reservation = undefined
+  const began = performance.now()
   if (from === 0) request.warnings.length = 0
   try {
     for (let i = from; i < STEPS.length && !request.result; i++) {
-      if (i === STORE) request.ctx.beforeStore?.()
+      if (i === STORE) checkBeforeStore(request, began)
       const waiting = STEPS[i]!(request)
       if (waiting) await waiting
       const phase = ENDING[i]
@@ -235,6 +237,12 @@ async function run(request: Write, from: number): Promise<void> {
   const ending = request.attributes?.end(request.done !== undefined)
   if (ending) await ending
   await reserved(request)?.settle(request.done)
+}
+
+/** Throws when the write must not be stored any more: who makes it may not, or it was held up for so long that others may rely on its end. */
+function checkBeforeStore({ ctx, deps }: Write, began: number): void {
+  ctx.beforeStore?.()
+  if (deps.store.isShared && performance.now() - began > LIMITS.sharedWriteMs) throw timedOut('the request took too long to be stored')
 }
 
 const reserved = ({ reservation }: Write): Reservation | undefined => reservation

@@ -25,6 +25,6 @@ export async function openEtcd(config: Config, { files, catalog, log, clock }: E
   return store
 }
 
-/** Keeps history for the configured time, together with the other servers: between one interval of compaction and two. */
+/** Keeps history for the configured time, together with the other servers, and for twice as long at most. */
 export const compactEtcd = (store: EtcdStore, { historyMs }: Config, onError: (error: unknown) => void): AsyncDisposable =>
-  startSharedCompaction(store, { everyMs: Math.max(historyMs / 2, 1_000), onError })
+  startSharedCompaction(store, { everyMs: historyMs, onError })

@@ -44,14 +44,17 @@ export const ownServiceController = (own: OwnService) =>
     },
   })
 
-async function ensureService(client: Client, { ranges, port: targetPort }: OwnService): Promise<void> {
+async function ensureService(client: Client, { ranges, port: targetPort, replicas }: OwnService): Promise<void> {
   const services = client.of(Service)
   const first = addressAt(parseCIDR(ranges[0]!)!, 1n)
   if (!first || services.exists(NAMED)) return
   const labels = { component: 'apiserver', provider: 'kubernetes' }
   const ports = [{ name: 'https', protocol: 'TCP', port: 443, targetPort }]
   const spec = { type: 'ClusterIP', clusterIP: formatIP(first), ipFamilyPolicy: 'SingleStack', sessionAffinity: 'None', ports }
-  await services.create({ metadata: { ...NAMED, labels }, spec })
+  await services.create({ metadata: { ...NAMED, labels }, spec }).catch(error => {
+    // Another server has the address for the same service, which it is about to create.
+    if (!replicas) throw error
+  })
 }
 
 /** Says that this server is alive, where there are others, and writes where all of them are. */

@@ -247,7 +247,8 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     newUid: randomUUID,
     signal,
   })
-  const quota = quotaParts({ client, reader, groupDomain, gate, now })
+  const notes = store.isShared ? (await import('./quota-notes.ts')).quotaNotes(store, caches) : undefined
+  const quota = quotaParts({ client, reader, groupDomain, gate, now, notes })
   const transcoder = new WorkerTranscoder()
   open.push(() => transcoder[Symbol.asyncDispose]())
   const registry: Registry = createRegistry({

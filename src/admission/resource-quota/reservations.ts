@@ -5,7 +5,9 @@
  *     reserve ─→ status.used + 1 ─→ object is stored ─→ settled          counting: objects + reservations whose object is not visible
  *                                 └→ object is not   ─→ status.used - 1
  *
- * Everybody who writes the status of quotas does so one at a time in a namespace.
+ * Everybody in this process who writes the status of quotas does so one at a time in a namespace. Servers over one store note what they
+ * reserve where the others find it, before they count it in the status: whoever counts the objects reads the status, then the notes, then
+ * the objects, and writes the status only if it is still the same. A write that was counted before is then found as a note or as an object.
  */
 import type { ResourceList } from './resource-list.ts'
 
@@ -17,11 +19,38 @@ export type Reservation = {
   readonly takes: Map<string, ResourceList>
 }
 
+/** A write that takes of quotas, as others are told of it. */
+export type Note = {
+  readonly resource: { readonly group: string; readonly version: string; readonly plural: string }
+  readonly name: string
+  readonly uid: string
+  /** The resourceVersion that an update replaces. */
+  readonly replaced?: string
+  /** What it takes of each quota, by its name. */
+  readonly takes: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+/** Where servers over one store note what they reserve. */
+export interface Notes {
+  /** Notes writes of a namespace; resolves when others can find it, with what removes it. */
+  write(namespace: string, notes: readonly Note[]): Promise<() => Promise<void>>
+  /** What others have noted. */
+  readOthers(namespace: string): Promise<readonly Note[]>
+  /** Resolves once the objects can be read that were stored when it was called. */
+  fresh(): Promise<void> | undefined
+}
+
 export class Reservations {
+  /** Where other servers find what is reserved here; undefined where there are none. */
+  readonly notes: Notes | undefined
   readonly #byNamespace = new Map<string, Set<Reservation>>()
   readonly #byUid = new Map<string, Reservation>()
   /** Resolves when the last that asked for the namespace is done. */
   readonly #last = new Map<string, Promise<void>>()
+
+  constructor(notes?: Notes) {
+    this.notes = notes
+  }
 
   /** Runs one after the other what concerns the quotas of one namespace. */
   async exclusively<T>(namespace: string, work: () => Promise<T>): Promise<T> {

@@ -8,7 +8,7 @@ import { checkWrite, type RunningQuota } from './check.ts'
 import type { LimitedResource } from './configuration.ts'
 import type { Evaluator } from './evaluator.ts'
 import type { EvaluatorOf } from './evaluators.ts'
-import type { Reservation, Reservations } from './reservations.ts'
+import type { Note, Reservation, Reservations } from './reservations.ts'
 import { addLists, amountsOf, listOf, only, type ResourceList, subtractLists } from './resource-list.ts'
 
 export type ResourceQuotaParts = {
@@ -39,6 +39,8 @@ export function resourceQuota(parts: ResourceQuotaParts): Plugin {
 const QUOTAS = { group: '', version: 'v1', plural: 'resourcequotas' }
 /** How often quotas are read again after somebody else has changed one. */
 const ATTEMPTS = 10
+/** Servers over one store do not wait for each other. */
+const SHARED_ATTEMPTS = 60
 const WAIT_MS = 10_000
 
 type Waiting = {
@@ -51,6 +53,8 @@ type Waiting = {
   /** Nobody waits for it any more. */
   isLate: boolean
   readonly decide: (refusal?: unknown) => void
+  /** Removes what others have been told of it. */
+  readonly notes: (() => Promise<void>)[]
 }
 
 /** Decides on all writes that wait in a namespace at once, so that they do not contend for the status of its quotas. */
@@ -74,7 +78,7 @@ class QuotaAdmission {
         if (refusal === undefined) resolve()
         else reject(refusal)
       }
-      const waiting: Waiting = { attributes, evaluator, takes: new Map(), isDecided: false, isLate: false, decide }
+      const waiting: Waiting = { attributes, evaluator, takes: new Map(), isDecided: false, isLate: false, decide, notes: [] }
       this.#enqueue(waiting)
     })
   }
@@ -105,6 +109,7 @@ class QuotaAdmission {
       const quotas = this.#quotas(namespace, names)
       // What needs a quota has been found to have one where only some of the quotas are looked at again.
       const admitted = await this.#check(quotas, undecided, names ? [] : (this.#parts.limited ?? []))
+      await this.#note(namespace, admitted)
       const unwritten = await this.#write(quotas, admitted)
       undecided = []
       for (const { waiting, takes } of admitted) {
@@ -113,7 +118,8 @@ class QuotaAdmission {
         else await this.#settle(waiting)
       }
       if (undecided.length === 0) return
-      for (const { isConflict, error } of unwritten.values()) if (!isConflict || attempt === ATTEMPTS) throw error
+      const attempts = this.#parts.reservations.notes ? SHARED_ATTEMPTS : ATTEMPTS
+      for (const { isConflict, error } of unwritten.values()) if (!isConflict || attempt === attempts) throw error
       // The others have been written and need no second look.
       names = unwritten
     }
@@ -126,7 +132,7 @@ class QuotaAdmission {
 
   /** Those that take something of quotas, which is added to what is used; all others are decided. */
   async #check(quotas: Map<string, RunningQuota>, all: readonly Waiting[], limited: readonly LimitedResource[]) {
-    const admitted: { readonly waiting: Waiting; readonly takes: ReadonlyMap<string, ResourceList> }[] = []
+    const admitted: Admitted[] = []
     for (const waiting of all) {
       const { attributes } = waiting
       const verdict = verdictOn(waiting, [...quotas.values()], limited)
@@ -147,6 +153,18 @@ class QuotaAdmission {
     return admitted
   }
 
+  /** Tells other servers what is about to be counted for objects that they cannot see yet. */
+  async #note(namespace: string, admitted: readonly Admitted[]): Promise<void> {
+    const { notes } = this.#parts.reservations
+    if (!notes || admitted.length === 0) return
+    const remove = await notes.write(namespace, admitted.map(noteOf))
+    let left = admitted.length
+    const done = async () => {
+      if (--left === 0) await remove().catch(() => {})
+    }
+    for (const { waiting } of admitted) waiting.notes.push(done)
+  }
+
   /** The quotas that could not be written, by name: changed by somebody else meanwhile, or for another reason. */
   async #write(quotas: ReadonlyMap<string, RunningQuota>, admitted: readonly { takes: ReadonlyMap<string, ResourceList> }[]) {
     const unwritten = new Map<string, { readonly isConflict: boolean; readonly error: unknown }>()
@@ -164,6 +182,7 @@ class QuotaAdmission {
 
   async #refuse(waiting: Waiting, refusal: unknown): Promise<void> {
     await this.#giveBack(waiting.attributes.namespace, waiting.takes)
+    forget(waiting)
     waiting.decide(refusal)
   }
 
@@ -171,31 +190,35 @@ class QuotaAdmission {
   async #settle(waiting: Waiting): Promise<void> {
     const { attributes, takes, isLate, decide } = waiting
     if (takes.size > 0 && isLate) await this.#giveBack(attributes.namespace, takes)
-    else if (takes.size > 0) this.#reserve(attributes, takes)
+    if (takes.size > 0 && !isLate) this.#reserve(waiting)
+    else forget(waiting)
     decide()
   }
 
-  #reserve(attributes: Attributes, takes: Map<string, ResourceList>): void {
+  #reserve(waiting: Waiting): void {
     const { reservations } = this.#parts
+    const { attributes, takes } = waiting
     const { namespace } = attributes
     const uid = attributes.object!.metadata.uid ?? ''
     const reservation: Reservation = { namespace, takes, isVisible: this.#visibility(attributes) }
     reservations.add(reservation, uid)
     attributes.onEnd(isStored => {
-      if (isStored) return reservations.remove(reservation, uid)
+      if (isStored) {
+        forget(waiting)
+        return reservations.remove(reservation, uid)
+      }
       return reservations.exclusively(namespace, async () => {
         await this.#giveBack(namespace, takes)
         reservations.remove(reservation, uid)
+        // Not before: who counts must not take it for free twice.
+        forget(waiting)
       })
     })
   }
 
-  /** Tells whether a write can be read: a create by its uid, an update by the revision that it replaced. */
-  #visibility({ resource, namespace, object, oldObject }: Attributes): () => boolean {
-    const { name = '', uid } = object!.metadata
-    const replaced = oldObject?.metadata.resourceVersion
-    const current = () => this.#parts.reader.get(resource, name, namespace)?.metadata
-    return () => (oldObject ? current()?.resourceVersion !== replaced : current()?.uid === uid)
+  #visibility(attributes: Attributes): () => boolean {
+    const written = writtenBy(attributes)
+    return () => isVisible(written, attributes.namespace, this.#parts.reader)
   }
 
   /** What cannot be given back now is, when the objects are counted the next time. */
@@ -209,6 +232,30 @@ class QuotaAdmission {
         if (!(await this.#parts.writeStatus(withUsed(quota, left)).catch(() => undefined))) break
       }
   }
+}
+
+type Admitted = { readonly waiting: Waiting; readonly takes: ReadonlyMap<string, ResourceList> }
+
+function forget({ notes }: Waiting): void {
+  for (const remove of notes.splice(0)) void remove()
+}
+
+function writtenBy({ resource, object, oldObject }: Attributes): Omit<Note, 'takes'> {
+  const { group, version, plural } = resource
+  const { name = '', uid = '' } = object!.metadata
+  const replaced = oldObject?.metadata.resourceVersion
+  return { resource: { group, version, plural }, name, uid, ...(replaced !== undefined && { replaced }) }
+}
+
+const noteOf = ({ waiting, takes }: Admitted): Note => ({
+  ...writtenBy(waiting.attributes),
+  takes: Object.fromEntries([...takes].map(([quota, taken]) => [quota, amountsOf(taken)])),
+})
+
+/** Whether a write can be read: a create by its uid, an update by the revision that it replaced. */
+export function isVisible({ resource, name, uid, replaced }: Omit<Note, 'takes'>, namespace: string, reader: Reader): boolean {
+  const current = reader.get(resource, name, namespace)?.metadata
+  return replaced === undefined ? current?.uid === uid : current?.resourceVersion !== replaced
 }
 
 /** An object that cannot be measured is rejected alone, not with all others that wait. */

@@ -4,8 +4,8 @@
  */
 import type { Evaluator } from '../../admission/resource-quota/evaluator.ts'
 import type { EvaluatorOf } from '../../admission/resource-quota/evaluators.ts'
-import type { Reservations } from '../../admission/resource-quota/reservations.ts'
-import { addLists, only, type ResourceList } from '../../admission/resource-quota/resource-list.ts'
+import type { Note, Reservations } from '../../admission/resource-quota/reservations.ts'
+import { addLists, listOf, only, type ResourceList } from '../../admission/resource-quota/resource-list.ts'
 import type { Client } from '../../client/client.ts'
 import { type Change, namedBy, type ObjectRevision, queueKey } from '../../client/object-revision.ts'
 import { ResourceQuota } from '../../kinds/core/resourcequota.ts'
@@ -15,7 +15,12 @@ import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
 import { changesUsage, limitedNames, usedBy, usedByNumber, withMeasured } from './reconcile.ts'
 
-export type QuotaControllerParts = { readonly evaluatorOf: EvaluatorOf; readonly reservations: Reservations }
+export type QuotaControllerParts = {
+  readonly evaluatorOf: EvaluatorOf
+  readonly reservations: Reservations
+  /** Whether a write that another server has noted can be read; then counting finds it. */
+  readonly isVisible: (note: Note, namespace: string) => boolean
+}
 
 /** How long a count is good at most: pods whose deletion is overdue are not counted any more, and nothing else tells. */
 const COUNT_AGAIN_MS = 5 * 60_000
@@ -24,7 +29,7 @@ const YIELD_AFTER = 200
 /** Changes are collected the longer, the more has to be counted because of them: a millisecond for so many objects. */
 const OBJECTS_PER_MS = 10
 
-export const resourceQuotaController = ({ evaluatorOf, reservations }: QuotaControllerParts): Controller =>
+export const resourceQuotaController = ({ evaluatorOf, reservations, isVisible }: QuotaControllerParts): Controller =>
   defineController({
     name: 'resourcequota-controller',
     identity: 'resourcequota-controller',
@@ -78,12 +83,17 @@ export const resourceQuotaController = ({ evaluatorOf, reservations }: QuotaCont
           return reservations.exclusively(namespace, async () => {
             const quota = quotas.get({ namespace, name }) as AnyObject | undefined
             if (!quota) return undefined
-            // Both as of the same moment; whatever changes later is heard of.
+            const { notes } = reservations
+            const others = (await notes?.readOthers(namespace)) ?? []
+            await notes?.fresh()
+            // All as of the same moment; whatever changes later is heard of.
+            const elsewhere = others.filter(note => note.takes[name] && !isVisible(note, namespace))
             const content = contentOf(namespace, { client, evaluatorOf, quota })
             looked.set(key, numberOf(content))
             const reserved = reservations.takeOver(namespace, name)
             let used = await measure(quota, content)
-            for (const taken of reserved) used = addLists(used, only(taken, used.keys()))
+            for (const taken of [...reserved, ...elsewhere.map(({ takes }) => listOf(takes[name]))])
+              used = addLists(used, only(taken, used.keys()))
             const changed = withMeasured(quota, used)
             if (changed) await quotas.updateStatus(changed as never)
             return COUNT_AGAIN_MS
