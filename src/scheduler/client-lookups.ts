@@ -4,8 +4,6 @@ import type { IndexDefinition } from '../client/informer.ts'
 import { ReplicaSet } from '../kinds/apps/replicaset.ts'
 import { StatefulSet } from '../kinds/apps/statefulset.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
-import { PersistentVolume } from '../kinds/core/persistentvolume.ts'
-import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import { ReplicationController } from '../kinds/core/replicationcontroller.ts'
 import { Service } from '../kinds/core/service/service.ts'
 import { CSIDriver } from '../kinds/storage/csidriver.ts'
@@ -13,16 +11,16 @@ import { CSINode } from '../kinds/storage/csinode.ts'
 import { StorageClass } from '../kinds/storage/storageclass.ts'
 import { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
 import type { ObjectOf } from '../schema/kind.ts'
-import type { Devices, Lookups } from './lookups.ts'
+import type { Lookups } from './lookups.ts'
 
 const ATTACHED_TO: IndexDefinition<ObjectOf<typeof VolumeAttachment>> = {
   name: 'attached-to',
   valuesOf: ({ object }) => (object ? [object.spec.nodeName] : []),
 }
 
-export function clientLookups(client: Client, devices: Devices): Lookups {
-  const [namespaces, services, claims] = [client.of(Namespace), client.of(Service), client.of(PersistentVolumeClaim)]
-  const [volumes, classes, attachments] = [client.of(PersistentVolume), client.of(StorageClass), client.of(VolumeAttachment)]
+export function clientLookups(client: Client, { devices, volumes }: Pick<Lookups, 'devices' | 'volumes'>): Lookups {
+  const [namespaces, services] = [client.of(Namespace), client.of(Service)]
+  const [classes, attachments] = [client.of(StorageClass), client.of(VolumeAttachment)]
   const [csiNodes, csiDrivers] = [client.of(CSINode), client.of(CSIDriver)]
   const [controllers, replicaSets, statefulSets] = [client.of(ReplicationController), client.of(ReplicaSet), client.of(StatefulSet)]
   return {
@@ -52,12 +50,13 @@ export function clientLookups(client: Client, devices: Devices): Lookups {
           return undefined
       }
     },
-    claim: (namespace, name) => claims.get({ namespace, name }),
-    volume: name => volumes.get({ name }),
+    claim: volumes.claim,
+    volume: volumes.volume,
     storageClass: name => classes.get({ name }),
     csiNode: name => csiNodes.get({ name }),
     csiDriver: name => csiDrivers.get({ name }),
     attachmentsOn: node => attachments.byIndex(ATTACHED_TO, node),
     devices,
+    volumes,
   }
 }

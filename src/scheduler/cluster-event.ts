@@ -6,6 +6,7 @@ import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import type { CSIDriver } from '../kinds/storage/csidriver.ts'
 import type { CSINode } from '../kinds/storage/csinode.ts'
+import type { CSIStorageCapacity } from '../kinds/storage/csistoragecapacity.ts'
 import type { StorageClass } from '../kinds/storage/storageclass.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import type { ObjectOf } from '../schema/kind.ts'
@@ -23,6 +24,7 @@ type Objects = {
   readonly class: ObjectOf<typeof StorageClass>
   readonly csiNode: ObjectOf<typeof CSINode>
   readonly csiDriver: ObjectOf<typeof CSIDriver>
+  readonly capacity: ObjectOf<typeof CSIStorageCapacity>
   readonly attachment: object
   readonly resourceClaim: ClaimObject
   readonly deviceClass: ClassObject
@@ -38,6 +40,7 @@ type Names = {
   readonly class: 'class added' | 'class changed'
   readonly csiNode: 'csiNode added' | 'csiNode changed'
   readonly csiDriver: 'csiDriver changed'
+  readonly capacity: 'capacity added' | 'capacity changed'
   readonly attachment: 'attachment deleted'
   readonly resourceClaim: 'resourceClaim added' | 'resourceClaim changed' | 'resourceClaim deleted'
   readonly deviceClass: 'deviceClass changed'

@@ -3,6 +3,7 @@ import test, { type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { becomes, type ClientBench, type ClientOptions, openControllerBench } from '../../test/kits/controllers.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
+import { persistentVolumeBinder } from '../controllers/persistentvolume/controller.ts'
 import { ReplicaSet } from '../kinds/apps/replicaset.ts'
 import { StatefulSet } from '../kinds/apps/statefulset.ts'
 import { Event as CoreEvent } from '../kinds/core/event.ts'
@@ -21,6 +22,7 @@ import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
 import { ResourceSlice } from '../kinds/resource/resourceslice.ts'
 import { CSIDriver } from '../kinds/storage/csidriver.ts'
 import { CSINode } from '../kinds/storage/csinode.ts'
+import { CSIStorageCapacity } from '../kinds/storage/csistoragecapacity.ts'
 import { StorageClass } from '../kinds/storage/storageclass.ts'
 import { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
 import { scheduler } from './controller.ts'
@@ -44,6 +46,7 @@ const KINDS = [
   ResourceSlice,
   CSIDriver,
   CSINode,
+  CSIStorageCapacity,
   StorageClass,
   VolumeAttachment,
 ]
@@ -316,3 +319,41 @@ test('whatever happens, no node is given too much, and a pod waits only while th
 const cpuOf = ({ containers }: { readonly containers?: readonly any[] }): number => Number(containers?.[0]?.resources?.requests?.cpu ?? 0)
 const usedBy = (pods: readonly any[], node: string): number =>
   pods.filter(({ spec, status }) => spec.nodeName === node && status.phase !== 'Succeeded').reduce((sum, { spec }) => sum + cpuOf(spec), 0)
+
+test('a claim that waits for its pod is bound where the pod goes, and the pod after it', async t => {
+  const { client, run, settled, addNode } = await open(t)
+  run(persistentVolumeBinder)
+  const [claims, volumes, pods] = [client.of(PersistentVolumeClaim), client.of(PersistentVolume), client.of(Pod)]
+  await addNode('near')
+  await addNode('far', { labels: { disk: 'yes' } })
+  const spec = { accessModes: ['ReadWriteOnce'], storageClassName: 'local' }
+  await client
+    .of(StorageClass)
+    .create({ metadata: { name: 'local' }, provisioner: 'kubernetes.io/no-provisioner', volumeBindingMode: 'WaitForFirstConsumer' })
+  const terms = [{ matchExpressions: [{ key: 'disk', operator: 'Exists' }] }]
+  await volumes.create({
+    metadata: { name: 'v' },
+    spec: { ...spec, capacity: { storage: '5Gi' }, local: { path: '/x' }, nodeAffinity: { required: { nodeSelectorTerms: terms } } },
+  })
+  for (const name of ['one', 'two'])
+    await claims.create({ metadata: { namespace: 'default', name }, spec: { ...spec, resources: { requests: { storage: '5Gi' } } } })
+  for (const name of ['one', 'two'])
+    await pods.create({
+      metadata: { namespace: 'default', name },
+      spec: { containers: [{ name: 'c', image: 'i' }], volumes: [{ name: 'v', persistentVolumeClaim: { claimName: name } }] },
+    } as never)
+  const nodesOf = () => ['one', 'two'].map(name => pods.get({ namespace: 'default', name })!.spec.nodeName)
+  await becomes(nodesOf, nodes => nodes.includes('far'))
+  await settled()
+  assert.deepEqual([...nodesOf()].sort(), ['far', undefined])
+  const bound = [...claims.list()].filter(({ status }) => status.phase === 'Bound')
+  assert.deepEqual(
+    bound.map(({ spec }) => spec.volumeName),
+    ['v'],
+  )
+  const waiting = pods.get({ namespace: 'default', name: nodesOf()[0] ? 'two' : 'one' })!
+  assert.match(
+    waiting.status.conditions!.find(({ type }) => type === 'PodScheduled')!.message ?? '',
+    /didn't find available persistent volumes to bind/,
+  )
+})

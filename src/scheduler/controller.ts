@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os'
 import { SCHEDULER } from '../client/identity.ts'
-import type { Change } from '../client/object-revision.ts'
+import { type Change, type Named, queueKey } from '../client/object-revision.ts'
 import { seriesRecorder } from '../client/series-recorder.ts'
 import { type Controller, defineController, type Watch, watch } from '../controllers/controller.ts'
 import { Node } from '../kinds/core/node.ts'
@@ -19,6 +19,7 @@ import { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
 import { ResourceSlice } from '../kinds/resource/resourceslice.ts'
 import { CSIDriver } from '../kinds/storage/csidriver.ts'
 import { CSINode } from '../kinds/storage/csinode.ts'
+import { CSIStorageCapacity } from '../kinds/storage/csistoragecapacity.ts'
 import { StorageClass } from '../kinds/storage/storageclass.ts'
 import { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
 import { yieldToOthers } from '../lib/yield.ts'
@@ -39,6 +40,7 @@ import { preempt } from './preemption.ts'
 import { PLUGINS, PLUGINS_BY_NAME } from './profile.ts'
 import { type Placement, schedulePod } from './schedule-pod.ts'
 import { type QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
+import { clientVolumes } from './volumes/client-volumes.ts'
 
 export type SchedulerParts = {
   /** From 0 to below 1: decides between nodes that are equally good. */
@@ -68,7 +70,8 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
       const writer = podWriter({ client, events, schedulerName })
       const cluster = new Cluster()
       const { devices, cluster: clusterDevices } = clientDevices({ client, events, gate })
-      const lookups = clientLookups(client, devices)
+      const volumes = clientVolumes(client)
+      const lookups = clientLookups(client, { devices, volumes })
       const nominations = new Nominations()
       const now = () => client.now.getTime()
       const queue = new SchedulingQueue({ now, gateOf })
@@ -219,6 +222,9 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
         const name = type === 'updated' ? 'resourceClaim changed' : `resourceClaim ${type}`
         requeue([{ about: 'resourceClaim', name, ...(before && { before }), ...(after && { after }) } as ClusterEvent])
       }
+
+      /** The pod whose binding waits for a claim. */
+      const wakeWaiting = (claim: Named | undefined) => claim && volumes.waiting.get(queueKey(claim))
 
       /** There are other devices than before, or other taints on them. */
       const onDevices = () => requeue([{ about: 'devices', name: 'devices changed' }])
@@ -402,11 +408,14 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
         watches: [
           watch(Node, change => void onNode(change)),
           watch(Pod, change => void onPod(change)),
+          watch(PersistentVolumeClaim, ({ current }) => wakeWaiting(current)),
+          watch(PersistentVolume, ({ current }) => (volumes.waiting.size > 0 ? wakeWaiting(current.object?.spec.claimRef) : undefined)),
           watchFor(PersistentVolumeClaim, 'claim', { added: 'claim added', updated: 'claim changed' }),
           watchFor(PersistentVolume, 'volume', { added: 'volume added', updated: 'volume changed' }),
           watchFor(StorageClass, 'class', { added: 'class added', updated: 'class changed' }),
           watchFor(CSINode, 'csiNode', { added: 'csiNode added', updated: 'csiNode changed' }),
           watchFor(CSIDriver, 'csiDriver', { updated: 'csiDriver changed' }),
+          watchFor(CSIStorageCapacity, 'capacity', { added: 'capacity added', updated: 'capacity changed' }),
           watchFor(VolumeAttachment, 'attachment', { deleted: 'attachment deleted' }),
           watch(ResourceClaim, change => void onResourceClaim(change)),
           watch(ResourceSlice, change => {

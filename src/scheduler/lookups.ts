@@ -7,6 +7,7 @@ import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.
 import type { LabelSelector } from '../kinds/shapes/meta.ts'
 import type { CSIDriver } from '../kinds/storage/csidriver.ts'
 import type { CSINode } from '../kinds/storage/csinode.ts'
+import type { CSIStorageCapacity } from '../kinds/storage/csistoragecapacity.ts'
 import type { StorageClass } from '../kinds/storage/storageclass.ts'
 import type { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
 import type { ObjectOf } from '../schema/kind.ts'
@@ -24,13 +25,39 @@ export interface Lookups {
     owner: { readonly apiVersion: string; readonly kind: string; readonly name: string },
     namespace: string,
   ): WorkloadSelector
-  claim(namespace: string, name: string): ObjectOf<typeof PersistentVolumeClaim> | undefined
-  volume(name: string): ObjectOf<typeof PersistentVolume> | undefined
-  storageClass(name: string): ObjectOf<typeof StorageClass> | undefined
+  claim(namespace: string, name: string): Claim | undefined
+  volume(name: string): Volume | undefined
+  storageClass(name: string): StorageClassObject | undefined
   csiNode(node: string): ObjectOf<typeof CSINode> | undefined
   csiDriver(name: string): ObjectOf<typeof CSIDriver> | undefined
   attachmentsOn(node: string): Iterable<ObjectOf<typeof VolumeAttachment>>
   readonly devices: Devices
+  readonly volumes: Volumes
+}
+
+export type Claim = ObjectOf<typeof PersistentVolumeClaim>
+export type Volume = ObjectOf<typeof PersistentVolume>
+export type StorageClassObject = ObjectOf<typeof StorageClass>
+
+/** Claims and volumes, with what was decided about them and is not written yet. */
+export interface Volumes {
+  claim(namespace: string, name: string): Claim | undefined
+  volume(name: string): Volume | undefined
+  ofClass(name: string): Iterable<Volume>
+  capacities(): Iterable<ObjectOf<typeof CSIStorageCapacity>>
+  /** Without what is only decided. */
+  readonly stored: { claim(namespace: string, name: string): Claim | undefined; volume(name: string): Volume | undefined }
+  assumeVolume(volume: Volume): void
+  assumeClaim(claim: Claim): void
+  forgetVolume(volume: Volume): void
+  forgetClaim(claim: Claim): void
+  /** Throws when it has changed since it was read, or is gone. */
+  writeVolume(volume: Volume): Promise<void>
+  writeClaim(claim: Claim): Promise<void>
+  /** By claim: the uid of the pod whose binding waits for it. */
+  readonly waiting: Map<string, string>
+  /** Milliseconds. */
+  readonly now: () => number
 }
 
 /** Devices, and the claims for them. */

@@ -5,10 +5,11 @@ import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import { Cluster } from './cluster.ts'
 import type { ClaimWriter } from './devices/claim-writer.ts'
 import { ClusterDevices } from './devices/cluster-devices.ts'
-import type { Devices, Lookups } from './lookups.ts'
+import type { Devices, Lookups, Volumes } from './lookups.ts'
 import type { NodeObject } from './node-info.ts'
 import { type Cycle, isRejection, type Plugin } from './plugin.ts'
 import { podInfoOf } from './pod-info.ts'
+import { Assumed } from './volumes/assumed.ts'
 
 type Labels = Record<string, string>
 
@@ -93,6 +94,7 @@ export type World = {
   readonly csiNodes?: Record<string, object>
   readonly csiDrivers?: Record<string, object>
   readonly attachments?: readonly { spec: { nodeName: string } }[]
+  readonly capacities?: readonly object[]
   readonly resourceClaims?: Record<string, object>
   readonly devices?: DeviceWorld
 }
@@ -136,7 +138,39 @@ export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices
   }
 }
 
+/** Claims and volumes; what is written is there at once. */
+export function volumesIn({ claims = {}, volumes = {}, capacities = [] }: World): Volumes {
+  const [assumedClaims, assumedVolumes] = [new Assumed<any>(), new Assumed<any>()]
+  const stored = {
+    claim: (_: string, name: string) => claims[name] as any,
+    volume: (name: string) => volumes[name] as any,
+  }
+  const put = (objects: Record<string, object>, object: any) => {
+    const resourceVersion = String(Number(object.metadata.resourceVersion ?? 0) + 1)
+    objects[object.metadata.name] = { ...object, metadata: { ...object.metadata, resourceVersion } }
+  }
+  return {
+    claim: (_, name) => assumedClaims.current(name, stored.claim('', name)),
+    volume: name => assumedVolumes.current(name, stored.volume(name)),
+    *ofClass(name) {
+      for (const key of Object.keys(volumes))
+        if ((stored.volume(key).spec.storageClassName ?? '') === name) yield assumedVolumes.current(key, stored.volume(key))
+    },
+    capacities: () => capacities as any,
+    stored,
+    assumeVolume: volume => assumedVolumes.assume(volume.metadata.name ?? '', volume),
+    assumeClaim: claim => assumedClaims.assume(claim.metadata.name ?? '', claim),
+    forgetVolume: ({ metadata }) => assumedVolumes.forget(metadata.name ?? ''),
+    forgetClaim: ({ metadata }) => assumedClaims.forget(metadata.name ?? ''),
+    writeVolume: async volume => put(volumes, volume),
+    writeClaim: async claim => put(claims, claim),
+    waiting: new Map(),
+    now: () => 0,
+  }
+}
+
 export function lookupsIn(world: World = {}): Lookups {
+  const volumes = volumesIn(world)
   const from = (objects: Record<string, object> | undefined) => (name: string) => objects?.[name] as any
   return {
     namespaceLabels: name => world.namespaces?.[name] ?? {},
@@ -144,8 +178,9 @@ export function lookupsIn(world: World = {}): Lookups {
       Object.entries(world.namespaces ?? {}).flatMap(([name, labels]) => (matches(labels) ? [name] : [])),
     serviceSelectors: () => world.services ?? [],
     workloadSelector: ({ name }) => world.workloads?.[name],
-    claim: (_, name) => from(world.claims)(name),
-    volume: from(world.volumes),
+    claim: volumes.claim,
+    volume: volumes.volume,
+    volumes,
     storageClass: from(world.classes),
     csiNode: from(world.csiNodes),
     csiDriver: from(world.csiDrivers),

@@ -1,42 +1,46 @@
-/**
- * Claims must be bound to volumes that the node can reach. Claims whose volume is chosen only once the pod has a node are not
- * bound here yet: `bindLater` is where that goes.
- */
-import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
-import { nodesSelectedBy } from '../../kinds/shapes/pod/scheduling/node-match.ts'
-import { classOf } from '../../kinds/shapes/storage-class.ts'
-import { deepEqual, getOwn } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-import type { Lookups } from '../lookups.ts'
-import { always, type Cycle, type NodeFilter, type Plugin, type Rejection, unresolvable } from '../plugin.ts'
+/** Claims must be bound to volumes that the node can reach, or can be: those that wait for a node get a volume there. */
+import { deepEqual } from '../../lib/json-value.ts'
+import { integerValue, parseQuantity } from '../../lib/quantity.ts'
+import type { Claim } from '../lookups.ts'
+import { always, type Cycle, type Plugin, type Rejection, unresolvable } from '../plugin.ts'
 import { claimNameOf, type PodInfo, podInfoOf } from '../pod-info.ts'
+import { type PodVolumes, podVolumes, storageScore } from '../volumes/pod-volumes.ts'
+import { reserveVolumes } from '../volumes/reservation.ts'
 
-type Claim = ObjectOf<typeof PersistentVolumeClaim>
-
+const NAME = 'VolumeBinding'
 const UNBOUND = unresolvable('pod has unbound immediate PersistentVolumeClaims')
-const UNREACHABLE = unresolvable("node(s) didn't match PersistentVolume's node affinity")
-const VOLUME_GONE = unresolvable('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)')
-const NO_VOLUME = unresolvable("node(s) didn't find available persistent volumes to bind")
-
-const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
 const MIGRATED = 'storage.alpha.kubernetes.io/migrated-plugins'
 
+const volumesOf = ({ state }: Cycle): PodVolumes | undefined => state.get(NAME) as PodVolumes | undefined
+
 export const volumeBinding: Plugin = {
-  name: 'VolumeBinding',
+  name: NAME,
   filter(cycle) {
     const claims = claimsOf(cycle)
     if ('reasons' in claims) return claims
     if (claims.length === 0) return undefined
-    const [bound, later]: [Claim[], Claim[]] = [[], []]
-    for (const claim of claims) {
-      if (claim.spec.volumeName && getOwn(claim.metadata.annotations ?? {}, BIND_COMPLETED) !== undefined) bound.push(claim)
-      else if (!claim.spec.volumeName && isBoundLater(claim, cycle.lookups)) later.push(claim)
-      else return UNBOUND
+    const volumes = podVolumes(claims, cycle.lookups)
+    if (!volumes) return UNBOUND
+    cycle.state.set(NAME, volumes)
+    return {
+      test(node) {
+        const choice = volumes.on(node)
+        return 'reasons' in choice ? unresolvable(...choice.reasons) : undefined
+      },
     }
-    const reachable = boundFilter(bound, cycle.lookups)
-    if (later.length === 0) return reachable
-    const bindable = bindLater(later, cycle)
-    return { test: node => reachable.test(node) ?? bindable.test(node) }
+  },
+  score(cycle) {
+    const volumes = volumesOf(cycle)
+    return volumes?.hasChoice ? { score: node => storageScore(volumes.on(node)) } : undefined
+  },
+  reserve(cycle, nodeName) {
+    const volumes = volumesOf(cycle)
+    const node = cycle.cluster.node(nodeName)
+    if (!volumes?.hasChoice || !node) return undefined
+    const choice = volumes.on(node)
+    if ('reasons' in choice) return undefined
+    const { cluster, info, lookups } = cycle
+    return reserveVolumes(choice, { pod: info.uid, node: () => cluster.node(nodeName), nodeName, volumes: lookups.volumes })
   },
   queueingHints: {
     'class added': always,
@@ -50,6 +54,12 @@ export const volumeBinding: Plugin = {
     'csiNode added': always,
     'csiNode changed': (_, event) =>
       event.about === 'csiNode' && event.before?.metadata.annotations?.[MIGRATED] !== event.after?.metadata.annotations?.[MIGRATED],
+    'capacity added': always,
+    'capacity changed': (_, event) => {
+      if (event.about !== 'capacity') return false
+      const [before, after] = [largestOf(event.before), largestOf(event.after)]
+      return after !== undefined && (before === undefined || after > before)
+    },
     'csiDriver changed': (pod, event) =>
       event.about === 'csiDriver' &&
       event.before?.spec?.storageCapacity === true &&
@@ -84,34 +94,11 @@ function claimsOf({ pod, info, lookups }: Cycle): Claim[] | Rejection {
 const isMadeFor = ({ uid }: PodInfo, { metadata: { ownerReferences = [] } }: Claim): boolean =>
   ownerReferences.some(owner => owner.controller && owner.uid === uid)
 
-/** Whether the volume of a claim is chosen once its pod has a node. */
-function isBoundLater(claim: Claim, lookups: Lookups): boolean {
-  const name = classOf(claim)
-  return name !== undefined && name !== '' && lookups.storageClass(name)?.volumeBindingMode === 'WaitForFirstConsumer'
-}
-
-/** Volumes that claims have already must be within reach of the node. */
-function boundFilter(claims: readonly Claim[], lookups: Lookups): NodeFilter {
-  const reaches = claims.map(({ spec }) => {
-    const volume = lookups.volume(spec.volumeName ?? '')
-    if (!volume) return undefined
-    const required = volume.spec.nodeAffinity?.required
-    return required ? nodesSelectedBy(required) : () => true
-  })
-  return {
-    test(node) {
-      for (const reach of reaches) {
-        if (!reach) return VOLUME_GONE
-        if (!reach(node)) return UNREACHABLE
-      }
-      return undefined
-    },
-  }
-}
-
-/** The place for claims that are bound to a volume, or get one provisioned, on the node that the pod is given. */
-function bindLater(_claims: readonly Claim[], _cycle: Cycle): NodeFilter {
-  return { test: () => NO_VOLUME }
+type Limited = { readonly maximumVolumeSize?: string; readonly capacity?: string }
+/** The largest volume that can be made. */
+function largestOf(capacity: Limited | undefined): bigint | undefined {
+  const text = capacity?.maximumVolumeSize ?? capacity?.capacity
+  return text === undefined ? undefined : integerValue(parseQuantity(text))
 }
 
 function isOwnClaim(

@@ -4,7 +4,7 @@ import { compareQuantity, integerValue, parseQuantity, type Quantity } from '../
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { matchesLabelTerms } from '../../../schema/selectors.ts'
 import { labelTermsOf } from '../meta.ts'
-import { type NodeIdentity, nodesSelectedBy } from '../pod/scheduling/node-match.ts'
+import { type NodeTest, nodesSelectedBy } from '../pod/scheduling/node-match.ts'
 import { classOf, formatAccessModes } from '../storage-class.ts'
 import type { PersistentVolumeClaimSpec } from './claim.ts'
 import type { PersistentVolumeClaimStatus } from './claim-status.ts'
@@ -52,17 +52,17 @@ export function isBoundTo({ spec: { claimRef } }: Pick<Volume, 'spec'>, { metada
 /** Whether both sides are written, and nothing is left to be done. */
 export const isFullyBound = (claim: Claim): boolean => Boolean(claim.spec.volumeName) && hasAnnotation(claim, BIND_COMPLETED)
 
-const hasModes = ({ spec }: Claim, volume: Volume): boolean =>
+/** Whether a volume can be mounted in all the ways that a claim asks for. */
+export const hasModes = ({ spec }: Claim, volume: Volume): boolean =>
   (spec.accessModes ?? []).every(mode => volume.spec.accessModes?.includes(mode))
 export const sameVolumeMode = ({ spec }: Claim, volume: Volume): boolean =>
   (spec.volumeMode ?? 'Filesystem') === (volume.spec.volumeMode ?? 'Filesystem')
 const sameAttributes = ({ spec }: Claim, volume: Volume): boolean =>
   (spec.volumeAttributesClassName ?? '') === (volume.spec.volumeAttributesClassName ?? '')
 
-/** Whether a node can use a volume. */
-export function isReachable({ spec: { nodeAffinity } }: Pick<Volume, 'spec'>, node: NodeIdentity): boolean {
-  return nodeAffinity?.required ? nodesSelectedBy(nodeAffinity.required)(node) : true
-}
+/** Which nodes can use a volume; undefined when all can. */
+export const nodesReaching = ({ spec: { nodeAffinity } }: Pick<Volume, 'spec'>): NodeTest | undefined =>
+  nodeAffinity?.required && nodesSelectedBy(nodeAffinity.required)
 
 /** Why a claim cannot have the volume that it asks for by name; undefined when it can. */
 export function mismatchOf(claim: Claim, volume: Volume): string | undefined {
@@ -75,43 +75,52 @@ export function mismatchOf(claim: Claim, volume: Volume): string | undefined {
   return undefined
 }
 
-export type MatchOptions = {
-  /** Whether the claim waits for its first consumer: then only a volume that is meant for it counts, unless there is a node. */
-  readonly waits?: boolean
-  /** The node that must reach the volume. */
-  readonly node?: NodeIdentity
-  /** Volumes that others are to have. */
-  readonly except?: ReadonlySet<string>
+export type Candidates<V extends Volume> = {
+  /** The volume that is bound to the claim or reserved for it. */
+  readonly meant: V | undefined
+  /** Those that anybody of this class may have. */
+  readonly free: readonly Candidate<V>[]
 }
+export type Candidate<V extends Volume = Volume> = { readonly volume: V; readonly capacity: Quantity }
 
-/** The volume that is meant for a claim, or else the smallest that suits it. Equally large ones are taken in the order of their names. */
-export function matchingVolume(claim: Claim, volumes: Iterable<Volume>, { waits = false, node, except }: MatchOptions = {}) {
+/** The volumes that are large enough for a claim and of the modes, class and labels that it asks for, whatever their access modes. */
+export function candidatesFor<V extends Volume>(claim: Claim, volumes: Iterable<V>): Candidates<V> {
   const request = requestOf(claim)
   const wanted = classOf(claim) ?? ''
   const terms = claim.spec.selector && labelTermsOf(claim.spec.selector)
-  let best: { readonly volume: Volume; readonly capacity: Quantity } | undefined
+  const free: Candidate<V>[] = []
   for (const volume of volumes) {
     const { metadata, spec, status } = volume
-    if (except?.has(metadata.name ?? '')) continue
-    const isOurs = isBoundTo(volume, claim)
-    if (spec.claimRef && !isOurs) continue
+    const isMeant = isBoundTo(volume, claim)
+    if (spec.claimRef && !isMeant) continue
     const capacity = capacityOf(volume)
     if (compareQuantity(capacity, request) < 0 || !sameVolumeMode(claim, volume) || !sameAttributes(claim, volume)) continue
     if (metadata.deletionTimestamp) continue
-    const reachable = !node || isReachable(volume, node)
-    // What is meant for the claim decides, also where the node cannot have it.
-    if (isOurs) return reachable ? volume : undefined
-    if (!node && waits) continue
-    if (status.phase !== 'Available' || (classOf(volume) ?? '') !== wanted || !reachable) continue
+    if (isMeant) return { meant: volume, free: [] }
+    if (status.phase !== 'Available' || (classOf(volume) ?? '') !== wanted) continue
     if (claim.spec.selector && !(terms && matchesLabelTerms(terms, metadata.labels))) continue
-    if (node && !hasModes(claim, volume)) continue
-    const order = best ? compareQuantity(capacity, best.capacity) : -1
-    if (order < 0 || (order === 0 && (metadata.name ?? '') < (best!.volume.metadata.name ?? ''))) best = { volume, capacity }
+    free.push({ volume, capacity })
   }
+  return { meant: undefined, free }
+}
+
+/** Smaller volumes first, equally large ones by their names. */
+export const bySize = (a: Candidate, b: Candidate): number =>
+  compareQuantity(a.capacity, b.capacity) || ((a.volume.metadata.name ?? '') < (b.volume.metadata.name ?? '') ? -1 : 1)
+
+/** Where the volume of a claim is chosen only when it has a consumer, just one that is meant for it counts. */
+export type MatchOptions = { readonly waits?: boolean }
+
+/** The volume that is meant for a claim, or else the smallest that suits it. */
+export function matchingVolume(claim: Claim, volumes: Iterable<Volume>, { waits = false }: MatchOptions = {}): Volume | undefined {
+  const { meant, free } = candidatesFor(claim, volumes)
+  if (meant || waits) return meant
+  let best: Candidate | undefined
+  for (const each of free) if (!best || bySize(each, best) < 0) best = each
   return best?.volume
 }
 
-/** The same over all volumes: those with the fewest access modes beyond what is asked for come first. */
+/** The same over volumes of any access modes: those with the fewest modes beyond what is asked for come first. */
 export function bestVolume(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
   const byModes = new Map<string, Volume[]>()
   for (const volume of volumes) {

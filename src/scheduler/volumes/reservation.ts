@@ -1,0 +1,111 @@
+/**
+ * What is held for the claims of a pod between the choice of its node and its binding. First is written which volumes they get, and
+ * for which node one is to be made; then it is waited until they are bound. After a restart the claims themselves say what was chosen.
+ */
+import { queueKey } from '../../client/object-revision.ts'
+import {
+  annotated,
+  annotationOf,
+  isFullyBound,
+  nodesReaching,
+  SELECTED_NODE,
+  volumeBoundTo,
+} from '../../kinds/shapes/persistent-volume/binding.ts'
+import type { Claim, Volume, Volumes } from '../lookups.ts'
+import type { NodeInfo } from '../node-info.ts'
+import type { Reservation } from '../plugin.ts'
+import type { Choice } from './pod-volumes.ts'
+
+/** How long a pod waits for its volumes before another node is looked for. */
+const PATIENCE_MS = 600_000
+/** How often it is looked again where no change says that it is worth it. */
+const LOOK_AGAIN_MS = 30_000
+
+type Parts = {
+  readonly pod: string
+  readonly node: () => NodeInfo | undefined
+  readonly nodeName: string
+  readonly volumes: Volumes
+}
+
+export function reserveVolumes(choice: Exclude<Choice, { reasons: unknown }>, { pod, node, nodeName, volumes }: Parts): Reservation {
+  const bindings = choice.bindings.map(({ claim, volume }) => ({
+    claim,
+    name: volume.metadata.name ?? '',
+    changed: volumeBoundTo(volume, claim),
+  }))
+  const provisions = choice.provisions.map(({ claim }) => ({
+    claim,
+    changed: annotationOf(claim, SELECTED_NODE) === nodeName ? undefined : annotated(claim, { [SELECTED_NODE]: nodeName }),
+  }))
+  const changedVolumes = bindings.flatMap(({ changed }) => (changed ? [changed as Volume] : []))
+  const changedClaims = provisions.flatMap(({ changed }) => (changed ? [changed as Claim] : []))
+  const keys = [...bindings, ...provisions].map(({ claim }) => queueKey(claim.metadata))
+  for (const volume of changedVolumes) volumes.assumeVolume(volume)
+  for (const claim of changedClaims) volumes.assumeClaim(claim)
+  let begun: number | undefined
+
+  function release(): void {
+    for (const volume of changedVolumes) volumes.forgetVolume(volume)
+    for (const claim of changedClaims) volumes.forgetClaim(claim)
+    for (const key of keys) if (volumes.waiting.get(key) === pod) volumes.waiting.delete(key)
+  }
+
+  /** Whether all is bound. Throws when that will not happen. */
+  function isBound(): boolean {
+    const there = node()
+    if (!there) throw new Error(`failed to get node "${nodeName}"`)
+    const assertReach = (volume: Volume) => {
+      if (nodesReaching(volume)?.(there) === false)
+        throw new Error(`pv "${volume.metadata.name}" node affinity doesn't match node "${nodeName}": no matching NodeSelectorTerms`)
+    }
+    const claimOf = ({ metadata: { namespace = '', name = '' } }: Claim) => {
+      const claim = volumes.stored.claim(namespace, name)
+      if (!claim) throw new Error(`failed to check binding: persistentvolumeclaim "${name}" not found`)
+      return claim
+    }
+    let areBound = true
+    for (const { claim, name } of bindings) {
+      const volume = volumes.stored.volume(name)
+      if (!volume) throw new Error(`failed to check binding: persistentvolume "${name}" not found`)
+      assertReach(volume)
+      if (!volume.spec.claimRef?.uid) throw new Error(`ClaimRef got reset for pv "${name}"`)
+      areBound &&= isFullyBound(claimOf(claim))
+    }
+    for (const { claim } of provisions) {
+      const current = claimOf(claim)
+      const { name } = current.metadata
+      if (!current.metadata.annotations) throw new Error(`selectedNode annotation reset for PVC "${name}"`)
+      if (annotationOf(current, SELECTED_NODE) !== nodeName) throw new Error(`provisioning failed for PVC "${name}"`)
+      const volume = current.spec.volumeName ? volumes.stored.volume(current.spec.volumeName) : undefined
+      if (volume) assertReach(volume)
+      areBound &&= isFullyBound(current)
+    }
+    return areBound
+  }
+
+  return {
+    async prepare() {
+      if (begun === undefined) {
+        begun = volumes.now()
+        for (const key of keys) volumes.waiting.set(key, pod)
+        for (const volume of changedVolumes) await volumes.writeVolume(volume)
+        for (const claim of changedClaims) await volumes.writeClaim(claim)
+      }
+      const left = begun + PATIENCE_MS - volumes.now()
+      try {
+        if (isBound()) {
+          release()
+          return undefined
+        }
+        if (left <= 0) throw new Error('context deadline exceeded')
+      } catch (error) {
+        throw new Error(`binding volumes: ${(error as Error).message}`)
+      }
+      return Math.min(left, LOOK_AGAIN_MS)
+    },
+    async release() {
+      release()
+    },
+  }
+}
