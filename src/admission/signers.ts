@@ -1,7 +1,8 @@
 /** Who may decide about requests for certificates, sign them and vouch for authorities: what is allowed for a signer by name. */
 import { goQuote } from '../lib/go-text.ts'
 import { deepEqual } from '../lib/json-value.ts'
-import { forbiddenRequest } from '../schema/status-error.ts'
+import { forbidden, refTo } from '../schema/refs.ts'
+import { forbiddenRequest, invalidObject } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import { onlyChangesOwnership } from './only-ownership.ts'
 import type { May } from './permission.ts'
@@ -43,6 +44,25 @@ export const clusterTrustBundleAttest = (parts: SignerParts): Plugin =>
       !object || (oldObject && onlyChangesOwnership(object, oldObject)) ? undefined : object['spec'].signerName || undefined,
   })
 
+/**
+ * Deciding about the request of a pod needs the verb `sign`. In Kubernetes that is no plugin but a rule on the status, so it is
+ * always on, and speaks as a rule does.
+ */
+export const podCertificateSigning = ({ may, groupDomain }: SignerParts): Plugin => ({
+  name: 'PodCertificateSigning',
+  plurals: ['podcertificaterequests'],
+  async validate({ operation, resource, subresource, object, oldObject, name, ctx: { user } }) {
+    const isStatus = operation === 'UPDATE' && subresource === 'status' && resource.plural === 'podcertificaterequests'
+    if (!isStatus || resource.group !== `certificates.${groupDomain}` || deepEqual(object?.['status'], oldObject?.['status'])) return
+    const { signerName = '' } = oldObject?.['spec'] ?? {}
+    if (await maySign(signerName, { user, may, group: resource.group, verb: 'sign' })) return
+    const at = refTo({ spec: { signerName } }).spec.signerName
+    throw invalidObject(resource, name, [
+      forbidden(at, `User ${goQuote(user.name)} is not permitted to "sign" for signer ${goQuote(signerName)}`),
+    ])
+  },
+})
+
 type Check = {
   readonly plural: string
   readonly verb: string
@@ -52,13 +72,19 @@ type Check = {
   readonly signerOf: (attributes: Attributes) => string | undefined
 }
 
+type Permission = { readonly user: User; readonly may: May; readonly group: string; readonly verb: string }
+
+/** By the name of the signer, or for all signers of its domain. */
+async function maySign(signer: string, { user, may, group, verb }: Permission): Promise<boolean> {
+  const on = (name: string) =>
+    may(user, { verb, path: '', resource: { group, version: '*', plural: 'signers', subresource: '', namespace: '', name } })
+  return (await on(signer)) || on(`${signer.split('/')[0]}/*`)
+}
+
 function signerPlugin(name: string, { may, groupDomain }: SignerParts, { plural, verb, refusal, signerOf }: Check): Plugin {
   const group = `certificates.${groupDomain}`
-  const mayOn = (user: User, name: string) =>
-    may(user, { verb, path: '', resource: { group, version: '*', plural: 'signers', subresource: '', namespace: '', name } })
   const refuseUnless = async (signer: string, { ctx: { user }, resource, name, object }: Attributes) => {
-    // By the name of the signer, or for all signers of its domain.
-    if ((await mayOn(user, signer)) || (await mayOn(user, `${signer.split('/')[0]}/*`))) return
+    if (await maySign(signer, { user, may, group, verb })) return
     throw forbiddenRequest(resource, name || object?.metadata.name || '', `${refusal} ${goQuote(signer)}`)
   }
   return {

@@ -50,7 +50,7 @@ test('plugins are on by default and in the order of kube-apiserver 1.37', () => 
     OwnerReferencesPermissionEnforcement DenyServiceExternalIPs AlwaysDeny`.split(/\s+/)
   // The first has nothing to protect; the last two are part of what kinds do themselves in kube-apiserver.
   const expected = ALL_PLUGINS.filter(name => !off.includes(name) && name !== 'PodGroupProtection')
-  const added = ['RoleEscalation', 'ResourceClaimStatus']
+  const added = ['RoleEscalation', 'ResourceClaimStatus', 'PodCertificateSigning']
   assert.deepEqual(
     namesOn({}).filter(name => !added.includes(name)),
     expected,

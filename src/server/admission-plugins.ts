@@ -33,7 +33,7 @@ import { type ResourceQuotaParts, resourceQuota } from '../admission/resource-qu
 import { roleEscalation } from '../admission/role-escalation.ts'
 import { runtimeClass } from '../admission/runtime-class.ts'
 import { serviceAccount } from '../admission/service-account.ts'
-import { certificateApproval, certificateSigning, clusterTrustBundleAttest } from '../admission/signers.ts'
+import { certificateApproval, certificateSigning, clusterTrustBundleAttest, podCertificateSigning } from '../admission/signers.ts'
 import { storageObjectInUseProtection } from '../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../admission/taint-nodes-by-condition.ts'
 import type { CallParts } from '../admission/webhooks/call.ts'
@@ -192,6 +192,7 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
     ...allPlugins({ ...parts, tolerationSeconds: { notReady, unreachable } }).filter(({ name }) => isOn(name)),
     roleEscalation({ may, roles, groupDomain }),
     resourceClaimStatus({ refusalOf, groupDomain }),
+    podCertificateSigning({ may, groupDomain }),
     ...[quota, alwaysDeny].filter(({ name }) => isOn(name)),
   ]
 }

@@ -43,7 +43,7 @@ export async function startSimulatedNodes({
       families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),
     }),
   )
-  run(simulatedKubelets({ gate }))
+  run(simulatedKubelets({ gate, random: Math.random }))
   run(simulatedLoadBalancers)
 }
 

@@ -1,8 +1,11 @@
 /** PKCS #10: what someone who wants a certificate sends to whoever issues it, signed with the key it is for. */
+import type { KeyObject } from 'node:crypto'
 import { type AlternativeNames, NO_NAMES, readAlternativeNames } from './alternative-names.ts'
 import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, readWhole, TAG } from './der-reader.ts'
+import * as der from './der-writer.ts'
 import { ATTRIBUTE, type DistinguishedName, readName } from './distinguished-name.ts'
 import { type PublicKey, readPublicKey, signatureProblem } from './public-key.ts'
+import { signed } from './signed.ts'
 
 export type CertificateRequest = {
   /** The key to be certified; undefined when its algorithm is not known. */
@@ -21,8 +24,8 @@ export type CertificateRequest = {
 }
 
 /** Reads a request. Throws DerError for anything else. */
-export function readCertificateRequest(der: Buffer): CertificateRequest {
-  const parts = new Parts(readWhole(der, TAG.sequence, 'certificateRequest'))
+export function readCertificateRequest(bytes: Buffer): CertificateRequest {
+  const parts = new Parts(readWhole(bytes, TAG.sequence, 'certificateRequest'))
   const body = parts.take(TAG.sequence, 'tbsCertificateRequest')
   const algorithm = parts.take(TAG.sequence, 'AlgorithmIdentifier')
   const signature = bitsOf(parts.take(TAG.bits, 'BitString'))
@@ -38,6 +41,18 @@ export function readCertificateRequest(der: Buffer): CertificateRequest {
     signatureProblem: () => signatureProblem(body.raw, algorithm, signature, publicKey),
   }
 }
+
+/** The least request that there is for a key: it has no subject, and shows that whoever sends it has the key. */
+export const stubRequest = ({ publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject }): Buffer =>
+  signed(
+    der.sequence(
+      der.integer(Buffer.from([0])),
+      der.sequence(),
+      publicKey.export({ type: 'spki', format: 'der' }),
+      der.explicit(0, Buffer.alloc(0)),
+    ),
+    privateKey,
+  )
 
 /** Subject, key and names. Of the attributes, those count that ask for extensions; others need not even make sense. */
 function readBody(body: Element): { subject: DistinguishedName; info: Element; names: AlternativeNames } {

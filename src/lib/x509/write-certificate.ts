@@ -1,8 +1,9 @@
 /** Writes and signs certificates with whatever key the issuer has. */
-import { type KeyObject, randomBytes, sign, type X509Certificate } from 'node:crypto'
+import { type KeyObject, randomBytes, type X509Certificate } from 'node:crypto'
 import { encodePem } from '../pem.ts'
 import { childrenOf, readWhole, TAG } from './der-reader.ts'
 import * as der from './der-writer.ts'
+import { algorithmOf, signed } from './signed.ts'
 
 export type Validity = { readonly notBefore: Date; readonly notAfter: Date }
 
@@ -17,7 +18,7 @@ export type ToSign = {
 
 /** A certificate in PEM. */
 export function writeCertificate({ subject, issuer, publicKeyInfo, validity, extensions }: ToSign, signer: KeyObject): string {
-  const { algorithm, hash } = schemeOf(signer)
+  const algorithm = algorithmOf(signer)
   const serial = randomBytes(16)
   // Positive and of full length, whatever the random bytes are.
   serial[0] = (serial[0]! & 0x7f) | 0x40
@@ -31,7 +32,7 @@ export function writeCertificate({ subject, issuer, publicKeyInfo, validity, ext
     publicKeyInfo,
     der.explicit(3, der.sequence(...extensions)),
   )
-  return encodePem('CERTIFICATE', der.sequence(body, algorithm, der.bits(sign(hash, body, signer))))
+  return encodePem('CERTIFICATE', signed(body, signer))
 }
 
 /**
@@ -78,14 +79,3 @@ export function keyUsage(...usages: readonly KeyUsage[]): Buffer {
 }
 
 export const authorityKeyId = (keyId: Buffer): Buffer => extension(EXTENSION.authorityKeyId, der.sequence(der.implicit(0, keyId)))
-
-type Scheme = { readonly algorithm: Buffer; readonly hash: string | null }
-
-/** How a key signs; the hash is as strong as the curve. */
-function schemeOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): Scheme {
-  if (asymmetricKeyType === 'ed25519') return { algorithm: der.sequence(der.oid('1.3.101.112')), hash: null }
-  if (asymmetricKeyType === 'rsa') return { algorithm: der.sequence(der.oid('1.2.840.113549.1.1.11'), der.NULL), hash: 'sha256' }
-  const [id, hash] = { secp384r1: [3, 'sha384'], secp521r1: [4, 'sha512'] }[asymmetricKeyDetails?.namedCurve ?? ''] ?? [2, 'sha256']
-  if (asymmetricKeyType !== 'ec') throw new Error(`a key of type ${asymmetricKeyType} cannot sign certificates`)
-  return { algorithm: der.sequence(der.oid(`1.2.840.10045.4.3.${id}`)), hash: hash as string }
-}

@@ -4,28 +4,32 @@ import type { EventRecorder } from '../../client/event-recorder.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { type Controller, defineController, watch } from '../../controllers/controller.ts'
+import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.ts'
+import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
+import { matchesLabels } from '../../kinds/shapes/meta.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
 import { isTerminalPhase } from './phase.ts'
+import { PodCertificates } from './pod-certificates.ts'
 import { type PodEvent, reconcilePod } from './reconcile.ts'
-import { type Lookup, type Missing, missingForContainer, missingForVolumes, type Referred } from './references.ts'
+import { type Lookup, type Missing, missingForContainer, missingForVolumes, type Referred, type VolumeSources } from './references.ts'
 import type { Gate } from './restart-policy.ts'
 import { rejectionOf, resizeProblem } from './room.ts'
 
-export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller =>
+export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; readonly random: () => number }): Controller =>
   defineController({
     name: 'simulated-kubelet-controller',
     identity: 'node-controller',
     workers: 10,
-    create({ client, recorderFor }) {
-      const [pods, nodes] = [client.of(Pod), client.of(Node)]
+    create({ client, recorderFor, onError }) {
+      const [pods, nodes, bundles] = [client.of(Pod), client.of(Node), client.of(ClusterTrustBundle)]
       const kubelets = new Map<string, Kubelet>()
       /** Pods that wait for an object that is not there, by that object. */
       const waiting = new Waiting()
@@ -39,7 +43,11 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
         const known = kubelets.get(name)
         if (known?.uid === uid) return known
         const self = client.as(nodeIdentity(name))
-        const kubelet = new Kubelet(node, self, recorderFor(self, { component: 'kubelet', host: name }))
+        const kubelet = new Kubelet(node, {
+          client: self,
+          recorder: recorderFor(self, { component: 'kubelet', host: name }),
+          certificates: new PodCertificates({ client: self, random, onError }),
+        })
         for (const pod of pods.byIndex(NODE_INDEX, name)) kubelet.remember(pod as PodObject)
         kubelets.set(name, kubelet)
         return kubelet
@@ -82,6 +90,12 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
         }
       }
 
+      function hasBundle({ name, signerName = '', labelSelector }: TrustBundleProjection): boolean {
+        if (name !== undefined) return bundles.exists({ name })
+        const ofSigner = bundles.revisions({ field: { key: 'spec.signerName', value: signerName } })
+        return [...ofSigner].some(({ labels }) => matchesLabels(labelSelector, labels))
+      }
+
       /** What holds now and was not said before. */
       function newsOf(key: string, events: readonly PodEvent[]): readonly PodEvent[] {
         if (events.length === 0 && !said.has(key)) return events
@@ -99,6 +113,13 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
           watch(ConfigMap, onReferred('configmaps')),
           watch(Secret, onReferred('secrets')),
           watch(PersistentVolumeClaim, onReferred('persistentvolumeclaims')),
+          watch(ClusterTrustBundle, ({ current }) => [
+            ...(waiting.for('clustertrustbundles', '', current.name) ?? []),
+            ...(waiting.for('signers', '', current.fields['spec.signerName'] ?? '') ?? []),
+          ]),
+          watch(PodCertificateRequest, ({ current: { namespace, fields } }) =>
+            kubelets.has(fields['spec.nodeName'] ?? '') ? queueKey({ namespace, name: fields['spec.podName'] ?? '' }) : undefined,
+          ),
         ],
         async reconcile(key) {
           const { namespace, name } = namedBy(key)
@@ -108,7 +129,14 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
           if (!pod || !node || !isReadyForPods(node)) return undefined
           const kubelet = kubeletOf(node)
           const lookup = lookupIn(namespace)
-          const missing: Missing[] = [...missingForVolumes(pod.spec, name, lookup)]
+          const certified = isTracked(pod, kubelet.admitted.has(key)) ? await kubelet.certificates.bring(pod, key, node) : NOT_CERTIFIED
+          const missing: Missing[] = [
+            ...missingForVolumes(pod.spec, name, {
+              lookup,
+              hasBundle,
+              certificateProblem: (volume, index) => kubelet.certificates.problemOf(key, volume, index),
+            }),
+          ]
           const isOther = (other: PodObject) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
           const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther)
           let isDeferred = false
@@ -144,11 +172,12 @@ export const simulatedKubelets = ({ gate }: { readonly gate: Gate }): Controller
           defer(deferred, nodeName, { key, isDeferred })
           const self = kubelet.client.of(Pod)
           if (status) await self.updateStatus({ ...pod, status } as never)
-          for (const { type, reason, message, fieldPath } of newsOf(key, events))
+          for (const { type, reason, message, fieldPath } of [...newsOf(key, events), ...certified.events])
             kubelet.recorder.event(fieldPath ? { ...pod, fieldPath } : pod, type, reason, message)
           // Once it may be gone at any time, only finalizers of others keep it.
           if (isGone && Number(pod.metadata.deletionGracePeriodSeconds ?? 0) > 0) await self.delete(pod as never, { gracePeriodSeconds: 0 })
-          return nextAt === undefined ? undefined : Math.max(nextAt - now, 1)
+          const lookAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, certified.nextAt)
+          return Number.isFinite(lookAt) ? Math.max(lookAt - now, 1) : undefined
         },
       }
     },
@@ -160,14 +189,16 @@ class Kubelet {
   readonly uid: string
   readonly client: Client
   readonly recorder: EventRecorder
+  readonly certificates: PodCertificates
   readonly addresses: PodAddresses
   /** Pods that it has taken on and that have not ended. */
   readonly admitted = new Set<string>()
 
-  constructor({ metadata, spec }: NodeObject, client: Client, recorder: EventRecorder) {
+  constructor({ metadata, spec }: NodeObject, { client, recorder, certificates }: Pick<Kubelet, 'client' | 'recorder' | 'certificates'>) {
     this.uid = metadata.uid ?? ''
     this.client = client
     this.recorder = recorder
+    this.certificates = certificates
     this.addresses = new PodAddresses(spec.podCIDRs ?? [])
   }
 
@@ -180,8 +211,17 @@ class Kubelet {
   release(pod: string): void {
     this.admitted.delete(pod)
     this.addresses.release(pod)
+    this.certificates.forget(pod)
   }
 }
+
+type TrustBundleProjection = Parameters<VolumeSources['hasBundle']>[0]
+
+const NOT_CERTIFIED = { events: [], nextAt: Number.POSITIVE_INFINITY } as const
+
+/** Whether certificates of a pod are looked after: from when the node takes it on until it ends. */
+const isTracked = ({ metadata, status }: PodObject, isAdmitted: boolean): boolean =>
+  isAdmitted && metadata.deletionTimestamp === undefined && !isTerminalPhase(status.phase)
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 const textOf = ({ reason, message, fieldPath = '' }: PodEvent) => `${reason}\n${fieldPath}\n${message}`
@@ -197,6 +237,8 @@ function defer(deferred: Map<string, Set<string>>, node: string, { key, isDeferr
   else deferred.set(node, new Set([key]))
 }
 
+const scopeOf = (plural: Referred, namespace: string) => (plural === 'clustertrustbundles' || plural === 'signers' ? '' : namespace)
+
 /** Who waits for which objects that are not there. */
 class Waiting {
   readonly #byObject = new Map<string, Set<string>>()
@@ -209,7 +251,8 @@ class Waiting {
   set(pod: string, namespace: string, missing: readonly Missing[]): void {
     this.forget(pod)
     if (missing.length === 0) return
-    const objects = missing.map(({ plural, name }) => `${plural} ${namespace}/${name}`)
+    const objects = missing.flatMap(each => each.objects).map(({ plural, name }) => `${plural} ${scopeOf(plural, namespace)}/${name}`)
+    if (objects.length === 0) return
     this.#byPod.set(pod, objects)
     for (const object of objects) {
       const pods = this.#byObject.get(object)

@@ -166,12 +166,12 @@ test('an image that cannot be pulled keeps the container waiting', () => {
 test('what is missing keeps the pod waiting, in the words of a kubelet', () => {
   const pod = new SimulatedPod()
   pod.surroundings = {
-    missingForVolumes: [{ plural: 'configmaps', name: 'm', message: 'MountVolume.SetUp failed for volume "v" : configmap "m" not found' }],
+    missingForVolumes: [{ objects: [], message: 'MountVolume.SetUp failed for volume "v" : configmap "m" not found' }],
   }
   pod.run()
   assert.deepEqual(pod.events, ['FailedMount MountVolume.SetUp failed for volume "v" : configmap "m" not found'])
   assert.deepEqual([pod.condition('PodReadyToStartContainers')?.status, pod.pod.status.podIP], ['False', undefined])
-  pod.surroundings = { missingForContainer: () => ({ plural: 'secrets', name: 's', message: 'secret "s" not found' }) }
+  pod.surroundings = { missingForContainer: () => ({ objects: [], message: 'secret "s" not found' }) }
   pod.run()
   assert.deepEqual(pod.container().state.waiting, { reason: 'CreateContainerConfigError', message: 'secret "s" not found' })
   pod.surroundings = {}

@@ -2,12 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import { type Lookup, missingForContainer, missingForVolumes } from './references.ts'
+import { type Lookup, missingForContainer, missingForVolumes, type VolumeSources } from './references.ts'
 
 const THERE: Readonly<Record<string, string[]>> = { 'configmaps map': ['a'], 'secrets secret': ['k'], 'persistentvolumeclaims claim': [] }
 const lookup: Lookup = (plural, name) => THERE[`${plural} ${name}`] && new Set(THERE[`${plural} ${name}`])
+const sources: VolumeSources = {
+  lookup,
+  hasBundle: ({ name, signerName }) => name === 'bundle' || signerName === 'example.com/s',
+  certificateProblem: (volume, index) => (volume === 'good' ? undefined : `no certificate ${volume} ${index}`),
+}
 const volumes = (...list: object[]) =>
-  [...missingForVolumes({ volumes: list } as unknown as PodSpec, 'p', lookup)].map(({ message }) => message)
+  [...missingForVolumes({ volumes: list } as unknown as PodSpec, 'p', sources)].map(({ message }) => message)
 const environment = (container: object) => missingForContainer(container as Container, 'ns', lookup)?.message
 
 test('volumes need their config maps, secrets and claims, with their keys', () => {
@@ -27,6 +32,19 @@ test('volumes need their config maps, secrets and claims, with their keys', () =
   ])
   assert.deepEqual(volumes({ name: 'v', ephemeral: {} }), ['persistentvolumeclaim "p-v" not found'])
   assert.deepEqual(volumes({ name: 'v', configMap: { name: 'none', optional: true } }), [])
+})
+
+test('projected volumes need their trust bundles and certificates, and say at once all that is missing', () => {
+  const projected = (name: string, ...list: object[]) => volumes({ name, projected: { sources: list } })
+  assert.deepEqual(projected('good', { podCertificate: {} }, { clusterTrustBundle: { name: 'bundle' } }), [])
+  assert.deepEqual(projected('v', { clusterTrustBundle: { signerName: 'example.com/s' } }), [])
+  assert.deepEqual(projected('v', { clusterTrustBundle: { name: 'x', optional: true } }), [])
+  assert.deepEqual(projected('v', { clusterTrustBundle: { name: 'x' } }), [
+    'MountVolume.SetUp failed for volume "v" : while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "x" not found',
+  ])
+  assert.deepEqual(projected('v', { secret: { name: 'none' } }, { podCertificate: {} }, { clusterTrustBundle: { signerName: 'a.b/c' } }), [
+    'MountVolume.SetUp failed for volume "v" : [secret "none" not found, no certificate v 1, combination of signerName and labelSelector matched zero ClusterTrustBundles]',
+  ])
 })
 
 test('the environment of a container needs what it names, unless that is optional', () => {

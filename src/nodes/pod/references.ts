@@ -1,70 +1,107 @@
 /** What a pod refers to and is not there: a kubelet mounts no volume and makes no container without it. */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
 
-export type Referred = 'configmaps' | 'secrets' | 'persistentvolumeclaims'
+/** `signers` stands for the trust bundles of a signer, whatever their names. */
+export type Referred = 'configmaps' | 'secrets' | 'persistentvolumeclaims' | 'clustertrustbundles' | 'signers'
 
 /** The keys of an object in the namespace of the pod; undefined when there is none. */
-export type Lookup = (plural: Referred, name: string) => ReadonlySet<string> | undefined
+export type Lookup = (plural: 'configmaps' | 'secrets' | 'persistentvolumeclaims', name: string) => ReadonlySet<string> | undefined
 
-/** What is missing, in the words of a kubelet, and the object that may change that. */
-export type Missing = { readonly plural: Referred; readonly name: string; readonly message: string }
+/** What is missing, in the words of a kubelet, and the objects that may change that. */
+export type Missing = { readonly message: string; readonly objects: readonly { readonly plural: Referred; readonly name: string }[] }
+
+/** What volumes are made of beside objects with keys. */
+export type VolumeSources = {
+  readonly lookup: Lookup
+  /** Whether there is a trust bundle of a name, or any of a signer that a selector chooses. */
+  readonly hasBundle: (projection: TrustBundleProjection) => boolean
+  /** Why the certificate of a source of a volume is not there. */
+  readonly certificateProblem: (volume: string, index: number) => string | undefined
+}
+type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBundle']>
 
 type Source = { readonly name?: string | undefined; readonly optional?: boolean | undefined }
 type Item = { readonly key: string }
 
 /** Why volumes of the pod cannot be mounted; each message as an event says it. */
-export function* missingForVolumes({ volumes = [] }: PodSpec, pod: string, lookup: Lookup): Iterable<Missing> {
+export function* missingForVolumes({ volumes = [] }: PodSpec, pod: string, sources: VolumeSources): Iterable<Missing> {
+  const { lookup } = sources
   for (const { name, configMap, secret, projected, persistentVolumeClaim, ephemeral } of volumes ?? []) {
     const parts = [
       configMap && fromFiles('configmaps', configMap, configMap.items, lookup),
       secret && fromFiles('secrets', { name: secret.secretName, optional: secret.optional }, secret.items, lookup),
-      ...(projected?.sources ?? []).flatMap(({ configMap, secret }) => [
-        configMap && fromFiles('configmaps', configMap, configMap.items, lookup),
-        secret && fromFiles('secrets', secret, secret.items, lookup),
-      ]),
-    ]
-    for (const missing of parts)
-      if (missing) yield { ...missing, message: `MountVolume.SetUp failed for volume "${name}" : ${missing.message}` }
+      ...(projected?.sources ?? []).map((source, index) => missingForSource(source, { volume: name, index }, sources)),
+    ].filter(part => part !== undefined)
+    if (parts.length > 0) {
+      const [first, ...more] = parts.map(({ message }) => message)
+      const message = more.length === 0 ? first : `[${[...new Set([first, ...more])].join(', ')}]`
+      yield { message: `MountVolume.SetUp failed for volume "${name}" : ${message}`, objects: parts.flatMap(({ objects }) => objects) }
+    }
     const claim = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod}-${name}` : undefined)
     if (claim !== undefined && !lookup('persistentvolumeclaims', claim))
-      yield { plural: 'persistentvolumeclaims', name: claim, message: `persistentvolumeclaim "${claim}" not found` }
+      yield missing('persistentvolumeclaims', claim, `persistentvolumeclaim "${claim}" not found`)
   }
 }
+
+type At = { readonly volume: string; readonly index: number }
+
+/** Why a source of a projected volume is not there. */
+function missingForSource(
+  { configMap, secret, clusterTrustBundle: bundle, podCertificate }: VolumeProjection,
+  { volume, index }: At,
+  { lookup, hasBundle, certificateProblem }: VolumeSources,
+): Missing | undefined {
+  if (secret) return fromFiles('secrets', secret, secret.items, lookup)
+  if (configMap) return fromFiles('configmaps', configMap, configMap.items, lookup)
+  if (bundle) return bundle.optional || hasBundle(bundle) ? undefined : missingBundle(bundle)
+  const problem = podCertificate && certificateProblem(volume, index)
+  return problem === undefined ? undefined : { message: problem, objects: [] }
+}
+
+const missingBundle = ({ name, signerName = '' }: TrustBundleProjection): Missing =>
+  name === undefined
+    ? missing('signers', signerName, 'combination of signerName and labelSelector matched zero ClusterTrustBundles')
+    : missing('clustertrustbundles', name, `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "${name}" not found`)
+
+const missing = (plural: Referred, name: string, message: string): Missing => ({ message, objects: [{ plural, name }] })
 
 /** Why the environment of a container cannot be made. */
 export function missingForContainer({ env = [], envFrom = [] }: Container, namespace: string, lookup: Lookup): Missing | undefined {
   for (const { configMapRef, secretRef } of envFrom ?? []) {
-    const missing = (configMapRef && whole('configmaps', configMapRef, lookup)) ?? (secretRef && whole('secrets', secretRef, lookup))
-    if (missing) return missing
+    const found = (configMapRef && whole('configmaps', configMapRef, lookup)) ?? (secretRef && whole('secrets', secretRef, lookup))
+    if (found) return found
   }
   for (const { valueFrom } of env ?? []) {
     const { configMapKeyRef, secretKeyRef } = valueFrom ?? {}
     for (const [plural, ref] of [['configmaps', configMapKeyRef] as const, ['secrets', secretKeyRef] as const]) {
       if (!ref || ref.optional) continue
-      const missing = whole(plural, ref, lookup)
-      if (missing) return missing
+      const found = whole(plural, ref, lookup)
+      if (found) return found
       const { name = '', key } = ref
       const kind = plural === 'secrets' ? 'Secret' : 'ConfigMap'
-      if (!lookup(plural, name)!.has(key)) return { plural, name, message: `couldn't find key ${key} in ${kind} ${namespace}/${name}` }
+      if (!lookup(plural, name)!.has(key)) return missing(plural, name, `couldn't find key ${key} in ${kind} ${namespace}/${name}`)
     }
   }
   return undefined
 }
 
-function fromFiles(plural: Referred, source: Source, items: readonly Item[] | undefined, lookup: Lookup): Missing | undefined {
+type Keyed = 'configmaps' | 'secrets'
+
+function fromFiles(plural: Keyed, source: Source, items: readonly Item[] | undefined, lookup: Lookup): Missing | undefined {
   const { name = '', optional } = source
   if (optional) return undefined
-  const missing = whole(plural, source, lookup)
-  if (missing) return missing
+  const found = whole(plural, source, lookup)
+  if (found) return found
   const key = items?.find(each => !lookup(plural, name)!.has(each.key))?.key
   if (key === undefined) return undefined
   const message =
     plural === 'secrets' ? `references non-existent secret key: ${key}` : `configmap references non-existent config key: ${key}`
-  return { plural, name, message }
+  return missing(plural, name, message)
 }
 
-function whole(plural: Referred, { name = '', optional }: Source, lookup: Lookup): Missing | undefined {
+function whole(plural: Keyed, { name = '', optional }: Source, lookup: Lookup): Missing | undefined {
   if (optional || lookup(plural, name)) return undefined
-  return { plural, name, message: `${plural === 'secrets' ? 'secret' : 'configmap'} "${name}" not found` }
+  return missing(plural, name, `${plural === 'secrets' ? 'secret' : 'configmap'} "${name}" not found`)
 }

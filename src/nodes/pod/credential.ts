@@ -1,0 +1,105 @@
+/**
+ * The certificate of one source of a projected volume, as a kubelet looks after it:
+ *
+ *     nothing ─→ requested ─→ issued ─→ requested again ─→ issued …
+ *                    └──→ denied, failed ←──┘
+ *
+ * Keys are in the memory of a kubelet alone, so after a restart everything is requested anew.
+ */
+import type { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
+import { goQuote } from '../../lib/go-text.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import { timeOf } from './container-state.ts'
+import type { PodEvent } from './reconcile.ts'
+
+export type PodRequest = ObjectOf<typeof PodCertificateRequest>
+
+export type Credential =
+  /** The name of the request, and what there is meanwhile. */
+  | { readonly state: 'requested'; readonly request: string; readonly held?: Held }
+  | { readonly state: 'issued'; readonly held: Held }
+  | { readonly state: 'denied' | 'failed'; readonly reason: string; readonly message: string }
+
+/** A certificate that was issued, and what was said about its end. */
+export type Held = {
+  readonly refreshAt: number
+  readonly notAfter: number
+  readonly isOverdueSaid?: true
+  readonly isExpirySaid?: true
+}
+
+export type CredentialStep = {
+  /** Undefined when a certificate is to be requested for the first time. */
+  readonly credential: Credential | undefined
+  /** Whether a new certificate is to be requested now. */
+  readonly isDue: boolean
+  readonly events: readonly PodEvent[]
+  /** The time at which there is more to do. */
+  readonly nextAt: number
+}
+
+/** How long after its time a certificate that is still not replaced is said to be overdue. */
+const OVERDUE_MS = 10 * 60_000
+
+export type CredentialParts = {
+  /** The request that was made, if it is still there. */
+  readonly request: PodRequest | undefined
+  readonly now: number
+  /** How much later than it could be a certificate is replaced, so that those of many pods are not replaced at once. */
+  readonly jitterMs: number
+}
+
+/** What becomes of a credential by now. */
+export function nextCredential(before: Credential | undefined, { request, now, jitterMs }: CredentialParts): CredentialStep {
+  if (before?.state === 'requested') {
+    // Whoever deleted the request is asked again.
+    if (!request) return due(before.held && { state: 'issued', held: before.held })
+    const decided = decision(request, jitterMs)
+    return decided ? { ...decided, isDue: false } : aged(before, now)
+  }
+  if (before?.state !== 'issued') return before ? { credential: before, isDue: false, events: [], nextAt: Infinity } : due(undefined)
+  const step = aged(before, now)
+  return now < before.held.refreshAt ? step : { ...step, isDue: true }
+}
+
+const due = (credential: Credential | undefined): CredentialStep => ({ credential, isDue: true, events: [], nextAt: Infinity })
+
+/** Why the volume cannot be mounted, in the words of a kubelet; undefined when it can. */
+export function credentialProblem(credential: Credential | undefined): string | undefined {
+  if (!credential || (credential.state === 'requested' && !credential.held)) return 'credential bundle is not issued yet'
+  if (credential.state === 'issued' || credential.state === 'requested') return undefined
+  const { state, reason, message } = credential
+  return `PodCertificateRequest was permanently ${state}: reason=${goQuote(reason)} message=${goQuote(message)}`
+}
+
+function decision({ metadata, status }: PodRequest, jitterMs: number): Omit<CredentialStep, 'isDue'> | undefined {
+  for (const { type, reason, message } of status.conditions ?? []) {
+    if (type === 'Issued') {
+      const held = { refreshAt: timeOf(status.beginRefreshAt) + jitterMs, notAfter: timeOf(status.notAfter) }
+      return { credential: { state: 'issued', held }, events: [], nextAt: held.refreshAt }
+    }
+    if (type !== 'Denied' && type !== 'Failed') continue
+    const what = `PodCertificateRequest ${metadata.namespace}/${metadata.name} ${type === 'Denied' ? 'was denied' : 'failed'}`
+    // A kubelet prints its event through a format that it means as the reason; what it wants to say is this.
+    const said = `${what}, reason=${goQuote(reason)}, message=${goQuote(message)}`
+    const credential = { state: type === 'Denied' ? ('denied' as const) : ('failed' as const), reason, message }
+    return { credential, events: [{ type: 'Warning', reason: type, message: said }], nextAt: Infinity }
+  }
+  return undefined
+}
+
+/** Says once that a certificate is overdue, and once that it is over. */
+function aged(credential: Extract<Credential, { held?: Held }>, now: number): CredentialStep {
+  const { held } = credential
+  if (!held) return { credential, isDue: false, events: [], nextAt: Infinity }
+  const events: PodEvent[] = []
+  const overdueAt = held.refreshAt + OVERDUE_MS
+  const isOverdue = now > overdueAt && !held.isOverdueSaid
+  const isOver = now > held.notAfter && !held.isExpirySaid
+  if (isOverdue) events.push({ type: 'Warning', reason: 'CertificateOverdueForRefresh', message: 'PodCertificate refresh overdue' })
+  if (isOver) events.push({ type: 'Warning', reason: 'CertificateExpired', message: 'PodCertificate expired' })
+  const noted: Held = { ...held, ...(isOverdue && { isOverdueSaid: true }), ...(isOver && { isExpirySaid: true }) }
+  const times = [held.refreshAt, ...(noted.isOverdueSaid ? [] : [overdueAt + 1]), ...(noted.isExpirySaid ? [] : [held.notAfter + 1])]
+  const nextAt = Math.min(...times.filter(at => at > now))
+  return { credential: { ...credential, held: noted }, isDue: false, events, nextAt }
+}

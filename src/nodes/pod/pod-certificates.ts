@@ -1,0 +1,137 @@
+/** The certificates of the pods of one node: requests them, and knows what became of it. */
+import { generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Client } from '../../client/client.ts'
+import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
+import type { VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
+import { stubRequest } from '../../lib/x509/certificate-request.ts'
+import type { NodeObject } from '../node/simulated-node.ts'
+import { type Credential, credentialProblem, nextCredential } from './credential.ts'
+import type { PodEvent } from './reconcile.ts'
+
+type Source = { readonly key: string; readonly projection: NonNullable<VolumeProjection['podCertificate']> }
+
+export type PodCertificatesParts = {
+  /** The API as the node. */
+  readonly client: Client
+  readonly random: () => number
+  readonly onError: (error: unknown) => void
+}
+
+const JITTER_MS = 5 * 60_000
+const [FIRST_RETRY_MS, LAST_RETRY_MS] = [1000, 300_000]
+
+type Entry = { credential: Credential | undefined; retryMs?: number; retryAt?: number }
+type Known = { readonly uid: string; readonly sources: Map<string, Entry> }
+
+export class PodCertificates {
+  readonly #parts: PodCertificatesParts
+  readonly #pods = new Map<string, Known>()
+
+  constructor(parts: PodCertificatesParts) {
+    this.#parts = parts
+  }
+
+  /** Brings the certificates of a pod to where they are by now: requests what is missing or near its end. */
+  async bring(pod: PodObject, key: string, node: NodeObject): Promise<{ readonly events: readonly PodEvent[]; readonly nextAt: number }> {
+    const { uid = '', namespace = '' } = pod.metadata
+    let known = this.#pods.get(key)
+    if (known?.uid !== uid) this.#pods.set(key, (known = { uid, sources: new Map() }))
+    const events: PodEvent[] = []
+    let nextAt = Number.POSITIVE_INFINITY
+    for (const source of sourcesOf(pod)) {
+      const entry = known.sources.get(source.key) ?? { credential: undefined }
+      known.sources.set(source.key, entry)
+      const { client, random } = this.#parts
+      const now = client.now.getTime()
+      const before = entry.credential
+      const request = before?.state === 'requested' ? client.of(PodCertificateRequest).get({ namespace, name: before.request }) : undefined
+      const step = nextCredential(before, { request, now, jitterMs: random() * JITTER_MS })
+      entry.credential = step.credential
+      events.push(...step.events)
+      nextAt = Math.min(nextAt, step.isDue ? await this.#request(pod, node, { source, entry, now }) : step.nextAt)
+    }
+    return { events, nextAt }
+  }
+
+  /** Why a source of a volume is not there; undefined when it is. */
+  problemOf(key: string, volume: string, index: number): string | undefined {
+    return credentialProblem(this.#pods.get(key)?.sources.get(sourceKey(volume, index))?.credential)
+  }
+
+  forget(key: string): void {
+    this.#pods.delete(key)
+  }
+
+  /** Says when to try again; that is not needed when the request was made, for its answer is heard of. */
+  async #request(pod: PodObject, node: NodeObject, { source, entry, now }: { source: Source; entry: Entry; now: number }): Promise<number> {
+    if (entry.retryAt !== undefined && now < entry.retryAt) return entry.retryAt
+    const held = entry.credential?.state === 'issued' ? entry.credential.held : undefined
+    try {
+      const request = await this.#create(pod, node, source.projection)
+      entry.credential = { state: 'requested', request, ...(held && { held }) }
+      delete entry.retryAt
+      delete entry.retryMs
+      return Number.POSITIVE_INFINITY
+    } catch (error) {
+      this.#parts.onError(error)
+      entry.retryMs = Math.min((entry.retryMs ?? FIRST_RETRY_MS / 2) * 2, LAST_RETRY_MS)
+      entry.retryAt = now + entry.retryMs
+      return entry.retryAt
+    }
+  }
+
+  async #create({ metadata, spec }: PodObject, node: NodeObject, projection: Source['projection']): Promise<string> {
+    const { client } = this.#parts
+    const { namespace = '', name = '', uid = '' } = metadata
+    const { serviceAccountName = '' } = spec
+    const account = client.of(ServiceAccount).get({ namespace, name: serviceAccountName })
+    if (!account) throw new Error(`while fetching service account: serviceaccounts "${serviceAccountName}" not found`)
+    const { signerName = '', keyType = '', maxExpirationSeconds, userAnnotations } = projection
+    const created = await client.of(PodCertificateRequest).create({
+      metadata: { namespace, generateName: 'req-', ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name, uid }] },
+      spec: {
+        signerName,
+        podName: name,
+        podUID: uid,
+        serviceAccountName,
+        serviceAccountUID: account.metadata.uid,
+        nodeName: node.metadata.name,
+        nodeUID: node.metadata.uid,
+        ...(maxExpirationSeconds !== undefined && { maxExpirationSeconds }),
+        stubPKCS10Request: (await proofOfKey(keyType)).toString('base64'),
+        ...(userAnnotations && { unverifiedUserAnnotations: userAnnotations }),
+      },
+    })
+    if (!created) throw new Error('the name that was generated for a request is taken')
+    return created.object.metadata.name!
+  }
+}
+
+/** The certificates that a pod asks for, in order. */
+export function* sourcesOf({ spec }: PodObject): Iterable<Source> {
+  for (const { name, projected } of spec.volumes ?? [])
+    for (const [index, { podCertificate }] of (projected?.sources ?? []).entries())
+      if (podCertificate) yield { key: sourceKey(name, index), projection: podCertificate }
+}
+
+const sourceKey = (volume: string, index: number) => `${volume}/${index}`
+
+const generate = promisify(generateKeyPair) as (type: string, options: object) => ReturnType<typeof generateKeyPair.__promisify__>
+const KEYS: Readonly<Record<string, readonly [type: string, options: object]>> = {
+  RSA3072: ['rsa', { modulusLength: 3072 }],
+  RSA4096: ['rsa', { modulusLength: 4096 }],
+  ECDSAP256: ['ec', { namedCurve: 'P-256' }],
+  ECDSAP384: ['ec', { namedCurve: 'P-384' }],
+  ECDSAP521: ['ec', { namedCurve: 'P-521' }],
+  ED25519: ['ed25519', {}],
+}
+
+/** A new key, in a request that is signed with it. There is no program that would use the key, so that is the end of it. */
+async function proofOfKey(keyType: string): Promise<Buffer> {
+  const [type, options] = KEYS[keyType] ?? []
+  if (type === undefined || options === undefined) throw new Error(`unknown key type ${JSON.stringify(keyType)}`)
+  return stubRequest((await generate(type, options)) as never)
+}
