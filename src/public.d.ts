@@ -33,6 +33,165 @@ export interface RunningServer extends AsyncDisposal {
   readonly fetch: (path: string, init?: FetchInit) => Promise<FetchResponse>
   /** Ends watches, lets requests finish, closes the store. */
   close(): Promise<void>
+  /**
+   * Creates or changes objects, those of files and of folders of YAML or JSON among them, as `kubectl apply --server-side` does.
+   * Namespaces and definitions of custom kinds come first, and custom kinds are waited for. Resolves with what is stored.
+   */
+  apply(...sources: readonly (string | object)[]): Promise<StoredObject[]>
+  /** Makes everything that is stored what it was when the server had started. Faults and records are forgotten, too. */
+  reset(): Promise<void>
+  /** Keeps all that is stored now. */
+  snapshot(): Promise<Snapshot>
+  /** Makes everything that is stored what it was. Revisions go on, and watches see the changes. */
+  restore(snapshot: Snapshot): Promise<void>
+  /** The server as another user sees it. */
+  as(user: string, groups?: readonly string[]): UserAccess
+  /** The kubeconfig of another user, as text. */
+  kubeconfigFor(user: string, groups?: readonly string[]): string
+  /**
+   * Waits until an object `exists` or is `deleted`, has a condition (`Available`, `Ready=False`), or a function of it says so.
+   * Rejects after ten seconds unless told otherwise. Resolves with the object.
+   */
+  waitFor(object: ObjectReference, condition?: string | ((object: any) => unknown), options?: { readonly timeoutMs?: number }): Promise<any>
+  /** Resolves when the server's own controllers have nothing to do but to wait for a time to pass. */
+  settled(): Promise<void>
+  /** The requests that clients have sent since the start or the last reset, oldest first; the last 10,000 at least. */
+  requests(): readonly RecordedRequest[]
+  /** What has changed since then, whoever changed it. */
+  changes(): readonly RecordedChange[]
+  /** The time that the server lives by. */
+  readonly clock: TestClock
+  /** What is to go wrong. */
+  readonly faults: TestFaults
+}
+
+/** An object as it is stored. */
+export interface StoredObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly [field: string]: any
+  }
+  readonly [field: string]: any
+}
+
+export interface ObjectReference {
+  readonly apiVersion: string
+  readonly kind: string
+  /** The namespace is `default` unless told. */
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+}
+
+/** What a server had stored; for `restore` of the same server. */
+export interface Snapshot {
+  readonly objects: number
+}
+
+export interface UserAccess {
+  readonly fetch: RunningServer['fetch']
+  readonly kubeconfig: string
+}
+
+export interface RecordedRequest {
+  readonly at: Date
+  readonly method: string
+  /** Path and query, as sent. */
+  readonly path: string
+  /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; for other paths the method in lower case. */
+  readonly verb: string
+  readonly group: string
+  readonly version: string
+  /** Such as `deployments`; empty for other paths. */
+  readonly resource: string
+  readonly subresource: string
+  readonly namespace: string
+  readonly name: string
+  readonly user: string
+  readonly userAgent: string
+  /** 0 while it is not answered. */
+  readonly status: number
+  /** As text, unless it is larger than 64 KiB. */
+  readonly body: string | undefined
+}
+
+export interface RecordedChange {
+  readonly at: Date
+  readonly type: 'added' | 'updated' | 'deleted'
+  readonly apiVersion: string
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly revision: string
+  /** Of a deletion: what it was last. */
+  readonly object: any
+  /** What it was before, while that is known. */
+  readonly previous: any
+}
+
+export interface TestClock {
+  /** What time it is for the server. */
+  now(): Date
+  /**
+   * Puts the time forward by milliseconds or by a duration such as `1h30m`. What falls due on the way happens in its order and at its
+   * time: leases, cron jobs, time limits, expiry. The time of the machine and of clients stays.
+   */
+  advance(duration: number | string): Promise<void>
+}
+
+export interface TestFaults {
+  /** Adds a fault; calling the result takes it away. The first fault that is for a request and strikes is the one that counts. */
+  add(fault: Fault): () => void
+  clear(): void
+  /** From here on the same requests in the same order are struck by the same faults. Default: 1. */
+  seed(seed: number): void
+  /** How many requests or events each fault was for, and how many it struck. */
+  report(): FaultReport[]
+}
+
+/** Which requests a fault is for, how often it strikes, and what happens then. */
+export interface Fault extends FaultEffect {
+  readonly verb?: string | readonly string[]
+  /** `pods`, or `deployments.apps`. */
+  readonly resource?: string
+  readonly subresource?: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly user?: string
+  /** How likely it strikes. Default: 1. */
+  readonly probability?: number
+  /** How often it strikes at most. */
+  readonly times?: number
+  /** How many are spared at first. */
+  readonly skip?: number
+}
+
+export interface FaultEffect {
+  /** The request is handled that much later. */
+  readonly delayMs?: number
+  /** It is answered with an error: 409, 410, 429, 500, 503, 504 as Kubernetes has them, or another. It changes nothing. */
+  readonly status?: number
+  readonly message?: string
+  readonly retryAfterSeconds?: number
+  /** The connection ends without an answer, and the request changes nothing. */
+  readonly disconnect?: boolean
+  /** The request takes effect, and the connection ends without an answer. */
+  readonly loseAnswer?: boolean
+  /** The answer comes that slowly. */
+  readonly bytesPerSecond?: number
+  /** A get or list answers with what was stored so many revisions ago. */
+  readonly staleBy?: number
+  /** An event of a watch is lost, is late, or the watch ends: with 410 (`gone`), or cleanly. */
+  readonly events?: 'drop' | 'gone' | 'end' | { readonly delayMs: number }
+}
+
+export interface FaultReport {
+  readonly fault: Fault
+  readonly seen: number
+  readonly hits: number
 }
 
 export interface FetchInit {

@@ -1,4 +1,4 @@
-/** A page of a snapshot that the cache has forgotten and the store has not. */
+/** What the store knows of the past: an object or a page of a snapshot, also where the cache has forgotten it. */
 import type { Resource } from '../schema/resource.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../storage/store.ts'
 import { type ObjectRevision, objectRevisionOf } from './object-revision.ts'
@@ -33,6 +33,22 @@ export async function listStored(
     }
   } catch (error) {
     if (error instanceof Compacted) return undefined
+    throw error
+  }
+}
+
+/** One object as it was at a revision; undefined when it was not there. */
+export async function readStored(
+  store: Store,
+  resource: Resource,
+  key: string,
+  at: Revision,
+): Promise<ObjectRevision | undefined | 'forgotten'> {
+  try {
+    const { entry } = await store.get(key, at)
+    return entry && objectRevisionOf(resource, entry, undefined)
+  } catch (error) {
+    if (error instanceof Compacted) return 'forgotten'
     throw error
   }
 }

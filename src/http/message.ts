@@ -63,6 +63,8 @@ export interface Response {
   readonly body: ResponseBody
   /** The connection should not be used again: its state is unknown, or its client is. */
   readonly close?: boolean
+  /** There is no answer: the connection just ends. */
+  readonly cut?: true
   /** Called once the client has all of it, or is gone. */
   readonly taken?: () => void
   /** What happens on a connection after it was upgraded (101). */

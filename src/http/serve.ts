@@ -48,11 +48,23 @@ export interface Api extends FreshnessApi {
   /** A namespace as it is stored. */
   readonly namespace?: (name: string) => AnyObject | undefined
   readonly now: () => Date
+  /** What tests put around the handling of requests. */
+  readonly surroundings?: Surroundings
+}
+
+export type Surroundings = {
+  /** Sees every request and its answer. */
+  readonly record?: (next: Handler) => Handler
+  /** Comes between a request whose sender is known and its answer. */
+  readonly disturb?: (next: Handler) => Handler
 }
 
 /** The server as a function. The deadline starts when a request has its seat. */
 export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
-  const around = [trace, recover, refresh, identify, impersonate, explain, takeSeat, deadline]
+  const { record, disturb } = api.surroundings ?? {}
+  const recorded = record ? [record] : []
+  const disturbed = disturb ? [disturb] : []
+  const around = [trace, ...recorded, recover, refresh, identify, impersonate, ...disturbed, explain, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),

@@ -33,8 +33,6 @@ export async function listObjects(
   const { exactly, after } = await snapshotOf(deps, call, { options, ctx })
   if (exactly && exactly.revision < deps.caches.of(resource).oldest) {
     const { revision: at, forgotten } = exactly
-    // A store of this process alone keeps its history for as long as the cache does; another one may have been told to keep it longer.
-    if (!deps.store.isShared) throw forgotten()
     const asked = {
       selection: selected.selection,
       at,

@@ -5,8 +5,8 @@ import { Recorder, Widget } from '../../test/kits/cache/widgets.ts'
 import { type Answer, type Bench, openBench } from '../../test/kits/registry.ts'
 
 /**
- * Four objects are written at 2 to 5, then `a` and `b` are changed at 6 and 7. The window of the past is two writes long, so
- * that 5 and later can be read and 4 cannot. In requests, FUTURE is a version that never comes and PAGE a token of a first page.
+ * Four objects are written at 2 to 5, then `a` and `b` are changed at 6 and 7. The cache remembers the last two writes, and the store
+ * what came after 5, so that 5 and later can be read and 4 cannot. In requests, FUTURE is a version that never comes and PAGE a token of a first page.
  */
 async function history(more: { gates?: readonly string[] } = {}): Promise<Bench & { token: string }> {
   const bench = await openBench([Widget], { history: { bytes: 1 << 20, entries: 2, ageMs: 3_600_000 }, ...more })
@@ -21,6 +21,7 @@ async function history(more: { gates?: readonly string[] } = {}): Promise<Bench 
     [early, middle, late].map(a => a.body.metadata.resourceVersion),
     ['5', '6', '7'],
   )
+  await bench.store.compact(5)
   return { ...bench, token: middle.body.metadata.continue }
 }
 

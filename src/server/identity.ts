@@ -31,6 +31,8 @@ export type Identity = {
 }
 
 export type IdentityParts = {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   readonly files: OwnFiles
   /** What all servers over one store have in common. */
   readonly sharedKeys: ReadonlyMap<string, string> | undefined
@@ -45,7 +47,7 @@ export type IdentityParts = {
 
 /** Creates the authenticators that the config asks for. */
 export async function openIdentity(config: Config, parts: IdentityParts): Promise<Identity> {
-  const { files, sharedKeys, reader, log, onLegacyUse, metrics, signal } = parts
+  const { files, sharedKeys, reader, log, onLegacyUse, metrics, now, signal } = parts
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
   const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir, sharedKeys) : undefined
@@ -57,7 +59,7 @@ export async function openIdentity(config: Config, parts: IdentityParts): Promis
     keys,
     audiences,
     find: (plural, namespace, name) => reader.get({ group: '', version: 'v1', plural }, name, namespace),
-    now: Date.now,
+    now,
     newId: randomUUID,
     onLegacyUse,
   })
@@ -74,19 +76,19 @@ export async function openIdentity(config: Config, parts: IdentityParts): Promis
           new (await import('../authn/bootstrap-token.ts')).BootstrapTokens({
             find: (namespace, name) => reader.get({ group: '', version: 'v1', plural: 'secrets' }, name, namespace),
             audiences,
-            now: Date.now,
+            now,
           }),
         ]
       : []),
-    ...(settings ? [new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(files.oidcCa), now: Date.now })] : []),
+    ...(settings ? [new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(files.oidcCa), now })] : []),
     ...(configured ? [configured.tokens] : []),
     ...(config.authenticationTokenWebhookConfigFile === undefined
       ? []
       : [(await import('./configured-tokens.ts')).tokenWebhook({ config, audiences, log, signal })]),
   ])
   const chain = [
-    ...(files.proxyCa === undefined ? [] : [new RequestHeaderAuthenticator(requestHeaderSettings(config), Date.now)]),
-    new CertificateAuthenticator(Date.now),
+    ...(files.proxyCa === undefined ? [] : [new RequestHeaderAuthenticator(requestHeaderSettings(config), now)]),
+    new CertificateAuthenticator(now),
     new BearerAuthenticator(tokens, audiences),
   ]
   return {

@@ -5,7 +5,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolders } from '../lib/folders.ts'
 import { parseIP } from '../lib/ip.ts'
-import { issueAuthority, issueClient, issueServer, type KeyPair, type Validity } from '../lib/x509/issue.ts'
+import { issueAuthority, issueClient, issueServer, type KeyPair, type Subject, type Validity } from '../lib/x509/issue.ts'
 
 export type Pki = {
   readonly authority: KeyPair
@@ -82,6 +82,10 @@ export function loadPki({ directory, shared, names, now }: PkiOptions): Pki {
   )
   return { authority, server, admin, proxyAuthority, proxyClient, saved: Promise.all(saves) }
 }
+
+/** A certificate for a user, valid for as long as those of the server. */
+export const certify = ({ authority }: Pki, subject: Subject, now: Date): KeyPair =>
+  issueClient(authority, subject, leafValidity(now, authority))
 
 /** The key that signs service account tokens, in PEM: created once and kept, since tokens are only valid as long as it is. */
 export function loadTokenKey(

@@ -26,7 +26,7 @@ import type { Family } from '../http/observability/exposition.ts'
 import { type Checks, Health } from '../http/observability/health.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
-import { createServe } from '../http/serve.ts'
+import { createServe, type Surroundings } from '../http/serve.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -34,6 +34,7 @@ import { makeFolders } from '../lib/folders.ts'
 import { parseCIDR } from '../lib/ip.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { WebhookTransport } from '../lib/webhook-transport.ts'
+import type { KeyPair } from '../lib/x509/issue.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -73,7 +74,7 @@ import { nodeRanges } from './node-cidrs.ts'
 import { objectReader } from './object-reader.ts'
 import { ObservedStore } from './observed-store.ts'
 import { type OwnFiles, readOwnFiles } from './own-files.ts'
-import { loadPki, type Pki } from './pki.ts'
+import { certify, loadPki, type Pki } from './pki.ts'
 import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
 import { openSharedKeys } from './shared-keys.ts'
@@ -92,6 +93,12 @@ export interface Server extends AsyncDisposable {
   readonly credentials: { readonly ca: string; readonly cert: string; readonly key: string }
   /** The API in the name of the admin, without HTTP. */
   readonly client: Client
+  /** What it keeps its data in. */
+  readonly store: Store
+  /** The certificate of a user, as this server's own authority issues it. */
+  certify(user: string, groups: readonly string[]): KeyPair
+  /** Resolves when controllers have nothing to do but to wait for a time to pass. */
+  settled(): Promise<void>
   /** Resolves with the reason when the server can no longer work. */
   readonly failed: Promise<unknown>
   /** Turns readiness off, ends watches, lets requests finish, closes the store. The log has the reason. */
@@ -107,12 +114,14 @@ export type StartParts = {
   readonly clock?: Clock
   /** The store to use, instead of the one that the configuration names. It is not closed: others may use it, too. */
   readonly store?: Store
+  /** What tests put around the handling of requests, and around the registry that clients reach. */
+  readonly surroundings?: Surroundings & { readonly registry?: (inner: Registry, revision: () => number) => Registry }
 }
 
 /** Opens the store, reads what is there, creates what a fresh server has, and listens. */
 export async function startServer(
   given: Config,
-  { kinds = [], controllers = [], clock = systemClock, store }: StartParts = {},
+  { kinds = [], controllers = [], clock = systemClock, store, surroundings = {} }: StartParts = {},
 ): Promise<Server> {
   const config = checkConfig(given)
   const gate = readFeatureGates(config.featureGates)
@@ -129,6 +138,7 @@ export async function startServer(
       added: controllers,
       clock,
       given: store,
+      surroundings,
       open,
       closeAll,
     })
@@ -147,12 +157,16 @@ type Assembly = {
   readonly clock: Clock
   /** The store to use, if not the configured one. */
   readonly given: Store | undefined
+  readonly surroundings: NonNullable<StartParts['surroundings']>
   /** What to undo, in the order it was done. */
   readonly open: (() => Promise<void>)[]
   readonly closeAll: () => Promise<void>
 }
 
-async function assemble(config: Config, { gate, log, kinds, added, clock, given, open, closeAll }: Assembly): Promise<Server> {
+async function assemble(
+  config: Config,
+  { gate, log, kinds, added, clock, given, surroundings, open, closeAll }: Assembly,
+): Promise<Server> {
   const began = performance.now()
   const now = () => new Date(clock.now())
   log.info(
@@ -226,6 +240,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     log,
     onLegacyUse: noteTokenUse(context),
     metrics: accessMetrics,
+    now: () => clock.now(),
     signal,
   })
   const network = await openServiceNetwork(context)
@@ -322,6 +337,7 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
       trust.take(publishedProxies(config, files, renewed))
     },
     ...(store.isShared && { freshness: { now: () => caches.fresh(), served: customKinds.served } }),
+    surroundings,
     log,
     gate,
     now,
@@ -402,6 +418,15 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     open.push(() => ended)
   }
 
+  const settled = async () => {
+    await rest
+    for (let revision = -1; revision !== caches.revision; ) {
+      revision = caches.revision
+      await controllers.idle()
+      await new Promise(setImmediate)
+    }
+  }
+
   let closing: Promise<void> | undefined
   const close = (reason = 'asked to') =>
     (closing ??= (async () => {
@@ -419,6 +444,9 @@ async function assemble(config: Config, { gate, log, kinds, added, clock, given,
     kubeconfig: kubeconfigText(access),
     credentials,
     client: clientFor(ADMIN),
+    store,
+    certify: (user, groups) => certify(pki, { commonName: user, organizations: groups }, now()),
+    settled,
     failed,
     close,
     [Symbol.asyncDispose]: () => close(),
@@ -487,7 +515,7 @@ const HOOKS = [
   'start-cluster-authentication-info-controller',
 ]
 
-type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'open'> & {
+type Port = Pick<Assembly, 'gate' | 'log' | 'clock' | 'surroundings' | 'open'> & {
   readonly observed: ObservedStore
   readonly checks: Checks
   readonly hooks: StartHooks
@@ -531,6 +559,7 @@ async function openPort(
     freshness,
     onClientCa,
     onRenewed,
+    surroundings,
     log,
     gate,
     now,
@@ -569,7 +598,8 @@ async function openPort(
   })
   const serve = createServe({
     catalog,
-    registry,
+    registry: surroundings.registry?.(registry, () => caches.revision) ?? registry,
+    surroundings,
     authenticator: identity.authenticator,
     authorizer,
     endpoints: new Endpoints(catalog, endpoints, aggregated),

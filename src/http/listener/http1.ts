@@ -89,6 +89,7 @@ const ignore = () => {}
 /** Writes an answer. */
 export function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): MaybePromise<void> {
   const { status, headers, body } = answer
+  if (answer.cut) return void response.destroy()
   if (answer.taken) response.once('close', answer.taken)
   const fields: string[] = []
   for (const name in headers) {

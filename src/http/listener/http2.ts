@@ -86,7 +86,8 @@ function destroyItself(this: ServerHttp2Stream): void {
   this.destroy()
 }
 
-function send({ status, headers, body, taken }: Response, stream: ServerHttp2Stream, isHead: boolean): MaybePromise<void> {
+function send({ status, headers, body, taken, cut }: Response, stream: ServerHttp2Stream, isHead: boolean): MaybePromise<void> {
+  if (cut) return void stream.close(constants.NGHTTP2_INTERNAL_ERROR)
   const head: OutgoingHttpHeaders = { ':status': status }
   for (const name in headers) {
     const value = headers[name]!

@@ -1,0 +1,75 @@
+/**
+ * All that a server stores, kept and put back. Going back is writing: revisions go on, and watches see what is undone as the changes
+ * that it is.
+ */
+import type { Resource } from '../schema/resource.ts'
+import type { Entry, Store } from '../storage/store.ts'
+
+/** What was stored at one revision, by key. */
+export type SavedState = ReadonlyMap<string, Uint8Array>
+
+const PAGE = 1000
+/** How often what components have added or taken away meanwhile is undone once more. */
+const MOST_ROUNDS = 10
+
+export async function saveState(store: Store): Promise<SavedState> {
+  const saved = new Map<string, Uint8Array>()
+  for await (const { key, value } of entriesIn(store)) saved.set(key, value)
+  return saved
+}
+
+export type Restoring = {
+  readonly store: Store
+  /** The resources whose objects are gone after a while, and after how long. */
+  readonly resources: () => Iterable<Resource>
+  /** Resolves when components have done what there was to do. */
+  readonly settled: () => Promise<void>
+}
+
+/** Makes what is stored what it was. Components then go on from there. */
+export async function restoreState(saved: SavedState, restoring: Restoring): Promise<void> {
+  await undo(saved, restoring)
+}
+
+/** The same for a state in which components had nothing to do: what they were about to write is undone, too. */
+export async function restoreSettled(saved: SavedState, restoring: Restoring): Promise<void> {
+  let undone = await undo(saved, restoring)
+  for (let round = 0; undone > 0 && round < MOST_ROUNDS; round++) {
+    await restoring.settled()
+    // What they have changed since, such as a lease, is theirs to change.
+    undone = await undo(saved, restoring, { keepsChanged: true })
+  }
+}
+
+/** How much there was to undo. Deletions come first: two objects may not have the same address. */
+async function undo(saved: SavedState, { store, resources }: Restoring, { keepsChanged = false } = {}): Promise<number> {
+  const [added, changed]: [Entry[], Entry[]] = [[], []]
+  const missing = new Set(saved.keys())
+  for await (const entry of entriesIn(store)) {
+    const value = saved.get(entry.key)
+    missing.delete(entry.key)
+    if (value === undefined) added.push(entry)
+    else if (!keepsChanged && Buffer.compare(value, entry.value) !== 0) changed.push(entry)
+  }
+  const shortLived = [...resources()].filter(({ def }) => def.ttlSeconds !== undefined)
+  const lifeOf = (key: string) => shortLived.find(({ prefix }) => key.startsWith(prefix))?.def.ttlSeconds
+  const write = (key: string, expect: number) => {
+    const ttlSeconds = lifeOf(key)
+    return store.swap(key, { expect, value: saved.get(key)!, ...(ttlSeconds !== undefined && { ttlSeconds }) })
+  }
+  await Promise.all(added.map(({ key, modified }) => store.swap(key, { expect: modified, value: null })))
+  await Promise.all(Array.from(missing, key => write(key, 0)))
+  await Promise.all(changed.map(({ key, modified }) => write(key, modified)))
+  return added.length + changed.length + missing.size
+}
+
+async function* entriesIn(store: Store): AsyncIterable<Entry> {
+  let at: number | undefined
+  for (let after: string | undefined; ; ) {
+    const page = await store.list('', { limit: PAGE, ...(after !== undefined && { after }), ...(at !== undefined && { at }) })
+    yield* page.entries
+    if (page.remaining === 0 || page.entries.length === 0) return
+    at = page.revision
+    after = page.entries.at(-1)!.key
+  }
+}

@@ -1,0 +1,145 @@
+/** A running server with what tests want of one. */
+import { request } from 'node:https'
+import { Readable } from 'node:stream'
+import type { Handler } from '../http/exchange.ts'
+import { parseDuration } from '../lib/duration.ts'
+import type { FetchInit, RunningServer, Snapshot } from '../public.d.ts'
+import { kubeconfigText } from '../server/kubeconfig.ts'
+import type { Server, StartParts } from '../server/start.ts'
+import { Faults } from './faults.ts'
+import { MovableClock } from './movable-clock.ts'
+import { Recorder } from './recorder.ts'
+import { restoreSettled, restoreState, type SavedState, saveState } from './state.ts'
+import { waitFor } from './wait-for.ts'
+
+type Credentials = Server['credentials']
+
+/** What is made before the server is, and handed to it. */
+export class TestParts {
+  readonly clock = new MovableClock()
+  readonly faults = new Faults()
+  readonly recorder = new Recorder(() => this.clock.now())
+
+  /** While it lasts, clients may read and their writes wait. */
+  #held: Promise<unknown> | undefined
+
+  get start(): StartParts {
+    const { faults, recorder, clock } = this
+    const disturb = (next: Handler) => this.#holdUp(faults.disturb(next))
+    return { clock, surroundings: { record: recorder.record, disturb, registry: faults.around } }
+  }
+
+  holdWrites(until: Promise<unknown>): void {
+    this.#held = until
+    const release = () => {
+      this.#held = undefined
+    }
+    until.then(release, release)
+  }
+
+  #holdUp(next: Handler): Handler {
+    return exchange => {
+      const { verb } = exchange.route.attributes
+      return this.#held && !READS.includes(verb) ? this.#held.then(() => next(exchange)) : next(exchange)
+    }
+  }
+}
+
+const READS = ['get', 'list', 'watch', 'head', 'options']
+
+class Kept implements Snapshot {
+  readonly state: SavedState
+
+  constructor(state: SavedState) {
+    this.state = state
+  }
+
+  get objects(): number {
+    return this.state.size
+  }
+}
+
+/** The server as the library hands it out. What is stored when its components have settled is what `reset` goes back to. */
+export function testServer(server: Server, parts: TestParts): RunningServer {
+  const { clock, faults, recorder } = parts
+  const { url, client, store } = server
+  const settled = () => server.settled()
+  const restoring = { store, resources: () => client.resources(), settled }
+  const ending = new AbortController()
+  // What clients write is told from what components make of a fresh server.
+  const base = settled().then(() => saveState(store))
+  base.then(
+    () => recorder.follow(client, ending.signal),
+    () => {},
+  )
+  parts.holdWrites(base)
+  const credentialsFor = (user: string, groups: readonly string[] = []): Credentials => ({
+    ca: server.credentials.ca,
+    ...server.certify(user, [...groups]),
+  })
+  const close = () => {
+    ending.abort()
+    return server.close()
+  }
+  return {
+    url,
+    kubeconfig: server.kubeconfig,
+    fetch: (path, init) => fetchAs(url, server.credentials, path, init),
+    close,
+    [Symbol.asyncDispose]: close,
+    // What reads YAML is loaded with the first manifest.
+    async apply(...sources) {
+      await base
+      return (await import('./apply.ts')).applyTo(client, sources) as never
+    },
+    async reset() {
+      faults.clear()
+      await restoreSettled(await base, restoring)
+      recorder.clear()
+    },
+    snapshot: async () => new Kept(await saveState(store)),
+    async restore(snapshot) {
+      if (!(snapshot instanceof Kept)) throw new TypeError('restore takes what snapshot has returned')
+      await restoreState(snapshot.state, restoring)
+    },
+    as(user, groups) {
+      const credentials = credentialsFor(user, groups)
+      return { fetch: (path, init) => fetchAs(url, credentials, path, init), kubeconfig: kubeconfigText({ server: url, ...credentials }) }
+    },
+    kubeconfigFor: (user, groups) => kubeconfigText({ server: url, ...credentialsFor(user, groups) }),
+    waitFor: (object, condition, options) => waitFor(client, object, condition, options),
+    settled,
+    requests: () => [...recorder.requests],
+    changes: () => [...recorder.changes],
+    clock: {
+      now: () => new Date(clock.now()),
+      advance: duration => clock.advance(typeof duration === 'number' ? duration : Number(parseDuration(duration)) / 1e6, settled),
+    },
+    faults: {
+      add: fault => faults.add(fault),
+      clear: () => faults.clear(),
+      seed: seed => faults.seed(seed),
+      report: () => faults.report(),
+    },
+  }
+}
+
+/** Node's own fetch takes no client certificate; this one does, and answers with the same Response. */
+function fetchAs(
+  url: string,
+  credentials: Credentials,
+  path: string,
+  { method = 'GET', headers = {}, body, signal }: FetchInit = {},
+): Promise<Response> {
+  const typed = body === undefined ? headers : { 'content-type': 'application/json', ...headers }
+  return new Promise((resolve, reject) => {
+    const sent = request(new URL(path, url), { method, headers: typed, ...credentials, ...(signal && { signal }) }, answer => {
+      const status = answer.statusCode ?? 500
+      const hasBody = status !== 204 && status !== 304
+      const fields = Object.entries(answer.headers).flatMap(([name, value]) => [value ?? []].flat().map(v => [name, v] as [string, string]))
+      resolve(new Response(hasBody ? (Readable.toWeb(answer) as ReadableStream) : null, { status, headers: fields }))
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
