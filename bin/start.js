@@ -17,6 +17,8 @@ const FLAGS = [
   `--concurrent-marking-max-worker-num=${Math.min(7, Math.max(1, availableParallelism() - 1))}`,
 ]
 
+const AFTER_START_MS = 2000
+
 const bundle = join(__dirname, '../dist/cli.cjs')
 const cache = `${bundle}.${process.version}-${process.arch}.cache`
 
@@ -48,7 +50,8 @@ function keep(script) {
 
 enableCompileCache?.()
 const { main, keep: keepCode = () => {} } = enableCompileCache ? require(bundle) : loadWithCache()
-FLAGS.forEach(setFlagsFromString)
+// Node's own modules that are loaded under other flags than it was built with are compiled anew, and a start loads many.
+setTimeout(() => FLAGS.forEach(setFlagsFromString), AFTER_START_MS).unref()
 const args = process.argv.slice(2)
 main(args).then(code => {
   USUAL_FLAGS.forEach(setFlagsFromString)

@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
 import { bundleLmdb } from './bundle-lmdb.mjs'
+import { lazyBuiltins } from './lazy-builtins.mjs'
 
 const newestSource = () =>
   Math.max(
@@ -84,7 +85,7 @@ async function bundle(folder) {
       outfile: join(folder, 'cli.cjs'),
       minify: true,
       external: ['pino', 'ws'],
-      plugins: [bundleLmdb],
+      plugins: [bundleLmdb, lazyBuiltins],
     }),
     build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'keelson.cjs'), banner: { js: REQUIRE_NODE } }),
   ])

@@ -25,13 +25,14 @@ export const bundleLmdb = {
 
 /** Takes the native code that npm installs for this platform. Whatever is unusual is left to lmdb's own loader. */
 const LOADER = `
-const { existsSync } = require('node:fs')
+const { existsSync, realpathSync } = require('node:fs')
 const { createRequire } = require('node:module')
 const { dirname, join } = require('node:path')
 module.exports = () => {
-  const main = require.resolve('lmdb')
-  const root = dirname(dirname(main))
-  const requireFromLmdb = createRequire(main)
+  // Looked for by hand: to resolve a package that has "exports", Node loads what it has for ES modules.
+  const found = (require.resolve.paths('lmdb') ?? []).map(folder => join(folder, 'lmdb')).find(existsSync)
+  const root = found === undefined ? dirname(dirname(require.resolve('lmdb'))) : realpathSync(found)
+  const requireFromLmdb = createRequire(join(root, 'package.json'))
   return requireFromLmdb(installed(root, requireFromLmdb) ?? requireFromLmdb('node-gyp-build-optional-packages').resolve(root))
 }
 function installed(root, { resolve }) {
