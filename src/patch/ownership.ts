@@ -134,15 +134,19 @@ export function* updateManagers(write: Write & { live: JsonObject; next: JsonObj
   const { writer } = write
   const change = { ...write, live: withoutManagedFields(write.live), next: withoutManagedFields(write.next) }
   const known = knownManagers(write, managers)
-  const { kept, comparison } = yield* settle(change, known, { self: undefined })
+  const manager = { operation: 'Update', ...writer, name: writer.name || UNKNOWN } as const
+  const self = identifierOf(manager)
+  const { kept, comparison } = yield* settle(change, known, { self })
   yield NO_CONVERSIONS
-  const taken = difference(union(comparison.modified, comparison.added), UNOWNED_FIELDS)
-  if (isEmptySet(taken)) return capUpdates(kept)
-  const manager = { operation: 'Update', fields: taken, ...writer, name: writer.name || UNKNOWN } as const
-  const identifier = identifierOf(manager)
-  const before = kept.get(identifier)
+  const changed = union(comparison.modified, comparison.added)
+  const taken = difference(changed, UNOWNED_FIELDS)
+  const before = kept.get(self)
   const after = new Map(kept)
-  after.set(identifier, before === undefined ? manager : { ...manager, fields: union(before.fields, taken) })
+  // Most writes change what their manager owns already: then its fields, and their document, remain as they are.
+  const remaining = before ? difference(difference(before.fields, comparison.removed), intersection(changed, UNOWNED_FIELDS)) : EMPTY_SET
+  const fields = union(remaining, taken)
+  if (isEmptySet(fields)) after.delete(self)
+  else after.set(self, before && isEmptySet(taken) ? { ...before, fields } : { ...manager, fields })
   return capUpdates(after)
 }
 
