@@ -80,6 +80,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['controllers', 'lib', 'times and JSON values'],
   ['controllers', 'schema', 'objects and keys'],
   ['controllers', 'kinds', 'a controller is about certain kinds'],
+  ['controllers', 'devices', 'claims of pods, taints of devices'],
   ['controllers', 'client', 'informers, work queues and writes'],
   ['controllers', 'admission', 'quotas are counted as they are admitted'],
   ['devices', 'lib', 'quantities, versions and limits'],

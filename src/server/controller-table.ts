@@ -67,6 +67,9 @@ const TABLE = {
     alias: 'deployment',
     load: async () => (await import('../controllers/deployment/controller.ts')).deploymentController,
   },
+  'device-taint-eviction-controller': {
+    load: async parts => (await import('../controllers/devicetainteviction/controller.ts')).deviceTaintEvictionController(parts),
+  },
   'disruption-controller': {
     alias: 'disruption',
     load: async () => (await import('../controllers/disruption/controller.ts')).disruptionController,
@@ -156,6 +159,13 @@ const TABLE = {
   'replicationcontroller-controller': {
     alias: 'replicationcontroller',
     load: async () => (await import('../controllers/replicaset/controller.ts')).replicationController,
+  },
+  'resourceclaim-controller': {
+    alias: 'resource-claim-controller',
+    load: async () => (await import('../controllers/resourceclaim/controller.ts')).resourceClaimController,
+  },
+  'resourcepoolstatusrequest-controller': {
+    load: async () => (await import('../controllers/resourcepoolstatusrequest/controller.ts')).resourcePoolStatusRequestController,
   },
   'resourcequota-controller': {
     alias: 'resourcequota',

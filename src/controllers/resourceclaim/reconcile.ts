@@ -1,0 +1,106 @@
+/** The claims that are made for pods, who may use claims, and when claims give their devices back or go. */
+import type { Draft } from '../../client/client.ts'
+import { CLAIM_FINALIZER, type ClaimObject, claimNameOf, isMadeFor, isPodDone, POD_CLAIM_ANNOTATION } from '../../devices/pod-claims.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
+import type { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimtemplate.ts'
+import type { PodResourceClaim } from '../../kinds/shapes/pod/spec.ts'
+import { getOwn } from '../../lib/json-value.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+
+export type TemplateObject = ObjectOf<typeof ResourceClaimTemplate>
+
+/** What becomes of an entry of a pod: nothing, a claim that was made for it and is not in its status yet, or one that is to be made. */
+export type EntryPlan = { readonly type: 'done' } | { readonly type: 'made'; readonly claim: string } | { readonly type: 'make' }
+
+/** `existing` is the claim of a name, `own` are those that the pod owns. */
+export function planEntry(
+  pod: PodObject,
+  entry: PodResourceClaim,
+  { existing, own }: { readonly existing: (name: string) => ClaimObject | undefined; readonly own: Iterable<ClaimObject> },
+): EntryPlan {
+  const named = claimNameOf(pod, entry)
+  if (named.type === 'not needed' || entry.resourceClaimTemplateName === undefined) return { type: 'done' }
+  if (named.type !== 'not made') {
+    const claim = existing(named.name)
+    // One that was made for another pod of the same name does not count.
+    if (claim && isMadeFor(pod.metadata.uid, claim)) return { type: 'done' }
+  }
+  for (const claim of own) {
+    const isFor = getOwn(claim.metadata.annotations ?? {}, POD_CLAIM_ANNOTATION) === entry.name
+    if (isFor && isMadeFor(pod.metadata.uid, claim)) return { type: 'made', claim: claim.metadata.name ?? '' }
+  }
+  return { type: 'make' }
+}
+
+/** A claim for an entry of a pod. */
+export function claimDraft({ metadata: pod }: PodObject, { name: entry }: PodResourceClaim, { spec }: TemplateObject): Draft<ClaimObject> {
+  const { name = '', namespace = '', uid = '' } = pod
+  return {
+    metadata: {
+      namespace,
+      generateName: generatedName(name, entry),
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name, uid, controller: true }],
+      annotations: { ...spec.metadata.annotations, [POD_CLAIM_ANNOTATION]: entry },
+      labels: spec.metadata.labels,
+    },
+    spec: spec.spec,
+  }
+}
+
+/** With five more characters, no longer than a label: both names are cut to their share. */
+function generatedName(pod: string, entry: string): string {
+  const whole = `${pod}-${entry}-`
+  if (whole.length <= LONGEST_BASE) return whole
+  const cut = (name: string) => name.slice(0, Math.floor((name.length * LONGEST_BASE) / whole.length))
+  return `${cut(pod)}-${cut(entry)}`
+}
+const LONGEST_BASE = 57
+
+/** The claims in the status of a pod, with those that have been made now. */
+export function claimStatuses({ status }: PodObject, made: ReadonlyMap<string, string>): { name: string; resourceClaimName: string }[] {
+  const all = new Map<string, string>()
+  for (const { name, resourceClaimName } of status.resourceClaimStatuses ?? []) if (resourceClaimName) all.set(name, resourceClaimName)
+  for (const [name, claim] of made) all.set(name, claim)
+  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, resourceClaimName]) => ({ name, resourceClaimName }))
+}
+
+/** Whether a pod keeps its reservation: as long as it is there and may run. */
+export const keepsReservation = (pod: PodObject | undefined, uid: string): boolean => pod?.metadata.uid === uid && !isPodDone(pod)
+
+export type ClaimPlan = {
+  /** The status to be written first. */
+  readonly status?: ClaimObject['status']
+  /** Then the claim may go, if it is to. */
+  readonly dropsFinalizer: boolean
+  readonly deletes: boolean
+}
+
+/**
+ * What becomes of a claim, given who still uses it. Devices are given back when the last one stops using the claim, not when
+ * nobody has begun; `ownerIsDone` tells that the pod it was made for needs it no longer.
+ */
+export function planClaim(claim: ClaimObject, remaining: readonly ResourceClaimConsumerReference[], ownerIsDone: boolean): ClaimPlan {
+  const { metadata, status } = claim
+  const isProtected = metadata.finalizers?.includes(CLAIM_FINALIZER) ?? false
+  const deletes = remaining.length === 0 && ownerIsDone
+  if (remaining.length < (status.reservedFor?.length ?? 0)) {
+    const isOver = remaining.length === 0 && isProtected
+    return { status: withConsumers(claim, remaining, isOver), dropsFinalizer: isProtected && (isOver || !status.allocation), deletes }
+  }
+  if (isProtected && metadata.deletionTimestamp && remaining.length === 0)
+    return { ...(status.allocation && { status: withConsumers(claim, remaining, true) }), dropsFinalizer: true, deletes }
+  return { dropsFinalizer: false, deletes }
+}
+
+function withConsumers(
+  { status: { reservedFor: _, allocation, ...rest } }: ClaimObject,
+  remaining: readonly ResourceClaimConsumerReference[],
+  isOver: boolean,
+): ClaimObject['status'] {
+  return { ...rest, ...(allocation && !isOver && { allocation }), ...(remaining.length > 0 && { reservedFor: [...remaining] }) }
+}
+
+/** The pod that a claim was made for. */
+export const owningPod = ({ metadata: { ownerReferences = [] } }: ClaimObject) =>
+  ownerReferences.find(({ controller, apiVersion, kind }) => controller && apiVersion === 'v1' && kind === 'Pod')
