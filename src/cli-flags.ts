@@ -389,6 +389,12 @@ const SERVER_FLAGS: readonly Flag<Draft>[] = [
     read: list((v, c) => (c.nodeCapacity = Object.fromEntries(v.map(readCapacity)))),
   },
   {
+    name: 'node-devices',
+    takes: 'DRIVER=COUNT,…',
+    doc: 'devices of each simulated node, such as gpu.example.com=8,model=A100,capacity.memory=80Gi; with shared several claims can have one, with partitions=4 also parts of it; can be repeated for other drivers',
+    read: (v, c) => (c.nodeDevices = v.filter(text => text !== '')),
+  },
+  {
     name: 'kubelet-certificate-authority',
     takes: 'FILE',
     doc: "PEM of the authorities of kubelets' certificates, which are not checked without",

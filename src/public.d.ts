@@ -290,6 +290,8 @@ export interface StartOptions {
   readonly horizontalPodAutoscalerTolerance?: number
   /** How many HorizontalPodAutoscalers are looked at at the same time. */
   readonly concurrentHorizontalPodAutoscalerSyncs?: number
+  /** Devices that each of them has, by driver, such as `gpu.example.com=8,model=A100,capacity.memory=80Gi`. Default: none. */
+  readonly nodeDevices?: readonly string[]
   /** Milliseconds that a kubelet may be silent before its node counts as lost. Default: 50,000. */
   readonly nodeMonitorGraceMs?: number
   /** Milliseconds that the kubelet of a new node may take to report. Default: 60,000. */

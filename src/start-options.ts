@@ -82,6 +82,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
     fits: value => Number(value) >= 0,
   },
   concurrentHorizontalPodAutoscalerSyncs: { flag: 'concurrent-horizontal-pod-autoscaler-syncs', ...count },
+  nodeDevices: { flag: 'node-devices', ...texts },
   nodeMonitorGraceMs: { flag: 'node-monitor-grace-period', ...count },
   nodeStartupGraceMs: { flag: 'node-startup-grace-period', ...count },
   clusterSigningCertFile: { flag: 'cluster-signing-cert-file', ...text },

@@ -97,6 +97,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['nodes', 'lib', 'times, addresses and quantities'],
   ['nodes', 'schema', 'objects and keys'],
   ['nodes', 'kinds', 'nodes, their leases and the pods on them'],
+  ['nodes', 'devices', 'pods that may not use their claims are not started'],
   ['nodes', 'codec', 'events that tell of resources tell them as JSON'],
   ['nodes', 'client', 'informers, identities and writes'],
   ['nodes', 'registry', 'requests that nodes answer come from the registry'],

@@ -118,4 +118,6 @@ export const LIMITS = {
   /** Simulated nodes, and pods on each of them. */
   simulatedNodes: 1000,
   podsOfSimulatedNode: 1000,
+  /** Devices of one driver on a simulated node. */
+  devicesOfSimulatedNode: 256,
 } as const

@@ -7,6 +7,7 @@ import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { isQualifiedName } from '../lib/names.ts'
 import { isQuantity } from '../lib/quantity.ts'
+import { DriverSpecError, readDriverSpec } from '../nodes/device/driver.ts'
 import type { OidcOptions, StartOptions } from '../public.d.ts'
 import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
 
@@ -89,6 +90,7 @@ export const DEFAULTS: Config = {
   horizontalPodAutoscalerInitialReadinessMs: 30_000,
   horizontalPodAutoscalerTolerance: 0.1,
   concurrentHorizontalPodAutoscalerSyncs: 5,
+  nodeDevices: [],
   nodeMonitorGraceMs: 50_000,
   nodeStartupGraceMs: 60_000,
   kubeletCertificateAuthority: undefined,
@@ -240,7 +242,20 @@ function checkAutoscaling(config: Config): void {
     throw new ConfigError('--concurrent-horizontal-pod-autoscaler-syncs must be 1 or more')
 }
 
-function checkNodes({ nodes, nodeCapacity, kubeletClientCertificate, kubeletClientKey }: Config): void {
+function checkDevices(texts: readonly string[]): void {
+  const drivers = new Set<string>()
+  for (const text of texts)
+    try {
+      const { driver } = readDriverSpec(text)
+      if (drivers.has(driver)) throw new ConfigError(`--node-devices: ${driver} is described twice`)
+      drivers.add(driver)
+    } catch (error) {
+      if (error instanceof DriverSpecError) throw new ConfigError(`--node-devices: ${error.message}`)
+      throw error
+    }
+}
+
+function checkNodes({ nodes, nodeCapacity, nodeDevices, kubeletClientCertificate, kubeletClientKey }: Config): void {
   if ((kubeletClientCertificate === undefined) !== (kubeletClientKey === undefined))
     throw new ConfigError('--kubelet-client-certificate and --kubelet-client-key are used together')
   if (nodes > LIMITS.simulatedNodes) throw new ConfigError(`--nodes: ${LIMITS.simulatedNodes} simulated nodes at most, not ${nodes}`)
@@ -249,6 +264,7 @@ function checkNodes({ nodes, nodeCapacity, kubeletClientCertificate, kubeletClie
     if (!isQuantity(quantity) || quantity.startsWith('-'))
       throw new ConfigError(`--node-capacity: ${resource} must be a quantity such as 4, 500m or 16Gi, not "${quantity}"`)
   }
+  checkDevices(nodeDevices)
   const { pods } = nodeCapacity
   if (pods !== undefined && !(Number(pods) <= LIMITS.podsOfSimulatedNode))
     throw new ConfigError(`--node-capacity: pods must be a number, ${LIMITS.podsOfSimulatedNode} at most, not "${pods}"`)

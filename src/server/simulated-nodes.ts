@@ -45,6 +45,12 @@ export async function startSimulatedNodes({
   )
   run(simulatedKubelets({ gate, random: Math.random }))
   run(simulatedLoadBalancers)
+  // Also without devices: those that nodes had before are taken away.
+  const [{ simulatedDrivers }, { readDriverSpec }] = await Promise.all([
+    import('../nodes/device/controller.ts'),
+    import('../nodes/device/driver.ts'),
+  ])
+  run(simulatedDrivers({ drivers: config.nodeDevices.map(readDriverSpec), gate }))
 }
 
 /** The kinds that there are only with simulated nodes: what a metrics server says of real ones. */

@@ -12,10 +12,12 @@ import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
+import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { matchesLabels } from '../../kinds/shapes/meta.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
+import { missingForDevices } from './device-claims.ts'
 import { isTerminalPhase } from './phase.ts'
 import { PodCertificates } from './pod-certificates.ts'
 import { type PodEvent, reconcilePod } from './reconcile.ts'
@@ -120,6 +122,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           watch(PodCertificateRequest, ({ current: { namespace, fields } }) =>
             kubelets.has(fields['spec.nodeName'] ?? '') ? queueKey({ namespace, name: fields['spec.podName'] ?? '' }) : undefined,
           ),
+          watch(ResourceClaim, onReferred('resourceclaims')),
         ],
         async reconcile(key) {
           const { namespace, name } = namedBy(key)
@@ -129,6 +132,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           if (!pod || !node || !isReadyForPods(node)) return undefined
           const kubelet = kubeletOf(node)
           const lookup = lookupIn(namespace)
+          const claimNamed = (claim: string) => client.of(ResourceClaim).get({ namespace, name: claim })
           const certified = isTracked(pod, kubelet.admitted.has(key)) ? await kubelet.certificates.bring(pod, key, node) : NOT_CERTIFIED
           const missing: Missing[] = [
             ...missingForVolumes(pod.spec, name, {
@@ -136,6 +140,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
               hasBundle,
               certificateProblem: (volume, index) => kubelet.certificates.problemOf(key, volume, index),
             }),
+            ...missingForDevices(pod, claimNamed),
           ]
           const isOther = (other: PodObject) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
           const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther)

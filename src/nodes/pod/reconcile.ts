@@ -179,10 +179,10 @@ function nextPhase({ pod, statuses, world }: Draft, { isTooLate, hasEnded }: { i
   return hasEnded && !isTerminalPhase(phase) ? 'Failed' : phase
 }
 
-/** Whether all volumes are there. */
+/** Whether all volumes are there, and devices. */
 function canMount(draft: Draft): boolean {
   const { missingForVolumes } = draft.world
-  for (const { message } of missingForVolumes) say(draft, 'Warning', 'FailedMount', message, { repeats: true })
+  for (const { message, reason = 'FailedMount' } of missingForVolumes) say(draft, 'Warning', reason, message, { repeats: true })
   return missingForVolumes.length === 0
 }
 

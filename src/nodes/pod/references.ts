@@ -4,13 +4,18 @@ import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
 import type { VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
 
 /** `signers` stands for the trust bundles of a signer, whatever their names. */
-export type Referred = 'configmaps' | 'secrets' | 'persistentvolumeclaims' | 'clustertrustbundles' | 'signers'
+export type Referred = 'configmaps' | 'secrets' | 'persistentvolumeclaims' | 'clustertrustbundles' | 'signers' | 'resourceclaims'
 
 /** The keys of an object in the namespace of the pod; undefined when there is none. */
 export type Lookup = (plural: 'configmaps' | 'secrets' | 'persistentvolumeclaims', name: string) => ReadonlySet<string> | undefined
 
 /** What is missing, in the words of a kubelet, and the objects that may change that. */
-export type Missing = { readonly message: string; readonly objects: readonly { readonly plural: Referred; readonly name: string }[] }
+export type Missing = {
+  readonly message: string
+  readonly objects: readonly { readonly plural: Referred; readonly name: string }[]
+  /** Of the event that says so; FailedMount for volumes. */
+  readonly reason?: string
+}
 
 /** What volumes are made of beside objects with keys. */
 export type VolumeSources = {

@@ -28,7 +28,15 @@ test('a node takes a pod while it has what the pod requests', () => {
   )
   assert.equal(rejectionOf(spec('0'), () => [], { allocatable, count: 3 })?.reason, 'OutOfpods')
   const gpu = { containers: [{ name: 'c', resources: { requests: { 'example.com/gpu': '1' } } }] } as unknown as PodSpec
-  assert.equal(rejectionOf(gpu, () => [], node)?.reason, 'OutOfexample.com/gpu')
+  assert.equal(
+    rejectionOf(gpu, () => [], { ...node, allocatable: { ...allocatable, 'example.com/gpu': '0' } })?.reason,
+    'OutOfexample.com/gpu',
+  )
+  // A kubelet lets pass what its node knows nothing of.
+  assert.equal(
+    rejectionOf(gpu, () => [], node),
+    undefined,
+  )
 })
 
 test('init containers count while they run, sidecars with the containers', () => {

@@ -1,4 +1,5 @@
 /** Whether a node has room for a pod: when it comes, and when it asks for more. Amounts are counted as a kubelet counts them. */
+import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { podRequests } from '../../kinds/shapes/pod/resources/pod-requests.ts'
@@ -41,7 +42,8 @@ type Shortage = { readonly resource: string; readonly requested: number; readonl
 function* shortages(spec: PodSpec, others: Others, allocatable: Amounts): Iterable<Shortage> {
   let used: ReadonlyMap<string, number>[] | undefined
   for (const [resource, requested] of requestsOf(spec)) {
-    if (requested === 0) continue
+    // What a node knows nothing of is not its own to count: devices stand for it, or somebody else sees to it.
+    if (requested === 0 || (isDeviceResource(resource) && !Object.hasOwn(allocatable ?? {}, resource))) continue
     used ??= others().map(other => requestsOf(allocatedSpec(other)))
     const sum = used.reduce((total, each) => total + (each.get(resource) ?? 0), 0)
     const capacity = available(allocatable, resource)

@@ -1,0 +1,35 @@
+/** Claims for devices that a pod may not use, or not yet: a kubelet starts no pod without them. */
+import { type ClaimObject, claimNameOf, isMadeFor, isReservedFor, notMadeFor } from '../../devices/pod-claims.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Missing } from './references.ts'
+
+/** Why the first of the claims of a pod cannot be prepared, as an event says it. */
+export function* missingForDevices(pod: PodObject, claimNamed: (name: string) => ClaimObject | undefined): Iterable<Missing> {
+  const extended = pod.status.extendedResourceClaimStatus
+  const entries = [...(pod.spec.resourceClaims ?? []), ...(extended ? [{ name: '', resourceClaimName: extended.resourceClaimName }] : [])]
+  for (const entry of entries) {
+    const problem = problemOf(pod, entry, claimNamed)
+    if (!problem) continue
+    const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${problem.message}`
+    yield { objects: [{ plural: 'resourceclaims', name: problem.claim }], message, reason: 'FailedPrepareDynamicResources' }
+    return
+  }
+}
+
+function problemOf(
+  pod: PodObject,
+  entry: Parameters<typeof claimNameOf>[1],
+  claimNamed: (name: string) => ClaimObject | undefined,
+): { readonly claim: string; readonly message: string } | undefined {
+  const { namespace, name, uid } = pod.metadata
+  const named = claimNameOf(pod, entry)
+  if (named.type === 'not needed') return undefined
+  if (named.type === 'not made') return { claim: '', message: `pod "${namespace}/${name}": ResourceClaim not created yet` }
+  const claim = claimNamed(named.name)
+  const fail = (message: string) => ({ claim: named.name, message })
+  if (!claim) return fail(`fetch ResourceClaim ${named.name}: resourceclaims.resource.k8s.io "${named.name}" not found`)
+  if (named.type === 'made' && !isMadeFor(uid, claim)) return fail(notMadeFor(pod, claim))
+  if (!isReservedFor(uid, claim))
+    return fail(`pod ${name} (${uid}) is not allowed to use ResourceClaim ${named.name} (${claim.metadata.uid})`)
+  return claim.status.allocation ? undefined : fail(`ResourceClaim ${named.name}: not allocated`)
+}
