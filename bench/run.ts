@@ -4,11 +4,12 @@
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
  *   npm run bench -- --quick           short rounds, prints only
  *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
- *                                      start, workloads, admission, fairness, scale
+ *                                      start, workloads, admission, devices, fairness, scale
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { admission } from './admission.ts'
+import { deviceFigures } from './devices.ts'
 import { fairness } from './fairness.ts'
 import { fanOut } from './fan-out.ts'
 import { configMap, deployment } from './objects.ts'
@@ -326,6 +327,17 @@ async function workload(): Promise<string> {
   return ['Workloads, on simulated nodes:', '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
 }
 
+function devices(): string {
+  if (!wants('devices')) return ''
+  const { nodes, devicesPerNode, decisions } = deviceFigures(quick)
+  const lines = decisions.map(
+    ({ what, medianMs, p99Ms, pods }) => `| ${what} (${pods} pods) | ${medianMs.toFixed(1)} ms | ${p99Ms.toFixed(1)} ms | < 10 ms |`,
+  )
+  say(lines.join('\n'))
+  const title = `Processor time of the scheduler for a pod that claims devices, among ${nodes} nodes with ${devicesPerNode} each:`
+  return [title, '', '| what is claimed | median | p99 | target |', '|---|--:|--:|--:|', ...lines].join('\n')
+}
+
 async function admitted(): Promise<string> {
   if (!wants('admission')) return ''
   const { without, byDefault, nonMatching, webhook } = await admission({ quick })
@@ -404,11 +416,12 @@ if (ON_ONE_SERVER.some(wants)) {
 const grown = await growth()
 const worked = await workload()
 const admitting = await admitted()
+const allocated = devices()
 const shared = await fair()
 const scaled = await scales()
 removeFolders()
 
-const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${admitting}\n\n${shared}\n\n${scaled}`
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${admitting}\n\n${allocated}\n\n${shared}\n\n${scaled}`
 process.stdout.write(`${text}\n`)
 if (!quick && only === undefined) {
   writeInto('bench/README.md', text)

@@ -68,16 +68,13 @@ class Search {
   readonly #budget: StepBudget
   readonly #pools: readonly NodePool[]
   readonly #candidates: readonly PoolDevice[]
-  readonly #poolOf = new Map<string, NodePool>()
   readonly #chosen: Chosen[][]
   readonly #alternatives: Wanted[][]
   readonly #constraints: readonly (readonly Constraint[])[]
-  /** Devices that are being chosen, by claim. */
-  readonly #taking = new Map<string, Set<number>>()
-  /** What is being taken of shared devices. */
-  readonly #sharing = new Map<string, { shares: number; readonly capacity: Map<string, Quantity> }>()
-  readonly #states = new Map<string, PoolState>()
-  readonly #all = new Map<Wanted, readonly PoolDevice[]>()
+  /** What is being taken of shared devices, and of the counters of pools. Most pods need neither. */
+  #sharing: Map<string, Amounts> | undefined
+  #states: Map<string, PoolState> | undefined
+  #all: Map<Wanted, readonly PoolDevice[]> | undefined
   #steps = 0
   #isGivenUp = false
   /** Why not all devices could be had that a request for all of them means. */
@@ -91,11 +88,12 @@ class Search {
     this.#pools = parts.pools.on(node)
     const usable = this.#pools.filter(({ state }) => state === 'complete')
     this.#candidates = usable.length === 1 ? usable[0]!.devices : usable.flatMap(({ devices }) => devices)
-    for (const pool of usable) this.#poolOf.set(pool.id, pool)
     this.#chosen = claims.map(() => [])
     this.#alternatives = claims.map(() => [])
     const lists = parts.features.listTypeAttributes
-    this.#constraints = claims.map(({ constraints }) => constraints.flatMap(each => constraintOf(each, { lists }) ?? []))
+    this.#constraints = claims.map(({ constraints }) =>
+      constraints.length === 0 ? NONE : constraints.flatMap(each => constraintOf(each, { lists }) ?? []),
+    )
   }
 
   run(): Outcome {
@@ -120,7 +118,7 @@ class Search {
 
   /** The devices that a request for all of them means: whether they can be had shows later. */
   #allFor(wanted: Wanted, claim: string): readonly PoolDevice[] {
-    const known = this.#all.get(wanted)
+    const known = this.#all?.get(wanted)
     if (known) return known
     const found: PoolDevice[] = []
     const fail = (id: string, state: string): never => {
@@ -133,6 +131,7 @@ class Search {
       if (state === 'invalid') fail(id, 'invalid')
       for (const device of devices) if (this.#isSelectable(device, wanted) && this.#isLargeEnough(device, wanted, claim)) found.push(device)
     }
+    this.#all ??= new Map()
     this.#all.set(wanted, found)
     return found
   }
@@ -180,10 +179,10 @@ class Search {
 
   #tryDevice(place: Place, device: PoolDevice, { position, next, isMust }: Attempt): 'found' | 'led nowhere' | 'unusable' {
     if (isMust && !this.#step()) return 'unusable'
-    const undo = this.#take(place, device, isMust)
-    if (!undo) return 'unusable'
+    const taken = this.#take(place, device, isMust)
+    if (!taken) return 'unusable'
     if (this.#fill(place, position + 1, next)) return 'found'
-    undo()
+    this.#giveBack(place, device, taken)
     return 'led nowhere'
   }
 
@@ -203,17 +202,25 @@ class Search {
 
   // Tests of one device
 
-  #isTaken({ id }: PoolDevice, { claim, wanted }: Place): boolean {
-    const taking = this.#taking.get(id)
-    if (wanted.isAdmin) return taking?.has(claim) ?? false
-    return (this.#parts.usage.of(id)?.exclusive ?? 0) > 0 || (taking !== undefined && taking.size > 0)
+  /** Whether others have a device, or it is chosen already. Who administers a device minds only what the same claim has. */
+  #isTaken(device: PoolDevice, { claim, wanted }: Place): boolean {
+    if (wanted.isAdmin) return this.#isChosen(device, claim)
+    if ((this.#parts.usage.of(device.id)?.exclusive ?? 0) > 0) return true
+    for (let i = 0; i <= claim; i++) if (this.#isChosen(device, i)) return true
+    return false
+  }
+
+  /** A handful of devices at most: looking through them costs less than keeping them in a set. */
+  #isChosen(device: PoolDevice, claim: number): boolean {
+    for (const chosen of this.#chosen[claim]!) if (chosen.device === device && !chosen.consumed) return true
+    return false
   }
 
   #isSelectable(device: PoolDevice, { selectors }: Wanted): boolean {
     if (!this.#parts.features.bindingConditions && device.spec.bindingConditions?.length) return false
     for (const { expression, origin } of selectors) {
       try {
-        if (!this.#parts.expressions.matches(expression, device)) return false
+        if (!expression.of(device)) return false
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error
         const problem =
@@ -227,8 +234,11 @@ class Search {
   /** What a request takes of the capacities of a device; undefined when that is not there. */
   #consumed(device: PoolDevice, wanted: Wanted, claim: string, taken: readonly (Amounts | undefined)[]): Amounts | undefined {
     const capacities = device.spec.capacity ?? {}
+    const requests = wanted.spec.capacity?.requests
+    // A device that one claim has for itself is as large as it is.
+    if (!device.isShared && !requests) return NO_AMOUNTS
     try {
-      const demand = { capacities, requests: wanted.spec.capacity?.requests, fractional: this.#parts.features.fractionalCapacityRange }
+      const demand = { capacities, requests, fractional: this.#parts.features.fractionalCapacityRange }
       const amounts = consumedCapacity(demand)
       return amounts && fits(capacities, amounts, taken) ? amounts : undefined
     } catch (error) {
@@ -257,7 +267,7 @@ class Search {
     const expression = derived.get(name)
     if (expression === undefined) return publishedAttribute(device, name)
     try {
-      return this.#parts.expressions.attribute(expression, device)
+      return expression.of(device)
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error
       throw new AllocationError(
@@ -270,108 +280,118 @@ class Search {
 
   // Taking a device, and giving it back
 
-  /** Takes a device that fits the request if it can be had. Gives what takes it back. */
-  #take(place: Place, device: PoolDevice, isMust: boolean): (() => void) | undefined {
+  /** Takes a device that fits the request if it can be had. */
+  #take(place: Place, device: PoolDevice, isMust: boolean): Taken | undefined {
     const { claim, wanted } = place
     const { features, usage } = this.#parts
     const isShared = features.consumableCapacity && device.isShared
-    if (!(isShared && wanted.isAdmin) && this.#isTaken(device, place)) return undefined
+    // Others have been asked about already.
+    if (isMust && !(isShared && wanted.isAdmin) && this.#isTaken(device, place)) return undefined
     if (!this.#isOperable(device) || !this.#isTolerated(device, wanted)) return undefined
     const { name } = this.#claims[claim]!
-    const sharing = this.#sharing.get(device.id)
-    const taken = [usage.of(device.id)?.capacity, sharing?.capacity]
+    const shared = isShared ? this.#sharing?.get(device.id) : undefined
+    const taken = isShared ? [usage.of(device.id)?.capacity, shared] : NOBODY
     const consumed = features.consumableCapacity ? this.#consumed(device, wanted, name, taken) : NO_AMOUNTS
     if (!consumed) return undefined
     // A further share of a device that is given out takes no more from counters.
-    const isCounted = isShared && ((usage.of(device.id)?.shares ?? 0) > 0 || sharing !== undefined)
-    const returnCounters = isCounted ? NOTHING_TO_UNDO : this.#takeCounters(device)
-    if (!returnCounters) return undefined
-    const leave = this.#join(place, device)
-    if (!leave) {
-      returnCounters()
+    const isCounted = isShared && ((usage.of(device.id)?.shares ?? 0) > 0 || shared !== undefined)
+    const counters = isCounted ? NOTHING : this.#takeCounters(device)
+    if (!counters) return undefined
+    const joined = this.#join(place, device)
+    if (joined < 0) {
+      counters.giveBack?.()
       if (isMust)
         this.#unsatisfiable = `claim ${name}, request ${ownName(wanted)}: cannot add device ${device.id} because a claim constraint would not be satisfied`
       return undefined
     }
-    const release = isShared ? this.#share(device, consumed) : this.#mark(device, claim)
+    if (isShared) this.#share(device, consumed, shared)
     this.#chosen[claim]!.push({ wanted, device, consumed: isShared ? consumed : undefined })
-    return () => {
-      this.#chosen[claim]!.pop()
-      release()
-      leave()
-      returnCounters()
-    }
+    return { counters, shared, isShared }
   }
 
-  #mark({ id }: PoolDevice, claim: number): () => void {
-    let claims = this.#taking.get(id)
-    if (!claims) this.#taking.set(id, (claims = new Set()))
-    claims.add(claim)
-    return () => claims.delete(claim)
+  #giveBack(place: Place, device: PoolDevice, { counters, shared, isShared }: Taken): void {
+    this.#chosen[place.claim]!.pop()
+    if (isShared && shared) this.#sharing!.set(device.id, shared)
+    else if (isShared) this.#sharing!.delete(device.id)
+    this.#leave(place, this.#constraints[place.claim]!.length)
+    counters.giveBack?.()
   }
 
-  #share({ id }: PoolDevice, consumed: Amounts): () => void {
-    const before = this.#sharing.get(id)
-    const capacity = new Map(before?.capacity)
+  #share({ id }: PoolDevice, consumed: Amounts, before: Amounts | undefined): void {
+    const total = new Map(before)
     for (const [name, amount] of consumed) {
-      const already = capacity.get(name)
-      capacity.set(name, already ? addQuantity(already, amount) : amount)
+      const already = total.get(name)
+      total.set(name, already ? addQuantity(already, amount) : amount)
     }
-    this.#sharing.set(id, { shares: (before?.shares ?? 0) + 1, capacity })
-    return () => {
-      if (before) this.#sharing.set(id, before)
-      else this.#sharing.delete(id)
-    }
+    this.#sharing ??= new Map()
+    this.#sharing.set(id, total)
   }
 
-  /** Adds a device to all constraints that are about its request; undefined when one of them does not allow it. */
-  #join({ claim, wanted }: Place, device: PoolDevice): (() => void) | undefined {
-    const joined: Constraint[] = []
-    const leave = () => {
-      for (const constraint of joined) constraint.remove()
+  /** Adds a device to all constraints that are about its request. Negative when one of them does not allow it; then it is in none. */
+  #join(place: Place, device: PoolDevice): number {
+    const { claim, wanted } = place
+    const constraints = this.#constraints[claim]!
+    for (let i = 0; i < constraints.length; i++) {
+      const constraint = constraints[i]!
+      if (!isAbout(constraint, wanted) || constraint.add(this.#attributeOf(device, wanted, constraint.attribute))) continue
+      this.#leave(place, i)
+      return -1
     }
-    for (const constraint of this.#constraints[claim]!) {
-      if (constraint.requests.size > 0 && !wanted.names.some(name => constraint.requests.has(name))) continue
-      if (!constraint.add(this.#attributeOf(device, wanted, constraint.attribute))) {
-        leave()
-        return undefined
-      }
-      joined.push(constraint)
-    }
-    return leave
+    return constraints.length
+  }
+
+  /** Takes the last device back from the first constraints. */
+  #leave({ claim, wanted }: Place, count: number): void {
+    const constraints = this.#constraints[claim]!
+    for (let i = 0; i < count; i++) if (isAbout(constraints[i]!, wanted)) constraints[i]!.remove()
   }
 
   /** Takes what a device uses of the counters of its pool; undefined when that is not left. */
-  #takeCounters(device: PoolDevice): (() => void) | undefined {
+  #takeCounters(device: PoolDevice): TakenCounters | undefined {
     const { consumesCounters } = device.spec
-    if (!consumesCounters?.length) return NOTHING_TO_UNDO
-    const { features, usage } = this.#parts
+    if (!consumesCounters?.length) return NOTHING
+    const { features } = this.#parts
     if (!features.partitionableDevices) return undefined
-    const { shared } = this.#poolOf.get(device.pool)!
-    let state = this.#states.get(device.pool)
-    if (!state) {
-      const groups = new CompatibilityGroups()
-      if (features.compatibilityGroups) for (const { id, spec } of shared.devices) if (usage.of(id)) groups.add(spec.consumesCounters ?? [])
-      this.#states.set(device.pool, (state = { counters: new Map(shared.left(usage)), groups }))
-    }
-    const { counters, groups } = state
+    const { counters, groups } = this.#stateOf(device.pool)
     const amounts = consumptionOf(consumesCounters)
     if (!isLeft(counters, amounts)) return undefined
-    const leaveGroups = features.compatibilityGroups ? groups.join(consumesCounters) : NOTHING_TO_UNDO
+    const leaveGroups = features.compatibilityGroups ? groups.join(consumesCounters) : () => {}
     if (!leaveGroups) return undefined
     takeFrom(counters, amounts)
-    return () => {
-      giveBack(counters, amounts)
-      leaveGroups()
+    return {
+      giveBack() {
+        giveBack(counters, amounts)
+        leaveGroups()
+      },
     }
+  }
+
+  #stateOf(pool: string): PoolState {
+    const known = this.#states?.get(pool)
+    if (known) return known
+    const { features, usage } = this.#parts
+    const { shared } = this.#pools.find(({ id }) => id === pool)!
+    const groups = new CompatibilityGroups()
+    if (features.compatibilityGroups) for (const { id, spec } of shared.devices) if (usage.of(id)) groups.add(spec.consumesCounters ?? [])
+    const state = { counters: new Map(shared.left(usage)), groups }
+    this.#states ??= new Map()
+    this.#states.set(pool, state)
+    return state
   }
 }
 
 type Place = { readonly claim: number; readonly request: number; readonly wanted: Wanted }
+/** What has to be given back with a device. */
+type Taken = { readonly counters: TakenCounters; readonly shared: Amounts | undefined; readonly isShared: boolean }
+type TakenCounters = { readonly giveBack?: () => void }
 type Attempt = { readonly position: number; readonly next: number; readonly isMust: boolean }
 
 /** Messages name a subrequest without its request. */
 const ownName = ({ name }: Wanted): string => name.slice(name.indexOf('/') + 1)
 
+const isAbout = ({ requests }: Constraint, { names }: Wanted): boolean => requests.size === 0 || names.some(name => requests.has(name))
+
+const NONE: readonly Constraint[] = []
 const NO_AMOUNTS: Amounts = new Map()
-const NOTHING_TO_UNDO = () => {}
+const NOBODY: readonly (Amounts | undefined)[] = []
+const NOTHING: TakenCounters = {}

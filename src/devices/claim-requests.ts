@@ -2,7 +2,9 @@
 
 import type { DeviceConstraint, DeviceSelector, ExactDeviceRequest, ResourceClaimSpec } from '../kinds/resource/claim-shapes.ts'
 import type { DeviceClass } from '../kinds/resource/deviceclass.ts'
+import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
 import type { ObjectOf } from '../schema/kind.ts'
+import type { CompiledExpression, DeviceExpressions } from './expressions.ts'
 import type { AllocatorFeatures } from './features.ts'
 
 export type ClassObject = ObjectOf<typeof DeviceClass>
@@ -29,13 +31,13 @@ export type Wanted = {
   readonly class: ClassObject
   /** How many; undefined for all there are. */
   readonly count: number | undefined
-  /** Expressions of attributes that are worked out, by name. */
-  readonly derived: ReadonlyMap<string, string>
+  /** Attributes that are worked out, by name. */
+  readonly derived: ReadonlyMap<string, CompiledExpression<DeviceAttribute>>
   readonly selectors: readonly Selector[]
 }
 
 /** An expression, and whose it is, for messages. */
-export type Selector = { readonly expression: string; readonly origin: string }
+export type Selector = { readonly expression: CompiledExpression<boolean>; readonly origin: string }
 
 /** A request with its alternatives, in order of preference; exactly one without any. */
 export type Request = { readonly name: string; readonly alternatives: readonly Wanted[]; readonly isList: boolean }
@@ -47,7 +49,11 @@ export type PreparedClaim = {
   readonly constraints: readonly DeviceConstraint[]
 }
 
-export type Preparation = { readonly classOf: (name: string) => ClassObject | undefined; readonly features: AllocatorFeatures }
+export type Preparation = {
+  readonly classOf: (name: string) => ClassObject | undefined
+  readonly features: AllocatorFeatures
+  readonly expressions: DeviceExpressions
+}
 
 /** Reads a claim. Throws an AllocationError when it cannot be understood. */
 export function prepareClaim(claim: ClaimToAllocate, parts: Preparation): PreparedClaim {
@@ -74,7 +80,7 @@ export function prepareClaim(claim: ClaimToAllocate, parts: Preparation): Prepar
 
 type Names = { readonly own: string; readonly parent?: string }
 
-function wantedOf(claim: string, spec: ExactDeviceRequest, { own, parent, classOf, features }: Preparation & Names): Wanted {
+function wantedOf(claim: string, spec: ExactDeviceRequest, { own, parent, classOf, features, expressions }: Preparation & Names): Wanted {
   const fail = (why: string): never => {
     throw new AllocationError(`claim ${claim}, request ${own}${why}`)
   }
@@ -96,10 +102,13 @@ function wantedOf(claim: string, spec: ExactDeviceRequest, { own, parent, classO
     class: found,
     // More than can be given is as good as too many.
     count: allocationMode === 'All' ? undefined : Number(count),
-    derived: new Map(derivedAttributes.map(each => [each.name, each.expression])),
-    selectors: [...selectorsOf(found.spec.selectors, `class ${found.metadata.name}`), ...selectorsOf(selectors, `claim ${claim}`)],
+    derived: new Map(derivedAttributes.map(each => [each.name, expressions.attribute(each.expression)])),
+    selectors: [
+      ...selectorsOf(expressions, found.spec.selectors, `class ${found.metadata.name}`),
+      ...selectorsOf(expressions, selectors, `claim ${claim}`),
+    ],
   }
 }
 
-const selectorsOf = (selectors: readonly DeviceSelector[] = [], origin: string): Selector[] =>
-  selectors.map(({ cel }, i) => ({ expression: cel?.expression ?? '', origin: `${origin}: selector #${i}` }))
+const selectorsOf = (expressions: DeviceExpressions, selectors: readonly DeviceSelector[] = [], origin: string): Selector[] =>
+  selectors.map(({ cel }, i) => ({ expression: expressions.selector(cel?.expression ?? ''), origin: `${origin}: selector #${i}` }))

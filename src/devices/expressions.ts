@@ -3,7 +3,6 @@ import { compileDeviceExpression, DEVICE_COST_LIMIT, type DeviceUse, deviceValue
 import { isProblem } from '../cel/kubernetes/expression.ts'
 import { QuantityValue } from '../cel/libraries/quantities.ts'
 import { SemverValue } from '../cel/libraries/semvers.ts'
-import type { Program } from '../cel/runtime/program.ts'
 import { CelFault, CelList, type CelValue, elementsOf, isInt, runtimeType } from '../cel/runtime/values.ts'
 import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -19,55 +18,76 @@ export class ExpressionError extends Error {
   }
 }
 
-type Compiled = { readonly number: number; readonly program: Program | ExpressionError }
+/** An expression that is compiled, or cannot be. */
+export interface CompiledExpression<T> {
+  /** Its value for a device. Throws an ExpressionError when there is none. */
+  of(device: PoolDevice): T
+}
 
 export class DeviceExpressions {
   readonly #features: AllocatorFeatures
   /** The least recently used first. */
-  readonly #compiled = new Map<string, Compiled>()
+  readonly #compiled = new Map<string, CompiledExpression<any>>()
   #made = 0
 
   constructor(features: AllocatorFeatures) {
     this.#features = features
   }
 
-  /** Whether a device fits. Throws an ExpressionError when the expression does not tell. */
-  matches(expression: string, device: PoolDevice): boolean {
-    return this.#resultOf('selector', expression, device, readVerdict)
+  /** Tells whether a device fits. */
+  selector(expression: string): CompiledExpression<boolean> {
+    return this.#compile('selector', expression, readVerdict)
   }
 
-  /** An attribute that is worked out. Throws an ExpressionError when there is none. */
-  attribute(expression: string, device: PoolDevice): DeviceAttribute {
-    return this.#resultOf('attribute', expression, device, readAttribute)
+  /** Works out an attribute. */
+  attribute(expression: string): CompiledExpression<DeviceAttribute> {
+    return this.#compile('attribute', expression, readAttribute)
   }
 
-  #resultOf<T>(use: DeviceUse, expression: string, device: PoolDevice, read: (value: CelValue) => T | ExpressionError): T {
-    const { number, program } = this.#compile(use, expression)
-    if (program instanceof ExpressionError) throw program
-    let result = device.results.get(number) as T | ExpressionError | undefined
-    if (result === undefined) {
-      if (device.results.size >= LIMITS.resultsPerDevice) device.results.clear()
-      const { value } = program.evaluate({ device: deviceValue({ driver: device.driver, ...device.spec }) }, { maxCost: DEVICE_COST_LIMIT })
-      result = value instanceof CelFault ? new ExpressionError('evaluate', explain(value.message)) : read(value)
-      device.results.set(number, result)
-    }
-    if (result instanceof ExpressionError) throw result
-    return result
-  }
-
-  #compile(use: DeviceUse, expression: string): Compiled {
+  #compile<T>(use: DeviceUse, expression: string, read: (value: CelValue) => T | ExpressionError): CompiledExpression<T> {
     const key = `${use} ${expression}`
-    let known = this.#compiled.get(key)
-    if (known) this.#compiled.delete(key)
-    else {
-      const { consumableCapacity, listTypeAttributes } = this.#features
-      const compiled = compileDeviceExpression(expression, use, { consumableCapacity, listTypeAttributes })
-      const program = isProblem(compiled) ? new ExpressionError('compile', compiled.detail) : compiled.program
-      known = { number: this.#made++, program }
-    }
+    const known = this.#compiled.get(key) ?? compiled(use, expression, { features: this.#features, number: this.#made++, read })
+    this.#compiled.delete(key)
     this.#compiled.set(key, known)
     if (this.#compiled.size > LIMITS.compiledDeviceExpressions) this.#compiled.delete(this.#compiled.keys().next().value!)
     return known
+  }
+}
+
+type Reading<T> = {
+  readonly features: AllocatorFeatures
+  /** Tells its results apart from those of others. */
+  readonly number: number
+  readonly read: (value: CelValue) => T | ExpressionError
+}
+
+function compiled<T>(use: DeviceUse, expression: string, { features, number, read }: Reading<T>): CompiledExpression<T> {
+  const { consumableCapacity, listTypeAttributes } = features
+  const made = compileDeviceExpression(expression, use, { consumableCapacity, listTypeAttributes })
+  if (isProblem(made)) {
+    const error = new ExpressionError('compile', made.detail)
+    return {
+      of() {
+        throw error
+      },
+    }
+  }
+  const { program } = made
+  const evaluate = (device: PoolDevice): T | ExpressionError => {
+    const { value } = program.evaluate({ device: deviceValue({ driver: device.driver, ...device.spec }) }, { maxCost: DEVICE_COST_LIMIT })
+    return value instanceof CelFault ? new ExpressionError('evaluate', explain(value.message)) : read(value)
+  }
+  return {
+    of(device) {
+      let result = device.results.get(number) as T | ExpressionError | undefined
+      if (result === undefined) {
+        if (device.results.size >= LIMITS.resultsPerDevice) device.results.clear()
+        result = evaluate(device)
+        device.results.set(number, result)
+      }
+      if (result instanceof ExpressionError) throw result
+      return result
+    },
   }
 }
 

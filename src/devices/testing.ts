@@ -89,7 +89,7 @@ export function look(
   { node = nodeNamed('n'), classes = [classNamed('any')] }: Partial<Looked> = {},
 ): Outcome {
   const classOf = (name: string) => classes.find(({ metadata }) => metadata.name === name)
-  const prepared = claims.map(claim => prepareClaim(claim as never, { classOf, features: world.features }))
+  const prepared = claims.map(claim => prepareClaim(claim as never, { classOf, ...world }))
   return allocate(prepared, node, world, stepBudget())
 }
 

@@ -67,10 +67,13 @@ type Verdict = { readonly rejection: Rejection } | { readonly found: Found }
 
 /** What a node has for the claims of a pod. */
 type Found = {
-  readonly allocations: readonly Allocation[]
+  /** Claims without devices, and which of the node they can have. */
+  readonly wanted: readonly Wanted[]
+  readonly choices: readonly Choice[]
   readonly extended: Extended | undefined
 }
-type Allocation = { readonly claim: ClaimObject | undefined; readonly prepared: PreparedClaim; readonly choice: Choice }
+/** A claim for extended resources is not there yet. */
+type Wanted = { readonly claim: ClaimObject | undefined; readonly prepared: PreparedClaim }
 type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedResourceClaimStatus['requestMappings'] }
 
 export const dynamicResources: Plugin = {
@@ -186,33 +189,32 @@ function whyNotAllocatable({ metadata, spec }: ClaimObject, { usage, classes }: 
 function nodeFilter(cycle: Cycle, state: State): NodeFilter {
   const { devices } = cycle.lookups
   const budget = stepBudget()
-  const preparation = { classOf: (name: string) => devices.classes.get(name), features: devices.features }
-  let own: readonly { readonly claim: ClaimObject; readonly prepared: PreparedClaim }[] | undefined
+  const preparation = { classOf: (name: string) => devices.classes.get(name), ...devices }
+  let own: readonly Wanted[] | undefined
+  let preparedOwn: readonly PreparedClaim[] = []
+  const given = state.claims.filter(({ status }) => status.allocation)
 
   function look(node: NodeInfo): Verdict {
     const extended = extendedOn(node)
     if (extended && 'reasons' in extended) return { rejection: extended }
-    if (!extended && state.claims.length === 0) return { found: { allocations: [], extended: undefined } }
-    const unavailable = state.claims.filter(claim => !isAvailable(claim, node))
-    own ??= state.claims.flatMap(claim => (claim.status.allocation ? [] : [{ claim, prepared: prepareClaim(claim, preparation) }]))
-    const wanted: { readonly claim: ClaimObject | undefined; readonly prepared: PreparedClaim }[] = [...own]
-    if (extended) wanted.push({ claim: undefined, prepared: prepareClaim(extended.draft, preparation) })
+    if (!extended && state.claims.length === 0) return { found: { wanted: [], choices: [], extended } }
+    const unavailable = given.filter(claim => !isAvailable(claim, node))
+    if (!own) {
+      own = state.claims.flatMap(claim => (claim.status.allocation ? [] : [{ claim, prepared: prepareClaim(claim, preparation) }]))
+      preparedOwn = own.map(({ prepared }) => prepared)
+    }
+    const more = extended && { claim: undefined, prepared: prepareClaim(extended.draft, preparation) }
+    const wanted = more ? [...own, more] : own
     let choices: readonly Choice[] = []
     if (wanted.length > 0) {
-      const outcome = allocate(
-        wanted.map(({ prepared }) => prepared),
-        node,
-        devices,
-        budget,
-      )
+      const outcome = allocate(more ? [...preparedOwn, more.prepared] : preparedOwn, node, devices, budget)
       if (outcome.type === 'invalid pools') return { rejection: INVALID_POOLS }
       if (outcome.type === 'given up') return { rejection: unresolvable(`gave up looking for devices after ${outcome.steps} steps`) }
       if (outcome.type === 'none') return { rejection: NOT_ALLOCATED }
       choices = outcome.choices
     }
     for (const claim of unavailable) state.unavailable.add(claim)
-    if (unavailable.length > 0) return { rejection: UNAVAILABLE }
-    return { found: { allocations: wanted.map((each, i) => ({ ...each, choice: choices[i]! })), extended } }
+    return unavailable.length > 0 ? { rejection: UNAVAILABLE } : { found: { wanted, choices, extended } }
   }
 
   /** Whether a claim that has devices can be used from a node. */
@@ -276,9 +278,10 @@ function preference({ claims, verdicts }: State, node: string): number {
   if (!verdict || !('found' in verdict)) return 0
   let score = 0
   for (const claim of claims) {
-    const choice = verdict.found.allocations.find(each => each.claim === claim)?.choice
+    const { wanted, choices } = verdict.found
+    const choice = choices[wanted.findIndex(each => each.claim === claim)]
     const names = choice
-      ? choice.devices.map(({ wanted }) => wanted.name)
+      ? choice.alternatives.map(({ name }) => name)
       : (claim.status.allocation?.devices.results ?? []).map(({ request }) => request)
     for (const { name, firstAvailable = [] } of claim.spec.devices.requests ?? [])
       for (const [i, sub] of firstAvailable.entries()) if (names.includes(`${name}/${sub.name}`)) score += MAX_ALTERNATIVES - i
@@ -297,7 +300,7 @@ function reservation({ pod, lookups }: Cycle, node: string, { state, found }: { 
   // What is needed later is small: the trials on other nodes are not kept.
   const claims = state.claims
   const results = new Map<ClaimObject | undefined, AllocationResult>(
-    found.allocations.map(({ claim, prepared, choice }) => [claim, allocationResult(prepared, choice, { node, uuid: devices.uuid })]),
+    found.wanted.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),
   )
   const { extended } = found
   const temporary = `extended resources of ${pod.metadata.uid}`
