@@ -10,7 +10,10 @@ const selecting = (expression: string) => ({ selectors: [{ cel: { expression } }
 const fails = (world: WorldDraft, claim: ReturnType<typeof claimOf>, message: string, classes = [classNamed('any')]) =>
   assert.throws(
     () => found(worldOf(world), [claim], { classes }),
-    (error: Error) => error instanceof AllocationError && (assert.equal(error.message, message), true),
+    (error: Error) => {
+      assert.equal(error.message, message)
+      return error instanceof AllocationError
+    },
   )
 
 /** What is written for one claim. */
