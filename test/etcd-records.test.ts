@@ -1,0 +1,299 @@
+// Records of a real kube-apiserver in a real etcd, served over HTTPS; and what is written beside them.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { fromProtobuf } from '../src/codec/protobuf-decode.ts'
+import { openEnvelope } from '../src/codec/protobuf-envelope.ts'
+import { kubernetesFormat } from '../src/etcd-format/kubernetes-format.ts'
+import { builtinKinds } from '../src/kinds/all.ts'
+import { Catalog } from '../src/registry/catalog.ts'
+import { ObjectMeta } from '../src/schema/object-meta.ts'
+import { resourcesOf } from '../src/schema/resource.ts'
+import { message } from '../src/schema/types.ts'
+import { startServer } from '../src/server/start.ts'
+import { configOf } from '../src/start-options.ts'
+import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
+import { type Decoded, plainFormat } from '../src/storage/etcd/record-format.ts'
+import type { Store } from '../src/storage/store.ts'
+import { ask, eventually, patient, type Scope, type Target, targetOf, Watching } from './kit.ts'
+import { startEtcd } from './kits/etcd.ts'
+import { testWith } from './programs.ts'
+
+type Recorded = { readonly key: string; readonly value: string; readonly revision: number; readonly path?: string; readonly served?: any }
+
+const recorded = readFileSync(new URL('recorded/etcd/objects.jsonl', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .map(line => JSON.parse(line) as Recorded)
+
+type Bench = {
+  /** All of etcd below /registry, as it is. */
+  readonly plain: Store
+  put(key: string, value: Uint8Array): Promise<void>
+  /** The bytes at a key. */
+  bytes(key: string): Promise<Buffer | undefined>
+  serve(): Promise<Target & { close(): Promise<void> }>
+}
+
+/** The service that has the recorded address 10.0.0.151 and node port: without it, both would be taken back as nobody's. */
+const NP = {
+  kind: 'Service',
+  apiVersion: 'v1',
+  metadata: { name: 'np', namespace: 'default', uid: '2c1d2f6e-1111-4c4f-9d3f-6d2c7c6f0001', creationTimestamp: '2026-11-15T16:49:20Z' },
+  spec: {
+    ports: [{ protocol: 'TCP', port: 80, targetPort: 80, nodePort: 30852 }],
+    selector: { app: 'np' },
+    clusterIP: '10.0.0.151',
+    clusterIPs: ['10.0.0.151'],
+    type: 'NodePort',
+    sessionAffinity: 'None',
+    externalTrafficPolicy: 'Cluster',
+    ipFamilies: ['IPv4'],
+    ipFamilyPolicy: 'SingleStack',
+    internalTrafficPolicy: 'Cluster',
+  },
+  status: { loadBalancer: {} },
+}
+
+const formatOf = () =>
+  kubernetesFormat({
+    resources: new Catalog(resourcesOf(builtinKinds, 'k8s.io')).storedResources(),
+    groupDomain: 'k8s.io',
+    now: () => new Date(),
+  })
+
+async function openBench(t: Scope, program: string): Promise<Bench> {
+  const cluster = await startEtcd({ program })
+  const plain = await openEtcdStore({ endpoints: cluster.endpoints, prefix: '/registry', format: plainFormat })
+  t.after(async () => {
+    await plain.close()
+    await cluster[Symbol.asyncDispose]()
+  })
+  const place = (key: string) => key.slice('/registry'.length)
+  return {
+    plain,
+    async put(key, value) {
+      const { entry } = await plain.get(place(key))
+      const swap = await plain.swap(place(key), { expect: entry?.modified ?? 0, value })
+      assert.ok(swap.ok)
+    },
+    async bytes(key) {
+      const { entry } = await plain.get(place(key))
+      return entry && Buffer.from(entry.value)
+    },
+    async serve() {
+      const store = await openEtcdStore({ endpoints: cluster.endpoints, prefix: '/registry', format: formatOf() })
+      const server = await startServer(configOf({ controllers: ['none'], nodes: 0 }), { store })
+      let closed: Promise<void> | undefined
+      const close = () => (closed ??= server.close().then(() => store.close()))
+      t.after(close)
+      return { ...targetOf(server.kubeconfig), close }
+    },
+  }
+}
+
+testWith('etcd', 'every record of a kube-apiserver is served as it serves it, and written as it wrote it', patient, async (t, program) => {
+  const bench = await openBench(t, program)
+  const records = new Map(recorded.map(line => [line.key, line]))
+  for (const { key, value } of records.values()) await bench.put(key, Buffer.from(value, 'base64'))
+  await bench.put(
+    '/registry/services/specs/default/np',
+    await formatOf().encode('/core/services/default/np', Buffer.from(JSON.stringify(NP))),
+  )
+  const server = await bench.serve()
+  // A server keeps up some objects of its own: those may have been written since.
+  const isKeptUp = ({ key }: Recorded) =>
+    /\/(leases\/kube-system|flowschemas\/catch-all|services\/specs\/default\/kubernetes|clusterroles\/admin)/.test(key)
+  for (const { path, served } of recorded) {
+    if (path === undefined) continue
+    const { status, json } = await eventually(`${path} is served`, async () => {
+      const answer = await ask(server, path)
+      // Custom kinds are served once their definition has been read.
+      return answer.status === 404 && served.apiVersion === 'example.com/v1' ? undefined : answer
+    })
+    assert.equal(status, 200, path)
+    json.metadata.resourceVersion = served.metadata.resourceVersion
+    assert.deepEqual(json, served, path)
+  }
+  for (const line of recorded) {
+    const { key, path, value } = line
+    if (path === undefined || isKeptUp(line) || path.includes('/apis/events.k8s.io/')) continue
+    const { json } = await ask(server, path)
+    // Any change that a client makes, and undoes: what is stored then is what kube-apiserver had stored.
+    const annotated = await ask(server, path, {
+      method: 'PATCH',
+      body: { metadata: { annotations: { a: 'b' } } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    })
+    assert.equal(annotated.status, 200, `${path}: ${annotated.text}`)
+    const { metadata, ...object } = json
+    const { resourceVersion: _, ...same } = metadata
+    const restored = await ask(server, path, {
+      method: 'PUT',
+      body: { ...object, metadata: { ...same, resourceVersion: annotated.json.metadata.resourceVersion } },
+    })
+    assert.equal(restored.status, 200, `${path}: ${restored.text}`)
+    assert.deepEqual(contentOf(key, (await bench.bytes(key))!), contentOf(key, Buffer.from(value, 'base64')), path)
+  }
+  const { json: services } = await ask(server, '/api/v1/namespaces/default/services')
+  assert.deepEqual(services.items.map((o: any) => o.metadata.name).sort(), ['every-1', 'kubernetes', 'np'])
+  const taken = await ask(server, '/api/v1/namespaces/default/services', {
+    method: 'POST',
+    body: { ...NP, metadata: { name: 'np-2' }, spec: { type: 'NodePort', ports: [{ port: 1, nodePort: 30852 }] } },
+  })
+  assert.equal(taken.status, 422, 'a node port that kube-apiserver has given out is taken')
+})
+
+/** What a record says that it is, and what it holds but for who owns which fields and how often it was changed. */
+function contentOf(key: string, bytes: Buffer) {
+  const format = formatOf()
+  const place = key.slice('/registry'.length)
+  const [decoded] = format.decode([{ key: format.keyAt(place)!, stored: bytes }]) as readonly Decoded[]
+  assert.ok(decoded!.fault === undefined, key)
+  const { metadata, ...object } = JSON.parse(Buffer.from(decoded!.value).toString())
+  const { managedFields: _, generation: __, ...others } = metadata
+  if (bytes[0] === 0x7b) {
+    assert.equal(bytes.at(-1), 0x0a)
+    const { apiVersion, kind, metadata } = JSON.parse(bytes.toString())
+    assert.equal(metadata.resourceVersion ?? metadata.selfLink, undefined)
+    return { as: `${apiVersion} ${kind}`, ...object, metadata: others }
+  }
+  const { apiVersion, kind, raw } = openEnvelope(bytes)
+  const { metadata: stored } = fromProtobuf(message('Any', { metadata: [1, ObjectMeta] }), raw) as { metadata: Record<string, unknown> }
+  assert.equal(stored['resourceVersion'], '')
+  assert.equal(stored['selfLink'], '')
+  return { as: `${apiVersion} ${kind}`, ...object, metadata: others }
+}
+
+testWith('etcd', 'what is not known is left alone, and what cannot be read stops nothing else', patient, async (t, program) => {
+  const bench = await openBench(t, program)
+  const [record] = recorded
+  const good = Buffer.from(record!.value, 'base64')
+  const strange: Record<string, Buffer> = {
+    '/registry/masterleases/10.0.0.7': Buffer.from('k8s\0whatever'),
+    '/registry/leasecandidates/kube-system/a': Buffer.from('x'),
+    '/registry/pods/no-name': Buffer.from('x'),
+    '/registry/unknown.example.com/things/a': Buffer.from('not even JSON'),
+    '/registry/configmaps/default/broken': good.subarray(0, 100),
+    '/registry/configmaps/default/empty': Buffer.alloc(0),
+    '/registry/secrets/default/sealed': Buffer.from('k8s:enc:secretbox:v1:key1:\x00\x01'),
+    '/registry/apiextensions.k8s.io/customresourcedefinitions/broken.example.com': Buffer.from('{"kind":"CustomResourceDefinition"'),
+  }
+  for (const [key, value] of Object.entries(strange)) await bench.put(key, value)
+  await bench.put(record!.key, good)
+  const server = await bench.serve()
+  assert.equal((await ask(server, record!.path!)).status, 200)
+  const broken = await ask(server, '/api/v1/namespaces/default/configmaps/broken')
+  assert.equal(broken.status, 500)
+  assert.equal(broken.json.reason, 'InternalError')
+  assert.match(broken.json.message, /configmaps "broken" cannot be read from storage: unexpected EOF/)
+  const sealed = await ask(server, '/api/v1/namespaces/default/secrets/sealed')
+  assert.equal(sealed.status, 500)
+  assert.match(sealed.json.message, /identity transformer tried to read encrypted data.*"secretbox"/)
+  const listed = await ask(server, '/api/v1/namespaces/default/configmaps')
+  assert.equal(listed.status, 500, 'a list does not leave out what it cannot read')
+  assert.match(listed.json.message, /default\/broken, default\/empty/)
+  for (const name of ['broken', 'empty']) {
+    const removed = await ask(
+      server,
+      `/api/v1/namespaces/default/configmaps/${name}?ignoreStoreReadErrorWithClusterBreakingPotential=true`,
+      {
+        method: 'DELETE',
+      },
+    )
+    assert.equal(removed.status, 200, removed.text)
+    delete strange[`/registry/configmaps/default/${name}`]
+    assert.equal(await bench.bytes(`/registry/configmaps/default/${name}`), undefined)
+  }
+  assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps')).status, 200)
+  await server.close()
+  for (const [key, value] of Object.entries(strange)) assert.deepEqual(await bench.bytes(key), value, key)
+})
+
+testWith(
+  'etcd',
+  'what a server creates has the shape of what kube-apiserver creates, and both see what the other writes',
+  patient,
+  async (t, program) => {
+    const bench = await openBench(t, program)
+    const server = await bench.serve()
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: {
+        group: 'example.com',
+        names: { plural: 'widgets', kind: 'Widget' },
+        scope: 'Namespaced',
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        ],
+      },
+    }
+    const post = async (path: string, body: object) => {
+      const answer = await ask(server, path, { method: 'POST', body })
+      assert.equal(answer.status, 201, `${path}: ${answer.text}`)
+      return answer.json
+    }
+    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
+    await eventually('widgets are served', async () =>
+      (await ask(server, '/apis/example.com/v1/namespaces/default/widgets')).status === 200 ? true : undefined,
+    )
+    const widget = await post('/apis/example.com/v1/namespaces/default/widgets', {
+      apiVersion: 'example.com/v1',
+      kind: 'Widget',
+      metadata: { name: 'w1' },
+      spec: { a: 1 },
+    })
+    const stored = (await bench.bytes('/registry/example.com/widgets/default/w1'))!.toString()
+    const { resourceVersion: _, ...kept } = widget.metadata
+    assert.equal(stored, `${sortedJson({ ...widget, metadata: kept })}\n`)
+    const crd = JSON.parse((await bench.bytes('/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com'))!.toString())
+    assert.equal(crd.apiVersion, 'apiextensions.k8s.io/v1beta1')
+    assert.equal(crd.spec.version, 'v1')
+    for (const { path, served, key } of recorded) {
+      if (path === undefined || !/\/every-(new-)?1$/.test(path) || path.includes('events.k8s.io') || served.kind === 'Namespace') continue
+      const {
+        status: __,
+        metadata: { name, namespace, labels },
+        ...body
+      } = served
+      const made = { ...body, metadata: { name: `${name}-made`.replace(/^example.com:s:.*/, 'example.com:s:made'), namespace, labels } }
+      if (served.kind === 'Job') {
+        // The selector of a job is made for it.
+        delete made.spec.selector
+        delete made.spec.template.metadata
+      }
+      const answer = await ask(server, path.replace(/\/[^/]+$/, ''), { method: 'POST', body: made })
+      assert.equal(answer.status, 201, `${path}: ${answer.text}`)
+      const bytes = await bench.bytes(key.replace(/[^/]+$/, answer.json.metadata.name))
+      assert.ok(bytes, `${path} is at the key where kube-apiserver would look`)
+      const original = Buffer.from(recorded.find(line => line.path === path)!.value, 'base64')
+      const content = contentOf(key, bytes) as { as: string; metadata: { resourceVersion: string } }
+      assert.equal(content.as, (contentOf(key, original) as { as: string }).as)
+    }
+    // Another server writes into etcd: this one sees it as soon as it asks, and its watches are told.
+    const watching = await Watching.open(t, server, '/api/v1/namespaces/default/configmaps?watch=1')
+    const other = recorded.find(line => line.path === '/api/v1/namespaces/default/configmaps/every-1')!
+    await bench.put(other.key, Buffer.from(other.value, 'base64'))
+    const { json } = await ask(server, other.path!)
+    assert.deepEqual({ ...json, metadata: { ...json.metadata, resourceVersion: other.served.metadata.resourceVersion } }, other.served)
+    const seen = await watching.until(({ object }) => object.metadata.name === 'every-1')
+    assert.equal(seen.at(-1)!.object.metadata.uid, other.served.metadata.uid)
+    await bench.put('/registry/example.com/widgets/default/w1', Buffer.from(stored.replace('"a":1', '"a":2')))
+    assert.equal((await ask(server, '/apis/example.com/v1/namespaces/default/widgets/w1')).json.spec.a, 2)
+  },
+)
+
+function sortedJson(value: any): string {
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join()}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  return `{${Object.keys(value)
+    .sort()
+    .map(key => `${JSON.stringify(key)}:${sortedJson(value[key])}`)
+    .join()}}`
+}
