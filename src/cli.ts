@@ -34,12 +34,24 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'serve with the flags of kube-apiserver; harnesses start it',
     load: async () => (await import('./commands/kube-apiserver.ts')).kubeApiServer,
   },
+  migrate: {
+    usage: 'migrate --from … --to …',
+    doc: 'copy a cluster between a data directory and etcd; see below',
+    load: async () => (await import('./commands/migrate.ts')).migrate,
+  },
   kubeconfig: {
     usage: 'kubeconfig [flags]',
     doc: 'print the kubeconfig of a data directory; takes --data-dir and --kubeconfig',
     load: async () => (await import('./commands/kubeconfig.ts')).kubeconfig,
   },
 }
+
+const MIGRATE_FLAGS = [
+  ['--from embedded:DIR | etcd:URL,…', 'the cluster to copy: a data directory, or the members of an etcd'],
+  ['--to embedded:DIR | etcd:URL,…', 'where to: a directory that is empty or not there, or an etcd with nothing below --etcd-prefix'],
+  ['--skip-unreadable', 'leave behind records that cannot be read, and name them'],
+  ['--etcd-cafile, --etcd-prefix, …', 'how etcd is reached, as for serve; --group-domain if it is not k8s.io'],
+] as const
 
 const HELP = () => `keelson — a Kubernetes-compatible API server that starts in milliseconds
 
@@ -55,6 +67,11 @@ The first minute
   export KUBECONFIG=$PWD/keelson-data/admin.kubeconfig
   kubectl create configmap hello --from-literal=who=world
   kubectl get configmaps
+
+Flags of migrate
+Stop the servers of both sides first. Nothing is written over; one that was cut off goes on when it is run again.
+
+${MIGRATE_FLAGS.map(([flag, doc]) => `  ${flag.padEnd(38)} ${doc}`).join('\n')}
 
 Flags of serve and run
 Write --name value or --name=value. Lists are separated by commas; given several times, they add up.

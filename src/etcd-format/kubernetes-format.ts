@@ -7,10 +7,10 @@
  *     /apiextensions.k8s.io/…/ws.x.org   the same                            JSON, in v1beta1
  *     /x.org/ws/default/a                the same                            JSON, in the version of its definition
  *     /ranges/servicenodeports           the same                            protobuf of a kind that is not served
+ *     /masterleases/10.0.0.1             the same                            protobuf of Endpoints: the addresses of servers
  *     /keelson/identity                  the same                            as it is: kube-apiserver reads nothing there
  *     /allocation/nodeports/30001        /keelson/allocation/nodeports/30001 the same
- *     /masterleases/10.0.0.1             the same                            protobuf of Endpoints that are not served
- *     none                               /events-backup/…                    left alone, as is whatever else is not known here
+ *     none                               /leasecandidates/kube-system/a      left alone, as is whatever else is not known here
  *
  * A record holds no more than kube-apiserver would have written: what a gate or a version of this server keeps beyond that would be
  * lost when kube-apiserver writes the object. Of fields that it does not know nothing is left after the next write, as there.
@@ -46,21 +46,26 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
     byPrefix.set(resource.prefix, kept)
     byBase.set(kept.layout.base, kept)
   }
-  const endpoints = byPrefix.get(ENDPOINTS)?.kind
-  const kindOf = (key: string): StoredKind => {
+  const endpoints = byPrefix.get('/core/endpoints/')?.kind ?? AS_IS
+  const kindBeside = (key: string): StoredKind => {
     if (key === NODE_PORTS) return NODE_PORT_RANGE
-    if (endpoints && key.startsWith(SERVERS)) return endpoints
-    return byPrefix.get(resourceOf(key))?.kind ?? kindBeside(key)
+    if (key.startsWith(SERVER_ADDRESSES)) return endpoints
+    return key.startsWith(OWN) || isOwnElsewhere(key) ? AS_IS : CUSTOM
   }
+  const kindOf = (key: string): StoredKind => byPrefix.get(resourceOf(key))?.kind ?? kindBeside(key)
 
   return {
     placeOf(key) {
       const kept = byPrefix.get(resourceOf(key))
       if (kept) return kept.layout.base + key.slice(kept.prefix.length)
-      return isOwnElsewhere(key) ? OWN + key.slice(1) : key
+      if (isOwnElsewhere(key)) return OWN + key.slice(1)
+      // What could not be found again must not be written.
+      if (!isBeside(key) && !isCustom(key)) throw new Error(`${key} has no place in etcd`)
+      return key
     },
     keyAt(place) {
-      if (place === NODE_PORTS || (place.startsWith(SERVERS) && hasSegments(place.slice(1), [2]))) return place
+      if (place === NODE_PORTS) return place
+      if (place.startsWith(SERVER_ADDRESSES)) return hasSegments(place.slice(1), [2]) ? place : undefined
       if (place.startsWith(OWN)) {
         const elsewhere = place.slice(OWN.length - 1)
         return isOwnElsewhere(elsewhere) ? elsewhere : place
@@ -70,9 +75,8 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
         const rest = place.slice(kept.layout.base.length)
         return hasSegments(rest, kept.namespaced ? [2] : [1]) ? kept.prefix + rest : undefined
       }
-      // Other kinds with a domain in their first part are custom ones; what a built-in kind has under its group is not looked at.
-      const isCustom = place.slice(1, place.indexOf('/', 1)).includes('.') && !byPrefix.has(resourceOf(place))
-      return isCustom && hasSegments(place.slice(1), [3, 4]) ? place : undefined
+      // What is under the group of a built-in kind that has another place is not looked at.
+      return isCustom(place) && !byPrefix.has(resourceOf(place)) && hasSegments(place.slice(1), [3, 4]) ? place : undefined
     },
     placesBelow(prefix) {
       const kept = byPrefix.get(resourceOf(prefix))
@@ -97,11 +101,14 @@ function keptOf(resource: Resource, { groupDomain, now }: Pick<FormatOptions, 'g
   return { prefix, namespaced, layout, kind: storedKind(resource, { layout, versions, ...(setDefaults && { setDefaults }) }) }
 }
 
-/** Where servers say that they are alive, each by its address. */
-const SERVERS = '/masterleases/'
-const ENDPOINTS = '/core/endpoints/'
 /** Where records of this server's own are that kube-apiserver has nothing like. */
 const OWN = '/keelson/'
+/** Where servers say at which addresses they are; each record expires unless it is written again. */
+const SERVER_ADDRESSES = '/masterleases/'
+/** Keys that are places, other than those of custom kinds. */
+const isBeside = (key: string) => key === NODE_PORTS || key.startsWith(OWN) || key.startsWith(SERVER_ADDRESSES)
+/** Kinds with a domain in the first part, other than built-in ones, are custom ones. */
+const isCustom = (key: string) => key.slice(1, key.indexOf('/', 1)).includes('.')
 /** Keys of its own that are not there by themselves. */
 const isOwnElsewhere = (key: string) => key.startsWith('/allocation/')
 
@@ -112,8 +119,6 @@ function hasSegments(path: string, counts: readonly number[]): boolean {
   const segments = path.split('/')
   return counts.includes(segments.length) && segments.every(segment => segment !== '')
 }
-
-const kindBeside = (key: string): StoredKind => (key.startsWith(OWN) || isOwnElsewhere(key) ? AS_IS : CUSTOM)
 
 const AS_IS: StoredKind = { encode: value => value, decode: value => ({ value }) }
 

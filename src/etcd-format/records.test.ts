@@ -124,7 +124,7 @@ test('every resource has the place, encoding and version that kube-apiserver has
 
 test('places that are not known have no key', () => {
   for (const place of [
-    '/masterleases/10.0.0.1/more',
+    '/masterleases/a/b',
     '/leasecandidates/kube-system/a',
     '/pods/default',
     '/pods/default/a/b',
@@ -141,6 +141,20 @@ test('places that are not known have no key', () => {
     '',
   ])
     assert.equal(format.keyAt(place), undefined, place)
+})
+
+test('addresses of servers are Endpoints, as kube-apiserver keeps them', async () => {
+  const record = { kind: 'Endpoints', apiVersion: 'v1', metadata: { generation: 7 }, subsets: [{ addresses: [{ ip: '10.0.0.7' }] }] }
+  assert.equal(format.keyAt('/masterleases/10.0.0.7'), '/masterleases/10.0.0.7')
+  assert.equal(format.placesBelow('/masterleases/'), '/masterleases/')
+  const written = Buffer.from(await format.encode('/masterleases/10.0.0.7', Buffer.from(JSON.stringify(record))))
+  assert.equal(openEnvelope(written).kind, 'Endpoints')
+  const { metadata, ...read } = parseObject(heldBy('/masterleases/10.0.0.7', written))
+  assert.deepEqual({ ...read, metadata }, { ...record, metadata: { resourceVersion: '', generation: 7 } })
+})
+
+test('a key that could not be found again has no place', () => {
+  for (const key of ['/ranges/other', '/other/a', '/core', '/']) assert.throws(() => format.placeOf(key), /has no place in etcd/, key)
 })
 
 test('what is only here has its place beside all that kube-apiserver reads', () => {

@@ -2,7 +2,9 @@
 import type { Entry, Store } from '../storage/store.ts'
 import { ConfigError } from './config.ts'
 
-const KEY = '/keelson/identity'
+export const DATA_IDENTITY = '/keelson/identity'
+/** There while a migration to a store is under way: what the store holds is a part of a cluster. */
+export const MIGRATION = '/keelson/migration'
 
 /**
  * Refuses data that belongs to another group domain with a ConfigError; data of nobody yet is claimed. The claim is a write
@@ -12,9 +14,10 @@ export async function claimData(
   store: Store,
   { groupDomain, dataDir }: { groupDomain: string; dataDir: string },
 ): Promise<{ claimed: Promise<unknown> }> {
-  const { entry } = await store.get(KEY)
+  const [{ entry }, migration] = await Promise.all([store.get(DATA_IDENTITY), store.get(MIGRATION)])
+  if (migration.entry) throw new ConfigError(UNFINISHED)
   if (!entry) {
-    const claim = store.swap(KEY, { expect: 0, value: Buffer.from(JSON.stringify({ groupDomain })) })
+    const claim = store.swap(DATA_IDENTITY, { expect: 0, value: Buffer.from(JSON.stringify({ groupDomain })) })
     // Another server over the same store may have been first.
     return { claimed: claim.then(swap => (swap.ok ? undefined : check(swap.current, { groupDomain, dataDir }))) }
   }
@@ -29,3 +32,6 @@ function check(entry: Entry | undefined, { groupDomain, dataDir }: { groupDomain
       `the data in ${dataDir} was written with --group-domain ${written.groupDomain}; start with that, or with another --data-dir for ${groupDomain}`,
     )
 }
+
+const UNFINISHED =
+  'the data is a part of a cluster whose migration was not finished; run the same keelson migrate again, which goes on where it was'

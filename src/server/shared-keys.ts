@@ -6,16 +6,16 @@
 import type { Entry, Store } from '../storage/store.ts'
 import { SHARED_KEYS } from './pki.ts'
 
-const PREFIX = '/keelson/keys/'
+export const SHARED_KEYS_PREFIX = '/keelson/keys/'
 
 /** Every shared key in PEM, by name. Called again later, it replaces authorities whose end is near. */
 export async function openSharedKeys(store: Store, now: Date): Promise<ReadonlyMap<string, string>> {
   const keys = new Map<string, string>()
   for (const [name, { isGood, make }] of SHARED_KEYS) {
-    let { entry } = await store.get(PREFIX + name)
+    let { entry } = await store.get(SHARED_KEYS_PREFIX + name)
     while (!entry || !isGood(textOf(entry), now)) {
       const made = make(now)
-      const swap = await store.swap(PREFIX + name, { expect: entry?.modified ?? 0, value: Buffer.from(made) })
+      const swap = await store.swap(SHARED_KEYS_PREFIX + name, { expect: entry?.modified ?? 0, value: Buffer.from(made) })
       if (swap.ok) keys.set(name, made)
       if (swap.ok) break
       entry = swap.current

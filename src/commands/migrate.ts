@@ -1,0 +1,115 @@
+/** `keelson migrate`: copies a cluster between a data directory and etcd, in either direction. */
+import { resolve } from 'node:path'
+import { readFlags } from '../cli-flags.ts'
+import { ConfigError } from '../server/config.ts'
+import { type Migrated, migrate as migrateCluster, type Place, placeName } from '../server/migration.ts'
+import type { Command } from './command.ts'
+
+export const migrate: Command = async args => {
+  const { from, to, skipUnreadable, others } = readArguments(args)
+  const progress = new Progress(process.stderr)
+  let migrated: Migrated
+  try {
+    migrated = await migrateCluster({
+      from,
+      to,
+      config: readFlags(others),
+      skipUnreadable,
+      onProgress: (done, total) => progress.show(done, total),
+    })
+  } finally {
+    progress.end()
+  }
+  process.stdout.write(`${told(from, to, migrated).join('\n')}\n`)
+  return 0
+}
+
+/** Flags of serve that say how etcd is reached. */
+const SHARED_FLAGS: ReadonlySet<string> = new Set(['etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'])
+const USAGE = 'keelson migrate --from embedded:DIR|etcd:URL,… --to embedded:DIR|etcd:URL,…'
+
+type Arguments = { readonly from: Place; readonly to: Place; readonly skipUnreadable: boolean; readonly others: readonly string[] }
+
+function readArguments(args: readonly string[]): Arguments {
+  const places = new Map<string, Place>()
+  const others: string[] = []
+  let skipUnreadable = false
+  for (let i = 0; i < args.length; i++) {
+    const [, name = '', , inline] = /^--([a-z-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
+    if (name === 'skip-unreadable' && inline === undefined) {
+      skipUnreadable = true
+      continue
+    }
+    const isPlace = name === 'from' || name === 'to'
+    if (!isPlace && !SHARED_FLAGS.has(name)) throw new ConfigError(`unknown argument ${args[i]}: ${USAGE}`)
+    const value = inline ?? args[++i]
+    if (value === undefined) throw new ConfigError(`--${name} needs a value: ${USAGE}`)
+    if (isPlace) places.set(name, readPlace(name, value))
+    else others.push(`--${name}=${value}`)
+  }
+  const [from, to] = [places.get('from'), places.get('to')]
+  if (!from || !to) throw new ConfigError(`--${from ? 'to' : 'from'} is missing: ${USAGE}`)
+  if (placeName(from) === placeName(to)) throw new ConfigError('--from and --to are the same')
+  return { from, to, skipUnreadable, others }
+}
+
+function readPlace(flag: string, text: string): Place {
+  const [, kind, rest = ''] = /^(embedded|etcd):(.+)$/.exec(text) ?? []
+  if (kind === 'embedded') return { kind, dir: resolve(rest) }
+  if (kind === 'etcd') return { kind, servers: rest.split(',') }
+  throw new ConfigError(`--${flag} takes embedded:DIR or etcd:URL,URL, not "${text}"`)
+}
+
+/** What the user is told at the end. */
+function told(from: Place, to: Place, { counts, resumed, unreadable, keys }: Migrated): string[] {
+  const objects = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  const again = resumed ? '; an earlier run had begun it' : ''
+  return [
+    `copied ${objects} records of ${counts.size} resources from ${placeName(from)} to ${placeName(to)}, and counted them there${again}`,
+    'uids, creation times and owners of fields are the same; resourceVersions are new, so that clients list and watch again',
+    keys.length > 0
+      ? `the keys of the cluster came along: ${keys.join(', ')}`
+      : 'there were no keys of the cluster to take along: give the server those that clients and pods trust, with --client-ca-file, --service-account-key-file and --service-account-signing-key-file, or it makes new ones',
+    ...(unreadable.length > 0 ? [`left behind, because they cannot be read: ${unreadable.join(', ')}`] : []),
+  ]
+}
+
+const WIDTH = 30
+const EVERY_MS = 200
+
+/** A bar on a terminal; elsewhere a line for each tenth. */
+class Progress {
+  readonly #out: NodeJS.WriteStream
+  readonly #began = performance.now()
+  #shownAt = 0
+  #tenths = 0
+  #isDirty = false
+
+  constructor(out: NodeJS.WriteStream) {
+    this.#out = out
+  }
+
+  show(done: number, total: number): void {
+    const share = total === 0 ? 1 : done / total
+    if (this.#out.isTTY) {
+      if (done < total && performance.now() - this.#shownAt < EVERY_MS) return
+      this.#shownAt = performance.now()
+      const filled = Math.round(share * WIDTH)
+      this.#out.write(`\r[${'#'.repeat(filled)}${'.'.repeat(WIDTH - filled)}] ${this.#line(share, done, total)}\x1b[K`)
+      this.#isDirty = true
+    } else if (Math.floor(share * 10) > this.#tenths) {
+      this.#tenths = Math.floor(share * 10)
+      this.#out.write(`${this.#line(share, done, total)}\n`)
+    }
+  }
+
+  end(): void {
+    if (this.#isDirty) this.#out.write('\n')
+  }
+
+  #line(share: number, done: number, total: number): string {
+    const seconds = (performance.now() - this.#began) / 1000
+    const left = share > 0 && share < 1 ? `, ${Math.ceil((seconds / share) * (1 - share))} s left` : ''
+    return `${Math.floor(share * 100)} %  ${done} of ${total} records, ${Math.round(done / Math.max(seconds, 0.001))} a second${left}`
+  }
+}
