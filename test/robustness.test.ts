@@ -1,6 +1,7 @@
 // Random clients on the real server, which is stopped and killed under them: everything they were told fits one history.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { testWith } from './programs.ts'
 import { robustness } from './robustness/robustness.ts'
 
 test('lists and watches are consistent with one history, through restarts and kills', { timeout: 180_000 }, async t => {
@@ -8,3 +9,14 @@ test('lists and watches are consistent with one history, through restarts and ki
   const problem = await robustness(t, { ms: 24_000, seed, log: text => t.diagnostic(text) })
   assert.equal(problem, undefined, problem)
 })
+
+testWith(
+  'etcd',
+  'so they are over three servers on three members of etcd, each of which is stopped, killed and paused',
+  { timeout: 300_000 },
+  async (t, etcd) => {
+    const seed = Date.now() % 2 ** 32
+    const problem = await robustness(t, { ms: 30_000, seed, log: text => t.diagnostic(text), etcd })
+    assert.equal(problem, undefined, problem)
+  },
+)

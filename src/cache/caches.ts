@@ -297,24 +297,26 @@ export class Caches implements AsyncDisposable {
    * send is lost; observers are told the difference.
    */
   async #reset(): Promise<void> {
-    const { newest } = await this.#store.extent()
+    const { oldest, newest } = await this.#store.extent()
+    // What can still be had of the history is read again, too.
+    const since = Math.max(oldest, newest - REPLAYED, this.#revision)
     const read: [ResourceCache, Entry[]][] = []
     for (const cache of this.#byPrefix.values()) {
       const entries: Entry[] = []
-      await eachEntry(this.#store, { prefix: cache.resource.prefix, at: newest }, entry => entries.push(entry))
+      await eachEntry(this.#store, { prefix: cache.resource.prefix, at: since }, entry => entries.push(entry))
       read.push([cache, entries])
     }
     this.#resets++
-    this.#revision = newest
+    this.#revision = since
     for (const [cache, entries] of read) {
       if (this.#byPrefix.get(cache.resource.prefix) !== cache) continue
       this.#endWatchesOf(cache)
-      for (const { current, previous } of cache.reset(entries, newest)) {
+      for (const { current, previous } of cache.reset(entries, since)) {
         for (const observer of this.#observers) observer.changed(cache.resource, current, previous)
         previous?.releaseObject()
       }
     }
-    this.#wake(newest)
+    this.#wake(since)
   }
 
   #take({ revision, events }: Batch): void {

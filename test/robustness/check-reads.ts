@@ -21,7 +21,7 @@ function* checkGet({ timeline, frontier }: Context, { client, key, found, start,
 function* checkPage({ timeline, frontier }: Context, page: Page): Iterable<Violation> {
   const { client, start, end, exactly, atLeast = 0, revision, selection } = page
   const about = `${client} listed ${showSelection(selection)}${page.after === undefined ? '' : ` after ${page.after}`}`
-  const known = frontier.before(start)
+  const known = page.mayBeOld ? 0 : frontier.before(start)
   if (exactly !== undefined && revision !== exactly)
     yield { promise: 'pages are one snapshot', what: `${about} and got revision ${revision} instead of ${exactly}`, revision, time: end }
   if (exactly === undefined && revision < Math.max(known, atLeast))

@@ -36,8 +36,8 @@ const UNCHECKED: Begin = { from: Number.POSITIVE_INFINITY, sent: Number.POSITIVE
 
 /** Initial objects are first. Their end is marked by a bookmark, or must be found out. */
 function checkInitial({ timeline, frontier }: Context, session: Session): Begin | Violation {
-  const { events, isMarked, start, selection } = session
-  const known = frontier.before(start)
+  const { events, isMarked, start, selection, mayBeOld } = session
+  const known = mayBeOld ? 0 : frontier.before(start)
   const mark = events.findIndex(event => event.type === 'BOOKMARK' && event.endsInitial)
   const marked = events[mark]
   if (marked?.type !== 'BOOKMARK') {

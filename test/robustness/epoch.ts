@@ -1,7 +1,6 @@
-/** A stretch of a run: clients at work on a server that is stopped and killed under them, then quiet, then the record of it all. */
+/** A stretch of a run: clients at work on servers that are stopped and killed under them, then quiet, then the record of it all. */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ProcessOptions, type Scope, type ServerProcess, startProcess } from '../kit.ts'
 import type { Protocol } from './connection.ts'
 import { define, redefine } from './definition.ts'
 import type { Act, History, Key, Seen } from './history.ts'
@@ -10,6 +9,7 @@ import type { Random } from './random.ts'
 import { list, read } from './reader.ts'
 import { type Client, clientOf, type Run, SELECTIONS, WINDOW_MS } from './run.ts'
 import { RESOURCES, type Selection } from './selection.ts'
+import type { Subject } from './subject.ts'
 import { Watcher } from './watcher.ts'
 import { put, write } from './writer.ts'
 
@@ -17,35 +17,9 @@ const WRITERS = 6
 const READERS = 4
 const WATCHERS = 12
 const PATIENCE_MS = 30_000
-const FLAGS = ['--history-window', `${WINDOW_MS}ms`, '--bookmark-interval', '400ms']
+const SETTLE_MS = 3_000
+export const FLAGS = ['--history-window', `${WINDOW_MS}ms`, '--bookmark-interval', '400ms']
 const EVERYTHING: readonly Selection[] = [{ resource: 'configmaps' }, { resource: 'deviceclasses' }, { resource: 'widgets' }]
-
-/** A server that can be brought down and up again where it was. */
-export class Subject {
-  readonly #scope: Scope
-  readonly #command: ProcessOptions['command']
-  server!: ServerProcess
-  stops = 0
-  kills = 0
-
-  constructor(scope: Scope, command?: ProcessOptions['command']) {
-    this.#scope = scope
-    this.#command = command
-  }
-
-  async start(): Promise<void> {
-    const again = this.server && { dataDir: this.server.dataDir, port: this.server.port }
-    this.server = await startProcess(this.#scope, { ...again, flags: FLAGS, ...(this.#command && { command: this.#command }) })
-  }
-
-  async restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    const { code } = await this.server.stop(signal)
-    if (signal === 'SIGTERM' && code !== 0) throw new Error(`the server ended with ${code} when asked to stop: ${this.server.stderr()}`)
-    if (signal === 'SIGTERM') this.stops++
-    else this.kills++
-    await this.start()
-  }
-}
 
 export type EpochOptions = { readonly ms: number; readonly random: Random; readonly base?: History['base'] }
 export type Epoch = { readonly history: History; readonly failures: readonly string[]; readonly end: History['base'] }
@@ -56,7 +30,15 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
   // Everybody waits for it now and then.
   setMaxListeners(0, stop.signal)
   const acts: Act[] = []
-  const run: Run = { target: subject.server, acts, failures: [], known: new Map(), newest: 0, stop: stop.signal }
+  const run: Run = {
+    targets: subject.targets,
+    isShared: subject.isShared,
+    acts,
+    failures: [],
+    known: new Map(),
+    newest: 0,
+    stop: stop.signal,
+  }
   const keeper = clientOf(run, 'keeper', 'http/1.1', random)
   await makeNamespaces(keeper)
   await define(keeper)
@@ -75,7 +57,9 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
   } finally {
     stop.abort()
     await Promise.all(working)
-    if (subject.server.child.exitCode === null) await settle(run, keeper, watchers).catch(error => run.failures.push(error.message))
+    // What was sent to a server that was paused may still happen.
+    if (subject.isShared) await sleep(SETTLE_MS)
+    if (subject.isUp()) await settle(run, keeper, watchers).catch(error => run.failures.push(error.message))
     await Promise.all(watchers.map(watcher => watcher.close()))
   }
   const end = await wholeState(run, keeper)
@@ -108,7 +92,7 @@ function openWatchers(run: Run, random: Random): Watcher[] {
   ]
 }
 
-/** Stops and kills the server now and then, and starts it again. */
+/** Does something to the servers now and then. */
 async function disturb(
   subject: Subject,
   { ms, random, watchers }: { ms: number; random: Random; watchers: readonly Watcher[] },
@@ -120,7 +104,7 @@ async function disturb(
     await sleep(wait)
     // A server that stops waits a while for clients that do not read; mostly it need not, so that little is forgotten meanwhile.
     if (!random.oneIn(4)) for (const watcher of watchers) watcher.wake()
-    await subject.restart(subject.kills < subject.stops ? 'SIGKILL' : 'SIGTERM')
+    await subject.disturb(random)
   }
   await sleep(Math.max(0, end - performance.now()))
 }

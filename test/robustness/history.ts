@@ -66,6 +66,8 @@ export type Page = Call & {
   /** The snapshot that was asked for: by the client, or by the page before. */
   readonly exactly?: Revision
   readonly atLeast?: Revision
+  /** Whether it may be older than what is known: of several servers, the one that answers may be behind. */
+  readonly mayBeOld?: boolean
   readonly revision: Revision
   readonly items: readonly Seen[]
   readonly more: boolean
@@ -82,6 +84,8 @@ export type Session = Call & {
   readonly selection: Selection
   /** Everything after this was asked for; undefined when the objects of the moment were asked for first. */
   readonly from?: Revision
+  /** Whether it may begin with what is older than what is known. */
+  readonly mayBeOld?: boolean
   /** Whether a bookmark will mark the end of the initial objects. */
   readonly isMarked: boolean
   readonly events: readonly WatchEvent[]

@@ -1,19 +1,34 @@
-/** `npm run robustness -- --minutes N [--seed S] [--cli FILE]`: the robustness test for as long as asked, of this build or another. */
+/**
+ * `npm run robustness -- --minutes N [--seed S] [--store etcd] [--cli FILE]`: the robustness test for as long as asked, of this build or
+ * another; of one server, or of three on an etcd cluster.
+ */
 import { parseArgs } from 'node:util'
+import { programsNamed } from '../programs.ts'
 import { robustness } from './robustness.ts'
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, seed: { type: 'string' }, cli: { type: 'string' } } })
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string' },
+    cli: { type: 'string' },
+    store: { type: 'string', default: 'embedded' },
+  },
+})
 const minutes = Number(values.minutes)
 const seed = values.seed === undefined ? Date.now() % 2 ** 32 : Number(values.seed)
-if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
-  process.stderr.write('usage: npm run robustness -- --minutes N [--seed S] [--cli FILE]\n')
+const [etcd] = values.store === 'etcd' ? programsNamed('etcd') : []
+if (!(minutes > 0) || !Number.isSafeInteger(seed) || (values.store !== 'embedded' && etcd === undefined)) {
+  process.stderr.write('usage: npm run robustness -- --minutes N [--seed S] [--store etcd] [--cli FILE]\n')
   process.exit(2)
 }
 const undo: (() => unknown)[] = []
 try {
   const log = (text: string) => process.stdout.write(`${text}\n`)
   const command = values.cli === undefined ? {} : { command: [process.execPath, values.cli] as [string, string] }
-  const problem = await robustness({ after: f => undo.push(f) }, { ms: minutes * 60_000, seed, log, ...command })
+  const problem = await robustness(
+    { after: f => undo.push(f) },
+    { ms: minutes * 60_000, seed, log, ...command, ...(etcd !== undefined && { etcd }) },
+  )
   process.stdout.write(problem ?? 'clean\n')
   process.exitCode = problem === undefined ? 0 : 1
 } finally {

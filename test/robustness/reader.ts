@@ -2,7 +2,7 @@
 import type { Answer } from './connection.ts'
 import type { Key, Page } from './history.ts'
 import { objectPath, partsOf, seen } from './objects.ts'
-import { type Client, KEYS, now, pause, type Run, record, SELECTIONS, WINDOW_MS } from './run.ts'
+import { type Client, isUnavailable, KEYS, now, pause, type Run, record, SELECTIONS, WINDOW_MS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
 const PAUSE_MS = 80
@@ -25,19 +25,26 @@ async function get(run: Run, { connection, name }: Client, key: Key): Promise<vo
   if (answer?.status === 200 || answer?.status === 404) {
     const found = answer.status === 200 ? seen(partsOf(key).resource, answer.json) : undefined
     record(run, { type: 'get', client: name, key, start, end: now(), found })
-  } else if (answer) run.failures.push(`a read of ${key} was answered with ${answer.status}: ${JSON.stringify(answer.json)}`)
+  } else if (answer && !isUnavailable(run, answer.status))
+    run.failures.push(`a read of ${key} was answered with ${answer.status}: ${JSON.stringify(answer.json)}`)
 }
 
-type PageRequest = Pick<Page, 'selection' | 'after' | 'exactly' | 'atLeast'> & { readonly query?: Readonly<Record<string, string>> }
+type PageRequest = Pick<Page, 'selection' | 'after' | 'exactly' | 'atLeast' | 'mayBeOld'> & {
+  readonly query?: Readonly<Record<string, string>>
+}
 
 /** How a list may name a version, and what that promises. */
 function chooseVersion(run: Run, { random }: Client): Omit<PageRequest, 'selection'> {
   const version = Math.max(1, run.newest - random.below(30))
   switch (random.below(5)) {
     case 0:
-      return { query: { resourceVersion: '0' } }
+      return { query: { resourceVersion: '0' }, ...(run.isShared && { mayBeOld: true }) }
     case 1:
-      return { atLeast: version, query: { resourceVersion: String(version), resourceVersionMatch: 'NotOlderThan' } }
+      return {
+        atLeast: version,
+        query: { resourceVersion: String(version), resourceVersionMatch: 'NotOlderThan' },
+        ...(run.isShared && { mayBeOld: true }),
+      }
     case 2:
       return { exactly: version, query: { resourceVersion: String(version), resourceVersionMatch: 'Exact' } }
     default:
@@ -69,7 +76,11 @@ export async function list(
       ...(metadata.remainingItemCount !== undefined && { remaining: metadata.remainingItemCount }),
     })
     // Only what is named exactly can be forgotten.
-  } else if (answer && !(answer.status === 410 && (promised.exactly !== undefined || promised.after !== undefined)))
+  } else if (
+    answer &&
+    !isUnavailable(run, answer.status) &&
+    !(answer.status === 410 && (promised.exactly !== undefined || promised.after !== undefined))
+  )
     run.failures.push(`a list of ${path} was answered with ${answer.status}: ${JSON.stringify(answer.json)}`)
   return answer
 }
@@ -91,7 +102,7 @@ async function listPages(run: Run, client: Client, selection: Selection): Promis
       token = answer.json.metadata.continue
       if (!token) return void run.failures.push(`a forgotten snapshot was refused without a token to go on: ${JSON.stringify(answer.json)}`)
       promised = { after: promised.after }
-    } else if (answer) return
+    } else if (answer && !isUnavailable(run, answer.status)) return
     await pause(run, random.oneIn(25) ? WINDOW_MS * 1.5 : random.below(2 * PAUSE_MS))
   }
 }

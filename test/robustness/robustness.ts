@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ProcessOptions, Scope } from '../kit.ts'
 import { check } from './check.ts'
-import { runEpoch, Subject } from './epoch.ts'
+import { FLAGS, runEpoch } from './epoch.ts'
 import type { History } from './history.ts'
 import { Random } from './random.ts'
 import { describe, summary } from './report.ts'
+import { Replicas, SingleServer, type Subject } from './subject.ts'
 
 /** A stretch is short enough to hold all of it in memory, and long enough for several restarts. */
 const EPOCH_MS = 30_000
@@ -18,18 +19,21 @@ export type RobustnessOptions = {
   readonly seed: number
   readonly log: (text: string) => void
   readonly command?: ProcessOptions['command']
+  /** The program of etcd: the run is then about several servers on a cluster of it. */
+  readonly etcd?: string
 }
 
 /** Runs for as long as asked. Returns what went wrong, for people; undefined when nothing did. */
-export async function robustness(scope: Scope, { ms, seed, log, command }: RobustnessOptions): Promise<string | undefined> {
+export async function robustness(scope: Scope, { ms, seed, log, command, etcd }: RobustnessOptions): Promise<string | undefined> {
   const random = new Random(seed)
-  const subject = new Subject(scope, command)
+  const options = { flags: FLAGS, ...(command && { command }) }
+  const subject: Subject = etcd === undefined ? new SingleServer(scope, options) : new Replicas(scope, { ...options, program: etcd })
   await subject.start()
   let base: History['base'] | undefined
   for (let left = ms; left > 0; left -= EPOCH_MS) {
     const { history, failures, end } = await runEpoch(subject, { ms: Math.min(left, EPOCH_MS), random, ...(base && { base }) })
     const violations = check(history)
-    log(`${summary(history)}; ${subject.stops} stops and ${subject.kills} kills so far`)
+    log(`${summary(history)}; ${subject.describe()} so far`)
     if (failures.length + violations.length > 0)
       return [
         `${failures.length} failures and ${violations.length} broken promises with --seed ${seed}; all that happened is in ${keep(history, seed)}`,

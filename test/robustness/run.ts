@@ -6,6 +6,7 @@ import type { Act, Key, Revision, Seen } from './history.ts'
 import { keyOf, NAMESPACES } from './objects.ts'
 import type { Random } from './random.ts'
 import type { Selection } from './selection.ts'
+import { SpreadConnection } from './spread.ts'
 
 /** The history window of the server; short, so that it is exceeded during the run. */
 export const WINDOW_MS = 3_000
@@ -40,7 +41,10 @@ export const SELECTIONS: readonly Selection[] = [
 ]
 
 export type Run = {
-  readonly target: Target
+  /** The servers, which clients are spread over. */
+  readonly targets: readonly Target[]
+  /** Whether a server may be behind, and be without its store for a while. */
+  readonly isShared: boolean
   readonly acts: Act[]
   /** Answers that no state of the server explains. */
   readonly failures: string[]
@@ -55,11 +59,19 @@ export type Run = {
 /** One client: a name, a connection and chance of its own. */
 export type Client = { readonly name: string; readonly connection: Connection; readonly random: Random }
 
-export const clientOf = ({ target }: Run, name: string, protocol: Protocol, random: Random): Client => ({
+export const clientOf = ({ targets }: Run, name: string, protocol: Protocol, random: Random): Client => ({
   name: `${name} (${protocol})`,
-  connection: openConnection(protocol, target),
+  connection: connectionTo(targets, protocol, random),
   random: random.fork(),
 })
+
+function connectionTo(targets: readonly Target[], protocol: Protocol, random: Random): Connection {
+  const [first, ...others] = targets.map(target => () => openConnection(protocol, target))
+  return others.length === 0 ? first!() : new SpreadConnection([first!, ...others], random.fork())
+}
+
+/** Whether an answer only says that a server cannot reach its store now, so that nothing is known from it. */
+export const isUnavailable = ({ isShared }: Run, status: number): boolean => isShared && [500, 503, 504].includes(status)
 
 /** Notes an act and what it taught. */
 export function record(run: Run, act: Act): void {

@@ -4,7 +4,7 @@ import type { Stream } from './connection.ts'
 import type { Revision, Session, WatchEvent } from './history.ts'
 import { seen } from './objects.ts'
 import { list } from './reader.ts'
-import { type Client, now, type Run, record, WINDOW_MS } from './run.ts'
+import { type Client, isUnavailable, now, type Run, record, WINDOW_MS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery, showSelection } from './selection.ts'
 
 const RETRY_MS = 30
@@ -88,12 +88,14 @@ export class Watcher {
     if (this.#position === undefined && (isObserver || random.oneIn(2))) await this.#list()
     const from = this.#position
     const bookmarks = isObserver || random.oneIn(2)
+    const { path, mayBeOld } = this.#path(from, bookmarks)
     const session: Opening = { from, isMarked: bookmarks, start: now(), events: [], isBeginning: from === undefined && bookmarks }
-    const { status, stream } = await connection.stream(this.#path(from, bookmarks), line => this.#take(session, line))
+    const { status, stream } = await connection.stream(path, line => this.#take(session, line))
     this.#stream = stream
     if (status === 410) this.#position = undefined
     if (status !== 200) {
-      if (![410, 429, 503].includes(status)) this.#run.failures.push(`${this.name} was answered with ${status}`)
+      if (![410, 429, 503].includes(status) && !isUnavailable(this.#run, status))
+        this.#run.failures.push(`${this.name} was answered with ${status}`)
       return false
     }
     if (this.#stop.signal.aborted) stream.close()
@@ -103,7 +105,7 @@ export class Watcher {
     clearTimeout(leaving)
     await dawdling
     const { isMarked, start, events, how: noted = how, end = now() } = session
-    const asked = { selection: this.selection, isMarked, ...(from !== undefined && { from }) }
+    const asked = { selection: this.selection, isMarked, ...(from !== undefined && { from }), ...(mayBeOld && { mayBeOld }) }
     record(this.#run, { type: 'watch', client: name, ...asked, start, end, events, how: noted })
     if (noted === 'expired') this.#position = undefined
     return true
@@ -114,14 +116,14 @@ export class Watcher {
     if (answer?.status === 200) this.#position = Number(answer.json.metadata.resourceVersion)
   }
 
-  #path(from: Revision | undefined, bookmarks: boolean): string {
+  #path(from: Revision | undefined, bookmarks: boolean): { readonly path: string; readonly mayBeOld: boolean } {
     const { random } = this.#client
     const query = new URLSearchParams({ watch: 'true', ...selectorQuery(this.selection) })
     if (bookmarks) query.set('allowWatchBookmarks', 'true')
     if (random.oneIn(5)) query.set('timeoutSeconds', String(1 + random.below(5)))
     if (from !== undefined) query.set('resourceVersion', String(from))
     else for (const [name, value] of Object.entries(random.pick(BEGINNINGS))) query.set(name, value)
-    return `${collectionPath(this.selection)}?${query}`
+    return { path: `${collectionPath(this.selection)}?${query}`, mayBeOld: this.#run.isShared && query.has('resourceVersion') }
   }
 
   #take(session: Opening, line: string): void {

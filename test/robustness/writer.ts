@@ -2,7 +2,7 @@
 import type { Answer } from './connection.ts'
 import type { Delete, Key, Put, Sweep, WriteOutcome } from './history.ts'
 import { annotationsOf, homePath, objectOf, objectPath, partsOf, seen, specOf, valueWith } from './objects.ts'
-import { type Client, COLORS, KEYS, now, pause, type Run, record, TIERS } from './run.ts'
+import { type Client, COLORS, isUnavailable, KEYS, now, pause, type Run, record, TIERS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
 const PAUSE_MS = 40
@@ -141,6 +141,6 @@ function outcomeOf<T>(
   const { status, json } = answer
   if (status === 200 || status === 201) return done(json)
   if (status === 404 || status === 409) return { is: 'refused', code: status }
-  run.failures.push(`${what} was answered with ${status}: ${JSON.stringify(json).slice(0, 300)}`)
+  if (!isUnavailable(run, status)) run.failures.push(`${what} was answered with ${status}: ${JSON.stringify(json).slice(0, 300)}`)
   return { is: 'unknown' }
 }

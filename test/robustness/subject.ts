@@ -1,0 +1,173 @@
+/** What a run is about: one server on its own store, or several on an etcd cluster; and what is done to them. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ProcessOptions, type Scope, type ServerProcess, startProcess, type Target } from '../kit.ts'
+import { type EtcdCluster, type EtcdMember, startEtcd } from '../kits/etcd.ts'
+import type { Random } from './random.ts'
+
+export interface Subject {
+  readonly targets: readonly Target[]
+  /** Whether there are several servers, each with a cache that may be behind. */
+  readonly isShared: boolean
+  start(): Promise<void>
+  /** Does something to the servers, or to what they need, and undoes it. */
+  disturb(random: Random): Promise<void>
+  /** Whether all servers run. */
+  isUp(): boolean
+  /** What has been done so far. */
+  describe(): string
+}
+
+const isRunning = ({ child }: ServerProcess) => child.exitCode === null && child.signalCode === null
+
+async function stop(server: ServerProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const { code } = await server.stop(signal)
+  if (signal === 'SIGTERM' && code !== 0) throw new Error(`a server ended with ${code} when asked to stop: ${server.stderr()}`)
+}
+
+/** One server that is stopped and killed, and started again where it was. */
+export class SingleServer implements Subject {
+  readonly isShared = false
+  readonly #scope: Scope
+  readonly #options: ProcessOptions
+  #server!: ServerProcess
+  #stops = 0
+  #kills = 0
+
+  constructor(scope: Scope, options: ProcessOptions) {
+    this.#scope = scope
+    this.#options = options
+  }
+
+  get targets(): readonly Target[] {
+    return [this.#server]
+  }
+
+  async start(): Promise<void> {
+    const again = this.#server && { dataDir: this.#server.dataDir, port: this.#server.port }
+    this.#server = await startProcess(this.#scope, { ...this.#options, ...again })
+  }
+
+  async disturb(): Promise<void> {
+    const signal = this.#kills < this.#stops ? 'SIGKILL' : 'SIGTERM'
+    await stop(this.#server, signal)
+    if (signal === 'SIGTERM') this.#stops++
+    else this.#kills++
+    await this.start()
+  }
+
+  isUp(): boolean {
+    return isRunning(this.#server)
+  }
+
+  describe(): string {
+    return `${this.#stops} stops and ${this.#kills} kills`
+  }
+}
+
+const SERVERS = 3
+const MEMBERS = 3
+const SHORTEST_PAUSE_MS = 300
+const LONGEST_PAUSE_MS = 4_000
+
+/** Several servers on an etcd cluster: each of them, and each member, is stopped, killed and paused, one at a time. */
+export class Replicas implements Subject {
+  readonly isShared = true
+  readonly #scope: Scope
+  readonly #options: ProcessOptions
+  readonly #program: string
+  readonly #servers: ServerProcess[] = []
+  readonly #done = new Map<string, number>()
+  #etcd!: EtcdCluster
+
+  constructor(scope: Scope, { program, ...options }: ProcessOptions & { readonly program: string }) {
+    this.#scope = scope
+    this.#options = options
+    this.#program = program
+  }
+
+  get targets(): readonly Target[] {
+    // All servers know the users of each.
+    const { credentials } = this.#servers[0]!
+    return this.#servers.map(({ url, port }) => ({ url, port, credentials }))
+  }
+
+  async start(): Promise<void> {
+    const etcd = await startEtcd({ program: this.#program, members: MEMBERS })
+    this.#etcd = etcd
+    this.#scope.after(() => etcd[Symbol.asyncDispose]())
+    const starting = Array.from({ length: SERVERS }, (_, i) => this.#startServer(i))
+    this.#servers.push(...(await Promise.all(starting)))
+  }
+
+  async disturb(random: Random): Promise<void> {
+    const [what, disturb] = random.pick<readonly [string, () => Promise<void>]>([
+      ['stops of servers', () => this.#restartServer(random, 'SIGTERM')],
+      ['kills of servers', () => this.#restartServer(random, 'SIGKILL')],
+      ['pauses of servers', () => this.#pauseServer(random)],
+      ['kills of members', () => this.#killMember(random, random.pick(this.#etcd.members))],
+      ['pauses of members', () => this.#pauseMember(random, random.pick(this.#etcd.members))],
+      ['kills of the leader', async () => this.#killMember(random, await this.#leader())],
+      ['pauses of the leader', async () => this.#pauseMember(random, await this.#leader())],
+    ])
+    await disturb()
+    this.#done.set(what, (this.#done.get(what) ?? 0) + 1)
+  }
+
+  isUp(): boolean {
+    return this.#servers.every(isRunning)
+  }
+
+  describe(): string {
+    return [...this.#done].map(([what, times]) => `${times} ${what}`).join(', ') || 'nothing done'
+  }
+
+  #startServer(i: number, again?: { readonly dataDir: string; readonly port: number }): Promise<ServerProcess> {
+    const { endpoints } = this.#etcd
+    const servers = [...endpoints.slice(i), ...endpoints.slice(0, i)].join(',')
+    const { flags = [] } = this.#options
+    return startProcess(this.#scope, {
+      ...this.#options,
+      ...again,
+      flags: [...flags, '--store', 'etcd', '--etcd-servers', servers],
+    })
+  }
+
+  async #restartServer(random: Random, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const i = random.below(SERVERS)
+    const { dataDir, port } = this.#servers[i]!
+    await stop(this.#servers[i]!, signal)
+    this.#servers[i] = await this.#startServer(i, { dataDir, port })
+  }
+
+  async #pauseServer(random: Random): Promise<void> {
+    const { child } = random.pick(this.#servers)
+    child.kill('SIGSTOP')
+    await sleep(pauseMs(random))
+    child.kill('SIGCONT')
+  }
+
+  async #killMember(random: Random, member: EtcdMember): Promise<void> {
+    await member.kill()
+    await sleep(pauseMs(random) / 2)
+    await member.restart()
+  }
+
+  async #pauseMember(random: Random, member: EtcdMember): Promise<void> {
+    member.pause()
+    await sleep(pauseMs(random))
+    member.resume()
+  }
+
+  /** Any member when there is no leader at the moment. */
+  async #leader(): Promise<EtcdMember> {
+    for (const member of this.#etcd.members) {
+      const metrics = await fetch(`${member.endpoint}/metrics`)
+        .then(answer => answer.text())
+        .catch(() => '')
+      if (/^etcd_server_is_leader 1$/m.test(metrics)) return member
+    }
+    return this.#etcd.members[0]!
+  }
+}
+
+const pauseMs = (random: Random) => SHORTEST_PAUSE_MS + random.below(LONGEST_PAUSE_MS - SHORTEST_PAUSE_MS)
