@@ -7,7 +7,7 @@ import type { Act, History, Key, Seen } from './history.ts'
 import { keyOf, NAMESPACES } from './objects.ts'
 import type { Random } from './random.ts'
 import { list, read } from './reader.ts'
-import { type Client, clientOf, type Run, SELECTIONS, WINDOW_MS } from './run.ts'
+import { type Client, clientOf, INSIST_MS, insist, type Run, SELECTIONS, WINDOW_MS } from './run.ts'
 import { RESOURCES, type Selection } from './selection.ts'
 import type { Subject } from './subject.ts'
 import { Watcher } from './watcher.ts'
@@ -40,8 +40,8 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
     stop: stop.signal,
   }
   const keeper = clientOf(run, 'keeper', 'http/1.1', random)
-  await makeNamespaces(keeper)
-  await define(keeper)
+  await makeNamespaces(run, keeper)
+  await define(run, keeper)
   const begin = base ?? (await wholeState(run, keeper))
   const clients = (name: string, count: number) =>
     Array.from({ length: count }, (_, i) => clientOf(run, `${name} ${i}`, protocolOf(i), random))
@@ -72,8 +72,9 @@ const wasMarked = (act: Act) => act.type === 'watch' && act.events.some(event =>
 
 const protocolOf = (i: number): Protocol => (i % 2 === 0 ? 'http/2' : 'http/1.1')
 
-async function makeNamespaces({ connection }: Client): Promise<void> {
-  for (const name of NAMESPACES) await connection.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } })
+async function makeNamespaces(run: Run, { connection }: Client): Promise<void> {
+  const sent = (name: string) => ({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } })
+  for (const name of NAMESPACES) await insist(run, () => connection.call(sent(name)))
 }
 
 function openWatchers(run: Run, random: Random): Watcher[] {
@@ -132,10 +133,13 @@ async function writeLast(run: Run, keeper: Client, selection: Selection): Promis
   // Custom objects are not replaced without naming a version; a patch takes away the labels that must not be there.
   const change = selection.resource === 'widgets' ? 'patch' : 'replace'
   const without = { color: null, tier: null, ...labels }
-  for (const verb of [change, 'create', change] as const) {
+  const verbs = [change, 'create', change] as const
+  // Some tries may go to a server that has not found its store again.
+  for (const verb of run.isShared ? [...verbs, ...verbs, ...verbs] : verbs) {
     await put(run, keeper, { verb, key, labels: verb === 'patch' ? without : labels, heavy: false })
     const act = run.acts.at(-1)
     if (act?.type === 'put' && act.outcome.is === 'done') return act.outcome.object.revision
+    if (act?.type === 'put' && act.outcome.is === 'unknown') await sleep(INSIST_MS)
   }
   throw new Error(`${key} could not be written at the end`)
 }
@@ -157,7 +161,7 @@ async function wholeState(run: Run, keeper: Client): Promise<History['base']> {
   let revision: number | undefined
   for (const selection of EVERYTHING) {
     const named = revision !== undefined && { resourceVersion: String(revision), resourceVersionMatch: 'Exact' }
-    const answer = await list(run, keeper, { selection, ...(named && { exactly: revision!, query: named }) })
+    const answer = await insist(run, () => list(run, keeper, { selection, ...(named && { exactly: revision!, query: named }) }))
     const page = run.acts.at(-1)
     if (answer?.status !== 200 || page?.type !== 'page') throw new Error(`the ${selection.resource} could not be listed`)
     objects.push(...page.items)

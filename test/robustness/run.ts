@@ -91,5 +91,21 @@ function learn(run: Run, object: Seen): void {
 
 export const now = (): number => performance.now()
 
+export const INSIST_MS = 500
+const INSIST = 60
+
+/** Asks until there is an answer that tells something: what a run begins and ends with must not be missing. */
+export async function insist<A extends { readonly status: number } | undefined>(run: Run, ask: () => Promise<A>): Promise<A> {
+  for (let tries = 1; ; tries++) {
+    const answer = await ask().catch(error => {
+      if (!run.isShared || tries === INSIST) throw error
+      return undefined
+    })
+    if (answer && (!isUnavailable(run, answer.status) || tries === INSIST)) return answer
+    if (!run.isShared || tries === INSIST) return answer as A
+    await sleep(INSIST_MS)
+  }
+}
+
 /** Waits about so long; ends early and quietly when the run stops. */
 export const pause = (run: Run, ms: number): Promise<void> => sleep(ms, undefined, { signal: run.stop }).catch(() => {})
