@@ -9,7 +9,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
 import { issueAuthority } from '../src/lib/x509/issue.ts'
-import { ask, eventually, patient, run, type Sent, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { DEFAULTS } from '../src/server/config.ts'
+import { startServer } from '../src/server/start.ts'
+import { anonymous, ask, eventually, patient, run, type Sent, startInProcess, type Target, targetOf, temporaryDirectory } from './kit.ts'
+import { ManualClock } from './kits/storage/manual-clock.ts'
 import { encodedRequest, type RequestOptions } from './kits/x509.ts'
 import { testWith } from './programs.ts'
 
@@ -245,6 +248,96 @@ test('the authority of the server is published, and pods and people can check th
   assert.match(bundle.metadata.name, /^kubernetes\.io:kube-apiserver-serving:[0-9a-f]{24}$/)
   const trusting = { url: server.url, credentials: { ...server.credentials, ca: bundle.spec.trustBundle } }
   assert.equal((await ask(trusting, '/version')).status, 200)
+})
+
+test(
+  'service accounts read trust bundles, and whoever may act as one reads them so; bundles of a signer need the right to attest',
+  patient,
+  async t => {
+    const tokenAuthFile = join(temporaryDirectory(t), 'tokens')
+    writeFileSync(tokenAuthFile, 'jane,jane,1\n')
+    const server = await startInProcess(t, { tokenAuthFile })
+    const bundles = `${GROUP}/clustertrustbundles`
+    const accounts = '/api/v1/namespaces/default/serviceaccounts'
+    await eventually('the account', async () => ((await ask(server, `${accounts}/default`)).status === 200 ? true : undefined))
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
+    const { token } = (await ask(server, `${accounts}/default/token`, { method: 'POST', body: request })).json.status
+    const bearing = (token: string, more: Record<string, string> = {}): Sent => ({
+      ...anonymous,
+      headers: { authorization: `Bearer ${token}`, ...more },
+    })
+    assert.equal((await ask(server, bundles, bearing(token))).status, 200)
+    assert.equal((await ask(server, bundles, anonymous)).status, 403)
+
+    const grant = async (kind: 'ClusterRole' | 'Role', name: string, rule: object) => {
+      const path = `/apis/rbac.authorization.k8s.io/v1/${kind === 'Role' ? 'namespaces/default/' : ''}${kind.toLowerCase()}`
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name }
+      const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'jane' }]
+      const bodies = [
+        [`${path}s`, { metadata: { name }, rules: [rule] }],
+        [`${path}bindings`, { metadata: { name }, roleRef, subjects }],
+      ] as const
+      for (const [path, body] of bodies) assert.equal((await ask(server, path, { method: 'POST', body })).status, 201)
+    }
+    const acting = bearing('jane', { 'impersonate-user': 'system:serviceaccount:default:default' })
+    assert.equal((await ask(server, bundles, acting)).status, 403)
+    await grant('Role', 'acts', { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: ['default'], verbs: ['impersonate'] })
+    const read = await ask(server, bundles, acting)
+    assert.deepEqual([read.status, read.json.items.length > 0], [200, true])
+
+    const { cert: trustBundle } = issueAuthority('x', { notBefore: new Date(), notAfter: new Date(Date.now() + DAY_MS) })
+    const create = (signerName?: string) => {
+      const metadata = { name: signerName ? `${signerName.replaceAll('/', ':')}:a` : 'mine' }
+      return ask(server, bundles, {
+        method: 'POST',
+        body: { metadata, spec: { ...(signerName && { signerName }), trustBundle } },
+        ...bearing('jane'),
+      })
+    }
+    await grant('ClusterRole', 'writes', {
+      apiGroups: ['certificates.k8s.io'],
+      resources: ['clustertrustbundles'],
+      verbs: ['create', 'update'],
+    })
+    assert.equal((await create()).status, 201)
+    const refused = await create('example.com/s')
+    assert.deepEqual([refused.status, refused.json.reason], [403, 'Forbidden'])
+    assert.match(refused.json.message, /user not permitted to attest for signerName "example.com\/s"$/)
+    const attest = { apiGroups: ['certificates.k8s.io'], resources: ['signers'], resourceNames: ['example.com/s'], verbs: ['attest'] }
+    await grant('ClusterRole', 'attests', attest)
+    assert.equal((await create('example.com/s')).status, 201)
+    assert.equal((await create('example.com/other')).status, 403)
+  },
+)
+
+test('requests are deleted an hour after they were issued or denied, and a day after they were made', patient, async t => {
+  const clock = new ManualClock(Date.now())
+  const started = await startServer({ ...DEFAULTS, port: 0, store: 'memory', nodes: 0, logLevel: 'silent' }, { clock })
+  t.after(() => started.close())
+  const server = targetOf(started.kubeconfig)
+  for (const name of ['issued', 'denied', 'waiting', 'elsewhere'])
+    await create(server, { name, pair: newPair(), ...(name === 'elsewhere' && { signerName: 'example.com/mine' }) })
+  await decide(server, 'issued')
+  await decide(server, 'denied', 'Denied')
+  await decide(server, 'elsewhere')
+  await issued(server, 'issued')
+  /** Has the controller look at all requests again, as it does when their time has come. */
+  const left = async () => {
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    const body = { metadata: { labels: { look: String(clock.now()) } } }
+    const { items } = await read(server, REQUESTS)
+    for (const { metadata } of items) await ask(server, `${REQUESTS}/${metadata.name}`, { method: 'PATCH', headers, body })
+    return (await read(server, REQUESTS)).items.map(({ metadata }: any) => metadata.name).join()
+  }
+  const remain = (names: string) => eventually(`only ${names}`, async () => ((await left()) === names ? true : undefined))
+  clock.advance(DAY_MS / 24 - 60_000)
+  assert.equal(await left(), 'denied,elsewhere,issued,waiting')
+  clock.advance(120_000)
+  await remain('elsewhere,waiting')
+  clock.advance(DAY_MS - DAY_MS / 24 - 120_000)
+  assert.equal(await left(), 'elsewhere,waiting')
+  clock.advance(120_000)
+  await remain('')
 })
 
 test('other authorities sign where files name them, and what they sign lasts no longer than is allowed', patient, async t => {
