@@ -1,6 +1,8 @@
 // API groups of other servers: requests are passed on to the Service of an APIService, and discovery and OpenAPI tell of them.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { connect } from 'node:http2'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -137,6 +139,39 @@ test('watches and upgrades are streamed, and end with their client', networked, 
   })
   assert.equal(echoed, 'hello there')
   assert.equal(api.seen.at(-1)!.headers['x-remote-user'], 'kubernetes-admin')
+})
+
+test('over HTTP/2 as well, and a server that breaks off is told', networked, async t => {
+  const { server, api } = await open(t)
+  const { ca, cert, key } = server.credentials
+  const session = connect(server.url, { ca, cert, key })
+  t.after(() => session.destroy())
+  const open2 = (path: string, method = 'GET', body?: object) => {
+    const stream = session.request({ ':path': path, ':method': method, ...(body && { 'content-type': 'application/json' }) })
+    stream.end(body && JSON.stringify(body))
+    return stream
+  }
+  const text = async (stream: ReturnType<typeof open2>) => {
+    let all = ''
+    for await (const part of stream) all += part
+    return all
+  }
+  const made = await text(open2(FLUNDERS, 'POST', { metadata: { name: 'second' } }))
+  assert.equal(JSON.parse(made).metadata.name, 'second')
+  const all = await Promise.all(Array.from({ length: 30 }, () => text(open2(FLUNDERS))))
+  assert.ok(all.every(each => JSON.parse(each).items.length === 1))
+  const watch = open2(`${FLUNDERS}?watch=1`)
+  await new Promise(resolve => watch.once('response', resolve))
+  api.change('ADDED', { metadata: { name: 'third' } })
+  const [event] = await once(watch, 'data')
+  assert.equal(JSON.parse(String(event)).object.metadata.name, 'third')
+  api.close()
+  await new Promise(resolve => watch.once('close', resolve).on('error', () => {}))
+  const { status, text: said } = await ask(server, FLUNDERS)
+  assert.ok(
+    status === 503 && /^(error trying to reach service: dial tcp .*: connect: connection refused|service unavailable)\n$/.test(said),
+    said,
+  )
 })
 
 test('discovery has the group, classic and aggregated, in the order of the priorities', networked, async t => {

@@ -113,6 +113,36 @@ test('simulated nodes tell what they and their pods use', patient, async t => {
   assert.equal((await read(server, `${APISERVICES}/v1beta1.metrics.k8s.io`)).status.conditions[0].reason, 'Local')
 })
 
+test('who may view may see what is measured', patient, async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await create(server, '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name: 'viewers' },
+    subjects: [{ kind: 'User', name: 'jane', apiGroup: 'rbac.authorization.k8s.io' }],
+    roleRef: { kind: 'ClusterRole', name: 'view', apiGroup: 'rbac.authorization.k8s.io' },
+  })
+  await eventually('the right', async () =>
+    (await ask(server, `${METRICS}/nodes`, { headers: { 'impersonate-user': 'jane' } })).status === 200 ? true : undefined,
+  )
+})
+
+test('after a restart the size stays, and goes on from there', patient, async t => {
+  const dataDir = join(temporaryDirectory(t), 'data')
+  const first = await startInProcess(t, { store: 'embedded', dataDir, port: 0, nodes: 1, ...QUICK })
+  await create(first, DEPLOYMENTS, deployment(1, { 'sim.keelson.dev/cpu-usage': '100%' }))
+  await create(first, AUTOSCALERS, autoscaler({ metrics: [cpu(50)] }))
+  await replicas(first, 5)
+  const before = await settled(
+    first,
+    hpa => hpa.status.currentReplicas === 5 && condition(hpa, 'ScalingLimited')?.reason === 'TooManyReplicas',
+  )
+  await first.close()
+  const second = await startInProcess(t, { store: 'embedded', dataDir, port: 0, nodes: 1, ...QUICK })
+  await patch(second, `${AUTOSCALERS}/auto`, { spec: { maxReplicas: 6 } })
+  await replicas(second, 6)
+  const after = await settled(second, hpa => hpa.status.observedGeneration === 2)
+  assert.equal(condition(after, 'ScalingActive').lastTransitionTime, condition(before, 'ScalingActive').lastTransitionTime)
+})
+
 test('without simulated nodes there are no metrics, which an autoscaler tells', patient, async t => {
   const server = await startInProcess(t, QUICK)
   assert.equal((await ask(server, `${METRICS}/nodes`)).status, 404)

@@ -1,4 +1,5 @@
 /** Asks the servers behind APIServices what they serve, and keeps what discovery and OpenAPI documents tell of them up to date. */
+import { createHash } from 'node:crypto'
 import { serverIdentity } from '../client/identity.ts'
 import { parseJson } from '../codec/json.ts'
 import { type Controller, defineController, watch } from '../controllers/controller.ts'
@@ -15,8 +16,8 @@ import type { Registration, Registrations } from './registrations.ts'
 const REFRESH_MS = 60_000
 const FIRST_RETRY_MS = 500
 
-/** What an OpenAPI 2 document was named by its server, to ask for it again only when it has changed. */
-type Kept = { readonly etag: string; readonly part: JsonObject }
+/** What an OpenAPI 2 document was named by its server, to ask for it again only when it has changed, and its bytes as a hash, to read it only then. */
+type Kept = { readonly etag: string; readonly hash: string; readonly part: JsonObject }
 
 export const descriptionController = (registrations: Registrations): Controller =>
   defineController({
@@ -104,20 +105,22 @@ async function openApi(
   }
   const before = kept.get(registration)
   const [v2, v3] = await Promise.all([ask('/openapi/v2', before?.etag), ask('/openapi/v3')])
-  let part = v2?.status === 304 ? before?.part : undefined
-  if (v2?.status === 200) {
-    const document = tryRead(v2)
-    if (isObject(document)) {
-      part = partOfV2(document, `/apis/${group}/${version}/`)
-      const { etag } = v2.headers
-      if (etag) kept.set(registration, { etag, part })
-    }
-  }
+  const part = partIn(v2, before, `/apis/${group}/${version}/`)
+  if (v2 && part) kept.set(registration, part)
   const addresses = v3?.status === 200 ? addressesIn(tryRead(v3), registration) : undefined
   return {
-    ...(part && { openApiV2: part }),
-    ...(addresses?.size ? { openApiV3: addresses } : part && { convertedV3: new Map([[`apis/${group}/${version}`, v3OfV2(part)]]) }),
+    ...(part && { openApiV2: part.part }),
+    ...(addresses?.size ? { openApiV3: addresses } : part && { convertedV3: new Map([[`apis/${group}/${version}`, v3OfV2(part.part)]]) }),
   }
+}
+
+function partIn(answer: BackendAnswer | undefined, before: Kept | undefined, prefix: string): Kept | undefined {
+  if (answer?.status === 304) return before
+  if (answer?.status !== 200) return undefined
+  const hash = createHash('sha256').update(answer.body).digest('base64')
+  if (before?.hash === hash) return before
+  const document = tryRead(answer)
+  return isObject(document) ? { etag: answer.headers.etag ?? '', hash, part: partOfV2(document, prefix) } : undefined
 }
 
 const read = ({ body }: BackendAnswer): Json => parseJson(body).value

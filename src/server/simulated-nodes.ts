@@ -3,6 +3,7 @@ import type { Authorizer } from '../authz/authorizer.ts'
 import { NodeGraph } from '../authz/node/graph.ts'
 import { nodeAuthorizer } from '../authz/node/node-authorizer.ts'
 import type { Client } from '../client/client.ts'
+import { serverIdentity } from '../client/identity.ts'
 import { versionInfo } from '../http/documents/version.ts'
 import { metricsKinds } from '../kinds/metrics/all.ts'
 import { parseCIDR } from '../lib/ip.ts'
@@ -22,14 +23,16 @@ export async function startSimulatedNodes({
   config,
   run,
   gate,
+  clientFor,
   signal,
-}: Pick<ServerContext, 'config' | 'run' | 'gate' | 'signal'>): Promise<void> {
+}: Pick<ServerContext, 'config' | 'run' | 'gate' | 'clientFor' | 'signal'>): Promise<void> {
   const count = simulatedNodes(config)
   if (count === 0) return
-  const [{ simulatedNodes: nodes }, { simulatedKubelets }, { simulatedLoadBalancers }] = await Promise.all([
+  const [{ simulatedNodes: nodes }, { simulatedKubelets }, { simulatedLoadBalancers }, { ensureReaderRole }] = await Promise.all([
     import('../nodes/node/controller.ts'),
     import('../nodes/pod/controller.ts'),
     import('../nodes/load-balancer/controller.ts'),
+    import('../nodes/usage/reader-role.ts'),
   ])
   if (signal.aborted) return
   run(
@@ -51,6 +54,7 @@ export async function startSimulatedNodes({
     import('../nodes/device/driver.ts'),
   ])
   run(simulatedDrivers({ drivers: config.nodeDevices.map(readDriverSpec), gate }))
+  await ensureReaderRole(clientFor(serverIdentity()), config.groupDomain)
 }
 
 /** The kinds that there are only with simulated nodes: what a metrics server says of real ones. */

@@ -67,16 +67,42 @@ export function v3OfV2(part: JsonObject): JsonObject {
 const DEFINITIONS = '#/definitions/'
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const
 
-const SCHEMA_FIELDS = new Set(
-  `$ref format title description default multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems
-  minItems uniqueItems maxProperties minProperties required enum example`.split(/\s+/),
-)
+const isText = (value: Json) => typeof value === 'string'
+const isNumber = (value: Json) => typeof value === 'number' && Number.isFinite(value)
+const isCount = (value: Json) => Number.isSafeInteger(value)
+const isFlag = (value: Json) => typeof value === 'boolean'
+const isTexts = (value: Json) => Array.isArray(value) && value.every(isText)
+
+/** What is kept of a schema as it is, where it is what it should be. */
+const SCHEMA_FIELDS: Readonly<Record<string, (value: Json) => boolean>> = {
+  $ref: isText,
+  format: isText,
+  title: isText,
+  description: isText,
+  pattern: isText,
+  multipleOf: isNumber,
+  maximum: isNumber,
+  minimum: isNumber,
+  exclusiveMaximum: isFlag,
+  exclusiveMinimum: isFlag,
+  uniqueItems: isFlag,
+  maxLength: isCount,
+  minLength: isCount,
+  maxItems: isCount,
+  minItems: isCount,
+  maxProperties: isCount,
+  minProperties: isCount,
+  required: isTexts,
+  enum: value => Array.isArray(value),
+  default: () => true,
+  example: () => true,
+}
 
 function schema(value: JsonObject): JsonObject {
   const kept: JsonObject = {}
   for (const [name, member] of Object.entries(value)) {
-    if (SCHEMA_FIELDS.has(name) || name.startsWith('x-')) setOwn(kept, name, member)
-    else if (name === 'type') kept['type'] = Array.isArray(member) ? (member[0] ?? 'object') : member
+    if (name.startsWith('x-') || (Object.hasOwn(SCHEMA_FIELDS, name) && SCHEMA_FIELDS[name]!(member))) setOwn(kept, name, member)
+    else if (name === 'type') kept['type'] = String((Array.isArray(member) ? member[0] : member) ?? 'object')
     else if (name === 'properties' && isObject(member)) {
       const properties: JsonObject = {}
       for (const [property, type] of Object.entries(member)) if (isObject(type)) setOwn(properties, property, schema(type))

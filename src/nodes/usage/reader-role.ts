@@ -1,0 +1,15 @@
+/** The role that lets viewers, editors and admins read what is measured; metrics servers bring the same one. */
+import type { Client } from '../../client/client.ts'
+import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
+
+const NAME = 'system:aggregated-metrics-reader'
+const AGGREGATED = ['admin', 'edit', 'view']
+
+/** Creates it unless there is one. */
+export async function ensureReaderRole(client: Client, groupDomain: string): Promise<void> {
+  const roles = client.of(ClusterRole)
+  if (roles.exists({ name: NAME })) return
+  const labels = Object.fromEntries(AGGREGATED.map(role => [`rbac.authorization.${groupDomain}/aggregate-to-${role}`, 'true']))
+  const rules = [{ apiGroups: [`metrics.${groupDomain}`], resources: ['pods', 'nodes'], verbs: ['get', 'list', 'watch'] }]
+  await roles.create({ metadata: { name: NAME, labels }, rules })
+}
