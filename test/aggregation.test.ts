@@ -109,8 +109,10 @@ test('watches and upgrades are streamed, and end with their client', networked, 
     assert.equal((await watching.next())!.object.metadata.name, name)
   }
   watching.close()
-  const gone = ask(server, `${FLUNDERS}/slow`, { signal: AbortSignal.timeout(300) }).catch(() => 'gone')
+  const leaving = new AbortController()
+  const gone = ask(server, `${FLUNDERS}/slow`, { signal: leaving.signal }).catch(() => 'gone')
   await eventually('the slow request', () => (api.slow.size === 1 ? true : undefined))
+  leaving.abort()
   assert.equal(await gone, 'gone')
   await eventually('the end of the slow request', () => (api.slow.size === 0 ? true : undefined))
   const late = await ask(server, `${FLUNDERS}/slow?timeout=200ms`)

@@ -56,6 +56,8 @@ type Answer = (message: IncomingMessage, response: ServerResponse) => boolean
 export async function startAggregatedApi(t: Scope, { signer = authority, names = ['wardle.default.svc'], more }: ApiOptions = {}) {
   const pair = issueServer(signer, 'wardle', { names: [...names], ...validity })
   const watches = new Set<ServerResponse>()
+  /** Those in the middle of a handshake among them, which the server itself does not close. */
+  const sockets = new Set<Duplex>()
   const api: AggregatedApi = {
     port: 0,
     seen: [],
@@ -66,8 +68,8 @@ export async function startAggregatedApi(t: Scope, { signer = authority, names =
       for (const watch of watches) watch.write(`${JSON.stringify({ type, object })}\n`)
     },
     close() {
-      server.closeAllConnections()
       server.close()
+      for (const socket of sockets) socket.destroy()
     },
   }
   const note = ({ method = '', url = '', headers, socket }: IncomingMessage) =>
@@ -80,6 +82,7 @@ export async function startAggregatedApi(t: Scope, { signer = authority, names =
       if (!more?.(message, response)) answer(api, watches, { message, response, body })
     })
   })
+  server.on('connection', socket => sockets.add(socket.once('close', () => sockets.delete(socket))))
   server.on('upgrade', (message: IncomingMessage, socket: Duplex) => {
     note(message)
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nhello ')
