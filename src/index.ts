@@ -1,6 +1,7 @@
 /** The library: real servers for tests in any runner, several in one process, each with its own store. `public.d.ts` is its contract. */
+import { fixtureFor as fixtureWith } from './library/fixture.ts'
 import { TestParts, testServer } from './library/test-server.ts'
-import type { RunningServer, StartOptions } from './public.d.ts'
+import type { RunnerHooks, RunningServer, StartOptions } from './public.d.ts'
 import { ConfigError } from './server/config.ts'
 import { FeatureGateError } from './server/feature-gates.ts'
 import { startServer } from './server/start.ts'
@@ -10,6 +11,8 @@ export type * from './public.d.ts'
 export { ConfigError } from './server/config.ts'
 export { StoreUnavailable } from './storage/store.ts'
 export { VERSION } from './version.ts'
+
+export const fixtureFor = (hooks: RunnerHooks) => fixtureWith(hooks, start)
 
 export async function start(options: StartOptions = {}): Promise<RunningServer> {
   const parts = new TestParts()

@@ -65,6 +65,31 @@ export interface RunningServer extends AsyncDisposal {
   readonly faults: TestFaults
 }
 
+/** The hooks of a test runner. */
+export interface RunnerHooks {
+  readonly beforeAll: (run: () => Promise<void>) => unknown
+  readonly afterAll: (run: () => Promise<void>) => unknown
+  readonly beforeEach: (run: () => Promise<void>) => unknown
+  readonly afterEach: (run: () => Promise<void>) => unknown
+}
+
+/** Makes `useKeelson` for a test runner; `keelson/vitest`, `keelson/jest` and `keelson/node-test` have theirs. */
+export function fixtureFor(hooks: RunnerHooks): (options?: FixtureOptions) => KeelsonFixture
+
+/** Options of a server for tests; those of `start` among them. */
+export interface FixtureOptions extends StartOptions {
+  /** Whether each file has its server, or all files that a worker runs share one, which is reset between them. Default: file. */
+  readonly per?: 'file' | 'worker'
+  /** What is applied before the first test. */
+  readonly apply?: readonly (string | object)[]
+}
+
+export interface KeelsonFixture {
+  readonly server: RunningServer
+  /** The namespace of the test that runs; it is deleted after it. */
+  readonly namespace: string
+}
+
 /** An object as it is stored. */
 export interface StoredObject {
   readonly apiVersion: string

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, type Scope, startProcess, temporaryDirectory } from './kit.ts'
 import { noteNotRun, programsNamed } from './programs.ts'
 
-const SOURCES = ['bin', 'scripts', 'src', 'package.json', 'package-lock.json']
+const SOURCES = ['runners', 'bin', 'scripts', 'src', 'package.json', 'package-lock.json']
 const MAY_BE_THERE = ['README.md', 'CHANGELOG.md', 'LICENSE']
 
 test('the packed package installs into an empty folder and works there', { timeout: 2 * patient.timeout }, async t => {
@@ -14,13 +14,15 @@ test('the packed package installs into an empty folder and works there', { timeo
 
   await t.test('it holds the built server and no sources, tests or paths of the machine it was built on', () => {
     const expected =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(keelson\.js|require-node\.js|start\.js|package\.json)|dist\/(cli|keelson)\.cjs|dist\/keelson\.(js|d\.ts|d\.cts))$/
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(etcd\.js|keelson\.js|require-node\.js|start\.js|package\.json)|runners\/(jest\.cjs|node-test\.js|vitest\.js|runner\.d\.c?ts)|dist\/(cli|keelson)\.cjs|dist\/keelson\.(js|d\.ts|d\.cts))$/
     assert.deepEqual(
       files.filter(file => !expected.test(file)),
       [],
     )
     for (const needed of [
       'bin/keelson.js',
+      'bin/etcd.js',
+      'runners/vitest.js',
       'dist/cli.cjs',
       'dist/keelson.cjs',
       'dist/keelson.js',
@@ -79,6 +81,27 @@ test('the packed package installs into an empty folder and works there', { timeo
     await succeed(process.execPath, [jest, '--rootDir', project], project)
   })
 
+  await t.test('fixtures give servers and namespaces to the tests of node:test, Jest and Vitest', async t => {
+    const files = {
+      'a.test.mjs': fixtureTest('keelson/node-test', "import { test } from 'node:test'"),
+      'jest/fixture.test.js': JEST_FIXTURE,
+    }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    await succeed(process.execPath, ['--test', 'a.test.mjs'], folder)
+    // Vitest's hooks are those of node:test under other names.
+    mkdirSync(join(folder, 'node_modules/vitest'))
+    writeFileSync(join(folder, 'node_modules/vitest/package.json'), '{ "name": "vitest", "type": "module", "exports": "./index.js" }')
+    const hooks = "export { after as afterAll, afterEach, before as beforeAll, beforeEach, test } from 'node:test'\n"
+    writeFileSync(join(folder, 'node_modules/vitest/index.js'), hooks)
+    const shared = fixtureTest('keelson/vitest', "import { test } from 'vitest'", "{ per: 'worker', nodes: 0 }")
+    writeFileSync(join(folder, 'b.test.mjs'), shared)
+    await succeed(process.execPath, ['--test', 'b.test.mjs'], folder)
+    const [jest] = programsNamed('jest')
+    if (jest === undefined) return t.skip(noteNotRun('jest', t.name))
+    const project = join(folder, 'jest')
+    await succeed(process.execPath, [jest, '--rootDir', project, 'fixture'], project)
+  })
+
   await t.test('its types are found by every module resolution, without those of Node, and are strict', async () => {
     const check = (name: string, text: string, ...flags: string[]) => {
       writeFileSync(join(folder, name), text)
@@ -101,6 +124,26 @@ test('the packed package installs into an empty folder and works there', { timeo
     assert.match(stdout, /'prot' does not exist in type 'StartOptions'/)
   })
 })
+
+/** Two tests that must not see each other's objects. */
+const fixtureTest = (from: string, runner: string, options = '') => `
+  import assert from 'node:assert/strict'
+  import { useKeelson } from '${from}'
+  ${runner}
+  const keelson = useKeelson(${options})
+  ${FIXTURE_TESTS}`
+const FIXTURE_TESTS = `
+  for (const name of ['one', 'two'])
+    test(name, async () => {
+      const path = '/api/v1/namespaces/' + keelson.namespace + '/configmaps'
+      const answer = await keelson.server.fetch(path, { method: 'POST', body: JSON.stringify({ metadata: { name: 'same' } }) })
+      assert.equal(answer.status, 201)
+    })`
+const JEST_FIXTURE = `
+  const assert = require('node:assert/strict')
+  const { useKeelson } = require('keelson/jest')
+  const keelson = useKeelson({ nodes: 0 })
+  ${FIXTURE_TESTS}`
 
 /** A test as people write it for Jest. */
 const JEST = `

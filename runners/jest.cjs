@@ -1,0 +1,5 @@
+// Servers for tests of Jest: `const { useKeelson } = require('keelson/jest')`.
+/* global afterAll, afterEach, beforeAll, beforeEach */
+const { fixtureFor } = require('../dist/keelson.cjs')
+
+exports.useKeelson = fixtureFor({ beforeAll, afterAll, beforeEach, afterEach })
