@@ -83,7 +83,7 @@ export function openConnection(endpoint: string, tls: EtcdTls): Promise<Connecti
       session.setLocalWindowSize(SESSION_WINDOW)
       resolve(new Connection(endpoint, session))
     })
-    session.once('close', () => fail(new ConnectionLost('the connection was closed')))
+    session.once('close', () => fail(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })))
   })
 }
 
