@@ -4,12 +4,13 @@
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
  *   npm run bench -- --quick           short rounds, prints only
  *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
- *                                      start, workloads, admission, devices, fairness, scale
+ *                                      start, workloads, admission, devices, etcd, fairness, scale
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { admission } from './admission.ts'
 import { deviceFigures } from './devices.ts'
+import { onEtcd } from './etcd.ts'
 import { fairness } from './fairness.ts'
 import { fanOut } from './fan-out.ts'
 import { configMap, deployment } from './objects.ts'
@@ -338,6 +339,23 @@ function devices(): string {
   return [title, '', '| what is claimed | median | p99 | target |', '|---|--:|--:|--:|', ...lines].join('\n')
 }
 
+async function etcd(): Promise<string> {
+  if (!wants('etcd')) return ''
+  const figures = await onEtcd({ quick })
+  if (!figures) return 'On etcd: not measured, there is none on this machine.'
+  const { rounds, load } = figures
+  const [ours, bare] = [median(rounds.map(round => round.ours)), median(rounds.map(round => round.bare))]
+  const micros = Math.min(...rounds.map(round => round.oursMicros)).toFixed(0)
+  const bareMicros = Math.min(...rounds.map(round => round.bareMicros)).toFixed(0)
+  const lines = [
+    `| creates, 64 writers, beside the same client alone | ${rate(ours)} of ${rate(bare)}, ${Math.round((ours / bare) * 100)} % | ≥ 60 % |`,
+    `| processor time of one, and of the client alone | ${micros} and ${bareMicros} µs | |`,
+    `| start with ${load.objects.toLocaleString('en')} objects | ${(load.ms / 1000).toFixed(1)} s | < 10 s |`,
+  ]
+  say(lines.join('\n'))
+  return ['On etcd, one member on the same machine:', '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
+}
+
 async function admitted(): Promise<string> {
   if (!wants('admission')) return ''
   const { without, byDefault, nonMatching, webhook } = await admission({ quick })
@@ -417,11 +435,12 @@ const grown = await growth()
 const worked = await workload()
 const admitting = await admitted()
 const allocated = devices()
+const overEtcd = await etcd()
 const shared = await fair()
 const scaled = await scales()
 removeFolders()
 
-const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${admitting}\n\n${allocated}\n\n${shared}\n\n${scaled}`
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${admitting}\n\n${allocated}\n\n${overEtcd}\n\n${shared}\n\n${scaled}`
 process.stdout.write(`${text}\n`)
 if (!quick && only === undefined) {
   writeInto('bench/README.md', text)

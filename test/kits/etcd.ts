@@ -10,6 +10,10 @@ export type EtcdClusterOptions = {
   readonly members?: number
   /** Further flags of every member. */
   readonly flags?: readonly string[]
+  /** Where data is kept; in memory unless told. */
+  readonly folder?: string
+  /** Whether writes are synced to disk, as without tests. */
+  readonly isDurable?: boolean
   /** Files of a server certificate, its key, and the authority of clients. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string }
 }
@@ -34,8 +38,15 @@ export type EtcdCluster = AsyncDisposable & { readonly endpoints: readonly strin
 const base = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 /** Starts a cluster and waits until it serves clients. */
-export async function startEtcd({ program, members: count = 1, flags = [], tls }: EtcdClusterOptions): Promise<EtcdCluster> {
-  const folder = mkdtempSync(join(base, 'keelson-etcd-'))
+export async function startEtcd({
+  program,
+  members: count = 1,
+  flags = [],
+  folder: parent = base,
+  isDurable = false,
+  tls,
+}: EtcdClusterOptions): Promise<EtcdCluster> {
+  const folder = mkdtempSync(join(parent, 'keelson-etcd-'))
   const ports = await freePorts(2 * count)
   const scheme = tls ? 'https' : 'http'
   const names = Array.from({ length: count }, (_, i) => `m${i}`)
@@ -57,7 +68,8 @@ export async function startEtcd({ program, members: count = 1, flags = [], tls }
           ? ['--heartbeat-interval', '10', '--election-timeout', '100']
           : ['--heartbeat-interval', '50', '--election-timeout', '500']),
         // As large as an object of ours may be.
-        ...['--max-request-bytes', `${9 << 20}`, '--unsafe-no-fsync'],
+        ...['--max-request-bytes', `${9 << 20}`],
+        ...(isDurable ? [] : ['--unsafe-no-fsync']),
         ...(tls ? ['--cert-file', tls.cert, '--key-file', tls.key] : []),
         ...(tls?.clientCa === undefined ? [] : ['--client-cert-auth', '--trusted-ca-file', tls.clientCa]),
         ...flags,

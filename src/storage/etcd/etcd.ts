@@ -136,8 +136,7 @@ export class EtcdStore implements Store, AsyncDisposable {
   async get(key: string, at?: Revision): Promise<Read> {
     this.#assertOpen()
     const { revision, records } = await this.#range({ key: this.#etcdKey(key) }, at)
-    const [entry] = await this.#entries(records)
-    return { revision: at ?? revision, entry: entry?.key === key ? entry : undefined }
+    return { revision: at ?? revision, entry: await this.#entry(key, records[0]) }
   }
 
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
@@ -285,14 +284,14 @@ export class EtcdStore implements Store, AsyncDisposable {
     let revision: Revision | undefined
     try {
       const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease, previous: true })
-      const [entry] = await this.#entries(answer.record ? [answer.record] : [])
+      const entry = await this.#entry(key, answer.record)
       if (!answer.ok) return { ok: false, current: entry }
       revision = answer.revision
       return { ok: true, revision, before: entry }
     } catch (error) {
       if (isTooLarge(error)) throw new ValueTooLarge('etcdserver: request is too large', { cause: error })
       if (isNotDone(error) || error instanceof StoreUnavailable) throw explain(error, this.#cluster.where)
-      const found = await this.#findOutcome(etcdKey, { expect, stored, unique }, error)
+      const found = await this.#findOutcome(key, { expect, stored, unique }, error)
       if (found.ok) revision = found.revision
       return found
     } finally {
@@ -304,7 +303,8 @@ export class EtcdStore implements Store, AsyncDisposable {
    * What became of a swap whose answer was lost. It is known to have lost if another write took its place, and to have been
    * made if a value that nobody else writes is there; otherwise it may have been made, or may yet be.
    */
-  async #findOutcome(key: Buffer, { expect, stored, unique }: Sent, cause: unknown): Promise<Swap> {
+  async #findOutcome(key: string, { expect, stored, unique }: Sent, cause: unknown): Promise<Swap> {
+    const etcdKey = this.#etcdKey(key)
     const unknown = () =>
       new OutcomeUnknown(
         `etcd did not answer a write (${explain(cause, this.#cluster.where).problem}); it may have been made all the same: read the object before trying again`,
@@ -313,19 +313,18 @@ export class EtcdStore implements Store, AsyncDisposable {
     let current: KeyValue | undefined
     let base: KeyValue | undefined
     try {
-      ;[current] = (await this.#cluster.read(range, { key })).records
-      if (expect > 0) [base] = (await this.#cluster.read(range, { key, revision: expect })).records
+      ;[current] = (await this.#cluster.read(range, { key: etcdKey })).records
+      if (expect > 0) [base] = (await this.#cluster.read(range, { key: etcdKey, revision: expect })).records
     } catch {
       throw unknown()
     }
     const isOurs = current !== undefined && stored !== null && current.value.equals(stored)
     if (isOurs && unique && current!.modified > expect)
-      return { ok: true, revision: current!.modified, before: (await this.#entries(base ? [base] : []))[0] }
+      return { ok: true, revision: current!.modified, before: await this.#entry(key, base) }
     // The first write after the expected one decides: a swap from there cannot succeed any more.
     const isNext = current !== undefined && base !== undefined && current.created === base.created && current.version === base.version + 1
     if (!isNext || isOurs) throw unknown()
-    const [entry] = await this.#entries([current!])
-    return { ok: false, current: entry }
+    return { ok: false, current: await this.#entry(key, current) }
   }
 
   /** Whether every watch has already seen a revision, so that it will not come back. */
@@ -404,6 +403,13 @@ export class EtcdStore implements Store, AsyncDisposable {
   #askAgain(): Promise<Revision> {
     this.#askedNext = undefined
     return (this.#asked = this.#ask())
+  }
+
+  /** What a key holds that was asked for; it need not be one that would be listed. */
+  async #entry(key: string, record: KeyValue | undefined): Promise<Entry | undefined> {
+    if (!record) return undefined
+    const [decoded] = await this.#format.decode([{ key, stored: record.value }])
+    return entryOf(key, record, decoded!)
   }
 
   /** The entries of records whose keys are known. */
