@@ -37,6 +37,12 @@ const NON_MATCHING: readonly (readonly [what: string, (i: number) => object])[] 
   ['object selectors', i => ({ rules: about('configmaps'), objectSelector: { matchLabels: { app: `a${i}` } } })],
 ]
 
+const NON_MATCHING_POLICIES: readonly (readonly [what: string, (i: number) => object])[] = [
+  ['rules', () => ({ resourceRules: about('secrets') })],
+  ['namespace selectors', i => ({ resourceRules: about('configmaps'), namespaceSelector: { matchLabels: { team: `t${i}` } } })],
+  ['object selectors', i => ({ resourceRules: about('configmaps'), objectSelector: { matchLabels: { app: `a${i}` } } })],
+]
+
 export async function admission({ quick }: { readonly quick: boolean }): Promise<AdmissionFigures> {
   const [bare, usual] = [await startKeelson(undefined, ['--disable-admission-plugins', PLUGINS.join(',')]), await startKeelson()]
   const rounds = quick ? 2 : 5
@@ -48,8 +54,24 @@ export async function admission({ quick }: { readonly quick: boolean }): Promise
       byDefault.push(await microsOfCreate(usual, quick))
     }
     const nonMatching = []
-    for (const [what, make] of NON_MATCHING)
-      nonMatching.push({ what: `webhooks, ${what}`, adds: await added(usual, { body: manyWebhooks(make), rounds, quick }) })
+    const path = `${ADMISSION}/validatingwebhookconfigurations`
+    for (const [what, make] of NON_MATCHING) {
+      const put = () => once(usual.target, 'POST', path, manyWebhooks(make))
+      nonMatching.push({
+        what: `webhooks, ${what}`,
+        adds: await added(usual, { put, remove: () => once(usual.target, 'DELETE', `${path}/bench`), rounds, quick }),
+      })
+    }
+    for (const [what, matchConstraints] of NON_MATCHING_POLICIES)
+      nonMatching.push({
+        what: `policies, ${what}`,
+        adds: await added(usual, {
+          put: () => putPolicies(usual.target, matchConstraints),
+          remove: () => removePolicies(usual.target),
+          rounds,
+          quick,
+        }),
+      })
     return { without: least(without), byDefault: least(byDefault), nonMatching, webhook: await throughWebhook(usual, quick) }
   } finally {
     await Promise.all([bare.stop(), usual.stop()])
@@ -78,20 +100,47 @@ async function once(target: Target, method: string, path: string, body?: object)
   await sent(target, { request: () => requestBytes(method, path, body && JSON.stringify(body)), connections: 1, seconds: 60, requests: 1 })
 }
 
-/** Microseconds that a configuration adds to a create; measured in turns with and without it. */
-async function added(
-  server: Running,
-  { body, rounds, quick }: { readonly body: object; readonly rounds: number; readonly quick: boolean },
-): Promise<number> {
+type Adding = { readonly put: () => Promise<void>; readonly remove: () => Promise<void>; readonly rounds: number; readonly quick: boolean }
+
+/** Microseconds that configurations add to a create; measured in turns with and without them. */
+async function added(server: Running, { put, remove, rounds, quick }: Adding): Promise<number> {
   const [on, off]: [number[], number[]] = [[], []]
-  const path = `${ADMISSION}/validatingwebhookconfigurations`
   for (let i = 0; i < rounds; i++) {
     off.push(await microsOfCreate(server, quick))
-    await once(server.target, 'POST', path, body)
+    await put()
     on.push(await microsOfCreate(server, quick))
-    await once(server.target, 'DELETE', `${path}/bench`)
+    await remove()
   }
   return least(on) - least(off)
+}
+
+/** Creates very many policies, each with a binding. */
+async function putPolicies(target: Target, matchConstraints: (i: number) => object): Promise<void> {
+  const send = (plural: string, kind: string, spec: (i: number) => object) =>
+    sent(target, {
+      request: i =>
+        requestBytes(
+          'POST',
+          `${ADMISSION}/${plural}`,
+          JSON.stringify({ apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name: `bench-${i}` }, spec: spec(i) }),
+        ),
+      connections: 8,
+      seconds: 60,
+      requests: MANY,
+    })
+  await send('validatingadmissionpolicies', 'ValidatingAdmissionPolicy', i => ({
+    matchConstraints: matchConstraints(i),
+    validations: [{ expression: 'false' }],
+  }))
+  await send('validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding', i => ({
+    policyName: `bench-${i}`,
+    validationActions: ['Deny'],
+  }))
+}
+
+async function removePolicies(target: Target): Promise<void> {
+  for (const plural of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
+    await once(target, 'DELETE', `${ADMISSION}/${plural}`)
 }
 
 async function throughWebhook({ target }: Running, quick: boolean): Promise<AdmissionFigures['webhook']> {

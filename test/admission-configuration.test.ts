@@ -334,8 +334,16 @@ test('a file that cannot be used ends the start and names file, plugin and field
       /"MutatingAdmissionWebhook": kubeConfigFile: Invalid value: "here": must be an absolute file path$/,
     ],
     [
-      configuring('ValidatingAdmissionWebhook', { ...webhooks, staticManifestsDir: '/etc' }),
-      /staticManifestsDir: Forbidden: this version does not read/,
+      configuring('ValidatingAdmissionWebhook', { ...webhooks, staticManifestsDir: 'here' }),
+      /"ValidatingAdmissionWebhook": staticManifestsDir: Invalid value: "here": must be an absolute file path$/,
+    ],
+    [
+      configuring('ValidatingAdmissionWebhook', { ...webhooks, staticManifestsDir: '/nowhere' }),
+      /staticManifestsDir: Invalid value: "\/nowhere": unable to read: ENOENT/,
+    ],
+    [
+      configuring('ValidatingAdmissionWebhook', { ...webhooks, staticManifestsDir: process.execPath }),
+      /staticManifestsDir: Invalid value: ".*": must be a directory$/,
     ],
   ]
   for (const [text, wrong] of cases) await assert.rejects(started(text), wrong, text)

@@ -192,15 +192,33 @@ const REVIEW_KINDS = [
   'SelfSubjectRulesReview',
 ]
 
-/** Whether no webhook is asked: about what admission is configured with, lest none could be removed, and about who may do what. */
-export const isExemptFromWebhooks = ({ resource, ctx }: Attributes): boolean =>
-  (resource.group === `admissionregistration.${ctx.groupDomain}` && CONFIGURATION_KINDS.includes(resource.kind)) ||
-  (isAccessReview(resource, ctx.groupDomain) && ctx.gate('ExcludeAdmissionWebhookVirtualResources'))
+/** Which webhooks or policies a request is exempt from: none, those of clients but not those of manifests, or all. */
+export type Exemption = 'none' | 'clients' | 'all'
 
-/** Whether no policy is evaluated: about policies themselves, and about who may do what. */
-export const isExemptFromPolicies = ({ resource, ctx }: Attributes): boolean =>
-  (resource.group === `admissionregistration.${ctx.groupDomain}` && POLICY_KINDS.includes(resource.kind)) ||
-  isAccessReview(resource, ctx.groupDomain)
+/** Clients' webhooks are not asked about what admission is configured with, lest none could be removed; none is about who may do what. */
+export function exemptionFromWebhooks({ resource, ctx }: Attributes): Exemption {
+  if (isAccessReview(resource, ctx.groupDomain) && ctx.gate('ExcludeAdmissionWebhookVirtualResources')) return 'all'
+  return isConfiguration(resource, ctx.groupDomain, CONFIGURATION_KINDS) ? 'clients' : 'none'
+}
+
+/** Clients' policies are not evaluated for policies themselves; none is for who may do what. */
+export function exemptionFromPolicies({ resource, ctx }: Attributes): Exemption {
+  if (isAccessReview(resource, ctx.groupDomain)) return 'all'
+  return isConfiguration(resource, ctx.groupDomain, POLICY_KINDS) ? 'clients' : 'none'
+}
+
+/** Divides what may match a request by whether the request is exempt from it. */
+export function withoutExempt<T extends { readonly item: { readonly isStatic: boolean } }>(
+  candidates: readonly T[],
+  exemption: Exemption,
+): { readonly concerned: readonly T[]; readonly exempt: readonly T[] } {
+  if (exemption === 'none') return { concerned: candidates, exempt: [] }
+  if (exemption === 'all') return { concerned: [], exempt: candidates }
+  return { concerned: candidates.filter(({ item }) => item.isStatic), exempt: candidates.filter(({ item }) => !item.isStatic) }
+}
+
+const isConfiguration = ({ group, kind }: Resource, domain: string, kinds: readonly string[]): boolean =>
+  group === `admissionregistration.${domain}` && kinds.includes(kind)
 
 const isAccessReview = ({ group, kind }: Resource, domain: string): boolean =>
   (group === `authentication.${domain}` || group === `authorization.${domain}`) && REVIEW_KINDS.includes(kind)

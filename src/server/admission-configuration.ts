@@ -35,6 +35,7 @@ export type AdmissionFileParts = {
   /** Whether a plugin is on. Others are not told anything, and what they would be told is not looked at. */
   readonly isOn: (plugin: string) => boolean
   readonly isKnown: (plugin: string) => boolean
+  readonly gate: (name: string) => boolean
   readonly warn: (message: string) => void
 }
 
@@ -42,7 +43,7 @@ export type AdmissionFileParts = {
 export function readAdmissionSettings(
   file: string,
   { groupDomain }: Config,
-  { isOn, isKnown, warn }: AdmissionFileParts,
+  { isOn, isKnown, gate, warn }: AdmissionFileParts,
 ): AdmissionSettings {
   const fail = (why: string) => new ConfigError(`--admission-control-config-file: ${file}: ${why}`)
   const entries = entriesOf(file, { groupDomain, fail })
@@ -54,7 +55,7 @@ export function readAdmissionSettings(
       const document = entry && isOn(plugin) ? documentOf(entry, file) : undefined
       if (!document) return undefined
       const configuration = accepts ? configurationOf(document, { accepts, type }, groupDomain) : fieldsOf(document, type)
-      const errors = [...(validate?.(configuration) ?? [])].map(({ field, message }) => `${field}: ${message}`)
+      const errors = [...(validate?.(configuration, gate) ?? [])].map(({ field, message }) => `${field}: ${message}`)
       if (errors.length > 0) throw failPlugin(aggregate(errors))
       return settings(configuration)
     } catch (error) {
@@ -62,13 +63,12 @@ export function readAdmissionSettings(
       throw error
     }
   }
-  const credentials = (plugin: 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook') => {
-    const kubeconfig = settingsOf(webhookConfiguration(plugin))
-    return kubeconfig ? credentialsOfKubeconfig(kubeconfig, Date.now) : undefined
-  }
+  const credentials = (kubeconfig: string | undefined) => (kubeconfig ? credentialsOfKubeconfig(kubeconfig, Date.now) : undefined)
+  const [mutating, validating] = [
+    settingsOf(webhookConfiguration('MutatingAdmissionWebhook')),
+    settingsOf(webhookConfiguration('ValidatingAdmissionWebhook')),
+  ]
   const imagePolicy = settingsOf(IMAGE_POLICY_CONFIGURATION)
-  settingsOf(policyConfiguration('MutatingAdmissionPolicy'))
-  settingsOf(policyConfiguration('ValidatingAdmissionPolicy'))
   return {
     podSecurity: settingsOf(POD_SECURITY_CONFIGURATION),
     podNodeSelector: settingsOf(POD_NODE_SELECTOR_CONFIGURATION),
@@ -76,8 +76,14 @@ export function readAdmissionSettings(
     limitedResources: settingsOf(RESOURCE_QUOTA_CONFIGURATION),
     eventLimits: settingsOf(EVENT_RATE_LIMIT_CONFIGURATION),
     imagePolicy: imagePolicy && { ...imagePolicy, endpoint: endpointOfKubeconfig(imagePolicy.kubeConfigFile) },
-    mutatingCredentials: credentials('MutatingAdmissionWebhook'),
-    validatingCredentials: credentials('ValidatingAdmissionWebhook'),
+    mutatingCredentials: credentials(mutating?.kubeConfigFile),
+    validatingCredentials: credentials(validating?.kubeConfigFile),
+    manifestFolders: {
+      MutatingAdmissionWebhook: mutating?.staticManifestsDir,
+      ValidatingAdmissionWebhook: validating?.staticManifestsDir,
+      MutatingAdmissionPolicy: settingsOf(policyConfiguration('MutatingAdmissionPolicy')),
+      ValidatingAdmissionPolicy: settingsOf(policyConfiguration('ValidatingAdmissionPolicy')),
+    },
   }
 }
 

@@ -75,6 +75,14 @@ export type AdmissionSettings = {
   readonly imagePolicy?: (ImagePolicySettings & { readonly endpoint: WebhookEndpoint }) | undefined
   readonly mutatingCredentials?: CallParts['credentials']
   readonly validatingCredentials?: CallParts['credentials']
+  readonly manifestFolders?: ManifestFolders
+}
+
+/** Where the plugins find webhooks and policies in files. */
+export type ManifestFolders = {
+  readonly [plugin in 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook' | 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy']?:
+    | string
+    | undefined
 }
 
 /** The plugins of Kubernetes 1.37, in its order. */

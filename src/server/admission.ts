@@ -26,6 +26,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { AdmissionSettings } from './admission-plugins.ts'
 import { serviceResolver } from './custom-kinds.ts'
+import type { StaticManifests } from './static-manifests.ts'
 
 export type DynamicAdmissionParts = {
   readonly client: Client
@@ -36,14 +37,16 @@ export type DynamicAdmissionParts = {
   readonly settings: AdmissionSettings
   readonly transport: WebhookTransport
   readonly newUid: () => string
+  /** Those that come from files. */
+  readonly manifests: StaticManifests | undefined
   readonly signal: AbortSignal
 }
 
 /** The plugins that clients configure by objects: a change of one applies to every request that starts after it was acknowledged. */
 export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[] {
-  const { client, catalog, namespace, observer, settings, transport, newUid, signal } = parts
+  const { client, catalog, namespace, observer, settings, transport, newUid, manifests, signal } = parts
   const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
-    follow(client, { kinds, make, signal })
+    follow(client, { kinds, make, manifests, signal })
   const expressions = new ExpressionAuthorizer((user, attributes, request) => parts.authorizer.authorize(user, attributes, request))
   const webhooksIn = (kind: Kind<any>) => {
     const compiled = perGeneration(compileWebhooks)
@@ -94,14 +97,23 @@ function follow<T>(
   {
     kinds,
     make,
+    manifests,
     signal,
-  }: { readonly kinds: readonly Kind<any>[]; readonly make: (...objects: Iterable<AnyObject>[]) => T; readonly signal: AbortSignal },
+  }: {
+    readonly kinds: readonly Kind<any>[]
+    readonly make: (...objects: Iterable<AnyObject>[]) => T
+    readonly manifests: StaticManifests | undefined
+    readonly signal: AbortSignal
+  },
 ): () => T {
   let made: { readonly value: T } | undefined
   const clients = kinds.map(kind => client.of(kind))
   for (const each of clients) void each.watch(() => (made = undefined), signal)
+  manifests?.onChange(() => (made = undefined))
   return () => {
-    made ??= { value: make(...clients.map(each => each.list() as Iterable<AnyObject>)) }
+    made ??= {
+      value: make(...clients.map((each, i) => [...(manifests?.of(kinds[i]!.def.kind) ?? []), ...(each.list() as Iterable<AnyObject>)])),
+    }
     return made.value
   }
 }

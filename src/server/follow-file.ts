@@ -1,4 +1,4 @@
-/** Follows a file that the config names, so that changes take effect without a restart. */
+/** Follows files that the config names, so that changes take effect without a restart. */
 import { readFile } from 'node:fs/promises'
 
 export type FollowedFile = {
@@ -13,7 +13,10 @@ export type FollowedFile = {
 const LOOK_EVERY_MS = 1000
 
 /** Polls the file. One that is half written or missing changes nothing. Returns what ends it. */
-export function followFile(file: string, { text, take, failed }: FollowedFile): () => void {
+export const followFile = (file: string, followed: FollowedFile): (() => void) => follow(() => readFile(file, 'utf8'), followed)
+
+/** Polls a text, however it is read. */
+export function follow(read: () => Promise<string>, { text, take, failed }: FollowedFile): () => void {
   // Contents are compared, not times or events: mounted files are links that are replaced.
   let last = text
   let problem: string | undefined
@@ -22,7 +25,7 @@ export function followFile(file: string, { text, take, failed }: FollowedFile): 
     if (isLooking) return
     isLooking = true
     try {
-      const found = await readFile(file, 'utf8')
+      const found = await read()
       if (found === last) return
       last = found
       await take(found)

@@ -183,7 +183,7 @@ async function assemble(
   const warn = (message: string) => log.warn({}, message)
   const files = readOwnFiles(config)
   const ranges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
-  const settings = await readSettings(config, warn)
+  const settings = await readSettings(config, gate, warn)
   const catalog = new Catalog(resourcesOf(kinds, config.groupDomain))
   const { observed, compactBy } = given ? usingStore(given, log) : await openStore(config, { files, catalog, log, clock })
   const { store } = observed
@@ -253,8 +253,16 @@ async function assemble(
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const createNamespace = (name: string) => client.of(Namespace).create({ metadata: { name } })
   const admissionParts = { settings, transport, namespace }
+  const manifests = settings.manifestFolders
+    ? new (await import('./static-manifests.ts')).StaticManifests(settings.manifestFolders, {
+        ...context,
+        groupDomain,
+        metrics: admissionMetrics,
+      })
+    : undefined
   const dynamic = dynamicAdmission({
     ...admissionParts,
+    manifests,
     client,
     catalog,
     authorizer,
@@ -460,13 +468,13 @@ async function saveKubeconfig({ kubeconfig: file }: Config, access: Access): Pro
 }
 
 /** What admission plugins are told. The file is read before anything is opened: a mistake in it leaves no trace. */
-async function readSettings(config: Config, warn: (message: string) => void): Promise<AdmissionSettings> {
+async function readSettings(config: Config, gate: Assembly['gate'], warn: (message: string) => void): Promise<AdmissionSettings> {
   const isOn = chosenPlugins(config)
   const { admissionControlConfigFile: file } = config
   const settings =
     file === undefined
       ? {}
-      : (await import('./admission-configuration.ts')).readAdmissionSettings(file, config, { isOn, isKnown: isPlugin, warn })
+      : (await import('./admission-configuration.ts')).readAdmissionSettings(file, config, { isOn, isKnown: isPlugin, gate, warn })
   checkSettings(settings, isOn)
   return settings
 }

@@ -9,7 +9,7 @@ import { matchesLabelTerms } from '../../schema/selectors.ts'
 import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { celValueOf, requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
-import { isExemptFromPolicies } from '../matching.ts'
+import { exemptionFromPolicies, withoutExempt } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes } from '../plugin.ts'
 import { requestNamespace } from '../request-namespace.ts'
@@ -45,13 +45,13 @@ export function concerned<P extends Policy>(
 ): readonly Candidate<P>[] {
   const { explanation } = attributes.ctx
   const candidates = explanation ? policies.byRules(attributes) : policies.byLabels(attributes, namespace)
-  const isExempt = candidates.length > 0 && isExemptFromPolicies(attributes)
+  if (candidates.length === 0 && !explanation) return candidates
+  const { concerned, exempt } = withoutExempt(candidates, exemptionFromPolicies(attributes))
   if (explanation) {
-    if (isExempt)
-      for (const { item } of candidates) explanation.add({ policy: item.name, outcome: 'skipped', because: 'the resource is exempt' })
+    for (const { item } of exempt) explanation.add({ policy: item.name, outcome: 'skipped', because: 'the resource is exempt' })
     for (const { name } of policies.others(attributes)) explanation.addUnrelated({ policy: name, outcome: 'skipped', because: 'rules' })
   }
-  return isExempt ? [] : candidates
+  return concerned
 }
 
 /** How an explanation names a policy and its binding. */

@@ -1,6 +1,7 @@
 /** Policies and their bindings as they are stored, compiled and brought together. */
 import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
+import { byOriginAndName, isFromManifest } from '../manifest-origin.ts'
 import { type Conditions, conditionsOf } from '../match-conditions.ts'
 import { RequestMatcher, type Rule } from '../matching.ts'
 import { type CompiledExpression, type CompiledVariable, PolicyCompiler } from './evaluation.ts'
@@ -24,6 +25,8 @@ export type MatchResources = {
 /** What both kinds of policies have. */
 export type Policy = {
   readonly name: string
+  /** Whether it comes from a manifest file. */
+  readonly isStatic: boolean
   readonly failsOpen: boolean
   readonly paramKind: ParamKind | undefined
   readonly matcher: RequestMatcher
@@ -108,24 +111,24 @@ export function compileMutating(stored: AnyObject): Unbound<MutatingPolicy> {
 
 const list = (items: unknown): readonly any[] => (Array.isArray(items) ? items : [])
 
-const byName = (a: AnyObject, b: AnyObject) => (a.metadata.name! < b.metadata.name! ? -1 : 1)
-
-/** Policies that have bindings, with them, by name. */
+/** Policies that have bindings, with them, by origin and name. */
 function boundPolicies(policies: Iterable<AnyObject>, bindings: Iterable<AnyObject>): (readonly [AnyObject, readonly AnyObject[]])[] {
   const bound = new Map<string, AnyObject[]>()
-  for (const binding of [...bindings].sort(byName)) {
+  for (const binding of [...bindings].sort(byOriginAndName)) {
     const name = binding['spec'].policyName ?? ''
     bound.set(name, [...(bound.get(name) ?? []), binding])
   }
   return [...policies]
-    .sort(byName)
+    .sort(byOriginAndName)
     .filter(({ metadata }) => bound.has(metadata.name!))
     .map(policy => [policy, bound.get(policy.metadata.name!)!] as const)
 }
 
-function policyOf({ metadata, spec }: AnyObject, compiler: PolicyCompiler): Unbound<Policy> {
+function policyOf(stored: AnyObject, compiler: PolicyCompiler): Unbound<Policy> {
+  const { metadata, spec } = stored
   return {
     name: metadata.name!,
+    isStatic: isFromManifest(stored),
     failsOpen: spec.failurePolicy === 'Ignore',
     paramKind: spec.paramKind,
     matcher: matcherOf(spec.matchConstraints ?? {}, false),

@@ -10,7 +10,7 @@ import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import { type Conditions, type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
-import { isExemptFromWebhooks } from '../matching.ts'
+import { exemptionFromWebhooks, withoutExempt } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
 import type { Attributes, Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
@@ -62,23 +62,28 @@ function concerned(
 ): readonly Candidate<Webhook>[] {
   const { explanation } = attributes.ctx
   if (explanation) return explainedCandidates(webhooks, attributes, explanation)
-  const candidates = webhooks.byLabels(attributes, namespace)
-  if (candidates.length === 0 || isExemptFromWebhooks(attributes)) return NONE
-  return candidates.filter(({ item, rules }) => item.matcher.match(attributes, namespace, rules).matches)
+  return candidatesOf(webhooks, attributes, namespace).filter(({ item, rules }) => item.matcher.match(attributes, namespace, rules).matches)
 }
-const NONE: readonly never[] = []
+
+/** The webhooks whose rules and labels may match, and from which the request is not exempt. */
+function candidatesOf(
+  webhooks: MatchIndex<Webhook>,
+  attributes: Attributes,
+  namespace: WebhookParts['namespace'],
+): readonly Candidate<Webhook>[] {
+  const candidates = attributes.ctx.explanation ? webhooks.byRules(attributes) : webhooks.byLabels(attributes, namespace)
+  return candidates.length === 0 ? candidates : withoutExempt(candidates, exemptionFromWebhooks(attributes)).concerned
+}
 
 function explainedCandidates(
   webhooks: MatchIndex<Webhook>,
   attributes: Attributes,
   explanation: Explanation,
 ): readonly Candidate<Webhook>[] {
-  const candidates = webhooks.byRules(attributes)
-  const isExempt = candidates.length > 0 && isExemptFromWebhooks(attributes)
-  if (isExempt)
-    for (const { item } of candidates) explanation.add({ ...named(item), outcome: 'skipped', because: 'the resource is exempt' })
+  const { concerned, exempt } = withoutExempt(webhooks.byRules(attributes), exemptionFromWebhooks(attributes))
+  for (const { item } of exempt) explanation.add({ ...named(item), outcome: 'skipped', because: 'the resource is exempt' })
   for (const webhook of webhooks.others(attributes)) explanation.addUnrelated({ ...named(webhook), outcome: 'skipped', because: 'rules' })
-  return isExempt ? NONE : candidates
+  return concerned
 }
 
 /** How an explanation names a webhook. */
@@ -93,7 +98,7 @@ async function callMutating(
   rounds.begin(attributes.object)
   const requests = new MatchedRequests(attributes, 'admit', parts)
   // What one changes may make the labels be those that a later one selects.
-  const candidatesNow = () => (attributes.ctx.explanation ? index.byRules(attributes) : index.byLabels(attributes, parts.namespace))
+  const candidatesNow = () => candidatesOf(index, attributes, parts.namespace)
   let candidates = candidatesNow()
   let changed = false
   for (let i = 0; i < candidates.length; i++) {

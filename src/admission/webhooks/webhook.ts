@@ -3,6 +3,7 @@ import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import { isProblem } from '../../cel/kubernetes/expression.ts'
 import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
+import { byOriginAndName, isFromManifest } from '../manifest-origin.ts'
 import { type Condition, type Conditions, conditionsOf } from '../match-conditions.ts'
 import { RequestMatcher, type Rule } from '../matching.ts'
 import { REVIEW_VERSIONS, type ReviewVersion } from './review.ts'
@@ -32,6 +33,8 @@ type Declared = {
 export type Webhook = {
   readonly name: string
   readonly configuration: string
+  /** Whether it comes from a manifest file. */
+  readonly isStatic: boolean
   /** Tells it from all others, also from one of the same name. */
   readonly id: string
   readonly client: ClientConfig
@@ -47,29 +50,36 @@ export type Webhook = {
 
 const DEFAULT_TIMEOUT_SECONDS = 10
 
-/** The webhooks of all configurations, in the order in which they are called: configurations by name, webhooks as listed. */
+/** The webhooks of all configurations, in the order in which they are called: configurations by origin and name, webhooks as listed. */
 export function webhooksOf(
   configurations: Iterable<AnyObject>,
   compiled: (configuration: AnyObject) => readonly Webhook[] = compileWebhooks,
 ): Webhook[] {
-  return [...configurations].sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1)).flatMap(compiled)
+  return [...configurations].sort(byOriginAndName).flatMap(compiled)
 }
 
 /** The webhooks of one configuration. Their conditions are compiled, which is expensive. */
-export function compileWebhooks({ metadata, webhooks }: AnyObject): readonly Webhook[] {
+export function compileWebhooks(stored: AnyObject): readonly Webhook[] {
   const shared = new SharedConditions()
-  return ((webhooks ?? []) as readonly Declared[]).map((declared, index) =>
-    webhookOf(declared, { configuration: metadata.name!, index, shared }),
+  const isStatic = isFromManifest(stored)
+  return ((stored['webhooks'] ?? []) as readonly Declared[]).map((declared, index) =>
+    webhookOf(declared, { configuration: stored.metadata.name!, isStatic, index, shared }),
   )
 }
 
-type Place = { readonly configuration: string; readonly index: number; readonly shared: SharedConditions }
+type Place = {
+  readonly configuration: string
+  readonly isStatic: boolean
+  readonly index: number
+  readonly shared: SharedConditions
+}
 
-function webhookOf(declared: Declared, { configuration, index, shared }: Place): Webhook {
+function webhookOf(declared: Declared, { configuration, isStatic, index, shared }: Place): Webhook {
   const { name, clientConfig, rules = [], matchPolicy, namespaceSelector, objectSelector, matchConditions = [] } = declared
   return {
     name,
     configuration,
+    isStatic,
     id: `${configuration}/${name}/${index}`,
     client: clientConfig,
     matcher: new RequestMatcher({ rules, matchPolicy, namespaceSelector, objectSelector }),

@@ -13,6 +13,9 @@ export function* warnAboutStatic(name: string | undefined, ctx: RequestContext):
   if (isStatic(name, ctx)) yield `metadata.name: ${problem(ctx)}`
 }
 
-const isStatic = (name: string | undefined, { groupDomain }: RequestContext) => name?.endsWith(`.static.${groupDomain}`) ?? false
+/** What such a name ends with. */
+export const staticSuffix = (groupDomain: string): string => `.static.${groupDomain}`
+
+const isStatic = (name: string | undefined, { groupDomain }: RequestContext) => name?.endsWith(staticSuffix(groupDomain)) ?? false
 const problem = ({ groupDomain }: RequestContext) =>
-  `names ending with ".static.${groupDomain}" are reserved for static manifest-based configurations and cannot be managed via the API`
+  `names ending with "${staticSuffix(groupDomain)}" are reserved for static manifest-based configurations and cannot be managed via the API`
