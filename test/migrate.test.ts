@@ -186,6 +186,9 @@ testWith('etcd', 'a cluster moves to etcd and back, with its keys, and nothing i
     body: { metadata: { name: 'other' }, spec: { type: 'NodePort', ports: [{ port: 1, nodePort: service.spec.ports[0].nodePort }] } },
   })
   assert.equal(taken.status, 422, 'ports that were given out are known')
+  const running = await migrate('--from', etcd, '--to', `embedded:${second}`)
+  assert.equal(running.code, 1)
+  assert.match(running.stderr, /servers are running on etcd at .*; stop them first/)
   await onEtcd.close()
 
   const again = await migrate('--from', `embedded:${first}`, '--to', etcd)

@@ -62,8 +62,10 @@ export async function migrate(options: MigrationOptions): Promise<Migrated> {
   const source = await openPlace(from, { config, catalog, mustExist: true })
   try {
     await checkDomain(source, from, config)
+    await checkStopped(source, from)
     const target = await openPlace(to, { config, catalog, mustExist: false })
     try {
+      await checkStopped(target, to)
       return await new Copy(source, target, { ...options, catalog }).run()
     } finally {
       await target.close()
@@ -94,6 +96,16 @@ async function checkDomain(store: Store, place: Place, { groupDomain }: Config):
   const written = entry && (JSON.parse(textOf(entry)) as { groupDomain: string }).groupDomain
   if (written !== undefined && written !== groupDomain)
     throw new ConfigError(`the data in ${placeName(place)} was written with --group-domain ${written}; say so here, too`)
+}
+
+/** Servers over etcd, kube-apiservers included, say that they are alive; a data directory is locked by its server. */
+async function checkStopped(store: Store, place: Place): Promise<void> {
+  const { entries } = await store.list(SERVER_ADDRESSES)
+  if (entries.length === 0) return
+  const addresses = entries.map(({ key }) => key.slice(SERVER_ADDRESSES.length))
+  throw new ConfigError(
+    `servers are running on ${placeName(place)}, at ${addresses.join(', ')}; stop them first (one that was killed is forgotten after 15 seconds)`,
+  )
 }
 
 class Copy {
