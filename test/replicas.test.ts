@@ -171,6 +171,40 @@ test('a server without its store says so, answers what may be old, and recovers 
   await eventually('it is ready again', async () => (await ask(b, '/readyz')).status === 200 || undefined)
 })
 
+test('a server that was away for longer than the history of the store reads everything again', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  const change = (name: string, value: string) =>
+    ask(a, `${CONFIG_MAPS}/${name}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: { data: { value } },
+    })
+  for (const name of ['changed', 'deleted', 'kept']) await create(a, CONFIG_MAPS, configMap(name))
+  const before = (await ask(b, CONFIG_MAPS)).json
+  assert.equal(before.items.length, 3)
+  const resumed = `${CONFIG_MAPS}?watch=true&resourceVersion=${before.metadata.resourceVersion}`
+  const watching = await Watching.open(t, b, resumed)
+
+  b.view.lose()
+  await change('changed', 'while it was away')
+  await ask(a, `${CONFIG_MAPS}/deleted`, { method: 'DELETE' })
+  await create(a, CONFIG_MAPS, configMap('new'))
+  await create(a, '/api/v1/namespaces', { metadata: { name: 'meanwhile' } })
+  const { newest } = await a.store.extent()
+  await a.store.compact(newest)
+  const after = await change('kept', 'after the compaction')
+  b.view.mend()
+
+  assert.deepEqual((await ask(b, CONFIG_MAPS)).json, (await ask(a, CONFIG_MAPS)).json)
+  assert.equal(await watching.next(), undefined, 'the watch has ended: what it would have to send is lost')
+  const again = await Watching.open(t, b, resumed)
+  assert.equal((await again.next())!.object.code, 410)
+  // What could still be had of the history can be watched, and what decides about requests is up to date.
+  const late = await Watching.open(t, b, `${CONFIG_MAPS}?watch=true&resourceVersion=${newest}`)
+  assert.deepEqual((await late.next())!.object, after.json)
+  await create(b, '/api/v1/namespaces/meanwhile/configmaps', configMap('there'))
+})
+
 test('a version that is not there yet is waited for, then refused', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   const { metadata } = await create(a, CONFIG_MAPS, configMap('x'))

@@ -6,7 +6,7 @@ import { MemoryStore } from '../../src/storage/memory.ts'
 import { type Scope, type Target, targetOf } from '../kit.ts'
 import { SharedView } from './shared-store.ts'
 
-export type Replica = Target & { readonly view: SharedView; close(): Promise<void> }
+export type Replica = Target & { readonly view: SharedView; readonly store: MemoryStore; close(): Promise<void> }
 
 /** Controllers that clients do not wait for are left out, unless a test asks for them. */
 const QUIET: StartOptions = { controllers: ['none'], nodes: 0 }
@@ -25,5 +25,5 @@ export async function startReplica(t: Scope, store: MemoryStore, options: StartO
     view.mend()
     return server.close()
   })
-  return { ...targetOf(server.kubeconfig), view, close: () => server.close() }
+  return { ...targetOf(server.kubeconfig), view, store, close: () => server.close() }
 }

@@ -9,6 +9,7 @@ export class SharedView implements Store {
   #released: Promise<void> = Promise.resolve()
   #release = () => {}
   #isCut = false
+  #lost = new AbortController()
   /** How often it was asked for the newest revision. */
   questions = 0
 
@@ -27,6 +28,12 @@ export class SharedView implements Store {
   cut(): void {
     this.hold()
     this.#isCut = true
+  }
+  /** As when connections are closed, too: watches fail, and have to be opened again. */
+  lose(): void {
+    this.#isCut = true
+    this.#lost.abort()
+    this.#lost = new AbortController()
   }
   mend(): void {
     this.#isCut = false
@@ -47,17 +54,22 @@ export class SharedView implements Store {
   async close(): Promise<void> {}
 
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<Batch> {
-    for await (const batch of this.#inner.watch(prefix, after, signal)) {
+    const lost = this.#lost.signal
+    if (this.#isCut) throw UNREACHABLE()
+    for await (const batch of this.#inner.watch(prefix, after, AbortSignal.any([signal, lost]))) {
       await this.#released
       // A round trip lies between a store and its watchers.
       await new Promise(setImmediate)
       yield batch
     }
+    if (lost.aborted) throw UNREACHABLE()
   }
 
   async #reach<R>(ask: () => Promise<R>): Promise<R> {
     await new Promise(setImmediate)
-    if (this.#isCut) throw new StoreUnavailable('the store cannot be reached', { problem: 'the store cannot be reached' })
+    if (this.#isCut) throw UNREACHABLE()
     return ask()
   }
 }
+
+const UNREACHABLE = () => new StoreUnavailable('the store cannot be reached', { problem: 'the store cannot be reached' })
