@@ -1,4 +1,5 @@
 /** Deletion of a definition: its objects are deleted, and after the last one its finalizer is removed. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../cache/caches.ts'
 import type { Client } from '../client/client.ts'
 import { serverIdentity } from '../client/identity.ts'
@@ -10,6 +11,8 @@ import { type CustomDefinition, findCondition, isTrue } from './definition.ts'
 
 export type CleanupParts = {
   readonly caches: Caches
+  /** How long creates that other servers have under way may take to arrive here. */
+  readonly lateMs: number
   /** Where the objects of a definition are stored, while it is served. */
   readonly storedAs: (name: string) => Resource | undefined
   /** Whether the objects of a definition would be those of a built-in kind. */
@@ -39,7 +42,7 @@ const REMAINING: Terminating = {
 /** How long until a condition says that objects remain; then their deletion is tried again. */
 const REPORT_AFTER_MS = 60_000
 
-export const cleanupController = ({ caches, storedAs, isBuiltIn }: CleanupParts): Controller =>
+export const cleanupController = ({ caches, lateMs, storedAs, isBuiltIn }: CleanupParts): Controller =>
   defineController({
     name: 'crd_finalizer',
     identity: serverIdentity(),
@@ -80,9 +83,11 @@ export const cleanupController = ({ caches, storedAs, isBuiltIn }: CleanupParts)
             await report(client, definition, IN_PROGRESS)
             began.set(name, client.now.getTime())
             byPrefix.set(stored.prefix, name)
+            if (lateMs > 0) await sleep(lateMs)
             await deleteAll(client, definition, stored)
             return countOf(stored) === 0 ? 0 : REPORT_AFTER_MS
           }
+          await caches.fresh()
           if (countOf(stored) === 0) return finish(client, definition, finalizer, COMPLETED)
           const left = since + REPORT_AFTER_MS - client.now.getTime()
           if (left > 0) return left

@@ -31,6 +31,8 @@ export type CustomKindsParts = {
   readonly caches: Caches
   /** Makes what converts between versions of a kind by asking a webhook. */
   readonly converter: (definition: CustomDefinition) => Converter
+  /** How long creates that other servers have under way may take to arrive here. */
+  readonly lateMs?: number
 }
 
 /** `content` is the same for definitions that give the same kind. A kind is published when it is in the catalog. */
@@ -46,6 +48,7 @@ export function customKindControllers(parts: CustomKindsParts): readonly [servin
     create(context) {
       const kinds = new CustomKinds(parts, installed, context)
       const onChange = (name: string, definition: CustomDefinition | undefined) => {
+        if (definition) kinds.note(definition)
         if (definition && isEstablished(definition)) kinds.publish(name)
         return name
       }
@@ -57,7 +60,10 @@ export function customKindControllers(parts: CustomKindsParts): readonly [servin
       }
     },
   })
-  return [serving, cleanupController({ caches: parts.caches, isBuiltIn, storedAs: name => installed.get(name)?.storedVersion })]
+  return [
+    serving,
+    cleanupController({ caches: parts.caches, lateMs: parts.lateMs ?? 0, isBuiltIn, storedAs: name => installed.get(name)?.storedVersion }),
+  ]
 }
 
 class CustomKinds {
@@ -87,6 +93,14 @@ class CustomKinds {
     if (status === definition.status) return
     await this.#definitions.updateStatus(settled)
     this.#namesChanged(definition.spec.group)
+  }
+
+  /** Stops creates as soon as a definition is on its way out. */
+  note(definition: CustomDefinition): void {
+    const installed = this.#installed.get(definition.metadata.name!)
+    if (!installed || installed.uid !== definition.metadata.uid || !isTerminating(definition) || installed.state.terminating) return
+    installed.state.terminating = true
+    this.#parts.catalog.touch()
   }
 
   /** Serves a kind that has been compiled. Called as soon as its definition is stored as established. */

@@ -12,16 +12,32 @@ import { WebhookTransport } from '../lib/webhook-transport.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 import type { ServerContext } from './context.ts'
 
+/** A write that another server is about to store is here after a fraction of this. */
+const LATE_MS = 1_000
+
 /** `served` resolves when the kinds are served that are defined then; `cleanup` deletes the objects of those that go. */
 export type RunningCustomKinds = { readonly cleanup: Controller; served(): Promise<void> }
 
 /** Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served. */
-export async function startCustomKinds({ config, catalog, caches, clientFor, run, signal }: ServerContext): Promise<RunningCustomKinds> {
+export async function startCustomKinds({
+  config,
+  store,
+  catalog,
+  caches,
+  clientFor,
+  run,
+  signal,
+}: ServerContext): Promise<RunningCustomKinds> {
   const { groupDomain } = config
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const webhook = { post: poster(transport), newUid: randomUUID, groupDomain, resolve: serviceResolver(clientFor(serverIdentity())) }
-  const [serving, cleanup] = customKindControllers({ catalog, caches, converter: definition => webhookConverter(definition, webhook) })
+  const [serving, cleanup] = customKindControllers({
+    catalog,
+    caches,
+    converter: definition => webhookConverter(definition, webhook),
+    ...(store.isShared && { lateMs: LATE_MS }),
+  })
   const running = run(serving)
   await running.idle()
   return { cleanup, served: () => running.idle() }
