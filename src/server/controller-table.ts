@@ -193,6 +193,10 @@ const TABLE = {
     first: true,
     load: async parts => (await import('../controllers/serviceaccount-token/controller.ts')).tokenController(parts),
   },
+  'simulated-storage': {
+    onlyWithNodes: true,
+    load: async () => (await import('../nodes/storage/controller.ts')).simulatedStorage,
+  },
   'statefulset-controller': {
     alias: 'statefulset',
     load: async () => (await import('../controllers/statefulset/controller.ts')).statefulSetController,

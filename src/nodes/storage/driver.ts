@@ -1,0 +1,27 @@
+/** The storage of simulated nodes: a driver whose volumes every node can have, and the class that claims get which name none. */
+export const DRIVER = 'csi.keelson.dev'
+export const STORAGE_CLASS = 'standard'
+/** As many volumes as a node can have. */
+export const VOLUMES_PER_NODE = 128
+/** Keep objects until the driver has done what goes with their deletion, as the helpers of real drivers do. */
+export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
+export const ATTACHER_FINALIZER = 'external-attacher/csi-keelson-dev'
+
+export const driverObject = {
+  metadata: { name: DRIVER },
+  spec: { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: 'File', volumeLifecycleModes: ['Persistent'] },
+}
+
+export const classObject = (isDefault: boolean) => ({
+  metadata: { name: STORAGE_CLASS, ...(isDefault && { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } }) },
+  provisioner: DRIVER,
+  reclaimPolicy: 'Delete',
+  volumeBindingMode: 'Immediate',
+  allowVolumeExpansion: true,
+})
+
+/** What a node says about the drivers it has. */
+export const nodeDrivers = (node: { readonly name?: string; readonly uid?: string }) => ({
+  metadata: { name: node.name ?? '', ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.name ?? '', uid: node.uid ?? '' }] },
+  spec: { drivers: [{ name: DRIVER, nodeID: node.name ?? '', topologyKeys: [], allocatable: { count: VOLUMES_PER_NODE } }] },
+})

@@ -1,0 +1,118 @@
+/** Volumes that are made for claims and go with them. */
+import type { Notice } from '../../client/event-recorder.ts'
+import { annotationOf, type Claim, PROVISIONED_BY, SELECTED_NODE, type Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
+import { getOwn } from '../../lib/json-value.ts'
+import { DRIVER, PROVISIONER_FINALIZER } from './driver.ts'
+
+const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
+
+export type ClassObject = {
+  readonly metadata: { readonly name?: string }
+  readonly reclaimPolicy: string
+  readonly volumeBindingMode: string
+  readonly mountOptions?: readonly string[]
+}
+export type AttributesClass = { readonly driverName: string }
+
+export type ProvisionStep =
+  /** The volume of the claim, which may be there already. */
+  | { readonly step: 'make'; readonly volume: VolumeDraft }
+  | { readonly step: 'say'; readonly notice: Notice }
+  /** The node it was to be made for is gone: another has to be chosen. */
+  | { readonly step: 'unselect'; readonly notice: Notice }
+
+export type ProvisionSurroundings = {
+  readonly storageClass: ClassObject | undefined
+  readonly attributesClass: (name: string) => AttributesClass | undefined
+  readonly hasNode: (name: string) => boolean
+}
+
+/** What a claim needs of the driver; undefined when it has all, or has to wait for others. */
+export function provisionStep(claim: Claim, { storageClass, attributesClass, hasNode }: ProvisionSurroundings): ProvisionStep | undefined {
+  const { metadata, spec } = claim
+  if (annotationOf(claim, PROVISIONER) !== DRIVER || spec.volumeName || metadata.deletionTimestamp || !storageClass) return undefined
+  // Whoever fills volumes from other objects makes them as well.
+  if (spec.dataSourceRef && !FILLED_HERE.has(spec.dataSourceRef.kind)) return undefined
+  const node = annotationOf(claim, SELECTED_NODE)
+  if (node === undefined && storageClass.volumeBindingMode === 'WaitForFirstConsumer') return undefined
+  const failed = (why: string): Notice => ({
+    type: 'Warning',
+    reason: 'ProvisioningFailed',
+    message: `failed to provision volume with StorageClass "${storageClass.metadata.name}": ${why}`,
+  })
+  if (node !== undefined && !hasNode(node))
+    return {
+      step: 'unselect',
+      notice: failed(`error getting CSINode for selected node "${node}": csinode.storage.k8s.io "${node}" not found`),
+    }
+  const attributes = spec.volumeAttributesClassName
+  if (attributes) {
+    const found = attributesClass(attributes)
+    if (!found) return { step: 'say', notice: failed(`volumeattributesclass.storage.k8s.io "${attributes}" not found`) }
+    if (found.driverName !== DRIVER)
+      return {
+        step: 'say',
+        notice: failed(`VAC ${attributes} referenced in PVC is for driver ${found.driverName} which does not match driver name ${DRIVER}`),
+      }
+  }
+  return { step: 'make', volume: volumeFor(claim, storageClass) }
+}
+const FILLED_HERE: ReadonlySet<string> = new Set(['PersistentVolumeClaim', 'VolumeSnapshot'])
+
+export type VolumeDraft = ReturnType<typeof volumeFor>
+
+function volumeFor({ metadata, spec }: Claim, storageClass: ClassObject) {
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata
+  const volumeName = `pvc-${uid}`
+  const isDeleted = storageClass.reclaimPolicy === 'Delete'
+  return {
+    metadata: {
+      name: volumeName,
+      annotations: { [PROVISIONED_BY]: DRIVER },
+      ...(isDeleted && { finalizers: [PROVISIONER_FINALIZER] }),
+    },
+    spec: {
+      accessModes: [...(spec.accessModes ?? [])],
+      capacity: { storage: getOwn(spec.resources.requests ?? {}, 'storage') ?? '0' },
+      claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', name, namespace, uid, resourceVersion },
+      csi: { driver: DRIVER, volumeHandle: volumeName },
+      persistentVolumeReclaimPolicy: storageClass.reclaimPolicy,
+      storageClassName: storageClass.metadata.name ?? '',
+      volumeMode: spec.volumeMode ?? 'Filesystem',
+      ...(storageClass.mountOptions && { mountOptions: [...storageClass.mountOptions] }),
+      ...(spec.volumeAttributesClassName && { volumeAttributesClassName: spec.volumeAttributesClassName }),
+    },
+  }
+}
+
+/** Whether a volume is one of the driver. */
+export const isOurs = (volume: Volume): boolean => volume.spec.csi?.driver === DRIVER
+/** Whether it was made here, and so goes when nobody needs it. */
+const isMadeHere = (volume: Volume): boolean => isOurs(volume) && annotationOf(volume, PROVISIONED_BY) === DRIVER
+
+export type VolumeStep =
+  | { readonly step: 'finalizers'; readonly finalizers: string[] }
+  | { readonly step: 'delete' }
+  | { readonly step: 'say'; readonly notice: Notice }
+
+/** What becomes of a volume of the driver, given the nodes that have it. */
+export function volumeStep(volume: Volume, attachedTo: readonly string[]): VolumeStep | undefined {
+  if (!isMadeHere(volume)) return undefined
+  const { finalizers = [], deletionTimestamp, name } = volume.metadata
+  const isHeld = finalizers.includes(PROVISIONER_FINALIZER)
+  const without = () => finalizers.filter(each => each !== PROVISIONER_FINALIZER)
+  if (volume.spec.persistentVolumeReclaimPolicy !== 'Delete') return isHeld ? { step: 'finalizers', finalizers: without() } : undefined
+  const isFree = volume.status.phase === 'Released' || volume.status.phase === 'Failed'
+  if (!isFree) return isHeld || deletionTimestamp ? undefined : { step: 'finalizers', finalizers: [...finalizers, PROVISIONER_FINALIZER] }
+  if (attachedTo.length > 0)
+    return {
+      step: 'say',
+      notice: {
+        type: 'Warning',
+        reason: 'VolumeFailedDelete',
+        message: `persistentvolume ${name} is still attached to node ${attachedTo[0]}`,
+      },
+    }
+  if (!deletionTimestamp) return { step: 'delete' }
+  return isHeld ? { step: 'finalizers', finalizers: without() } : undefined
+}
