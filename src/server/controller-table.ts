@@ -123,6 +123,10 @@ const TABLE = {
     alias: 'nodelifecycle',
     load: async parts => (await import('../controllers/nodelifecycle/controller.ts')).nodeLifecycleController(parts),
   },
+  'persistentvolume-attach-detach-controller': {
+    alias: 'attachdetach',
+    load: async () => (await import('../controllers/attachdetach/controller.ts')).attachDetachController,
+  },
   'persistentvolume-binder-controller': {
     alias: 'persistentvolume-binder',
     load: async () => (await import('../controllers/persistentvolume/controller.ts')).persistentVolumeBinder,
