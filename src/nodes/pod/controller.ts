@@ -8,15 +8,19 @@ import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Node } from '../../kinds/core/node.ts'
+import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { matchesLabels } from '../../kinds/shapes/meta.ts'
+import { CSIDriver } from '../../kinds/storage/csidriver.ts'
+import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
+import { type ClaimReader, claimProblem } from './claims.ts'
 import { missingForDevices } from './device-claims.ts'
 import { isTerminalPhase } from './phase.ts'
 import { PodCertificates } from './pod-certificates.ts'
@@ -82,7 +86,6 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
 
       function lookupIn(namespace: string): Lookup {
         return (plural, name) => {
-          if (plural === 'persistentvolumeclaims') return client.of(PersistentVolumeClaim).exists({ namespace, name }) ? NO_KEYS : undefined
           if (plural === 'secrets') {
             const secret = client.of(Secret).get({ namespace, name })
             return secret && new Set(Object.keys(secret.data ?? {}))
@@ -91,6 +94,16 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           return map && new Set([...Object.keys(map.data ?? {}), ...Object.keys(map.binaryData ?? {})])
         }
       }
+
+      const claimsOn = (namespace: string, node: string): ClaimReader => ({
+        namespace,
+        node,
+        claim: name => client.of(PersistentVolumeClaim).get({ namespace, name }),
+        volume: name => client.of(PersistentVolume).get({ name }),
+        isAttached: (driver, name) =>
+          client.of(CSIDriver).get({ name: driver })?.spec?.attachRequired === false ||
+          client.of(VolumeAttachment).get({ name })?.status.attached === true,
+      })
 
       function hasBundle({ name, signerName = '', labelSelector }: TrustBundleProjection): boolean {
         if (name !== undefined) return bundles.exists({ name })
@@ -115,6 +128,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           watch(ConfigMap, onReferred('configmaps')),
           watch(Secret, onReferred('secrets')),
           watch(PersistentVolumeClaim, onReferred('persistentvolumeclaims')),
+          watch(VolumeAttachment, onReferred('volumeattachments')),
           watch(ClusterTrustBundle, ({ current }) => [
             ...(waiting.for('clustertrustbundles', '', current.name) ?? []),
             ...(waiting.for('signers', '', current.fields['spec.signerName'] ?? '') ?? []),
@@ -138,6 +152,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
             ...missingForVolumes(pod.spec, name, {
               lookup,
               hasBundle,
+              claimProblem: (volume, claim) => claimProblem(volume, claim, claimsOn(namespace, nodeName)),
               certificateProblem: (volume, index) => kubelet.certificates.problemOf(key, volume, index),
             }),
             ...missingForDevices(pod, claimNamed),
@@ -228,7 +243,6 @@ const NOT_CERTIFIED = { events: [], nextAt: Number.POSITIVE_INFINITY } as const
 const isTracked = ({ metadata, status }: PodObject, isAdmitted: boolean): boolean =>
   isAdmitted && metadata.deletionTimestamp === undefined && !isTerminalPhase(status.phase)
 
-const NO_KEYS: ReadonlySet<string> = new Set()
 const textOf = ({ reason, message, fieldPath = '' }: PodEvent) => `${reason}\n${fieldPath}\n${message}`
 
 /** Whether a node works and knows its addresses. */

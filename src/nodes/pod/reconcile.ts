@@ -182,7 +182,8 @@ function nextPhase({ pod, statuses, world }: Draft, { isTooLate, hasEnded }: { i
 /** Whether all volumes are there, and devices. */
 function canMount(draft: Draft): boolean {
   const { missingForVolumes } = draft.world
-  for (const { message, reason = 'FailedMount' } of missingForVolumes) say(draft, 'Warning', reason, message, { repeats: true })
+  for (const { message, reason = 'FailedMount' } of missingForVolumes)
+    if (message) say(draft, 'Warning', reason, message, { repeats: true })
   return missingForVolumes.length === 0
 }
 

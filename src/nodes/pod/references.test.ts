@@ -2,12 +2,22 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import { type ClaimReader, claimProblem } from './claims.ts'
 import { type Lookup, missingForContainer, missingForVolumes, type VolumeSources } from './references.ts'
 
-const THERE: Readonly<Record<string, string[]>> = { 'configmaps map': ['a'], 'secrets secret': ['k'], 'persistentvolumeclaims claim': [] }
+const THERE: Readonly<Record<string, string[]>> = { 'configmaps map': ['a'], 'secrets secret': ['k'] }
 const lookup: Lookup = (plural, name) => THERE[`${plural} ${name}`] && new Set(THERE[`${plural} ${name}`])
+const boundClaim = { metadata: {}, spec: { volumeName: 'v' }, status: { phase: 'Bound' } }
+const reader = (claims: Record<string, object>, isAttached = true): ClaimReader => ({
+  namespace: 'ns',
+  node: 'n',
+  claim: name => claims[name] as never,
+  volume: () => ({ metadata: {}, spec: { csi: { driver: 'd', volumeHandle: 'h' } }, status: {} }) as never,
+  isAttached: () => isAttached,
+})
 const sources: VolumeSources = {
   lookup,
+  claimProblem: (volume, claim) => claimProblem(volume, claim, reader({ claim: boundClaim })),
   hasBundle: ({ name, signerName }) => name === 'bundle' || signerName === 'example.com/s',
   certificateProblem: (volume, index) => (volume === 'good' ? undefined : `no certificate ${volume} ${index}`),
 }
@@ -56,4 +66,15 @@ test('the environment of a container needs what it names, unless that is optiona
   assert.equal(environment(from({ secretKeyRef: { name: 'none', key: 'k', optional: true } })), undefined)
   assert.equal(environment({ envFrom: [{ configMapRef: { name: 'none' } }] }), 'configmap "none" not found')
   assert.equal(environment({ envFrom: [{ secretRef: { name: 'none', optional: true } }] }), undefined)
+})
+
+test('a claim is mounted once it is bound and its volume attached; the driver is waited for without a word', () => {
+  assert.equal(claimProblem('v', 'claim', reader({ claim: boundClaim })), undefined)
+  const unbound = claimProblem('v', 'claim', reader({ claim: { ...boundClaim, status: { phase: 'Pending' } } }))
+  assert.equal(
+    unbound?.message,
+    'Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[v]: error processing PVC ns/claim: PVC is not bound',
+  )
+  const waits = claimProblem('v', 'claim', reader({ claim: boundClaim }, false))
+  assert.deepEqual([waits?.message, waits?.objects[0]?.plural], ['', 'volumeattachments'])
 })

@@ -4,12 +4,19 @@ import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
 import type { VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
 
 /** `signers` stands for the trust bundles of a signer, whatever their names. */
-export type Referred = 'configmaps' | 'secrets' | 'persistentvolumeclaims' | 'clustertrustbundles' | 'signers' | 'resourceclaims'
+export type Referred =
+  | 'configmaps'
+  | 'secrets'
+  | 'persistentvolumeclaims'
+  | 'volumeattachments'
+  | 'clustertrustbundles'
+  | 'signers'
+  | 'resourceclaims'
 
 /** The keys of an object in the namespace of the pod; undefined when there is none. */
-export type Lookup = (plural: 'configmaps' | 'secrets' | 'persistentvolumeclaims', name: string) => ReadonlySet<string> | undefined
+export type Lookup = (plural: 'configmaps' | 'secrets', name: string) => ReadonlySet<string> | undefined
 
-/** What is missing, in the words of a kubelet, and the objects that may change that. */
+/** What is missing, in the words of a kubelet or without a word, and the objects that may change that. */
 export type Missing = {
   readonly message: string
   readonly objects: readonly { readonly plural: Referred; readonly name: string }[]
@@ -22,6 +29,8 @@ export type VolumeSources = {
   readonly lookup: Lookup
   /** Whether there is a trust bundle of a name, or any of a signer that a selector chooses. */
   readonly hasBundle: (projection: TrustBundleProjection) => boolean
+  /** Why a claim cannot be mounted as a volume. */
+  readonly claimProblem: (volume: string, claim: string) => Missing | undefined
   /** Why the certificate of a source of a volume is not there. */
   readonly certificateProblem: (volume: string, index: number) => string | undefined
 }
@@ -45,8 +54,8 @@ export function* missingForVolumes({ volumes = [] }: PodSpec, pod: string, sourc
       yield { message: `MountVolume.SetUp failed for volume "${name}" : ${message}`, objects: parts.flatMap(({ objects }) => objects) }
     }
     const claim = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod}-${name}` : undefined)
-    if (claim !== undefined && !lookup('persistentvolumeclaims', claim))
-      yield missing('persistentvolumeclaims', claim, `persistentvolumeclaim "${claim}" not found`)
+    const problem = claim === undefined ? undefined : sources.claimProblem(name, claim)
+    if (problem) yield problem
   }
 }
 

@@ -1,11 +1,14 @@
 /** The driver of the simulated storage: it makes, attaches, changes and deletes volumes, as the helpers beside a real driver do. */
-import type { Notice } from '../../client/event-recorder.ts'
+import type { Client } from '../../client/client.ts'
+import type { EventRecorder, Notice } from '../../client/event-recorder.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { type Named, namedBy, queueKey } from '../../client/object-revision.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
+import { CLAIM_INDEX, claimsOf } from '../../controllers/protection/usage.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
 import { isDefaultStorageClass, newestDefault } from '../../kinds/shapes/default-class.ts'
 import { SELECTED_NODE } from '../../kinds/shapes/persistent-volume/binding.ts'
 import { classOf } from '../../kinds/shapes/storage-class.ts'
@@ -17,10 +20,10 @@ import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass
 import { formatTime, instantOf } from '../../lib/time.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { nodeIdentity } from '../node/identity.ts'
-import { isSimulated, SIMULATED_LABEL } from '../node/simulated-node.ts'
+import { isAlive, isSimulated, SIMULATED_LABEL } from '../node/simulated-node.ts'
 import { ATTACHER_FINALIZER, classObject, DRIVER, driverObject, nodeDrivers } from './driver.ts'
 import { isOurs, provisionStep, volumeStep } from './provision.ts'
-import { modifyStep, type ResizeStep, resizeStep } from './resize.ts'
+import { fileSystemResized, modifyStep, type ResizeStep, resizeStep } from './resize.ts'
 
 type Claim = ObjectOf<typeof PersistentVolumeClaim>
 type Volume = ObjectOf<typeof PersistentVolume>
@@ -34,11 +37,13 @@ export const simulatedStorage = defineController({
   identity: serverIdentity('simulated-storage'),
   component: DRIVER,
   workers: 10,
-  create({ client, recorder, enqueue }) {
+  create({ client, recorder, recorderFor, enqueue }) {
     const [claims, volumes, classes] = [client.of(PersistentVolumeClaim), client.of(PersistentVolume), client.of(StorageClass)]
     const [attachments, attributes, nodes] = [client.of(VolumeAttachment), client.of(VolumeAttributesClass), client.of(Node)]
     const say = (object: Claim | Volume, { type, reason, message }: Notice) => recorder.event(object, type, reason, message)
     const attributesClass = (name: string) => attributes.get({ name })
+    const pods = client.of(Pod)
+    const kubelets = new Map<string, EventRecorder>()
     enqueue(SETUP)
 
     /** What was deleted on purpose while the server ran is back after a restart, as what comes with an installation is. */
@@ -56,6 +61,7 @@ export const simulatedStorage = defineController({
         const now = formatTime(instantOf(client.now.getTime()))
         const step = isOurs(volume) ? (resizeStep(claim, volume, now) ?? modifyStep(claim, attributesClass)) : undefined
         if (step) await change(claim, volume, step)
+        else await growFileSystem(claim, volume)
         return
       }
       const storageClass = classes.get({ name: classOf(claim) ?? '' })
@@ -83,6 +89,27 @@ export const simulatedStorage = defineController({
         case 'say':
           say(claim, step.notice)
       }
+    }
+
+    /** The node that has it mounted makes the file system as large as the volume is by now. */
+    async function growFileSystem(claim: Claim, volume: Volume): Promise<void> {
+      const status = fileSystemResized(claim)
+      if (!status) return
+      for (const pod of pods.byIndex(CLAIM_INDEX, queueKey(claim.metadata))) {
+        const { nodeName = '' } = pod.spec
+        if (pod.status.phase !== 'Running' || !isAlive(nodes.get({ name: nodeName }))) continue
+        const self = client.as(nodeIdentity(nodeName))
+        if (!(await self.of(PersistentVolumeClaim).updateStatus({ ...claim, status }))) return
+        const message = `MountVolume.NodeExpandVolume succeeded for volume "${volume.metadata.name}" ${nodeName}`
+        kubelet(self, nodeName).event(pod, 'Normal', 'FileSystemResizeSuccessful', message)
+        return
+      }
+    }
+
+    function kubelet(self: Client, host: string): EventRecorder {
+      const known = kubelets.get(host) ?? recorderFor(self, { component: 'kubelet', host })
+      kubelets.set(host, known)
+      return known
     }
 
     /** The volume first: what the claim says has then come true. */
@@ -143,6 +170,10 @@ export const simulatedStorage = defineController({
         watch(Node, ({ current, type }) =>
           type === 'added' && current.labels[SIMULATED_LABEL] === 'true' ? `${NODE}${current.name}` : undefined,
         ),
+        watch(Pod, ({ current, previous }) => {
+          const isNew = current.fields['status.phase'] === 'Running' && previous?.fields['status.phase'] !== 'Running'
+          return isNew && current.object ? claimsOf(current.object).map(key => `${CLAIM}${key}`) : undefined
+        }),
         // Claims that wait for one are few, and so are changes of these.
         watch(VolumeAttributesClass, ({ type }) =>
           type === 'deleted'
