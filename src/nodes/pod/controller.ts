@@ -256,7 +256,8 @@ function defer(deferred: Map<string, Set<string>>, node: string, { key, isDeferr
   else deferred.set(node, new Set([key]))
 }
 
-const scopeOf = (plural: Referred, namespace: string) => (plural === 'clustertrustbundles' || plural === 'signers' ? '' : namespace)
+const OF_THE_CLUSTER: ReadonlySet<Referred> = new Set<Referred>(['clustertrustbundles', 'signers', 'volumeattachments'])
+const scopeOf = (plural: Referred, namespace: string) => (OF_THE_CLUSTER.has(plural) ? '' : namespace)
 
 /** Who waits for which objects that are not there. */
 class Waiting {

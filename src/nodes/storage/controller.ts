@@ -1,5 +1,4 @@
 /** The driver of the simulated storage: it makes, attaches, changes and deletes volumes, as the helpers beside a real driver do. */
-import type { Client } from '../../client/client.ts'
 import type { EventRecorder, Notice } from '../../client/event-recorder.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { type Named, namedBy, queueKey } from '../../client/object-revision.ts'
@@ -98,16 +97,15 @@ export const simulatedStorage = defineController({
       for (const pod of pods.byIndex(CLAIM_INDEX, queueKey(claim.metadata))) {
         const { nodeName = '' } = pod.spec
         if (pod.status.phase !== 'Running' || !isAlive(nodes.get({ name: nodeName }))) continue
-        const self = client.as(nodeIdentity(nodeName))
-        if (!(await self.of(PersistentVolumeClaim).updateStatus({ ...claim, status }))) return
+        if (!(await claims.updateStatus({ ...claim, status }))) return
         const message = `MountVolume.NodeExpandVolume succeeded for volume "${volume.metadata.name}" ${nodeName}`
-        kubelet(self, nodeName).event(pod, 'Normal', 'FileSystemResizeSuccessful', message)
+        kubelet(nodeName).event(pod, 'Normal', 'FileSystemResizeSuccessful', message)
         return
       }
     }
 
-    function kubelet(self: Client, host: string): EventRecorder {
-      const known = kubelets.get(host) ?? recorderFor(self, { component: 'kubelet', host })
+    function kubelet(host: string): EventRecorder {
+      const known = kubelets.get(host) ?? recorderFor(client.as(nodeIdentity(host)), { component: 'kubelet', host })
       kubelets.set(host, known)
       return known
     }
