@@ -3,7 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
-import { type Batch, type Change, Compacted, type Entry, type Event, type Revision, type Store, type Swap } from '../storage/store.ts'
+import {
+  type Batch,
+  type Change,
+  Compacted,
+  type Entry,
+  type Event,
+  type Page,
+  type Revision,
+  type Store,
+  type Swap,
+} from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
 import { Freshness } from './freshness.ts'
 import type { ObjectRevision } from './object-revision.ts'
@@ -28,6 +38,8 @@ export type CachesOptions = {
   readonly history?: HistoryLimits
   /** How often watches that want bookmarks get one; default 30 seconds. */
   readonly bookmarkMs?: number
+  /** Told at the start how many objects more have been read. */
+  readonly onLoaded?: (objects: number) => void
   readonly now?: () => number
 }
 
@@ -100,7 +112,7 @@ export class Caches implements AsyncDisposable {
         if (resource.conversion) continue
         const cache = new ResourceCache(resource, { since, ...caches.#made })
         caches.#byPrefix.set(resource.prefix, cache)
-        await load(cache, store, since)
+        await load(cache, store, since, options.onLoaded)
       }
       return { caches, newest }
     } catch (error) {
@@ -364,15 +376,20 @@ export class Caches implements AsyncDisposable {
 /** `/apps/daemonsets/` of `/apps/daemonsets/default/a`. */
 const prefixOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1)
 
-async function load(cache: ResourceCache, store: Store, at: Revision): Promise<void> {
-  await eachEntry(store, { prefix: cache.resource.prefix, at }, entry => cache.load(entry))
+async function load(cache: ResourceCache, store: Store, at: Revision, onLoaded?: (objects: number) => void): Promise<void> {
+  await eachEntry(store, { prefix: cache.resource.prefix, at, ...(onLoaded && { onLoaded }) }, entry => cache.load(entry))
 }
 
-async function eachEntry(store: Store, { prefix, at }: { prefix: string; at: Revision }, take: (entry: Entry) => void): Promise<void> {
-  for (let after: string | undefined; ; ) {
-    const page = await store.list(prefix, { at, limit: PAGE, ...(after !== undefined && { after }) })
-    for (const entry of page.entries) take(entry)
-    if (page.remaining === 0 || page.entries.length === 0) return
-    after = page.entries.at(-1)!.key
+type Reading = { readonly prefix: string; readonly at: Revision; readonly onLoaded?: (objects: number) => void }
+
+async function eachEntry(store: Store, { prefix, at, onLoaded }: Reading, take: (entry: Entry) => void): Promise<void> {
+  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit: PAGE })
+  while (coming) {
+    const { entries, remaining }: Page = await coming
+    const last = entries.at(-1)
+    // A store elsewhere reads the next page while this one is taken in.
+    coming = remaining > 0 && last ? store.list(prefix, { at, limit: PAGE, after: last.key }) : undefined
+    for (const entry of entries) take(entry)
+    onLoaded?.(entries.length)
   }
 }

@@ -195,7 +195,7 @@ async function assemble(
   failed.then(reason => (problem = String(reason)))
   const { historyMs, bookmarkMs } = config
   const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
-  const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs })
+  const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs, onLoaded: loadingLog(log) })
   open.push(() => caches[Symbol.asyncDispose]())
   const compaction = compactBy(config, error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'))
   open.push(async () => compaction[Symbol.asyncDispose]())
@@ -478,6 +478,19 @@ async function readSettings(config: Config, gate: Assembly['gate'], warn: (messa
   checkSettings(settings, isOn)
   return settings
 }
+
+/** Says now and then how far reading the objects has got, where that takes long. */
+function loadingLog(log: Log): (objects: number) => void {
+  let [objects, said] = [0, performance.now()]
+  return more => {
+    objects += more
+    if (performance.now() - said < LOADING_LOG_MS) return
+    said = performance.now()
+    log.info({ objects }, 'reading objects')
+  }
+}
+
+const LOADING_LOG_MS = 1_000
 
 type OpenedStore = {
   readonly observed: ObservedStore

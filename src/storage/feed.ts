@@ -173,5 +173,5 @@ class Watch implements AsyncIterableIterator<Batch> {
 }
 
 function bytesOf(events: readonly Event[]): number {
-  return events.reduce((sum, { before, after }) => sum + (before?.value.length ?? 0) + (after?.value.length ?? 0), 0)
+  return events.reduce((sum, { after }) => sum + (after?.value.length ?? 0), 0)
 }

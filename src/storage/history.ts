@@ -13,7 +13,6 @@ export type Version = {
 }
 
 export type Versioned<V> = { readonly key: string; readonly version: V }
-export type Change<V> = { readonly key: string; readonly before: V | undefined; readonly after: V }
 
 type Timeline<V> = { readonly key: string; live: boolean; latest: V; older: V[] | undefined }
 
@@ -112,17 +111,17 @@ export class History<V extends Version> {
   }
 
   /** What happened to a prefix after a revision, up to `matches` changes and a bounded scan of the log; `revision` is how far the scan got. */
-  changes(prefix: string, after: Revision, matches: number): { revision: Revision; found: Change<V>[] } {
+  changes(prefix: string, after: Revision, matches: number): { revision: Revision; found: Versioned<V>[] } {
     this.check(after)
     const end = Math.min(this.#newest, after + LONGEST_LOOK)
-    const found: Change<V>[] = []
+    const found: Versioned<V>[] = []
     let revision = after
     while (revision < end && found.length < matches) {
       revision++
       const timeline = this.#log[revision - this.#firstLogged]
       if (!timeline?.key.startsWith(prefix)) continue
       const version = anyVersionAt(timeline, revision)
-      if (version) found.push({ key: timeline.key, before: versionAt(timeline, revision - 1), after: version })
+      if (version) found.push({ key: timeline.key, version })
     }
     return { revision, found }
   }

@@ -8,7 +8,6 @@ import {
   type Batch,
   type Change,
   type Entry,
-  type Event,
   type Extent,
   type Page,
   type PageRequest,
@@ -93,20 +92,19 @@ export class MemoryStore implements Store, AsyncDisposable {
     checkKey(key)
     const deadline = deadlineOf(ttlSeconds, this.#clock)
     const current = this.#history.latest(key)
-    const before = current?.entry
-    if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: before }
+    if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: current?.entry }
     const revision = this.#history.newest + 1
     const created = current?.created ?? revision
     const after = value === null ? undefined : { key, value, created, modified: revision }
     this.#history.append(key, { modified: revision, created, deleted: value === null, entry: after })
     this.#expiry.written(key, revision, after && deadline)
-    this.#feed.publish({ revision, events: [{ key, before, after, revision }] })
-    return { ok: true, revision, before }
+    this.#feed.publish({ revision, events: [{ key, after, revision }] })
+    return { ok: true, revision }
   }
 
   #changes(prefix: string, after: Revision): Batch {
     const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
-    const events = found.map(change => toEvent(change))
+    const events = found.map(({ key, version }) => ({ key, after: version.entry, revision: version.modified }))
     return { revision, events }
   }
 
@@ -117,8 +115,4 @@ export class MemoryStore implements Store, AsyncDisposable {
   #assertOpen(): void {
     if (this.#closed) throw new StoreUnavailable('the store is closed')
   }
-}
-
-function toEvent({ key, before, after }: { key: string; before: Kept | undefined; after: Kept }): Event {
-  return { key, before: before?.entry, after: after.entry, revision: after.modified }
 }

@@ -56,13 +56,11 @@ export type Change = {
   /** Nobody else writes the same value, as it has a new uid: should the answer be lost, finding it shows that it was written. */
   readonly unique?: boolean
 }
-export type Swap =
-  | { readonly ok: true; readonly revision: Revision; readonly before: Entry | undefined }
-  | { readonly ok: false; readonly current: Entry | undefined }
+export type Swap = { readonly ok: true; readonly revision: Revision } | { readonly ok: false; readonly current: Entry | undefined }
 
 export type Event = {
   readonly key: string
-  readonly before: Entry | undefined
+  /** Nothing if the key was deleted. */
   readonly after: Entry | undefined
   readonly revision: Revision
 }

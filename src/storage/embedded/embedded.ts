@@ -49,7 +49,6 @@ export async function openEmbeddedStore({ dir, clock = systemClock, onCommit }: 
 type Pending = Write & {
   readonly key: string
   readonly version: Stored
-  readonly before: Entry | undefined
   readonly after: Entry | undefined
   readonly result: Promise<Swap>
   resolve(swap: Swap): void
@@ -205,7 +204,7 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     const header = encodeHeader(key, version)
     const body = encodeBody(header, value ?? new Uint8Array())
     const after = value ? { key, value, created, modified } : undefined
-    const write: Pending = { key, version, before: current, after, header, body, ...deferred<Swap>() }
+    const write: Pending = { key, version, after, header, body, ...deferred<Swap>() }
     this.#assigned = modified
     const slot = this.#pending.get(key)
     if (slot) slot.write = write
@@ -225,9 +224,9 @@ export class EmbeddedStore implements Store, AsyncDisposable {
       slot.write = undefined
       this.#pending.delete(key)
     }
-    const events = writes.map(({ key, before, after, version }) => ({ key, before, after, revision: version.modified }))
+    const events = writes.map(({ key, after, version }) => ({ key, after, revision: version.modified }))
     this.#feed.publish({ revision: this.#history.newest, events })
-    for (const { resolve, version, before } of writes) resolve({ ok: true, revision: version.modified, before })
+    for (const { resolve, version } of writes) resolve({ ok: true, revision: version.modified })
   }
 
   /** The next swap may try again if nothing of this one was stored; otherwise only a restart shows what was. */
@@ -284,15 +283,14 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
     const events: Event[] = []
     let size = 0
-    for (const { key, before, after } of found) {
+    for (const { key, version } of found) {
       const event = {
         key,
-        before: before && this.#entry(key, before),
-        after: after.deleted ? undefined : this.#entry(key, after),
-        revision: after.modified,
+        after: version.deleted ? undefined : this.#entry(key, version),
+        revision: version.modified,
       }
       events.push(event)
-      size += (event.before?.value.length ?? 0) + (event.after?.value.length ?? 0)
+      size += event.after?.value.length ?? 0
       if (size > BYTES_PER_CHUNK) return { revision: event.revision, events }
     }
     return { revision, events }

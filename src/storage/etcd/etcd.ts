@@ -58,7 +58,7 @@ export type Turn = { readonly version: number; readonly revision: Revision }
 const COMPACTION_KEY = Buffer.from('compact_rev_key')
 
 /** Records read at once: as many as their size allows, judged by those before. */
-const FIRST_PAGE = 500
+const FIRST_PAGE = 1_000
 const LARGEST_PAGE = 5_000
 const PAGE_BYTES = 8 << 20
 /** How long a start waits for etcd; and a check of its health, which others give up on soon. */
@@ -283,11 +283,10 @@ export class EtcdStore implements Store, AsyncDisposable {
     const own = value && stored && this.#own.begin(key, stored, value)
     let revision: Revision | undefined
     try {
-      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease, previous: true })
-      const entry = await this.#entry(key, answer.record)
-      if (!answer.ok) return { ok: false, current: entry }
+      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease })
+      if (!answer.ok) return { ok: false, current: await this.#entry(key, answer.record) }
       revision = answer.revision
-      return { ok: true, revision, before: entry }
+      return { ok: true, revision }
     } catch (error) {
       if (isTooLarge(error)) throw new ValueTooLarge('etcdserver: request is too large', { cause: error })
       if (isNotDone(error) || error instanceof StoreUnavailable) throw explain(error, this.#cluster.where)
@@ -319,8 +318,7 @@ export class EtcdStore implements Store, AsyncDisposable {
       throw unknown()
     }
     const isOurs = current !== undefined && stored !== null && current.value.equals(stored)
-    if (isOurs && unique && current!.modified > expect)
-      return { ok: true, revision: current!.modified, before: await this.#entry(key, base) }
+    if (isOurs && unique && current!.modified > expect) return { ok: true, revision: current!.modified }
     // The first write after the expected one decides: a swap from there cannot succeed any more.
     const isNext = current !== undefined && base !== undefined && current.created === base.created && current.version === base.version + 1
     if (!isNext || isOurs) throw unknown()
@@ -431,22 +429,20 @@ export class EtcdStore implements Store, AsyncDisposable {
       const own = this.#own.find(key, record.value)
       return own ? { record, own } : { record, at: toDecode.push({ key, stored: record.value }) - 1 }
     }
-    for (const { deleted, record, previous } of events) {
+    for (const { deleted, record } of events) {
       const key = this.#keyOf(record)
       if (key === undefined) continue
       known.push({
         key,
         revision: record.modified,
         after: deleted ? undefined : decodeLater(key, record),
-        before: previous && decodeLater(key, previous),
       })
     }
     const last = events.at(-1)!.record.modified
     return whenDone(toDecode.length === 0 ? [] : this.#format.decode(toDecode), decoded => {
       const entry = (key: string, { record, own, at }: Later) => entryOf(key, record, own ? { value: own } : decoded[at!]!)
-      const result = known.map(({ key, revision, before, after }) => ({
+      const result = known.map(({ key, revision, after }) => ({
         key,
-        before: before && entry(key, before),
         after: after && entry(key, after),
         revision,
       }))
@@ -489,7 +485,7 @@ export class EtcdStore implements Store, AsyncDisposable {
 
 type Sent = { readonly expect: Revision; readonly stored: Uint8Array | null; readonly unique: boolean }
 type Later = { readonly record: KeyValue; readonly own?: Uint8Array; readonly at?: number }
-type Known = { readonly key: string; readonly revision: Revision; readonly before: Later | undefined; readonly after: Later | undefined }
+type Known = { readonly key: string; readonly revision: Revision; readonly after: Later | undefined }
 
 const NO_END = Buffer.alloc(0)
 const NO_VALUE = new Uint8Array()

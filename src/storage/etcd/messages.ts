@@ -35,11 +35,9 @@ export type SwapRequest = {
   /** Nothing deletes. */
   readonly value: Uint8Array | null
   readonly lease?: number
-  /** Whether what is replaced is answered. */
-  readonly previous?: boolean
 }
 export type SwapResponse = Header & {
-  readonly ok: boolean /** What was replaced, or what is there instead. */
+  readonly ok: boolean /** What is there instead, if it failed. */
   readonly record: KeyValue | undefined
 }
 
@@ -49,7 +47,7 @@ export type WatchCreate = {
   /** The first revision to report. */
   readonly from: number
 }
-export type WatchEvent = { readonly deleted: boolean; readonly record: KeyValue; readonly previous: KeyValue | undefined }
+export type WatchEvent = { readonly deleted: boolean; readonly record: KeyValue }
 export type WatchResponse = Header & {
   readonly created: boolean
   readonly canceled: boolean
@@ -71,16 +69,16 @@ export const range: Method<RangeRequest, RangeResponse> = {
 /** A transaction of one comparison. */
 export const swap: Method<SwapRequest, SwapResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  write({ key, expect, value, lease = 0, previous = false }) {
+  write({ key, expect, value, lease = 0 }) {
     const comparison = new Writer()
     if ('modified' in expect) comparison.number(2, COMPARE_MODIFIED).bytes(3, key).number(6, expect.modified)
     else comparison.bytes(3, key).number(4, expect.version)
     const change =
       value === null
-        ? new Writer().message(3, new Writer().bytes(1, key).flag(3, previous))
+        ? new Writer().message(3, new Writer().bytes(1, key))
         : new Writer({ size: value.length + key.length + 64 }).message(
             2,
-            new Writer({ size: value.length + key.length + 48 }).bytes(1, key).bytes(2, value).number(3, lease).flag(4, previous),
+            new Writer({ size: value.length + key.length + 48 }).bytes(1, key).bytes(2, value).number(3, lease),
           )
     const read = new Writer().message(1, new Writer().bytes(1, key))
     return new Writer({ reserve: 5, size: (value?.length ?? 0) + 4 * key.length + 128 })
@@ -136,7 +134,7 @@ export const status: Method<Record<string, never>, StatusResponse> = {
 export const WATCH_PATH = '/etcdserverpb.Watch/Watch'
 
 export const writeWatchCreate = ({ key, end, from }: WatchCreate): Writer =>
-  new Writer({ reserve: 5 }).message(1, new Writer().bytes(1, key).bytes(2, end).number(3, from).flag(6, true).flag(8, true))
+  new Writer({ reserve: 5 }).message(1, new Writer().bytes(1, key).bytes(2, end).number(3, from).flag(8, true))
 
 /** Asks how far the watches of a stream have got. */
 export const writeWatchProgress = (): Writer => new Writer({ reserve: 5 }).message(3, new Writer())
@@ -193,14 +191,11 @@ function readRange(message: Buffer): RangeResponse {
   return { revision, records, more, count }
 }
 
-/** The record in the response of an operation: of a read, what was read; of a change, what it replaced. */
+/** The record in the response of an operation, if that was a read. */
 function readOperation(operation: Buffer): KeyValue | undefined {
   let record: KeyValue | undefined
   readFields(operation, ({ field: kind, bytes: response }) => {
-    const at = kind === 3 ? 3 : 2
-    readFields(response, ({ field, bytes }) => {
-      if (field === at) record = readKeyValue(bytes)
-    })
+    if (kind === 1) record = readRange(response).records[0]
   })
   return record
 }
@@ -208,14 +203,12 @@ function readOperation(operation: Buffer): KeyValue | undefined {
 function readEvent(event: Buffer): WatchEvent {
   let deleted = false
   let record: KeyValue | undefined
-  let previous: KeyValue | undefined
   readFields(event, ({ field, number, bytes }) => {
     if (field === 1) deleted = number === DELETED
     else if (field === 2) record = readKeyValue(bytes)
-    else if (field === 3) previous = readKeyValue(bytes)
   })
   if (!record) throw new RangeError('an event of etcd has no key')
-  return { deleted, record, previous }
+  return { deleted, record }
 }
 
 function readKeyValue(message: Buffer): KeyValue {

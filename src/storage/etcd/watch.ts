@@ -264,5 +264,4 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
   }
 }
 
-const bytesOf = ({ events }: Batch): number =>
-  events.reduce((sum, { before, after }) => sum + (before?.value.length ?? 0) + (after?.value.length ?? 0), 0)
+const bytesOf = ({ events }: Batch): number => events.reduce((sum, { after }) => sum + (after?.value.length ?? 0), 0)

@@ -30,13 +30,11 @@ export function entryOf(path: string, state: State, modified: Revision): Entry {
 
 export const put = (path: string, state: State, revision: Revision): Event => ({
   key: `${widgets.prefix}${path}`,
-  before: undefined,
   after: entryOf(path, state, revision),
   revision,
 })
 export const drop = (path: string, revision: Revision): Event => ({
   key: `${widgets.prefix}${path}`,
-  before: undefined,
   after: undefined,
   revision,
 })

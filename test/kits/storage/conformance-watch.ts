@@ -12,7 +12,7 @@ export function describeWatch(open: Opener, { remote = false }: Subject): void {
     const watching = collect(store, { after: 1, count: 3 })
     await put(store, '/a', 'second')
     await put(store, '/a', null)
-    assert.deepEqual((await watching).map(inWords), ['2 /a undefined→first', '3 /a first→second', '4 /a second→undefined'])
+    assert.deepEqual((await watching).map(inWords), ['2 /a first', '3 /a second', '4 /a undefined'])
   })
 
   test('a watch can resume at any revision and misses nothing', async t => {
@@ -49,7 +49,8 @@ export function describeWatch(open: Opener, { remote = false }: Subject): void {
     const write = async (writer: number) => {
       for (let i = 0; i < rounds; i++) {
         const revision = await put(store, `/w/${writer}/${i % 5}`, `${i}`)
-        if (i % 8 === writer % 8) watching.push(collect(store, { after: revision, count: total + 1 - revision }))
+        // Nothing follows the last write, so that a watch from there has nothing to show.
+        if (i % 8 === writer % 8 && revision <= total) watching.push(collect(store, { after: revision, count: total + 1 - revision }))
       }
     }
     await Promise.all(Array.from({ length: writers }, (_, i) => write(i)))
@@ -70,9 +71,9 @@ export function describeWatch(open: Opener, { remote = false }: Subject): void {
     const { newest } = await store.extent()
     let last: Event | undefined
     for (const event of await collect(store, { after: 1, count: newest - 1 })) {
-      assert.equal(event.before?.modified, last?.after?.modified)
+      assert.ok(event.after !== undefined || last?.after !== undefined, 'what is deleted was there')
       assert.equal(event.after?.modified ?? event.revision, event.revision)
-      if (event.before && event.after) assert.equal(event.after.created, event.before.created)
+      if (event.after) assert.equal(event.after.created, last?.after?.created ?? event.revision)
       last = event
     }
   })
@@ -165,6 +166,6 @@ export function describeWatch(open: Opener, { remote = false }: Subject): void {
   })
 }
 
-function inWords({ revision, key, before, after }: Event): string {
-  return `${revision} ${key} ${before && text(before.value)}→${after && text(after.value)}`
+function inWords({ revision, key, after }: Event): string {
+  return `${revision} ${key} ${after && text(after.value)}`
 }
