@@ -39,7 +39,11 @@ export const isPassing = (error: unknown): boolean =>
     (error.code === CODES.unavailable ||
       error.code === CODES.deadlineExceeded ||
       error.code === CODES.canceled ||
+      isContextEnd(error) ||
       error.message.includes('too many requests')))
+
+/** etcd passes on some errors of Go without a status of their own. */
+const isContextEnd = ({ message }: RpcError) => message.includes('context deadline exceeded') || message.includes('context canceled')
 
 /** Whether a call that failed so has certainly changed nothing, and will not. */
 export const isNotDone = (error: unknown): boolean => {
@@ -99,7 +103,7 @@ function ofStatus(error: RpcError, where: string): [message: string, problem: st
       `etcd at ${where} denies permission (${message}): the user of --etcd-certfile must be allowed to read and write all keys below --etcd-prefix`,
       'etcd denies permission',
     ]
-  if (code === CODES.unavailable || code === CODES.deadlineExceeded)
+  if (code === CODES.unavailable || code === CODES.deadlineExceeded || isContextEnd(error))
     return [`etcd at ${where} does not answer: ${message}`, 'etcd does not answer']
   return [`etcd at ${where} refuses: ${message}`, `etcd refuses: ${message}`]
 }
