@@ -183,7 +183,7 @@ function scalarWriter(number: number, name: ScalarName): Write {
     case 'bytes':
       return (out, value) => out.bytes(number, Buffer.from(value, 'base64'))
     case 'time':
-      return delimited(number, (out, value) => writeTimestamp(out, { ...parseTime(value), nanos: 0 }))
+      return delimited(number, (out, value) => writeTimestamp(out, { seconds: secondsOf(value), nanos: 0 }))
     case 'microTime':
       return delimited(number, (out, value) => writeTimestamp(out, parseMicroTime(value)))
     case 'duration':
@@ -195,6 +195,14 @@ function scalarWriter(number: number, name: ScalarName): Write {
     case 'raw':
       return delimited(number, (out, value) => out.string(1, stringifyJson(value)))
   }
+}
+
+/** Times of one object are often the same. */
+let lastTime = { text: '', seconds: 0 }
+
+function secondsOf(text: string): number {
+  if (text !== lastTime.text) lastTime = { text, seconds: parseTime(text).seconds }
+  return lastTime.seconds
 }
 
 function writeTimestamp(out: ProtobufWriter, { seconds, nanos }: Instant): void {

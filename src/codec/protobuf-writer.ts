@@ -19,6 +19,10 @@ export class ProtobufWriter {
 
   /** A length-delimited text. */
   string(number: number, value: string): void {
+    if (value.length <= SHORT && this.#ascii(value)) {
+      this.header(number, value.length)
+      return
+    }
     const length = Buffer.byteLength(value)
     this.#reserve(length)
     this.#start -= length
@@ -68,6 +72,12 @@ export class ProtobufWriter {
 
   /** What stands before the last `length` bytes written, to make them the content of a field. */
   header(number: number, length: number): void {
+    if (number < 16 && length < 128) {
+      this.#reserve(2)
+      this.#buffer[--this.#start] = length
+      this.#buffer[--this.#start] = number * 8 + 2
+      return
+    }
     this.#rawVarint(length)
     this.#rawVarint(number * 8 + 2)
   }
@@ -84,6 +94,21 @@ export class ProtobufWriter {
   reset(): void {
     if (this.#buffer.length > LARGE) this.#buffer = Buffer.allocUnsafeSlow(INITIAL)
     this.#start = this.#buffer.length
+  }
+
+  /** Writes a text of ASCII; false when it is none. */
+  #ascii(value: string): boolean {
+    const { length } = value
+    this.#reserve(length)
+    const buffer = this.#buffer
+    const start = this.#start - length
+    for (let i = 0; i < length; i++) {
+      const code = value.charCodeAt(i)
+      if (code > 0x7f) return false
+      buffer[start + i] = code
+    }
+    this.#start = start
+    return true
   }
 
   #rawVarint(value: number): void {
@@ -123,5 +148,7 @@ export class ProtobufWriter {
   }
 }
 
+/** What is no longer than this is written in less time than a call into the engine takes. */
+const SHORT = 64
 const INITIAL = 1 << 16
 const LARGE = 1 << 20
