@@ -277,6 +277,13 @@ testWith(
       const bytes = await bench.bytes(key.replace(/[^/]+$/, answer.json.metadata.name))
       assert.ok(bytes, `${path} is at the key where kube-apiserver would look`)
       const original = Buffer.from(recorded.find(line => line.path === path)!.value, 'base64')
+      // What the writer was answered is what everybody reads from etcd later.
+      const { fault, ...read } = (formatOf().decode([{ key: formatOf().keyAt(key.slice('/registry'.length))!, stored: bytes }]) as any)[0]
+      assert.equal(fault, undefined)
+      const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...object }: any) => ({ ...object, metadata })
+      // The server itself adds a condition to these at once.
+      if (served.kind !== 'FlowSchema')
+        assert.deepEqual(withoutVersion(JSON.parse(Buffer.from(read.value).toString())), withoutVersion(answer.json), path)
       const content = contentOf(key, bytes) as { as: string; metadata: { resourceVersion: string } }
       assert.equal(content.as, (contentOf(key, original) as { as: string }).as)
     }
