@@ -412,6 +412,34 @@ test('a namespace goes with what other servers have in it, and waits while nobod
   assert.equal(api.flunders.size, 0)
 })
 
+test('what another server has goes with its owner here, and what is here with its owner there', networked, async t => {
+  const { server, api } = await open(t)
+  const maps = '/api/v1/namespaces/default/configmaps'
+  const owner = await create(server, maps, { metadata: { name: 'owner' } })
+  const references = (apiVersion: string, kind: string, name: string, uid: string) => [{ apiVersion, kind, name, uid }]
+  const flunder = (name: string, uid: string, ownerReferences: object[] = []) =>
+    api.flunders.set(`default/${name}`, { metadata: { name, namespace: 'default', uid, ownerReferences } })
+  flunder('owned', 'f-1', references('v1', 'ConfigMap', 'owner', owner.metadata.uid))
+  flunder('kept', 'f-2', references('example.com/v1', 'Unknown', 'x', 'u'))
+  flunder('parent', 'f-3')
+  const second = await create(server, maps, { metadata: { name: 'second' } })
+  flunder('second', 'f-4', references('v1', 'ConfigMap', 'second', second.metadata.uid))
+  await create(server, maps, {
+    metadata: { name: 'child', ownerReferences: references(`${GROUP}/${VERSION}`, 'Flunder', 'parent', 'f-3') },
+  })
+  await create(server, maps, { metadata: { name: 'late', ownerReferences: references(`${GROUP}/${VERSION}`, 'Flunder', 'nobody', 'f-9') } })
+  const lists = () => api.seen.filter(({ url }) => url.includes('flunders?limit=500')).length
+  await eventually('a look at all of it', () => (lists() > 0 ? true : undefined))
+  await ask(server, `${maps}/owner`, { method: 'DELETE' })
+  await eventually('the end of what was owned', () => (api.flunders.has('default/owned') ? undefined : true))
+  await eventually('the end of what had no owner', async () => ((await ask(server, `${maps}/late`)).status === 404 ? true : undefined))
+  assert.deepEqual([...api.flunders.keys()], ['default/kept', 'default/parent', 'default/second'])
+  assert.equal((await ask(server, `${maps}/child`)).status, 200)
+  api.flunders.delete('default/parent')
+  await ask(server, `${maps}/second`, { method: 'DELETE' })
+  await eventually('the end of the child', async () => ((await ask(server, `${maps}/child`)).status === 404 ? true : undefined))
+})
+
 test('the certificate that others are shown can be given', networked, async t => {
   const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
   const front = issueAuthority('given front', validity)

@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import type { BackendParts } from '../aggregation/backend.ts'
 import { Registrations } from '../aggregation/registrations.ts'
+import type { ApiAccess } from '../client/api-access.ts'
 import { serverIdentity } from '../client/identity.ts'
+import { runsController } from './config.ts'
 import type { ServerContext } from './context.ts'
 
 export type AggregatedApis = {
@@ -10,7 +12,7 @@ export type AggregatedApis = {
   /** Resolves when all APIServices that are there are known. */
   readonly followed: Promise<void>
   /** Begins to ask the servers behind them whether they work and what they serve. */
-  start(): Promise<void>
+  start(api: ApiAccess): Promise<void>
 }
 
 export function aggregatedApis({ config, clientFor, run, gate, signal, certificate }: AggregationParts): AggregatedApis {
@@ -26,17 +28,19 @@ export function aggregatedApis({ config, clientFor, run, gate, signal, certifica
     config.groupDomain,
   )
   let isNeeded = false
-  let isStarted = false
+  let access: ApiAccess | undefined
   /** What asks is loaded with the first of them. */
   const startControllers = async () => {
-    if (!isNeeded || !isStarted || signal.aborted) return
-    const [{ availabilityController }, { descriptionController }] = await Promise.all([
+    if (!isNeeded || !access || signal.aborted) return
+    const [{ availabilityController }, { descriptionController }, { garbageElsewhere }] = await Promise.all([
       import('../aggregation/availability-controller.ts'),
       import('../aggregation/description-controller.ts'),
+      import('../controllers/garbagecollector/elsewhere.ts'),
     ])
     if (signal.aborted) return
     run(availabilityController(registrations))
     run(descriptionController(registrations))
+    if (runsController(config, 'garbage-collector-controller')) run(garbageElsewhere(access))
   }
   const followed = registrations.follow(client, signal, () => {
     isNeeded = true
@@ -45,8 +49,8 @@ export function aggregatedApis({ config, clientFor, run, gate, signal, certifica
   return {
     registrations,
     followed,
-    async start() {
-      isStarted = true
+    async start(api) {
+      access = api
       await startControllers()
     },
   }

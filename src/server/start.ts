@@ -362,6 +362,7 @@ async function assemble(
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
   const access = { server: url, ...credentials }
+  const api = apiAccess({ ...context, registry, authorizer: components, registrations: aggregation.registrations, groupDomain })
   const startSingle = (runner: Pick<ControllerRunner, 'run'>, until: AbortSignal) =>
     startControllers(
       config,
@@ -374,7 +375,7 @@ async function assemble(
         grace: { monitorMs: config.nodeMonitorGraceMs, startupMs: config.nodeStartupGraceMs },
         signing: () => (signing ??= openSigning()),
         ipam: ranges && { ranges, services: config.serviceClusterIpRange.flatMap(range => parseCIDR(range) ?? []) },
-        api: apiAccess({ ...context, registry, authorizer: components, registrations: aggregation.registrations, groupDomain }),
+        api,
         autoscaling: autoscalerSettings(config),
       },
       { run: runner.run, gate, signal: until },
@@ -406,7 +407,7 @@ async function assemble(
   const startRest = async () => {
     if (signal.aborted) return
     for (const controller of [customKinds.cleanup, apiServiceController(catalog), flowSchemaConditions]) controllers.run(controller)
-    await aggregation.start()
+    await aggregation.start(api)
     if (single) await startOthersOf(single, controllers, signal)
   }
   const rest = new Promise(setImmediate).then(startRest).catch(fail)

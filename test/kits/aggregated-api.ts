@@ -167,7 +167,7 @@ function answer(api: AggregatedApi, watches: Set<ServerResponse>, { message, res
     response.once('close', () => watches.delete(response))
     return
   }
-  const items = [...api.flunders].filter(([key]) => key.startsWith(`${namespace}/`)).map(([, object]) => object)
+  const items = [...api.flunders].filter(([key]) => namespace === '' || key.startsWith(`${namespace}/`)).map(([, object]) => object)
   json({ kind: 'FlunderList', apiVersion: `${GROUP}/${VERSION}`, metadata: { resourceVersion: '1' }, items })
 }
 

@@ -1,0 +1,181 @@
+/**
+ * Deletes what other servers have and whose owners are all gone, and what is here and whose owners other servers had. Changes there are
+ * not seen, so that all of it is looked at now and then, and when an owner here is deleted.
+ */
+import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
+import type { Change } from '../../client/object-revision.ts'
+import { isObject, type Json } from '../../lib/json-value.ts'
+import type { ObjectMeta, OwnerReference } from '../../schema/object-meta.ts'
+import type { Resource } from '../../schema/resource.ts'
+import { StatusError } from '../../schema/status-error.ts'
+import { type Controller, type ControllerContext, defineController, watchAll } from '../controller.ts'
+
+const SWEEP = 'sweep'
+const SWEEP_MS = 30_000
+/** An owner counts as gone when it was not there twice: what is written at other servers of this one comes a little later. */
+const CONFIRM_MS = 1000
+/** A server that has just been registered is soon asked what it has. */
+const UNDISCOVERED_MS = 3000
+const PAGE = 500
+/** How many objects are looked at during the start before other work gets its time. */
+const YIELD_AFTER = 500
+
+type Found = { readonly resource: DiscoveredResource; readonly metadata: ObjectMeta }
+type OwnerState = 'present' | 'absent' | 'unknown'
+
+export const garbageElsewhere = (api: ApiAccess): Controller =>
+  defineController({
+    name: 'garbage-collector-elsewhere',
+    identity: 'generic-garbage-collector',
+    create(context) {
+      const collector = new FarCollector(api, context)
+      context.enqueue(SWEEP)
+      return {
+        watches: [
+          watchAll({ changed: (resource, change) => collector.changed(resource, change), joined: () => {} }, () => collector.readAll()),
+        ],
+        reconcile: () => collector.sweep(),
+      }
+    },
+  })
+
+type Near = { readonly resource: Resource; readonly namespace: string; readonly name: string; readonly uid: string }
+
+class FarCollector {
+  readonly #api: ApiAccess
+  readonly #context: ControllerContext
+  /** What is here and has an owner of a kind that this server does not have, by key. */
+  readonly #near = new Map<string, Near>()
+  /** Owners of what other servers have. */
+  #owners: ReadonlySet<string> = new Set()
+  /** What had no owner at the last look. */
+  #suspects: ReadonlySet<string> = new Set()
+
+  constructor(api: ApiAccess, context: ControllerContext) {
+    this.#api = api
+    this.#context = context
+  }
+
+  async readAll(): Promise<void> {
+    const { client, signal } = this.#context
+    let looked = 0
+    for (const resource of client.resources())
+      for (const current of client.of(resource).revisions()) {
+        this.changed(resource, { type: 'added', current, previous: undefined })
+        if (++looked % YIELD_AFTER !== 0) continue
+        await new Promise(setImmediate)
+        if (signal.aborted) return
+      }
+  }
+
+  changed(resource: Resource, { type, current }: Change): void {
+    const { key, namespace, name, uid, owners } = current
+    if (type === 'deleted' && this.#owners.has(uid)) this.#context.enqueue(SWEEP)
+    if (owners.length === 0 && !this.#near.has(key)) return
+    const isFar = ({ apiVersion, kind }: OwnerReference) => this.#context.client.ofKind(apiVersion, kind) === undefined
+    const isKept = type !== 'deleted' && resource.verbs.includes('delete') && current.object?.metadata.ownerReferences?.some(isFar)
+    if (isKept) this.#near.set(key, { resource, namespace, name, uid })
+    else this.#near.delete(key)
+  }
+
+  async sweep(): Promise<number> {
+    const { client, signal, onError } = this.#context
+    const { resources, unknown } = this.#api.elsewhere()
+    const found: Found[] = []
+    for (const resource of resources.filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete'))) {
+      try {
+        found.push(...(await this.#list(resource)))
+      } catch (error) {
+        if (!signal.aborted) onError(error)
+      }
+    }
+    const uids = new Set(found.map(({ metadata }) => metadata.uid!))
+    this.#owners = new Set(found.flatMap(({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid)))
+    const suspects = new Set<string>()
+    for (const { resource, metadata } of found) {
+      if (!(await this.#isOrphan(metadata, uids))) continue
+      suspects.add(metadata.uid!)
+      if (this.#suspects.has(metadata.uid!)) await this.#delete(resource, metadata)
+    }
+    for (const { resource, uid, ...named } of this.#near.values()) {
+      const object = client.of(resource).get(named)
+      if (object?.metadata.uid !== uid || !(await this.#isOrphan(object.metadata, uids))) continue
+      suspects.add(uid)
+      if (this.#suspects.has(uid)) await client.of(resource).delete(object, { propagationPolicy: 'Background', unchanged: true })
+    }
+    const isNew = [...suspects].some(uid => !this.#suspects.has(uid))
+    this.#suspects = suspects
+    return isNew ? CONFIRM_MS : unknown.length > 0 ? UNDISCOVERED_MS : SWEEP_MS
+  }
+
+  async #list(resource: DiscoveredResource): Promise<Found[]> {
+    const { client, signal } = this.#context
+    const all: Found[] = []
+    for (let token = ''; ; ) {
+      const query = { limit: String(PAGE), ...(token !== '' && { continue: token }) }
+      const page = await this.#api.send(client.identity, { method: 'GET', path: pathOf(resource, ''), query }, signal)
+      for (const item of itemsOf(page)) all.push({ resource, metadata: item })
+      const meta = isObject(page) && isObject(page['metadata']) ? page['metadata'] : {}
+      token = typeof meta['continue'] === 'string' ? meta['continue'] : ''
+      if (token === '') return all
+    }
+  }
+
+  /** Whether it has owners, and none of them is there any more. */
+  async #isOrphan({ ownerReferences = [], namespace = '', deletionTimestamp }: ObjectMeta, uids: ReadonlySet<string>): Promise<boolean> {
+    if (ownerReferences.length === 0 || deletionTimestamp) return false
+    for (const reference of ownerReferences) if ((await this.#stateOf(reference, namespace, uids)) !== 'absent') return false
+    return true
+  }
+
+  async #stateOf({ apiVersion, kind, name, uid }: OwnerReference, namespace: string, uids: ReadonlySet<string>): Promise<OwnerState> {
+    const { client, signal } = this.#context
+    if (uids.has(uid)) return 'present'
+    const here = client.ofKind(apiVersion, kind)
+    if (here) {
+      if (here.resource.namespaced && namespace === '') return 'unknown'
+      return here.revision({ namespace: here.resource.namespaced ? namespace : '', name })?.uid === uid ? 'present' : 'absent'
+    }
+    const group = apiVersion.includes('/') ? apiVersion.split('/')[0]! : ''
+    const [there] = this.#api.resourcesOfKind(group, kind)
+    if (!there || (there.namespaced && namespace === '')) return 'unknown'
+    try {
+      const path = `${pathOf(there, there.namespaced ? namespace : '')}/${encodeURIComponent(name)}`
+      const owner = await this.#api.send(client.identity, { method: 'GET', path }, signal)
+      return isObject(owner) && isObject(owner['metadata']) && owner['metadata']['uid'] === uid ? 'present' : 'absent'
+    } catch (error) {
+      return error instanceof StatusError && error.code === 404 ? 'absent' : 'unknown'
+    }
+  }
+
+  async #delete(resource: DiscoveredResource, { namespace = '', name = '', uid = '' }: ObjectMeta): Promise<void> {
+    const { client, signal } = this.#context
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid }, propagationPolicy: 'Background' }
+    try {
+      await this.#api.send(
+        client.identity,
+        { method: 'DELETE', path: `${pathOf(resource, namespace)}/${encodeURIComponent(name)}`, body },
+        signal,
+      )
+    } catch (error) {
+      if (!(error instanceof StatusError && (error.code === 404 || error.code === 409))) this.#context.onError(error)
+    }
+  }
+}
+
+const pathOf = ({ group, version, plural }: DiscoveredResource, namespace: string): string =>
+  `/apis/${group}/${version}${namespace === '' ? '' : `/namespaces/${namespace}`}/${plural}`
+
+/** The metadata of the items that can be told apart. */
+function itemsOf(page: Json): ObjectMeta[] {
+  const items = isObject(page) && Array.isArray(page['items']) ? page['items'] : []
+  return items.flatMap(item => {
+    const metadata = isObject(item) && isObject(item['metadata']) ? item['metadata'] : undefined
+    if (typeof metadata?.['uid'] !== 'string' || typeof metadata['name'] !== 'string') return []
+    const references = Array.isArray(metadata['ownerReferences']) ? metadata['ownerReferences'].filter(isReference) : []
+    return [{ ...metadata, ownerReferences: references } as unknown as ObjectMeta]
+  })
+}
+
+const isReference = (value: Json): boolean =>
+  isObject(value) && ['apiVersion', 'kind', 'name', 'uid'].every(field => typeof value[field] === 'string')
