@@ -24,6 +24,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'run kubectl on the server of ./keelson-data; --data-dir DIR before the rest names another',
     load: async () => (await import('./commands/kubectl.ts')).kubectl,
   },
+  history: {
+    usage: 'history KIND/NAME [-n NS]',
+    doc: 'print what an object was at every revision that is still known, and what changed; takes --data-dir',
+    load: async () => (await import('./commands/history.ts')).history,
+  },
   envtest: {
     usage: 'envtest [--dir DIR]',
     doc: 'print a folder with kube-apiserver, etcd and kubectl for test harnesses: KUBEBUILDER_ASSETS',

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { eventually, KEELSON, keelson, patient, run, startProcess, temporaryDirectory } from './kit.ts'
+import { ask, eventually, KEELSON, keelson, patient, run, startProcess, temporaryDirectory } from './kit.ts'
 import { testWith } from './programs.ts'
 
 const MANIFEST = `# what a team starts with
@@ -107,6 +107,36 @@ testWith('kubectl', 'keelson kubectl finds the server of a data directory', pati
   assert.deepEqual([code, stdout], [0, 'namespace/default\n'])
   const nowhere = await run(process.execPath, [KEELSON, 'kubectl', 'get', 'pods'], { env, cwd: temporaryDirectory(t) })
   assert.match(nowhere.stderr, /^keelson: .*admin\.kubeconfig is not there; it is written when a server starts/)
+})
+
+test('history shows every revision of an object with what changed and who changed it', patient, async t => {
+  const server = await startProcess(t)
+  const maps = '/api/v1/namespaces/default/configmaps'
+  await ask(server, maps, { method: 'POST', body: { metadata: { name: 'a' }, data: { mode: 'slow', size: '1' } } })
+  const patch = (data: object, manager: string) =>
+    ask(server, `${maps}/a?fieldManager=${manager}`, {
+      method: 'PATCH',
+      body: { data },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    })
+  await patch({ mode: 'fast' }, 'jane')
+  await patch({ size: '2' }, 'joe')
+  const { code, stdout, stderr } = await keelson('history', 'cm/a', '--data-dir', server.dataDir)
+  assert.deepEqual([code, stderr], [0, ''])
+  const sections = stdout.split('\n\n').map(text => text.trimEnd().split('\n'))
+  assert.match(sections[0]![0]!, /^revision \d+ {2}joe Update {2}\d{4}-/)
+  assert.deepEqual(
+    sections.slice(0, 2).map(([, ...lines]) => lines.filter(line => /^[+-]/.test(line))),
+    [
+      ['-   size: "1"', '+   size: "2"'],
+      ['-   mode: slow', '+   mode: fast'],
+    ],
+  )
+  assert.match(sections[2]![0]!, /^revision \d+, created/)
+  const none = await keelson('history', 'configmap/none', '--data-dir', server.dataDir)
+  assert.deepEqual([none.code, none.stderr], [1, 'keelson: ConfigMap none is not there\n'])
+  assert.match((await keelson('history', 'nonsense/a', '--data-dir', server.dataDir)).stderr, /no resource called nonsense/)
+  assert.match((await keelson('history')).stderr, /^keelson: which object\? keelson history KIND\/NAME/)
 })
 
 function isAlive(pid: number): boolean {

@@ -6,7 +6,7 @@ export type CompactionPolicy = {
   /** How long a revision can be read and watched from; default 10 minutes. */
   readonly maxAgeMs?: number
   /**
-   * How many revisions are kept at most; default 100,000. That is 10 minutes of 160 writes a second, and costs an
+   * How many revisions are kept at most; default 100,000 for each 10 minutes of age. That is 160 writes a second, and costs an
    * embedded store some 10 MB of memory; a server that writes faster keeps a shorter time rather than growing with its load.
    */
   readonly maxRevisions?: number
@@ -40,7 +40,12 @@ class Compaction implements AsyncDisposable {
   #stopped = false
 
   constructor(store: Store, policy: CompactionPolicy) {
-    const { maxAgeMs = TEN_MINUTES, maxRevisions = 100_000, clock = systemClock, onError = () => {} } = policy
+    const {
+      maxAgeMs = TEN_MINUTES,
+      maxRevisions = Math.round(100_000 * Math.max(1, maxAgeMs / TEN_MINUTES)),
+      clock = systemClock,
+      onError = () => {},
+    } = policy
     this.#store = store
     this.#clock = clock
     this.#maxAgeMs = maxAgeMs

@@ -1,0 +1,54 @@
+/** A client for commands that talk to a running server: its kubeconfig, and JSON over HTTPS. */
+import { request } from 'node:https'
+import { parseYaml } from '../codec/yaml.ts'
+import { ConfigError } from '../server/config.ts'
+
+export type ApiClient = {
+  /** Status and parsed body of a GET. */
+  get(path: string, accept?: string): Promise<{ readonly status: number; readonly body: any }>
+}
+
+/** The client of a kubeconfig that a server has written. */
+export function apiClient(kubeconfig: string): ApiClient {
+  const { clusters, users } = parseYaml(kubeconfig).value as any
+  const decoded = (text: string) => Buffer.from(text, 'base64')
+  const { server, 'certificate-authority-data': ca } = clusters[0].cluster
+  const { 'client-certificate-data': cert, 'client-key-data': key } = users[0].user
+  const credentials = { ca: decoded(ca), cert: decoded(cert), key: decoded(key) }
+  return {
+    get: (path, accept = 'application/json') =>
+      new Promise((resolve, reject) => {
+        const sent = request(new URL(path, server), { ...credentials, headers: { accept } }, answer => {
+          const parts: Buffer[] = []
+          answer.on('data', part => parts.push(part))
+          answer.on('error', reject)
+          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(parts).toString() || 'null') }))
+        })
+        sent.on('error', error => reject(new ConfigError(`no server answers at ${server}: ${error.message}`)))
+        sent.end()
+      }),
+  }
+}
+
+export type FoundResource = { readonly path: (namespace: string, name: string) => string; readonly kind: string }
+
+const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+
+/** The resource that a user means by `deploy`, `deployments`, `deployment.apps` or `Deployment`. */
+export async function findResource(api: ApiClient, wanted: string): Promise<FoundResource> {
+  const [name = '', ...rest] = wanted.toLowerCase().split('.')
+  const group = rest.join('.')
+  for (const root of ['/api', '/apis']) {
+    const { body } = await api.get(root, DISCOVERY)
+    for (const { metadata, versions } of body.items ?? [])
+      for (const { version, resources } of versions)
+        for (const { resource, responseKind, scope, singularResource = '', shortNames = [] } of resources) {
+          const names = [resource, singularResource, responseKind.kind.toLowerCase(), ...shortNames]
+          if (!names.includes(name) || (group !== '' && group !== metadata.name)) continue
+          const base = root === '/api' ? `/api/${version}` : `/apis/${metadata.name}/${version}`
+          const inside = (namespace: string) => (scope === 'Namespaced' ? `${base}/namespaces/${encodeURIComponent(namespace)}` : base)
+          return { kind: responseKind.kind, path: (namespace, object) => `${inside(namespace)}/${resource}/${encodeURIComponent(object)}` }
+        }
+  }
+  throw new ConfigError(`the server has no resource called ${wanted}`)
+}

@@ -1,0 +1,100 @@
+/** `keelson history KIND/NAME`: what an object was at every revision that the server still knows, and who changed what. */
+import { readFlags } from '../cli-flags.ts'
+import { stringifyYaml } from '../codec/yaml-writer.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import { type DiffLine, diffLines } from '../lib/line-diff.ts'
+import { ConfigError } from '../server/config.ts'
+import { type ApiClient, apiClient, findResource } from './api-client.ts'
+import type { Command } from './command.ts'
+import { readKubeconfig } from './kubeconfig.ts'
+
+const USAGE = 'keelson history KIND/NAME [-n NAMESPACE] [--data-dir DIR] [--kubeconfig FILE]'
+
+export const history: Command = async args => {
+  const { kind, name, namespace, flags } = readArguments(args)
+  const { dataDir, kubeconfig } = readFlags(flags)
+  const api = apiClient(readKubeconfig(kubeconfig!, dataDir))
+  const resource = await findResource(api, kind)
+  const revisions = await revisionsOf(api, resource.path(namespace, name))
+  if (revisions.objects.length === 0) throw new ConfigError(`${resource.kind} ${name} is not there`)
+  const paint = process.stdout.isTTY && !process.env['NO_COLOR'] ? painted : plain
+  process.stdout.write(`${revisions.objects.map((object, i) => section(object, revisions.objects[i + 1], revisions, paint)).join('\n')}`)
+  return 0
+}
+
+function readArguments(args: readonly string[]) {
+  const flags: string[] = []
+  let [named, namespace]: [string | undefined, string] = [undefined, 'default']
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]!
+    const value = /^(?:-n|--namespace)(?:=(.*))?$/.exec(arg)
+    if (value) namespace = value[1] ?? args[++i] ?? ''
+    else if (/^--(data-dir|kubeconfig)$/.test(arg)) flags.push(arg, args[++i] ?? '')
+    else if (arg.startsWith('--')) flags.push(arg)
+    else if (named === undefined) named = arg
+    else throw new ConfigError(`what is ${arg}? ${USAGE}`)
+  }
+  const [, kind, name] = /^([^/]+)\/([^/]+)$/.exec(named ?? '') ?? []
+  if (kind === undefined || name === undefined) throw new ConfigError(`which object? ${USAGE}`)
+  return { kind, name, namespace, flags }
+}
+
+type Past = {
+  /** The newest first. */
+  readonly objects: readonly any[]
+  /** Whether the oldest of them is how the object was created, or there was more that is forgotten. */
+  readonly isWhole: boolean
+}
+
+/** Goes back from what is stored now: what was there just before each revision. */
+async function revisionsOf(api: ApiClient, path: string): Promise<Past> {
+  const objects: any[] = []
+  for (let at = ''; ; ) {
+    const { status, body } = await api.get(at === '' ? path : `${path}?resourceVersion=${at}&resourceVersionMatch=Exact`)
+    if (status === 404) return { objects, isWhole: true }
+    if (status === 410) return { objects, isWhole: false }
+    if (status !== 200) throw new ConfigError(body?.message ?? `the server answered with ${status}`)
+    // Another object that had the name before.
+    if (objects.length > 0 && body.metadata.uid !== objects.at(-1).metadata.uid) return { objects, isWhole: true }
+    objects.push(body)
+    at = String(BigInt(body.metadata.resourceVersion) - 1n)
+  }
+}
+
+type Paint = (line: DiffLine | { readonly sign: '@'; readonly text: string }) => string
+const plain: Paint = ({ sign, text }) => (sign === '@' ? text : `${sign} ${text}`)
+const COLOURS = { '@': '1;36', '+': '32', '-': '31', ' ': '2' }
+const painted: Paint = line => `\u001b[${COLOURS[line.sign]}m${plain(line)}\u001b[0m`
+
+/** How many unchanged lines are shown around a change. */
+const AROUND = 2
+
+function section(object: any, before: any, { isWhole }: Past, paint: Paint): string {
+  const { manager, operation, time, subresource } = writerOf(object, before)
+  const how = before ? '' : isWhole ? ', created' : ', the oldest that is known'
+  const who = manager === undefined ? '' : `  ${manager}${subresource ? ` (${subresource})` : ''} ${operation}  ${time}`
+  const head = paint({ sign: '@', text: `revision ${object.metadata.resourceVersion}${how}${who}` })
+  const lines = diffLines(before ? linesOf(before) : [], linesOf(object))
+  const isNear = (i: number) => lines.slice(Math.max(0, i - AROUND), i + AROUND + 1).some(({ sign }) => sign !== ' ')
+  return [head, ...lines.filter((_, i) => isNear(i)).map(paint), ''].join('\n')
+}
+
+/** Whose entry of managedFields is new, or other than it was. One that only lost fields was written by somebody else. */
+function writerOf(object: any, before: any): any {
+  const keyOf = ({ manager, operation, subresource = '' }: any) => `${operation} ${subresource} ${manager}`
+  const known = new Map<string, any>((before?.metadata.managedFields ?? []).map((entry: any) => [keyOf(entry), entry]))
+  const size = ({ fieldsV1 }: any) => JSON.stringify(fieldsV1 ?? {}).length
+  const isNewer = (entry: any) => {
+    const was = known.get(keyOf(entry))
+    return !was || was.time !== entry.time || size(was) < size(entry)
+  }
+  const entries: any[] = object.metadata.managedFields ?? []
+  return entries.filter(isNewer).sort((a, b) => (a.time < b.time ? 1 : -1))[0] ?? {}
+}
+
+/** The object as people read it: without what changes with every write. */
+function linesOf({ metadata: { managedFields: _, resourceVersion: __, ...metadata }, ...rest }: any): string[] {
+  return stringifyYaml({ ...rest, metadata } as JsonObject)
+    .trimEnd()
+    .split('\n')
+}
