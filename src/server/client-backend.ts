@@ -13,7 +13,7 @@ import type { Registry } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
-import type { Resource } from '../schema/resource.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
 import { matchesLabelTerms } from '../schema/selectors.ts'
 import { unavailable } from '../schema/status-error.ts'
 
@@ -67,6 +67,10 @@ const UNHURRIED = new AbortController()
 const PRIVILEGED = 'system:masters'
 
 function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer }: BackendParts): Backend {
+  const namespace = (name: string) => {
+    const namespaces = catalog.find('', 'v1', 'namespaces')
+    return namespaces && caches.of(namespaces).get(keyOf(namespaces, '', name))?.object
+  }
   return {
     now,
     revision: () => caches.revision,
@@ -98,6 +102,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         groupDomain,
         gate,
         budget: new Budget(),
+        namespace,
         body,
         userAgent: manager,
         signal: UNHURRIED.signal,
