@@ -274,7 +274,11 @@ test('devices are administered beside those who use them, where the namespace al
 test('a rule drives pods from devices, says how far it is, and keeps others away', patient, async t => {
   const server = await open(t)
   await create(server, CLAIMS, claimOf('c'))
-  await create(server, CLAIMS, claimOf('tolerant', [exactly({ tolerations: [{ key: 'example.com/broken', operator: 'Exists', effect: 'NoExecute' }] })]))
+  await create(
+    server,
+    CLAIMS,
+    claimOf('tolerant', [exactly({ tolerations: [{ key: 'example.com/broken', operator: 'Exists', effect: 'NoExecute' }] })]),
+  )
   await create(server, PODS, podOf('victim', { gpu: 'c' }))
   const { metadata } = await running(server, 'victim')
   const rules = `${API}/devicetaintrules`
