@@ -41,7 +41,7 @@ import {
   writeWatchCreate,
 } from './messages.ts'
 import { OwnWrites } from './own-writes.ts'
-import { explain, isCompacted, isFuture, isNotDone, isPermissionDenied, isTooLarge } from './problem.ts'
+import { explain, isCompacted, isFuture, isLeaseLost, isNotDone, isPermissionDenied, isTooLarge } from './problem.ts'
 import type { Decoded, RecordFormat, StoredRecord } from './record-format.ts'
 import { EtcdWatch, type Scope } from './watch.ts'
 
@@ -288,6 +288,7 @@ export class EtcdStore implements Store, AsyncDisposable {
       revision = answer.revision
       return { ok: true, revision }
     } catch (error) {
+      if (isLeaseLost(error)) this.#leases.forget()
       if (isTooLarge(error)) throw new ValueTooLarge('etcdserver: request is too large', { cause: error })
       if (isNotDone(error) || error instanceof StoreUnavailable) throw explain(error, this.#cluster.where)
       const found = await this.#findOutcome(key, { expect, stored, unique }, error)

@@ -1,6 +1,7 @@
 /** Leases for keys with a time to live. As with kube-apiserver, keys that are written soon after one another share one. */
 import { randomBytes } from 'node:crypto'
 import type { Cluster } from './cluster.ts'
+import { RpcError } from './connection.ts'
 import { grantLease } from './messages.ts'
 
 /** A lease lasts longer than what it is for by this part, and at most by so much, so that later keys can share it. */
@@ -33,10 +34,18 @@ export class Leases {
     return lease.id
   }
 
+  /** Shares no lease of before: etcd does not know one of them. */
+  forget(): void {
+    this.#byTtl.clear()
+  }
+
   async #grant(ttlSeconds: number): Promise<number> {
     // Chosen here, as a number that is exact; a lease that was granted although the answer was lost just ends.
     const id = randomBytes(6).readUIntBE(0, 6) + 1
-    await this.#cluster.read(grantLease, { id, ttlSeconds })
+    await this.#cluster.read(grantLease, { id, ttlSeconds }).catch(error => {
+      // The answer of an attempt before was lost.
+      if (!(error instanceof RpcError && error.message.includes('lease already exists'))) throw error
+    })
     return id
   }
 }

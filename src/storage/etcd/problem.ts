@@ -7,6 +7,7 @@ export const CODES = {
   canceled: 1,
   invalidArgument: 3,
   deadlineExceeded: 4,
+  notFound: 5,
   permissionDenied: 7,
   resourceExhausted: 8,
   failedPrecondition: 9,
@@ -30,6 +31,9 @@ export const isTooLarge = (error: unknown): boolean =>
   error instanceof RpcError &&
   ((error.code === CODES.invalidArgument && error.message.includes('request is too large')) ||
     (error.code === CODES.resourceExhausted && error.message.includes('larger than max')))
+
+/** A lease has ended, or been revoked, before a key was written with it. */
+export const isLeaseLost = (error: unknown): boolean => error instanceof RpcError && error.code === CODES.notFound
 
 /** Whether another member, or the same one a little later, may well answer. */
 export const isPassing = (error: unknown): boolean =>
@@ -56,6 +60,7 @@ export const isNotDone = (error: unknown): boolean => {
 
 const NOT_DONE: ReadonlySet<number> = new Set([
   CODES.invalidArgument,
+  CODES.notFound,
   CODES.permissionDenied,
   CODES.resourceExhausted,
   CODES.failedPrecondition,
