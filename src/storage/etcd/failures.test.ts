@@ -12,8 +12,8 @@ import { issueAuthority, issueClient, issueServer } from '../../lib/x509/issue.t
 import { Compacted, OutcomeUnknown, type Revision, type Store, StoreUnavailable, ValueTooLarge } from '../store.ts'
 import { Cluster } from './cluster.ts'
 import type { EtcdTls } from './connection.ts'
-import { type EtcdOptions, type EtcdStore, openEtcdStore } from './etcd.ts'
-import { status } from './messages.ts'
+import { type EtcdOptions, EtcdStore, openEtcdStore } from './etcd.ts'
+import { prefixEnd, status } from './messages.ts'
 import { plainFormat } from './record-format.ts'
 
 const PATIENT = { timeout: 120_000 }
@@ -360,4 +360,22 @@ testWith('etcd', 'the members say of which version they are', PATIENT, async (t,
   const members = new Cluster({ endpoints })
   t.after(() => members.close())
   for (const answer of await members.each(status, {})) assert.ok(answer.status === 'fulfilled' && /^3\./.test(answer.value.version))
+})
+
+testWith('etcd', 'a watch of the prefix alone is told how far it has got', PATIENT, async (t, program) => {
+  const { endpoints } = await cluster(t, { program })
+  const members = new Cluster({ endpoints })
+  const key = Buffer.from('/registry/')
+  const scope = { key, end: prefixEnd(key), isEverything: false }
+  const store = new EtcdStore(members, scope, { endpoints, prefix: '/registry', format: plainFormat, version: '3.6.0' })
+  t.after(() => store.close())
+  const other = await open(t, endpoints, { prefix: '/other' })
+  const written = await put(store, '/a', 'x')
+  const stop = new AbortController()
+  const watch = store.watch('/', written - 1, stop.signal)[Symbol.asyncIterator]()
+  assert.equal((await watch.next()).value!.revision, written)
+  const foreign = await put(other, '/a', 'x')
+  assert.equal(await store.fresh(), foreign)
+  assert.deepEqual(await watch.next(), { done: false, value: { revision: foreign, events: [] } })
+  stop.abort()
 })
