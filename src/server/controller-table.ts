@@ -141,7 +141,7 @@ const TABLE = {
   },
   'persistentvolumeclaim-protection-controller': {
     alias: 'pvc-protection',
-    load: async () => (await import('../controllers/protection/controller.ts')).claimProtection,
+    load: async ({ gate }) => (await import('../controllers/protection/controller.ts')).claimProtection(gate),
   },
   'pod-garbage-collector-controller': {
     alias: 'podgc',
@@ -206,6 +206,7 @@ const TABLE = {
     load: async () => (await import('../controllers/statefulset/controller.ts')).statefulSetController,
   },
   'storage-version-migrator-controller': {
+    gate: 'StorageVersionMigrator',
     load: async () => (await import('../controllers/storageversionmigrator/controller.ts')).storageVersionMigrator,
   },
   'taint-eviction-controller': {

@@ -81,15 +81,19 @@ const comesOrGoes = ({ type, current, previous }: Change): boolean =>
   type !== 'updated' || current.uid !== previous?.uid || isOver(current.fields['status.phase'])
 
 /** Claims stay while pods on a node use them. */
-export const claimProtection = protectionController({
-  name: 'persistentvolumeclaim-protection-controller',
-  identity: 'pvc-protection-controller',
-  kind: PersistentVolumeClaim,
-  finalizer: 'kubernetes.io/pvc-protection',
-  users: [{ kind: Pod, uses: claimsOf, matters: comesOrGoes }],
-  isUsed: (claim, client) => isClaimUsed(claim, podsAround(claim, client)),
-  report: (claim, client) => unusedStatus(claim, () => isClaimReferenced(claim, podsAround(claim, client)), client.now),
-})
+export const claimProtection = (gate: (name: string) => boolean): Controller =>
+  protectionController({
+    name: 'persistentvolumeclaim-protection-controller',
+    identity: 'pvc-protection-controller',
+    kind: PersistentVolumeClaim,
+    finalizer: 'kubernetes.io/pvc-protection',
+    users: [{ kind: Pod, uses: claimsOf, matters: comesOrGoes }],
+    isUsed: (claim, client) => isClaimUsed(claim, podsAround(claim, client)),
+    ...(gate('PersistentVolumeClaimUnusedSinceTime') && {
+      report: (claim: AnyObject, client: Client) =>
+        unusedStatus(claim, () => isClaimReferenced(claim, podsAround(claim, client)), client.now),
+    }),
+  })
 
 /** Volumes stay while they are bound. */
 export const volumeProtection = protectionController({
