@@ -83,7 +83,7 @@ test('fetch takes methods, headers, bodies and signals', patient, async t => {
 
 test('the library is what its types say', () => {
   const declared: typeof import('../src/public.d.ts') = library
-  assert.deepEqual(Object.keys(declared).sort(), ['ConfigError', 'StoreUnavailable', 'VERSION', 'start'])
+  assert.deepEqual(Object.keys(declared).sort(), ['ConfigError', 'StoreUnavailable', 'VERSION', 'fixtureFor', 'start'])
 })
 
 test('options that do not exist or make no sense are refused, in the names of the options', patient, async () => {
@@ -96,7 +96,7 @@ test('options that do not exist or make no sense are refused, in the names of th
     assert.doesNotMatch(error.message, /--/)
     return error.message
   }
-  assert.match(await refused({ prot: 1 }), /^there is no option prot; the options are store, dataDir, /)
+  assert.match(await refused({ prot: 1 }), /^there is no option prot; the options are store, etcdServers, .*dataDir, host, port, /)
   assert.equal(await refused({ datadir: 'a' }), 'there is no option datadir; did you mean dataDir?')
   assert.equal(await refused({ 'secure-port': 1 }), 'there is no option secure-port; did you mean port?')
   assert.match(await refused({ oidc: { issuer: 'https://a' } }), /^there is no option oidc\.issuer; /)

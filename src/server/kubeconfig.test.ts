@@ -106,7 +106,7 @@ test('a file that is no kubeconfig is left as it is, with the reason', async t =
     assert.equal(readFileSync(file, 'utf8'), text)
   }
   mkdirSync(join(directory, 'folder'))
-  await assert.rejects(writeKubeconfig(join(directory, 'folder'), ACCESS), /folder cannot be read, and was left as it is/)
+  await assert.rejects(writeKubeconfig(join(directory, 'folder'), ACCESS), /folder is no file, and was left as it is/)
   assert.deepEqual(readdirSync(directory), ['config', 'folder'])
 })
 
@@ -117,4 +117,10 @@ test('a link to a kubeconfig stays a link', async t => {
   await writeKubeconfig(join(directory, 'config'), ACCESS)
   assert.ok(lstatSync(join(directory, 'config')).isSymbolicLink())
   assert.equal(read(readFileSync(join(directory, 'real'), 'utf8')).getContexts().length, 2)
+})
+
+test('what is no file is left as it is', async t => {
+  for (const target of [folder(t), '/dev/null'])
+    await assert.rejects(writeKubeconfig(target, ACCESS), /is no file, and was left as it is: a kubeconfig cannot be written there/)
+  assert.ok(statSync('/dev/null').isCharacterDevice())
 })

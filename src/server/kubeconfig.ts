@@ -1,5 +1,5 @@
 /** The kubeconfig that leads to this server: one cluster, user and context in a file that may hold others. */
-import { readFile, realpath } from 'node:fs/promises'
+import { readFile, realpath, stat } from 'node:fs/promises'
 import { ConfigError } from './config.ts'
 import { writePrivateFile } from './pki.ts'
 
@@ -41,6 +41,9 @@ users:
 export async function writeKubeconfig(file: string, access: Access): Promise<void> {
   // A link stays a link.
   const target = await realpath(file).catch(() => file)
+  // A device would be replaced by a file, and a pipe waited for.
+  const found = await stat(target).catch(() => undefined)
+  if (found && !found.isFile()) throw new ConfigError(`${file} is no file, and was left as it is: a kubeconfig cannot be written there`)
   const existing = await readFile(target, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
     throw new ConfigError(`${file} cannot be read, and was left as it is: ${error.message}`)
