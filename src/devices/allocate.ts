@@ -216,8 +216,17 @@ class Search {
     return false
   }
 
-  #isSelectable(device: PoolDevice, { selectors }: Wanted): boolean {
+  #isSelectable(device: PoolDevice, wanted: Wanted): boolean {
     if (!this.#parts.features.bindingConditions && device.spec.bindingConditions?.length) return false
+    let fits = device.results.get(wanted.selection) as boolean | undefined
+    if (fits === undefined) {
+      fits = this.#satisfies(device, wanted)
+      device.remember(wanted.selection, fits)
+    }
+    return fits
+  }
+
+  #satisfies(device: PoolDevice, { selectors }: Wanted): boolean {
     for (const { expression, origin } of selectors) {
       try {
         if (!expression.of(device)) return false

@@ -34,6 +34,8 @@ export type Wanted = {
   /** Attributes that are worked out, by name. */
   readonly derived: ReadonlyMap<string, CompiledExpression<DeviceAttribute>>
   readonly selectors: readonly Selector[]
+  /** Under which devices remember whether they satisfy all of them. */
+  readonly selection: number
 }
 
 /** An expression, and whose it is, for messages. */
@@ -103,6 +105,7 @@ function wantedOf(claim: string, spec: ExactDeviceRequest, { own, parent, classO
     // More than can be given is as good as too many.
     count: allocationMode === 'All' ? undefined : Number(count),
     derived: new Map(derivedAttributes.map(each => [each.name, expressions.attribute(each.expression)])),
+    selection: expressions.numberOf([...(found.spec.selectors ?? []), ...selectors].map(({ cel }) => cel?.expression ?? '')),
     selectors: [
       ...selectorsOf(expressions, found.spec.selectors, `class ${found.metadata.name}`),
       ...selectorsOf(expressions, selectors, `claim ${claim}`),

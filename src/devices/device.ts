@@ -2,6 +2,7 @@
 import type { DeviceTaint } from '../kinds/resource/device-taint.ts'
 import type { Device, DeviceAttribute, ResourceSliceSpec } from '../kinds/resource/slice-shapes.ts'
 import { getOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 
 /** Neither drivers nor devices have a slash in their names. */
 export const poolId = (driver: string, pool: string): string => `${driver}/${pool}`
@@ -31,6 +32,11 @@ export class PoolDevice {
     this.driver = driver
     this.spec = spec
     this.slice = slice
+  }
+
+  remember(number: number, result: unknown): void {
+    if (this.results.size >= LIMITS.resultsPerDevice) this.results.clear()
+    this.results.set(number, result)
   }
 
   get isShared(): boolean {

@@ -28,6 +28,7 @@ export class DeviceExpressions {
   readonly #features: AllocatorFeatures
   /** The least recently used first. */
   readonly #compiled = new Map<string, CompiledExpression<any>>()
+  readonly #numbers = new Map<string, number>()
   #made = 0
 
   constructor(features: AllocatorFeatures) {
@@ -42,6 +43,16 @@ export class DeviceExpressions {
   /** Works out an attribute. */
   attribute(expression: string): CompiledExpression<DeviceAttribute> {
     return this.#compile('attribute', expression, readAttribute)
+  }
+
+  /** Tells the results of several selectors together apart from those of others. */
+  numberOf(expressions: readonly string[]): number {
+    const key = JSON.stringify(expressions)
+    const known = this.#numbers.get(key) ?? this.#made++
+    this.#numbers.delete(key)
+    this.#numbers.set(key, known)
+    if (this.#numbers.size > LIMITS.compiledDeviceExpressions) this.#numbers.delete(this.#numbers.keys().next().value!)
+    return known
   }
 
   #compile<T>(use: DeviceUse, expression: string, read: (value: CelValue) => T | ExpressionError): CompiledExpression<T> {
@@ -81,9 +92,8 @@ function compiled<T>(use: DeviceUse, expression: string, { features, number, rea
     of(device) {
       let result = device.results.get(number) as T | ExpressionError | undefined
       if (result === undefined) {
-        if (device.results.size >= LIMITS.resultsPerDevice) device.results.clear()
         result = evaluate(device)
-        device.results.set(number, result)
+        device.remember(number, result)
       }
       if (result instanceof ExpressionError) throw result
       return result
