@@ -50,8 +50,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       version: 'v1',
       groupPriorityMinimum: 1,
       versionPriority: 1,
-      insecureSkipTLSVerify: true,
-      service: { name: 's', namespace: 'default' },
+      // One that names a service is looked at by the server, which keeps its status.
     },
   }),
   ControllerRevision: () => ({ data: {}, revision: 1 }),
