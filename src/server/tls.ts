@@ -53,11 +53,17 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key })
     log.info({}, 'certificates renewed')
   }
+  let isRenewing = false
   const look = () => {
     stopLooking = clock.after(DAY_MS, look)
     const now = new Date(clock.now())
-    if (now.getTime() < renewalTime(pki)) return
-    renew(now).catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
+    if (isRenewing || now.getTime() < renewalTime(pki)) return
+    isRenewing = true
+    renew(now)
+      .catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
+      .finally(() => {
+        isRenewing = false
+      })
   }
   let stopLooking = clock.after(DAY_MS, look)
   const stopFollowing = followClientCa(config.clientCaFile, { log, clientCa: files.clientCa }, clientCa => {
