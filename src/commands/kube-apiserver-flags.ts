@@ -34,8 +34,7 @@ export const WITHOUT_MEANING = namesIn(`
   runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
   show-hidden-metrics-for-version shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period
   storage-backend storage-initialization-timeout storage-media-type tls-curve-preferences vmodule watch-cache
-  watch-cache-sizes enable-bootstrap-token-auth proxy-client-cert-file proxy-client-key-file etcd-cafile etcd-certfile
-  etcd-keyfile etcd-prefix
+  watch-cache-sizes
 `)
 
 /** What somebody who gives one of these would miss. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FLAGS } from '../cli-flags.ts'
 import { translate } from './kube-apiserver.ts'
-import { SWITCHES, WITHOUT_MEANING } from './kube-apiserver-flags.ts'
+import { MISSED, SWITCHES, WITHOUT_MEANING } from './kube-apiserver-flags.ts'
 
 /** Every flag of kube-apiserver 1.37. */
 const EVERY = `
@@ -44,7 +45,9 @@ const EVERY = `
   vmodule watch-cache watch-cache-sizes
 `
 
-test('every flag of kube-apiserver is accepted', () => {
+test('every flag of kube-apiserver is accepted, and none that the server has is said to be without effect', () => {
+  const ours = new Set(FLAGS.map(({ name }) => name))
+  for (const name of [...WITHOUT_MEANING, ...Object.keys(MISSED)]) assert.ok(!ours.has(name), `--${name} is a flag of serve`)
   for (const name of EVERY.trim().split(/\s+/)) {
     if (['help', 'version', 'v'].includes(name)) continue
     assert.doesNotThrow(() => translate([`--${name}=1`]), name)
