@@ -23,16 +23,25 @@ if (wanted.length === 0) {
 }
 mustSucceed('node', ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-stale'])])
 
-const folder = mkdtempSync(join(tmpdir(), 'keelson-not-run-'))
-const collected = join(folder, 'tests')
-const status = run('node', ['--import', 'tsx', '--test', '--test-concurrency=2', ...tests], { KEELSON_TESTS_NOT_RUN: collected })
+const folder = mkdtempSync(join(tmpdir(), 'keelson-tests-'))
+const collected = join(folder, 'not-run')
+const failed = join(folder, 'failed')
+const reporters = [
+  ['--test-reporter', process.stdout.isTTY ? 'spec' : 'tap', '--test-reporter-destination', 'stdout'],
+  ['--test-reporter', './scripts/failures-reporter.mjs', '--test-reporter-destination', failed],
+].flat()
+const status = run('node', ['--import', 'tsx', '--test', '--test-concurrency=2', ...reporters, ...tests], {
+  KEELSON_TESTS_NOT_RUN: collected,
+})
 const notRun = existsSync(collected)
   ? readFileSync(collected, 'utf8')
       .trim()
       .split('\n')
       .map(line => JSON.parse(line))
   : []
+const failures = existsSync(failed) ? readFileSync(failed, 'utf8') : ''
 rmSync(folder, { recursive: true })
+if (failures !== '') console.error(`\nFAILED:\n${failures}`)
 if (notRun.length > 0) console.error(`\n${notRunLine(notRun)}`)
 // Whoever tests for others must have everything that can be had; whoever works here is told.
 const isIncomplete = notRun.some(({ isOptional }) => !isOptional)
