@@ -1,6 +1,7 @@
 /** The command line: which commands there are. Each is loaded when it is run. */
-import { FLAGS } from './cli-flags.ts'
+
 import type { Command } from './commands/command.ts'
+import { FLAGS } from './flags/serve-flags.ts'
 import { ConfigError } from './server/config.ts'
 import { FeatureGateError } from './server/feature-gates.ts'
 import { StoreUnavailable } from './storage/store.ts'

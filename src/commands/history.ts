@@ -1,6 +1,7 @@
 /** `keelson history KIND/NAME`: what an object was at every revision that the server still knows, and who changed what. */
-import { readFlags } from '../cli-flags.ts'
+
 import { stringifyYaml } from '../codec/yaml-writer.ts'
+import { readFlags } from '../flags/read-flags.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { type DiffLine, diffLines } from '../lib/line-diff.ts'
 import { ConfigError } from '../server/config.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FLAGS } from '../cli-flags.ts'
+import { FLAGS } from '../flags/serve-flags.ts'
 import { translate } from './kube-apiserver.ts'
 import { MISSED, SWITCHES, WITHOUT_MEANING } from './kube-apiserver-flags.ts'
 

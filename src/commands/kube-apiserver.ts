@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { join } from 'node:path'
-import { FLAGS } from '../cli-flags.ts'
+import { FLAGS } from '../flags/serve-flags.ts'
 import { issueAuthority, issueServer } from '../lib/x509/issue.ts'
 import { ConfigError } from '../server/config.ts'
 import type { Command } from './command.ts'

@@ -1,6 +1,6 @@
 /** `keelson kubeconfig`: prints the kubeconfig that a server has written. */
 import { readFileSync } from 'node:fs'
-import { readFlags } from '../cli-flags.ts'
+import { readFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
 import type { Command } from './command.ts'
 

@@ -1,5 +1,5 @@
 /** `keelson kubectl …`: the kubectl on the PATH, pointed at the server of a data directory. */
-import { readFlags } from '../cli-flags.ts'
+import { readFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
 import { startChild } from './child.ts'
 import type { Command } from './command.ts'

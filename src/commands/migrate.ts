@@ -1,6 +1,6 @@
 /** `keelson migrate`: copies a cluster between a data directory and etcd, in either direction. */
 import { resolve } from 'node:path'
-import { readFlags } from '../cli-flags.ts'
+import { readFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
 import { type Migrated, migrate as migrateCluster, type Place, placeName } from '../server/migration.ts'
 import type { Command } from './command.ts'

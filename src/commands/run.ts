@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readServeFlags } from '../cli-flags.ts'
+import { readServeFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
 import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'

@@ -1,5 +1,5 @@
 /** `keelson serve`: flags → config → start, until a signal. */
-import { readServeFlags } from '../cli-flags.ts'
+import { readServeFlags } from '../flags/read-flags.ts'
 import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
 import type { Command } from './command.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FLAGS, readFlags } from './cli-flags.ts'
-import { checkConfig, DEFAULTS, simulatedNodes } from './server/config.ts'
+import { checkConfig, DEFAULTS, simulatedNodes } from '../server/config.ts'
+import { readFlags } from './read-flags.ts'
+import { FLAGS } from './serve-flags.ts'
 
 const refusal = (...args: string[]): string => {
   try {

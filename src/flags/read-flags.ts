@@ -1,0 +1,41 @@
+/** Reads a command line into the configuration of a server, by the declared flags. */
+import { join, resolve } from 'node:path'
+import { type Config, ConfigError, DEFAULTS } from '../server/config.ts'
+import type { Draft, Flag, ServeOptions } from './flag.ts'
+import { FLAGS } from './serve-flags.ts'
+
+/**
+ * Reads the flags of `serve` as kube-apiserver does: `--name value`, `--name=value`, `--switch`, with underscores for dashes if
+ * you like. Throws ConfigError.
+ */
+export function readServeFlags(args: readonly string[]): ServeOptions & { readonly config: Config } {
+  const given = new Map<Flag, string[]>()
+  for (let i = 0; i < args.length; i++) {
+    const [, written = '', , inline] = /^--([a-z0-9_-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
+    const name = written.replaceAll('_', '-')
+    const flag = FLAGS.find(f => f.name === name)
+    if (!flag) throw new ConfigError(`unknown argument ${args[i]}${suggest(name)}; see keelson serve --help`)
+    const next = args[i + 1]
+    // What looks like the next flag is the next flag; a value that begins so is written after `=`.
+    const isNextValue = next !== undefined && !next.startsWith('--')
+    if (inline === undefined && isNextValue) i++
+    const value = inline ?? (isNextValue ? next : flag.isSwitch ? 'true' : undefined)
+    if (value === undefined) throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
+    const values = given.get(flag)
+    if (values) values.push(value)
+    else given.set(flag, [value])
+  }
+  const draft: Draft = { ...DEFAULTS, apply: [], output: 'text', exitWithParent: false }
+  for (const [flag, values] of given) flag.read(values, draft, flag.name)
+  const { apply, output, exitWithParent, ...config } = draft
+  const kubeconfig = resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig'))
+  return { config: { ...config, kubeconfig }, apply, output, exitWithParent }
+}
+
+/** The settings of the server alone. */
+export const readFlags = (args: readonly string[]): Config => readServeFlags(args).config
+
+function suggest(name: string): string {
+  const near = FLAGS.find(f => name.length > 3 && (f.name.includes(name) || name.includes(f.name)))
+  return near ? `; did you mean --${near.name}?` : ''
+}
