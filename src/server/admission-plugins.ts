@@ -153,7 +153,7 @@ const OFF_BY_DEFAULT: readonly PluginName[] = [
   'AlwaysDeny',
 ]
 
-export const isPlugin = (name: string): name is PluginName => (PLUGINS as readonly string[]).includes(name)
+const isPlugin = (name: string): name is PluginName => (PLUGINS as readonly string[]).includes(name)
 
 /**
  * Tells which plugins are on. ServiceAccount refuses pods whose account is not there, so it is on by itself only where the controller
@@ -172,8 +172,22 @@ export function chosenPlugins(config: Config): (name: string) => boolean {
   return name => enabled.includes(name) || (isDefault(name) && !disabled.includes(name))
 }
 
+/**
+ * Reads what admission plugins are told. Before anything is opened, so that a mistake in the file leaves no trace. Throws ConfigError.
+ */
+export async function readSettings(config: Config, gate: (name: string) => boolean, warn: PluginParts['warn']): Promise<AdmissionSettings> {
+  const isOn = chosenPlugins(config)
+  const { admissionControlConfigFile: file } = config
+  const settings =
+    file === undefined
+      ? {}
+      : (await import('./admission-configuration.ts')).readAdmissionSettings(file, config, { isOn, isKnown: isPlugin, gate, warn })
+  checkSettings(settings, isOn)
+  return settings
+}
+
 /** Some plugins can do nothing unless they are told something. Throws ConfigError. */
-export function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (name: string) => boolean): void {
+function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (name: string) => boolean): void {
   const missing = Object.entries({ EventRateLimit: eventLimits, ImagePolicyWebhook: imagePolicy }).find(
     ([name, settings]) => isOn(name) && !settings,
   )

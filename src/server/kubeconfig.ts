@@ -1,5 +1,7 @@
 /** The kubeconfig that leads to this server: one cluster, user and context in a file that may hold others. */
 import { readFile, realpath, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { makeFolders } from '../lib/folders.ts'
 import { ConfigError } from './config.ts'
 import { writePrivateFile } from './pki.ts'
 
@@ -39,6 +41,7 @@ users:
  * ConfigError, without having changed anything, when the file cannot be read.
  */
 export async function writeKubeconfig(file: string, access: Access): Promise<void> {
+  makeFolders(dirname(file))
   // A link stays a link.
   const target = await realpath(file).catch(() => file)
   // A device would be replaced by a file, and a pipe waited for.

@@ -1,16 +1,29 @@
-/** What is done while the server starts, each step with its health check under the name that kube-apiserver has for it. */
+/** The steps of a start that have health checks: `poststarthook/NAME`, with the names of kube-apiserver. */
 import type { HealthCheck } from '../http/observability/health.ts'
 
-export class StartHooks {
-  readonly #done = new Map<string, boolean>()
+const HOOKS = [
+  'crd-informer-synced',
+  'start-system-namespaces-controller',
+  'start-service-ip-repair-controllers',
+  'rbac/bootstrap-roles',
+  'scheduling/bootstrap-system-priority-classes',
+  'priority-and-fairness-config-consumer',
+  'priority-and-fairness-config-producer',
+  'bootstrap-controller',
+  'kube-apiserver-autoregistration',
+  'start-cluster-authentication-info-controller',
+] as const
+type Hook = (typeof HOOKS)[number]
 
-  /** Names the steps, in the order in which they are told. */
-  constructor(names: readonly string[]) {
-    for (const name of names) this.#done.set(name, false)
+export class StartHooks {
+  readonly #done = new Map<Hook, boolean>()
+
+  constructor() {
+    for (const name of HOOKS) this.#done.set(name, false)
   }
 
   /** Notes when steps are done; the promise is handed back. */
-  track<R>(names: readonly string[], work: Promise<R>): Promise<R> {
+  track<R>(names: readonly Hook[], work: Promise<R>): Promise<R> {
     return work.then(result => {
       for (const name of names) this.#done.set(name, true)
       return result

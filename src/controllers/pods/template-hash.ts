@@ -1,6 +1,7 @@
 /** The short text that tells the pods of one template from those of another: in names, and in the label `pod-template-hash`. */
 import { fnv32a } from '../../lib/fnv.ts'
 import { isObject } from '../../lib/json-value.ts'
+import { safeText } from '../../lib/safe-text.ts'
 
 export const TEMPLATE_HASH_LABEL = 'pod-template-hash'
 
@@ -12,7 +13,3 @@ export function hashOf(value: unknown, collisionCount?: number): string {
 }
 
 const sortedKeys = (object: object): object => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
-
-/** No vowels, and no digits that look like letters: no words come out by chance. */
-const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'
-const safeText = (text: string): string => Array.from(text, (_, i) => ALPHABET[text.charCodeAt(i) % ALPHABET.length]).join('')
