@@ -182,6 +182,8 @@ export interface Fault extends FaultEffect {
   readonly verb?: string | readonly string[]
   /** `pods`, or `deployments.apps`. */
   readonly resource?: string
+  /** `Pod`, or `Deployment`. */
+  readonly kind?: string
   readonly subresource?: string
   readonly namespace?: string
   readonly name?: string
@@ -205,6 +207,13 @@ export interface FaultEffect {
   readonly disconnect?: boolean
   /** The request takes effect, and the connection ends without an answer. */
   readonly loseAnswer?: boolean
+  /**
+   * The server restarts before the request takes effect, or after, and does not answer it. All connections are cut, and watches can be
+   * resumed only from what is stored then (410). Other requests under way have happened or have not.
+   */
+  readonly restart?: 'before' | 'after'
+  /** How long new connections are cut, too. Default: as long as it takes. */
+  readonly downMs?: number
   /** The answer comes that slowly. */
   readonly bytesPerSecond?: number
   /** A get or list answers with what was stored so many revisions ago. */
@@ -214,6 +223,7 @@ export interface FaultEffect {
 }
 
 export interface FaultReport {
+  readonly id: string
   readonly fault: Fault
   readonly seen: number
   readonly hits: number
@@ -395,6 +405,8 @@ export interface StartOptions {
   readonly authorizationWebhookCacheAuthorizedMs?: number
   /** How long its other answers are remembered, in milliseconds. Default: 30,000. */
   readonly authorizationWebhookCacheUnauthorizedMs?: number
+  /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
+  readonly enableFaultInjection?: boolean
   /** What is logged to standard error. Default: warn. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */

@@ -116,6 +116,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   authorizationWebhookVersion: { flag: 'authorization-webhook-version', ...oneOf('v1', 'v1beta1') },
   authorizationWebhookCacheAuthorizedMs: { flag: 'authorization-webhook-cache-authorized-ttl', ...count },
   authorizationWebhookCacheUnauthorizedMs: { flag: 'authorization-webhook-cache-unauthorized-ttl', ...count },
+  enableFaultInjection: { flag: 'enable-fault-injection', ...flag },
   logLevel: { flag: 'log-level', ...oneOf('debug', 'info', 'warn', 'error', 'silent') },
   drainMs: { flag: 'drain', ...count },
   historyMs: { flag: 'history-window', ...count },

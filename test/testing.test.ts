@@ -246,7 +246,7 @@ test('faults strike the requests they are for, as often as they say, and are rep
   server.faults.add({ bytesPerSecond: 100_000, resource: 'configmaps' })
   assert.equal(((await (await server.fetch(`${MAPS}/a`)).json()) as any).data.v, '9')
   assert.throws(() => server.faults.add({ resource: 'pods' }), /a fault needs an effect/)
-  assert.throws(() => server.faults.add({ verbs: 'get', status: 500 } as object), /a fault has no verbs/)
+  assert.throws(() => server.faults.add({ verbs: 'get', status: 500 } as object), /a fault has no "verbs"/)
   await server.reset()
   assert.deepEqual(server.faults.report(), [])
 })

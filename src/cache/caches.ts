@@ -143,11 +143,21 @@ export class Caches implements AsyncDisposable {
    * Starts to cache the objects of a resource, or replaces how they are cached. Objects and recent history are loaded from the
    * store without blocking anything else; then `ready` is called, and watches of the former cache end.
    */
-  async join(resource: Resource, ready: () => void = () => {}): Promise<void> {
+  join(resource: Resource, ready: () => void = () => {}): Promise<void> {
+    return this.#join(resource, REPLAYED, ready)
+  }
+
+  /** Reads all objects again, as after a restart. Watches end, and what was before can no longer be watched. */
+  async reload(): Promise<void> {
+    const loaded = Array.from(this.#byPrefix.values(), ({ resource }) => resource).filter(({ prefix }) => !this.#joining.has(prefix))
+    await Promise.all(loaded.map(resource => this.#join(resource, 0)))
+  }
+
+  async #join(resource: Resource, replayed: number, ready: () => void = () => {}): Promise<void> {
     const { prefix } = resource
     if (this.#joining.has(prefix)) throw new Error(`${resource.qualified} is being loaded already`)
     try {
-      const cache = await this.#load(resource)
+      const cache = await this.#load(resource, replayed)
       const former = this.#byPrefix.get(prefix)
       for (const event of this.#joining.get(prefix)!) cache.apply(event)
       this.#byPrefix.set(prefix, cache)
@@ -252,12 +262,12 @@ export class Caches implements AsyncDisposable {
   }
 
   /** A cache loaded from the store, complete up to the revision from which on events are kept for it. */
-  async #load(resource: Resource): Promise<ResourceCache> {
+  async #load(resource: Resource, replayed: number): Promise<ResourceCache> {
     for (;;) {
       this.#joining.set(resource.prefix, [])
       const resets = this.#resets
       const newest = this.#revision
-      const since = Math.min(newest, Math.max((await this.#store.extent()).oldest, newest - REPLAYED))
+      const since = Math.min(newest, Math.max((await this.#store.extent()).oldest, newest - replayed))
       const cache = new ResourceCache(resource, { since, ...this.#made })
       try {
         await load(cache, this.#store, since)

@@ -547,6 +547,13 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: duration('bookmarkMs'),
   },
   {
+    name: 'enable-fault-injection',
+    takes: 'BOOL',
+    doc: 'let administrators make requests fail, for tests: /keelson/faults, see docs/testing-controllers.md (default false)',
+    isSwitch: true,
+    read: bool('enableFaultInjection'),
+  },
+  {
     name: 'max-requests-inflight',
     takes: 'N',
     doc: 'with the next flag: the seats that priority levels share; both 0 for no limit (default 400)',

@@ -55,15 +55,17 @@ export interface Api extends FreshnessApi {
 export type Surroundings = {
   /** Sees every request and its answer. */
   readonly record?: (next: Handler) => Handler
+  /** Lets requests wait. */
+  readonly hold?: (next: Handler) => Handler
   /** Comes between a request whose sender is known and its answer. */
   readonly disturb?: (next: Handler) => Handler
 }
 
 /** The server as a function. The deadline starts when a request has its seat. */
 export function createServe(api: Api): (request: Request) => MaybePromise<Response> {
-  const { record, disturb } = api.surroundings ?? {}
+  const { record, hold, disturb } = api.surroundings ?? {}
   const recorded = record ? [record] : []
-  const disturbed = disturb ? [disturb] : []
+  const disturbed = [hold, disturb].filter(wrap => wrap !== undefined)
   const around = [trace, ...recorded, recover, refresh, identify, impersonate, ...disturbed, explain, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),

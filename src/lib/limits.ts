@@ -26,6 +26,8 @@ export const LIMITS = {
   transcodeIdleMs: 5 * SECOND,
   /** Bodies of one user that wait for a worker. */
   transcodesPerUser: 16,
+  /** Faults that are injected: how many, how long one may delay, and what its texts and lists may hold; bytes of a body that adds some. */
+  faults: { rules: 1_000, delayMs: 3600 * SECOND, textLength: 1_000, verbs: 20, bodyBytes: 256 * KIB },
   /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one turn of the event loop. */
   backgroundWrites: { atOnce: 32, perTurn: 4 },
   /** Objects that a storage migration writes in a row, at once, and per second: clients come first. */

@@ -1,12 +1,12 @@
 /** A running server with what tests want of one. */
 import { request } from 'node:https'
 import { Readable } from 'node:stream'
+import { Faults } from '../faults/faults.ts'
 import type { Handler } from '../http/exchange.ts'
 import { parseDuration } from '../lib/duration.ts'
 import type { FetchInit, RunningServer, Snapshot } from '../public.d.ts'
 import { kubeconfigText } from '../server/kubeconfig.ts'
 import type { Server, StartParts } from '../server/start.ts'
-import { Faults } from './faults.ts'
 import { MovableClock } from './movable-clock.ts'
 import { Recorder } from './recorder.ts'
 import { restoreSettled, restoreState, type SavedState, saveState } from './state.ts'
@@ -25,8 +25,7 @@ export class TestParts {
 
   get start(): StartParts {
     const { faults, recorder, clock } = this
-    const disturb = (next: Handler) => this.#holdUp(faults.disturb(next))
-    return { clock, surroundings: { record: recorder.record, disturb, registry: faults.around } }
+    return { clock, faults, surroundings: { record: recorder.record, hold: this.#holdUp } }
   }
 
   holdWrites(until: Promise<unknown>): void {
@@ -37,7 +36,7 @@ export class TestParts {
     until.then(release, release)
   }
 
-  #holdUp(next: Handler): Handler {
+  readonly #holdUp = (next: Handler): Handler => {
     return exchange => {
       const { verb } = exchange.route.attributes
       return this.#held && !READS.includes(verb) ? this.#held.then(() => next(exchange)) : next(exchange)
@@ -131,7 +130,9 @@ function fetchAs(
   path: string,
   { method = 'GET', headers = {}, body, signal }: FetchInit = {},
 ): Promise<Response> {
-  const typed = body === undefined ? headers : { 'content-type': 'application/json', ...headers }
+  // Node says how long a body is for some methods only.
+  const typed =
+    body === undefined ? headers : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
   return new Promise((resolve, reject) => {
     const sent = request(new URL(path, url), { method, headers: typed, ...credentials, ...(signal && { signal }) }, answer => {
       const status = answer.statusCode ?? 500

@@ -48,6 +48,7 @@ export const autoscalerSettings = (config: Config) => ({
 export class ConfigError extends Error {}
 
 export const DEFAULTS: Config = {
+  enableFaultInjection: false,
   store: 'embedded',
   etcdServers: [],
   etcdCafile: undefined,

@@ -1,5 +1,6 @@
 /** The port of a server: everything that answers requests, over HTTPS with certificates that are kept fresh. */
 import type { Authorizer } from '../authz/authorizer.ts'
+import type { Faults } from '../faults/faults.ts'
 import type { Aggregated } from '../http/aggregated.ts'
 import { documentEndpoints } from '../http/documents/documents.ts'
 import { openIdEndpoints } from '../http/documents/openid.ts'
@@ -44,8 +45,10 @@ export type PortParts = {
   /** Called when the authorities of clients have changed; PEM. */
   readonly onClientCa: (clientCa: string) => void
   readonly onRenewed: (pki: Pki) => void
-  /** What tests put around the handling of requests, and around the registry that clients reach. */
-  readonly surroundings: Surroundings & { readonly registry?: (inner: Registry, revision: () => number) => Registry }
+  /** What tests put around the handling of requests. */
+  readonly surroundings: Omit<Surroundings, 'disturb'>
+  /** What is to go wrong. */
+  readonly faults: Faults | undefined
   /** What controllers, admission, and webhooks that decide about access count. */
   readonly counted: () => readonly Family[]
   readonly clock: Clock
@@ -54,8 +57,10 @@ export type PortParts = {
 
 /** Listens. Throws ConfigError when the port cannot be opened. */
 export async function openPort(context: ServerContext, parts: PortParts): Promise<Listener> {
-  const { config, caches, catalog, gate, now, log } = context
+  const { config, caches, catalog, gate, now, log, signal } = context
   const { data, hooks, identity, aggregated, surroundings, registry, files, pki, onClose } = parts
+  const injection =
+    parts.faults || config.enableFaultInjection ? (await import('./fault-injection.ts')).faultInjection(config, parts.faults) : undefined
   let address = ''
   const health = new Health(healthChecks(context, parts), log)
   const endpoints = [
@@ -65,6 +70,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     metricsEndpoint('/metrics/slis', () => health.families()),
     ...openIdEndpoints({ ...identity, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
+    ...(injection?.endpoints ?? []),
   ]
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
   const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
@@ -79,8 +85,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   })
   const serve = createServe({
     catalog,
-    registry: surroundings.registry?.(registry, () => caches.revision) ?? registry,
-    surroundings,
+    registry: injection?.around(registry, () => caches.revision) ?? registry,
+    surroundings: { ...surroundings, ...(injection && { disturb: injection.disturb }) },
     authenticator: identity.authenticator,
     authorizer: parts.authorizer,
     endpoints: new Endpoints(catalog, endpoints, aggregated),
@@ -96,6 +102,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   })
   const { host, port } = config
   const listener = await listen({ host, port, tls: tlsMaterial(files, pki), serve, log }).catch(explainFailure(config))
+  injection?.attach({ listener, caches, signal })
   onClose(() => listener.drain(0))
   onClose(async () => flowControl[Symbol.dispose]())
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`

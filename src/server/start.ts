@@ -88,8 +88,10 @@ export type StartParts = {
   readonly clock?: Clock
   /** The store to use, instead of the one that the configuration names. It is not closed: others may use it, too. */
   readonly store?: Store
-  /** What tests put around the handling of requests, and around the registry that clients reach. */
+  /** What tests put around the handling of requests. */
   readonly surroundings?: PortParts['surroundings']
+  /** What is to go wrong. */
+  readonly faults?: PortParts['faults']
 }
 
 /** Opens the store, reads what is there, creates what a fresh server has, and listens. */
@@ -248,6 +250,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
       trust.take(publishedProxies(config, files, renewed))
     },
     surroundings,
+    faults: assembly.faults,
     counted: () => [
       ...queueFamilies([...controllers.queues, ...(leadership?.queues() ?? [])]),
       ...admission.metrics.families(),

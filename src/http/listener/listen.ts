@@ -52,6 +52,7 @@ export class Listener implements AsyncDisposable {
   readonly #log: Log
   #anchors: Anchors | undefined
   #draining = false
+  #isDown = false
   #opening: Peer | undefined
 
   constructor({ tls, serve, log }: ListenOptions) {
@@ -67,6 +68,7 @@ export class Listener implements AsyncDisposable {
       handshakeTimeout: LIMITS.handshakeMs,
     })
     this.#tls.maxConnections = LIMITS.connections
+    this.#tls.on('connection', socket => this.#isDown && socket.destroy())
     this.#tls.on('secureConnection', socket => this.#accept(socket))
     this.#tls.on('tlsClientError', (error, socket) => {
       log.debug({ source: socket.remoteAddress, error: error.message }, 'TLS handshake failed')
@@ -107,6 +109,15 @@ export class Listener implements AsyncDisposable {
     for (const [session, { certificate }] of this.#sessions) if (certificate !== undefined) session.close()
   }
 
+  /** Cuts all connections, and new ones as soon as they are made, until the result is called. The port stays. */
+  cutAll(): () => void {
+    this.#isDown = true
+    for (const socket of this.#sockets) socket.destroy()
+    return () => {
+      this.#isDown = false
+    }
+  }
+
   /** Accepts no more connections, lets requests in flight finish, then closes; what is left after the grace is cut off. */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
@@ -130,7 +141,7 @@ export class Listener implements AsyncDisposable {
     socket.setKeepAlive(true, LIMITS.keepAliveMs)
     socket.setNoDelay(true)
     socket.on('error', () => socket.destroy())
-    if (this.#draining) return void socket.destroy()
+    if (this.#draining || this.#isDown) return void socket.destroy()
     this.#sockets.add(socket)
     socket.on('close', () => this.#sockets.delete(socket))
     const peer = peerOf(socket, this.#anchors)

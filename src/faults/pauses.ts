@@ -1,0 +1,26 @@
+/** Waiting that the end of the server, or of who waits, cuts short: no timer is left behind. */
+export class Pauses {
+  readonly #wakes = new Set<() => void>()
+  #isOver = false
+
+  /** Resolves after a time, when the signal is aborted, or when all is over. */
+  wait(ms: number, gone?: AbortSignal): Promise<void> {
+    if (this.#isOver || gone?.aborted) return Promise.resolve()
+    return new Promise(resolve => {
+      const wake = () => {
+        clearTimeout(timer)
+        this.#wakes.delete(wake)
+        gone?.removeEventListener('abort', wake)
+        resolve()
+      }
+      const timer = setTimeout(wake, ms)
+      this.#wakes.add(wake)
+      gone?.addEventListener('abort', wake)
+    })
+  }
+
+  stop(): void {
+    this.#isOver = true
+    for (const wake of [...this.#wakes]) wake()
+  }
+}

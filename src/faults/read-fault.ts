@@ -1,0 +1,85 @@
+/** A fault as it is written down, by a test or in the body of a request: every part of it is checked. */
+import { LIMITS } from '../lib/limits.ts'
+import type { Fault } from '../public.d.ts'
+
+/** A fault that makes no sense; the message says what is wrong and what to write instead. */
+export class FaultError extends TypeError {}
+
+type Check = { readonly takes: string; readonly fits: (value: any) => boolean }
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value.length <= LIMITS.faults.textLength
+const text: Check = { takes: 'a string', fits: isText }
+const texts: Check = {
+  takes: 'a string or a list of strings',
+  fits: value => isText(value) || (Array.isArray(value) && value.length > 0 && value.length <= LIMITS.faults.verbs && value.every(isText)),
+}
+const count: Check = { takes: 'a whole number, 0 or more', fits: value => Number.isSafeInteger(value) && value >= 0 }
+const isDelay = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= LIMITS.faults.delayMs
+const delay: Check = { takes: `a number of milliseconds, ${LIMITS.faults.delayMs} at most`, fits: isDelay }
+const only = (...values: readonly unknown[]): Check => ({
+  takes: values.map(value => JSON.stringify(value)).join(' or '),
+  fits: value => values.includes(value),
+})
+
+const SELECTORS: Readonly<Record<string, Check>> = {
+  verb: texts,
+  resource: text,
+  kind: text,
+  subresource: text,
+  namespace: text,
+  name: text,
+  user: text,
+}
+const HOW_OFTEN: Readonly<Record<string, Check>> = {
+  probability: { takes: 'a number from 0 to 1', fits: value => typeof value === 'number' && value >= 0 && value <= 1 },
+  times: count,
+  skip: count,
+}
+const EFFECTS: Readonly<Record<string, Check>> = {
+  delayMs: delay,
+  status: { takes: 'a code from 400 to 599', fits: value => Number.isInteger(value) && value >= 400 && value <= 599 },
+  disconnect: only(true, false),
+  loseAnswer: only(true, false),
+  restart: only('before', 'after'),
+  bytesPerSecond: { takes: 'a number of bytes, 1 or more', fits: value => typeof value === 'number' && value >= 1 },
+  staleBy: count,
+  events: {
+    takes: 'drop, gone, end or { delayMs }',
+    fits: value =>
+      ['drop', 'gone', 'end'].includes(value) || (isObject(value) && Object.keys(value).join() === 'delayMs' && isDelay(value['delayMs'])),
+  },
+}
+/** What says more about an effect, and about which. */
+const MORE: Readonly<Record<string, Check & { readonly of: string }>> = {
+  message: { ...text, of: 'status' },
+  retryAfterSeconds: { ...count, of: 'status' },
+  downMs: { ...delay, of: 'restart' },
+}
+const KNOWN: Readonly<Record<string, Check>> = { ...SELECTORS, ...HOW_OFTEN, ...EFFECTS, ...MORE }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A copy of a fault that makes sense. Throws FaultError. */
+export function readFault(value: unknown): Fault {
+  if (!isObject(value)) throw new FaultError(`a fault is an object, not ${shown(value)}`)
+  const given = Object.entries(value).filter(([, part]) => part !== undefined)
+  for (const [name, part] of given) {
+    const check = Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined
+    if (!check) throw new FaultError(`a fault has no ${shown(name)}; it has ${Object.keys(KNOWN).join(', ')}`)
+    if (!check.fits(part)) throw new FaultError(`${name} must be ${check.takes}, not ${shown(part)}`)
+  }
+  const fault = Object.fromEntries(given) as Fault
+  const has = (name: string) => Object.hasOwn(fault, name) && fault[name as keyof Fault] !== false
+  if (!Object.keys(EFFECTS).some(has)) throw new FaultError(`a fault needs an effect: one of ${Object.keys(EFFECTS).join(', ')}`)
+  for (const [name, { of }] of Object.entries(MORE))
+    if (has(name) && !has(of)) throw new FaultError(`${name} says more about ${of}, which is not there`)
+  return fault
+}
+
+const LONGEST_SHOWN = 60
+function shown(value: unknown): string {
+  if (typeof value === 'function') return 'a function'
+  const json = JSON.stringify(value) ?? String(value)
+  return json.length > LONGEST_SHOWN ? `${json.slice(0, LONGEST_SHOWN)}…` : json
+}
