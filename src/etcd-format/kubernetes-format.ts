@@ -120,7 +120,8 @@ function hasSegments(path: string, counts: readonly number[]): boolean {
   return counts.includes(segments.length) && segments.every(segment => segment !== '')
 }
 
-const AS_IS: StoredKind = { encode: value => value, decode: value => ({ value }) }
+/** Copied when read: a part of what etcd sent would keep all of it in memory. */
+const AS_IS: StoredKind = { encode: value => value, decode: value => ({ value: Buffer.from(value) }) }
 
 const NODE_PORT_RANGE = storedKind(
   { kind: 'RangeAllocation', apiVersion: 'v1', type: RangeAllocation },

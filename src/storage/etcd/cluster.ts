@@ -1,22 +1,14 @@
 /** The members of an etcd cluster: calls go to one of them, and to another when it fails. */
 import { StoreUnavailable } from '../store.ts'
-import {
-  type Connection,
-  ConnectionLost,
-  DeadlineExceeded,
-  type EtcdTls,
-  openConnection,
-  RpcError,
-  type Stream,
-  type StreamHandler,
-} from './connection.ts'
+import { type Connection, ConnectionLost, openConnection, RpcError, type Stream, type StreamHandler } from './connection.ts'
+import { DeadlineExceeded, type Tls } from './http2-session.ts'
 import type { Method } from './messages.ts'
 import { explain, isLasting, isNotDone, isPassing } from './problem.ts'
 
 export type ClusterOptions = {
   /** `http://HOST:PORT` or `https://HOST:PORT` of members, any of which will do. */
   readonly endpoints: readonly string[]
-  readonly tls?: EtcdTls
+  readonly tls?: Tls
   /** Told when the members cannot be reached, and when they can again. */
   readonly onChange?: (message: string) => void
 }
@@ -33,7 +25,7 @@ const RETIRED_MS = 5_000
 
 export class Cluster {
   readonly #endpoints: readonly string[]
-  readonly #tls: EtcdTls
+  readonly #tls: Tls
   readonly #onChange: (message: string) => void
   readonly #retired = new Set<Connection>()
   #current: Connection | undefined

@@ -1,10 +1,8 @@
 /** One HTTP/2 connection to a member of etcd, and the gRPC calls on it. */
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import { encodeHeaders, type Headers } from './hpack.ts'
+import { DeadlineExceeded, type Http2Session, type Http2Stream, openSession, type Tls } from './http2-session.ts'
 import type { Method } from './messages.ts'
 import type { Writer } from './wire.ts'
-
-/** What proves who we are, and who etcd is; PEM. */
-export type EtcdTls = { readonly ca?: string; readonly cert?: string; readonly key?: string }
 
 /** A status other than OK of a call, as gRPC numbers it. */
 export class RpcError extends Error {
@@ -26,9 +24,6 @@ export class ConnectionLost extends Error {
     this.neverSent = neverSent
   }
 }
-
-/** No answer came in time. */
-export class DeadlineExceeded extends Error {}
 
 /** The messages that etcd sends on a stream; `close` ends it. */
 export type Stream = {
@@ -60,54 +55,32 @@ const PING_EVERY_MS = 5_200
 const PING_ANSWER_MS = 2_500
 
 /** Connects to a member. Rejects with the error of the socket or of TLS. */
-export function openConnection(endpoint: string, tls: EtcdTls): Promise<Connection> {
-  return new Promise((resolve, reject) => {
-    const session = connect(endpoint, {
-      ...tls,
-      settings: { initialWindowSize: STREAM_WINDOW, enablePush: false },
-      maxSessionMemory: 1_000,
-    })
-    const fail = (error: Error) => {
-      clearTimeout(timer)
-      session.destroy()
-      reject(error)
-    }
-    const timer = setTimeout(() => fail(new DeadlineExceeded('no connection within 2 seconds')), CONNECT_MS)
-    session.once('error', fail)
-    // The session keeps to itself what TLS 1.3 refuses after its handshake, such as a client's certificate.
-    session.once('connect', (_, socket) => socket.once('error', fail))
-    // A server that speaks no HTTP/2 would be found out only by the first call.
-    session.once('remoteSettings', () => {
-      clearTimeout(timer)
-      session.off('error', fail)
-      session.setLocalWindowSize(SESSION_WINDOW)
-      resolve(new Connection(endpoint, session))
-    })
-    session.once('close', () => fail(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })))
-  })
+export async function openConnection(endpoint: string, tls: Tls): Promise<Connection> {
+  const url = new URL(endpoint)
+  const windows = { streamWindow: STREAM_WINDOW, sessionWindow: SESSION_WINDOW }
+  return new Connection(endpoint, await openSession(url, { tls, connectMs: CONNECT_MS, ...windows }))
 }
 
 type Waiting = { readonly since: number }
 
 export class Connection {
   readonly endpoint: string
-  readonly #session: ClientHttp2Session
+  readonly #session: Http2Session
+  readonly #requestHeaders: RequestHeaders
   readonly #calls = new Set<Waiting>()
   readonly #lookTimer: NodeJS.Timeout
   #streams = 0
-  #heardAt = performance.now()
   #lookedAt = performance.now()
   #pingedAt = Number.NEGATIVE_INFINITY
   #isPinging = false
-  #problem: Error | undefined
   #isRetired = false
 
-  constructor(endpoint: string, session: ClientHttp2Session) {
+  constructor(endpoint: string, session: Http2Session) {
     this.endpoint = endpoint
     this.#session = session
-    session.on('error', error => (this.#problem ??= error))
-    session.on('goaway', () => this.retire())
-    session.on('close', () => this.#closed())
+    this.#requestHeaders = new RequestHeaders(new URL(endpoint))
+    session.onGoaway = () => this.retire()
+    session.onClose = () => this.#closed()
     session.unref()
     this.#lookTimer = setInterval(() => this.#look(), LOOK_MS)
     this.#lookTimer.unref()
@@ -115,20 +88,19 @@ export class Connection {
 
   /** Whether calls can be made. */
   get isUsable(): boolean {
-    return !this.#isRetired && !this.#session.closed && !this.#session.destroyed
+    return !this.#isRetired && this.#session.isOpen
   }
 
   /** Makes no further calls; the connection ends when those under way have. */
   retire(): void {
     if (this.#isRetired) return
     this.#isRetired = true
-    if (!this.#session.destroyed) this.#session.close()
+    this.#session.close()
   }
 
   /** Ends the connection with all calls on it. */
   destroy(why?: Error): void {
-    this.#problem ??= why
-    this.#session.destroy()
+    this.#session.destroy(why)
   }
 
   /** Calls etcd and resolves with its answer; rejects with `RpcError`, `ConnectionLost` or `DeadlineExceeded`. */
@@ -140,12 +112,12 @@ export class Connection {
       if (this.#calls.size === 1) this.#session.ref()
       const timer = setTimeout(() => {
         settle(() => reject(new DeadlineExceeded(`no answer within ${deadlineMs / 1000} seconds`)))
-        stream?.close(constants.NGHTTP2_CANCEL)
+        stream?.cancel()
       }, deadlineMs)
       const settle = (end: () => void) => {
         if (!this.#calls.delete(waiting)) return
         clearTimeout(timer)
-        if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
+        this.#unrefIfIdle()
         end()
       }
       let answer: Buffer | undefined
@@ -162,7 +134,7 @@ export class Connection {
             }
           }),
       })
-      stream?.end(frame)
+      stream?.send(frame, true)
     })
   }
 
@@ -174,22 +146,25 @@ export class Connection {
     const stream = this.#open(path, undefined, {
       message: message => isOpen && handler.message(message),
       ended: error => {
-        this.#streams--
-        if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
         if (!isOpen) return
         isOpen = false
+        this.#streams--
+        this.#unrefIfIdle()
         handler.ended(error ?? new RpcError(UNAVAILABLE, 'etcd has ended the stream'))
       },
     })
     return {
       send: message => {
-        if (isOpen && stream?.writable) stream.write(framed(message))
+        if (isOpen) stream?.send(framed(message), false)
       },
       pause: () => stream?.pause(),
       resume: () => stream?.resume(),
       close: () => {
+        if (!isOpen) return
         isOpen = false
-        stream?.close(constants.NGHTTP2_CANCEL)
+        stream?.cancel()
+        this.#streams--
+        this.#unrefIfIdle()
       },
     }
   }
@@ -198,49 +173,37 @@ export class Connection {
     path: string,
     deadlineMs: number | undefined,
     on: { message(message: Buffer): void; ended(error?: RpcError | ConnectionLost): void },
-  ): ClientHttp2Stream | undefined {
-    let stream: ClientHttp2Stream
-    try {
-      if (!this.isUsable) throw new Error('the connection is closed')
-      stream = this.#session.request({
-        ':method': 'POST',
-        ':path': path,
-        'content-type': 'application/grpc',
-        te: 'trailers',
-        // A member that has lost its leader answers so instead of letting calls wait, and ends watches.
-        hasleader: 'true',
-        ...(deadlineMs !== undefined && { 'grpc-timeout': `${Math.ceil(deadlineMs)}m` }),
-      })
-    } catch (cause) {
+  ): Http2Stream | undefined {
+    if (!this.isUsable) {
       // Never within the call: whoever made it is not ready for the end yet.
-      queueMicrotask(() => on.ended(new ConnectionLost(textOf(cause), { cause, neverSent: true })))
+      queueMicrotask(() => on.ended(new ConnectionLost('the connection is closed', { neverSent: true })))
       return undefined
     }
     const messages = new Frames(on.message)
     let status: RpcError | 'ok' | undefined
-    let failure: Error | undefined
-    stream.on('response', headers => {
-      this.#heardAt = performance.now()
-      status ??= statusOf(headers)
-    })
-    stream.on('trailers', headers => (status ??= statusOf(headers)))
-    stream.on('data', (chunk: Buffer) => {
-      this.#heardAt = performance.now()
-      try {
-        messages.take(chunk)
-      } catch (error) {
-        stream.destroy(error as Error)
-      }
-    })
-    stream.on('error', error => (failure ??= error))
-    stream.on('close', () => {
-      if (status === 'ok') return on.ended()
-      if (status) return on.ended(status)
-      const cause = this.#problem ?? failure
-      const neverSent = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
-      on.ended(new ConnectionLost(cause ? textOf(cause) : 'the connection was lost', { cause, neverSent }))
+    const stream = this.#session.request(this.#requestHeaders.of(path, deadlineMs), {
+      headers: headers => {
+        status ??= statusOf(headers)
+      },
+      data: chunk => {
+        try {
+          messages.take(chunk)
+        } catch (error) {
+          stream.cancel()
+          on.ended(new ConnectionLost(textOf(error), { cause: error }))
+        }
+      },
+      closed: ({ neverSent, error: cause }) => {
+        if (status === 'ok') return on.ended()
+        if (status) return on.ended(status)
+        on.ended(new ConnectionLost(cause ? textOf(cause) : 'the connection was lost', { cause, neverSent }))
+      },
     })
     return stream
+  }
+
+  #unrefIfIdle(): void {
+    if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
   }
 
   /** Finds out whether the member still answers, if there is somebody who waits for it. */
@@ -254,14 +217,14 @@ export class Connection {
       if (now - this.#pingedAt > PING_ANSWER_MS) this.destroy(new DeadlineExceeded('etcd does not answer'))
       return
     }
-    const silence = now - this.#heardAt
+    const silence = now - this.#session.heardAt
     const [eldest] = this.#calls
     const isWaitedFor = eldest !== undefined && now - eldest.since >= SILENCE_MS && silence >= SILENCE_MS
     if (!(isWaitedFor || (this.#streams > 0 && silence >= IDLE_MS)) || now - this.#pingedAt < PING_EVERY_MS) return
     this.#pingedAt = now
-    this.#isPinging = this.#session.ping(error => {
+    this.#isPinging = true
+    this.#session.ping(() => {
       this.#isPinging = false
-      if (!error) this.#heardAt = performance.now()
     })
   }
 
@@ -310,15 +273,45 @@ class Frames {
   }
 }
 
+/** The headers of requests, encoded. Those of a method are the same each time. */
+class RequestHeaders {
+  readonly #url: URL
+  readonly #encoded = new Map<string, Buffer>()
+
+  constructor(url: URL) {
+    this.#url = url
+  }
+
+  of(path: string, deadlineMs: number | undefined): Buffer {
+    const timeout = deadlineMs === undefined ? '' : `${Math.ceil(deadlineMs)}m`
+    const known = this.#encoded.get(path + timeout)
+    if (known) return known
+    const block = encodeHeaders([
+      [':method', 'POST'],
+      [':scheme', this.#url.protocol.slice(0, -1)],
+      [':path', path],
+      [':authority', this.#url.host],
+      ['content-type', 'application/grpc'],
+      ['te', 'trailers'],
+      // A member that has lost its leader answers so instead of letting calls wait, and ends watches.
+      ['hasleader', 'true'],
+      ...(timeout === '' ? [] : [['grpc-timeout', timeout] as const]),
+    ])
+    if (this.#encoded.size < MOST_ENCODED) this.#encoded.set(path + timeout, block)
+    return block
+  }
+}
+const MOST_ENCODED = 64
+
 /** What headers or trailers say of how the call went; nothing if they are headers before an answer. */
-function statusOf(headers: Readonly<Record<string, unknown>>): RpcError | 'ok' | undefined {
-  const code = headers['grpc-status']
+function statusOf(headers: Headers): RpcError | 'ok' | undefined {
+  const code = headers.get('grpc-status')
   if (code === undefined) {
-    const http = Number(headers[':status'] ?? 200)
+    const http = Number(headers.get(':status') ?? 200)
     return http === 200 ? undefined : new RpcError(UNAVAILABLE, `HTTP status ${http}`)
   }
   if (Number(code) === 0) return 'ok'
-  return new RpcError(Number(code), percentDecoded(String(headers['grpc-message'] ?? '')) || `gRPC status ${code}`)
+  return new RpcError(Number(code), percentDecoded(headers.get('grpc-message') ?? '') || `gRPC status ${code}`)
 }
 
 function percentDecoded(text: string): string {

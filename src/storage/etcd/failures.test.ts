@@ -11,8 +11,8 @@ import { testWith } from '../../../test/programs.ts'
 import { issueAuthority, issueClient, issueServer } from '../../lib/x509/issue.ts'
 import { Compacted, OutcomeUnknown, type Revision, type Store, StoreUnavailable, ValueTooLarge } from '../store.ts'
 import { Cluster } from './cluster.ts'
-import type { EtcdTls } from './connection.ts'
 import { type EtcdOptions, EtcdStore, openEtcdStore } from './etcd.ts'
+import type { Tls } from './http2-session.ts'
 import { prefixEnd, status } from './messages.ts'
 import { plainFormat } from './record-format.ts'
 
@@ -297,7 +297,7 @@ testWith('etcd', 'certificates: a wrong authority, a missing client certificate,
   }
   const tls = { cert: file('cert.pem', server.cert), key: file('key.pem', server.key), clientCa: file('ca.pem', authority.cert) }
   const { endpoints } = await cluster(t, { program, tls })
-  const refusal = async (given: EtcdTls, at = endpoints) => {
+  const refusal = async (given: Tls, at = endpoints) => {
     const error = await open(t, at, { tls: given }).then(
       () => assert.fail('it should have been refused'),
       (error: Error) => error,

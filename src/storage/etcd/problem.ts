@@ -1,6 +1,7 @@
 /** What is wrong with etcd, in one line that says what to do. */
 import { StoreUnavailable } from '../store.ts'
-import { ConnectionLost, DeadlineExceeded, RpcError } from './connection.ts'
+import { ConnectionLost, RpcError } from './connection.ts'
+import { DeadlineExceeded } from './http2-session.ts'
 
 /** The statuses of gRPC that matter here. */
 export const CODES = {
@@ -123,6 +124,7 @@ const SOCKET: Readonly<Record<string, (text: string) => string>> = {
   EHOSTUNREACH: () => 'there is no way to that host',
   ENETUNREACH: () => 'there is no way to that network',
   ECONNRESET: () => 'it ended the connection; if it expects TLS, its address begins with https://',
+  ERR_HTTP2_PROTOCOL: text => `${text}; if it expects TLS, its address begins with https://`,
   ERR_SSL_WRONG_VERSION_NUMBER: () => 'it does not use TLS; its address begins with http://',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: () => 'it does not use TLS; its address begins with http://',
   ERR_TLS_CERT_ALTNAME_INVALID: text => `its certificate is for other names (${text})`,
