@@ -378,7 +378,7 @@ export class Caches implements AsyncDisposable {
       if (!watch.wantsBookmarks) continue
       let event = made.get(watch.cache)
       if (!event) made.set(watch.cache, (event = bookmarkOf(watch.cache.resource, this.#revision)))
-      watch.bookmark(event)
+      watch.regularBookmark(event)
     }
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { drop, put, Recorder, widgets } from '../../test/kits/cache/widgets.ts'
+import { bookmarkOf } from './bookmark.ts'
 import { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
 import { Watch } from './watch.ts'
@@ -80,6 +81,24 @@ test('a watch with bookmarks gets one before its timeout, unless that is very sh
     [['BOOKMARK', newest()]],
   )
   long.watch.close()
+})
+
+test('a watch gets no regular bookmark right after it was opened', async () => {
+  const { cache, newest, put } = writable()
+  put('a/x')
+  const sink = new Recorder()
+  const request = { selection: ANY, from: newest(), initial: false, bookmarks: true, timeoutMs: 60_000 }
+  const watch = new Watch(cache, request, { newest, onEnd() {} })
+  watch.open(sink)
+  const tick = () => watch.regularBookmark(bookmarkOf(cache.resource, newest()))
+  tick()
+  assert.deepEqual(sink.events, [])
+  tick()
+  assert.deepEqual(
+    sink.events.map(({ type }) => type),
+    ['BOOKMARK'],
+  )
+  watch.close()
 })
 
 test('a watch from a past revision replays what followed, then goes on live', async () => {

@@ -47,6 +47,8 @@ export class Watch implements WatchStream, Watcher {
   #position: Revision
   #state: 'new' | 'snapshot' | 'replay' | 'live' | 'ended' = 'new'
   #waiting = false
+  /** No regular bookmark has come by yet. */
+  #isNew = true
   #error: StatusError | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -110,6 +112,12 @@ export class Watch implements WatchStream, Watcher {
     // A watch from a future revision has not reached it yet.
     const isThere = this.#state === 'live' && this.#newest() >= this.#request.from
     if (isThere && this.#sink!.backlog <= BACKLOG_LIMIT) this.#sink!.event(event)
+  }
+
+  /** One of the bookmarks that all watches get at once. A watch that was opened since the last one has just been told where it is. */
+  regularBookmark(event: WatchEvent): void {
+    if (this.#isNew) this.#isNew = false
+    else this.bookmark(event)
   }
 
   #go(): void {

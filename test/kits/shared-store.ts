@@ -56,10 +56,15 @@ export class SharedView implements Store {
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<Batch> {
     const lost = this.#lost.signal
     if (this.#isCut) throw UNREACHABLE()
+    let arrived = after
     for await (const batch of this.#inner.watch(prefix, after, AbortSignal.any([signal, lost]))) {
       await this.#released
-      // A round trip lies between a store and its watchers.
-      await new Promise(setImmediate)
+      // A round trip lies between a store and its watchers; all that was written before it arrives with it.
+      if (batch.revision > arrived) {
+        const { newest } = await this.#inner.extent()
+        await new Promise(setImmediate)
+        arrived = newest
+      }
       yield batch
     }
     if (lost.aborted) throw UNREACHABLE()
