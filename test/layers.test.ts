@@ -22,6 +22,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['patch', 'lib', 'JSON values and printing'],
   ['patch', 'schema', 'types say how lists and maps are merged'],
   ['patch', 'codec', 'fieldsV1 is JSON with an order'],
+  ['cache', 'lib', 'cancellation'],
   ['cache', 'schema', 'resources, selectors and keys'],
   ['cache', 'codec', 'stored bytes become an object revision'],
   ['cache', 'storage', 'the cache follows a store'],

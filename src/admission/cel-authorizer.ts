@@ -1,11 +1,12 @@
 /** Authorization as expressions ask for it. */
 import type { CelAccess, CelAuthorizer, CelDecision, CelUser } from '../cel/libraries/authorizer.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Attributes as AccessAttributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Attributes } from './plugin.ts'
 
-export type Authorize = (user: User, attributes: AccessAttributes, request: { readonly signal: AbortSignal }) => MaybePromise<Decision>
+export type Authorize = (user: User, attributes: AccessAttributes, request: { readonly signal: Cancellation }) => MaybePromise<Decision>
 
 /** Every evaluation asks for one more decision at least, and what expressions may cost allows for fewer checks than this. */
 const MAX_EVALUATIONS = 64

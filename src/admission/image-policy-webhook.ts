@@ -1,6 +1,7 @@
 /** ImagePolicyWebhook: a webhook that the operator configures decides whether the images of a pod may run. */
 import type { Container } from '../kinds/shapes/pod/containers/container.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { ExpiringMap } from '../lib/expiring-map.ts'
 import { isObject, type JsonObject, setOwn } from '../lib/json-value.ts'
@@ -77,7 +78,7 @@ function* validateTime(name: keyof typeof TIMES, policy: ImagePolicy, at: Ref<Im
 export type ImagePolicyParts = {
   readonly settings: ImagePolicySettings
   /** Sends a review; resolves with its status, or rejects with ReviewError. */
-  readonly post: (review: JsonObject, signal: AbortSignal) => Promise<JsonObject>
+  readonly post: (review: JsonObject, signal: Cancellation) => Promise<JsonObject>
   readonly groupDomain: string
   readonly now: () => number
 }
@@ -91,7 +92,7 @@ export function imagePolicyWebhook({ settings, post, groupDomain, now }: ImagePo
   const domain = `.image-policy.${groupDomain}/`
   const auditPrefix = `imagepolicywebhook${domain}`
 
-  async function ask(spec: JsonObject, signal: AbortSignal): Promise<Status> {
+  async function ask(spec: JsonObject, signal: Cancellation): Promise<Status> {
     const key = JSON.stringify(spec)
     const remembered = known.get(key)
     if (remembered) return remembered

@@ -1,4 +1,5 @@
 /** What may change or reject a write after it is decoded and before it is stored. */
+import type { Cancellation } from '../lib/cancellation.ts'
 import { deepEqual, type Json, type JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Explanation } from '../schema/explanation.ts'
@@ -36,7 +37,7 @@ export interface Attributes {
   readonly dryRun: boolean
   readonly ctx: RequestContext
   /** Ends with the request: whoever waits for somebody else on its behalf need not wait longer. */
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   /** How long the request may still take; undefined where nothing bounds it. */
   readonly remainingMs: number | undefined
   /**

@@ -1,4 +1,5 @@
 /** Who sends a request: authenticators asked one after the other, then the anonymous user. */
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { SentHeaders } from '../lib/header-lines.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { User } from '../schema/user.ts'
@@ -12,8 +13,8 @@ export type Credentials = {
   readonly request?: SentHeaders & { readonly target: string }
 }
 
-/** A request that may be cancelled while it waits. Its signal is created on first use: most requests never need one. */
-export type Cancellable = { readonly signal: AbortSignal }
+/** A request that may be cancelled while it waits. */
+export type Cancellable = { readonly signal: Cancellation }
 
 export type Authentication =
   | { readonly outcome: 'user'; readonly user: User }

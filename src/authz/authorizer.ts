@@ -1,11 +1,12 @@
 /** Authorization: the interface of authorizers, and the error of a request that is not allowed. */
+import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import { forbiddenPath, StatusError } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 
 export interface Authorizer {
-  authorize(user: User, attributes: Attributes, request: { readonly signal: AbortSignal }): Decision | Promise<Decision>
+  authorize(user: User, attributes: Attributes, request: { readonly signal: Cancellation }): Decision | Promise<Decision>
 }
 
 /** Lists what a user may do, where an authorizer can. */

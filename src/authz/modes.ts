@@ -1,4 +1,5 @@
 /** The authorization modes, and how several are combined. */
+import type { Cancellation } from '../lib/cancellation.ts'
 import { aggregate } from '../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
@@ -7,7 +8,7 @@ import type { Authorizer, RuleResolver } from './authorizer.ts'
 /** An authorizer and its name in reasons. */
 export type NamedAuthorizer = Authorizer & RuleResolver & { readonly name: string }
 
-type Cancellable = { readonly signal: AbortSignal }
+type Cancellable = { readonly signal: Cancellation }
 
 const NOTHING: RulesFound = { resourceRules: [], nonResourceRules: [], incomplete: false }
 const EVERYTHING: RulesFound = {

@@ -3,6 +3,7 @@ import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import type { Program } from '../cel/runtime/program.ts'
 import { dynShape } from '../cel/runtime/shapes.ts'
 import { CelFault } from '../cel/runtime/values.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import { ExpiringMap } from '../lib/expiring-map.ts'
 import { aggregate } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
@@ -36,7 +37,7 @@ export interface WebhookObserver {
 export type WebhookAuthorizerParts = {
   readonly settings: WebhookSettings
   /** Sends a review; resolves with its status, or rejects with ReviewError. */
-  readonly post: (review: JsonObject, signal: AbortSignal) => Promise<JsonObject>
+  readonly post: (review: JsonObject, signal: Cancellation) => Promise<JsonObject>
   readonly observer: WebhookObserver
   readonly now: () => number
   readonly warn: (message: string) => void
@@ -92,7 +93,7 @@ export function webhookAuthorizer(parts: WebhookAuthorizerParts): NamedAuthorize
 
 async function ask(
   { settings, post, observer, now, warn }: WebhookAuthorizerParts,
-  { spec, signal }: { readonly spec: ReviewSpec; readonly signal: AbortSignal },
+  { spec, signal }: { readonly spec: ReviewSpec; readonly signal: Cancellation },
 ): Promise<Status> {
   const { name, version, onFailure } = settings
   const began = now()

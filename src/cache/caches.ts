@@ -1,5 +1,6 @@
 /** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
@@ -186,7 +187,7 @@ export class Caches implements AsyncDisposable {
   }
 
   /** Resolves once everything up to a revision can be read, or the signal is aborted. */
-  reached(revision: Revision, signal?: AbortSignal): Promise<void> {
+  reached(revision: Revision, signal?: Cancellation): Promise<void> {
     if (this.#revision >= revision || this.#stop.signal.aborted) return Promise.resolve()
     return new Promise(resolve => {
       this.#waiters.push({ revision, resolve })

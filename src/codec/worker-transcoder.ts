@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { tooManyRequests } from '../schema/status-error.ts'
@@ -16,7 +17,7 @@ import type { FromWorker } from './transcode-worker.ts'
 /** Turns bodies into JSON for those who may wait for it. */
 export interface Transcoder {
   /** Rejects with a StatusError when too many bodies of the user wait, and with the signal's reason when that aborts. */
-  transcode(job: TranscodeJob, options: { readonly user: string; readonly signal: AbortSignal }): Promise<Transcoded>
+  transcode(job: TranscodeJob, options: { readonly user: string; readonly signal: Cancellation }): Promise<Transcoded>
 }
 
 /** The text of the worker, put in when the package is built. */
@@ -35,7 +36,7 @@ export class WorkerTranscoder implements Transcoder, AsyncDisposable {
   readonly #waiting = new Map<string, Pending[]>()
   #closed = false
 
-  transcode(job: TranscodeJob, { user, signal }: { user: string; signal: AbortSignal }): Promise<Transcoded> {
+  transcode(job: TranscodeJob, { user, signal }: { user: string; signal: Cancellation }): Promise<Transcoded> {
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closed) {
         reject(signal.reason ?? new Error('the server is closing'))

@@ -14,8 +14,7 @@ export const poster =
   (transport: WebhookTransport) =>
   async (post: Post): Promise<string> => {
     const maxResponseBytes = mostBytes(Buffer.byteLength(post.body))
-    const signal = AbortSignal.timeout(WEBHOOK_TIMEOUT_SECONDS * 1000)
-    const { status, body } = await transport.call({ ...post, maxResponseBytes, signal })
+    const { status, body } = await transport.call({ ...post, maxResponseBytes, timeoutMs: WEBHOOK_TIMEOUT_SECONDS * 1000 })
     if (status >= 200 && status < 300) return body
     throw new Error(`Post ${JSON.stringify(webhookUrl(post))}: the webhook answered with status ${status}`)
   }

@@ -1,10 +1,12 @@
 /** Waiting that the end of the server, or of who waits, cuts short: no timer is left behind. */
+import type { Cancellation } from '../lib/cancellation.ts'
+
 export class Pauses {
   readonly #wakes = new Set<() => void>()
   #isOver = false
 
   /** Resolves after a time, when the signal is aborted, or when all is over. */
-  wait(ms: number, gone?: AbortSignal): Promise<void> {
+  wait(ms: number, gone?: Cancellation): Promise<void> {
     if (this.#isOver || gone?.aborted) return Promise.resolve()
     return new Promise(resolve => {
       const wake = () => {

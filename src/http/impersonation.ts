@@ -1,5 +1,6 @@
 /** Impersonation: the user that the headers ask for, and whether the requestor may act as that user. */
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { linesOf, unescapeKey } from '../lib/header-lines.ts'
 import { setOwn } from '../lib/json-value.ts'
@@ -66,7 +67,7 @@ type Attempt = {
   readonly wanted: Wanted
   readonly requestor: User
   readonly attributes: Attributes
-  readonly request: { readonly signal: AbortSignal }
+  readonly request: { readonly signal: Cancellation }
 }
 
 /** A mode in which impersonation can be allowed. The last one is the unconstrained verb `impersonate`. */

@@ -1,6 +1,7 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
 import type { Duplex, Readable } from 'node:stream'
 import type { ClientCertificate } from '../authn/client-certificate.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { UnsentResponses } from './flow-control/unsent-responses.ts'
 
 /** Header fields by lower-case name. */
@@ -30,8 +31,8 @@ export interface Request {
   /** The protocol to which the client wants to switch: WebSocket, or another that is only passed on. */
   readonly upgrade?: 'websocket' | 'other' | undefined
   /** Aborts when the client disconnects before it is answered, or the request is cancelled. */
-  readonly signal: AbortSignal
-  /** Whether that has happened; asking makes no signal. */
+  readonly signal: Cancellation
+  /** Whether that has happened. */
   readonly isGone: boolean
   cancel(reason: Error): void
   /** The body as it comes, for whom it is passed on to; undefined when there is none. */
@@ -76,29 +77,6 @@ export type Tunnel = {
   readonly start: (socket: Duplex, head: Buffer) => void
   /** The client is gone, or its connection cannot be upgraded. */
   readonly abandon: () => void
-}
-
-/** An abort signal created on first use: most requests are answered without one. */
-export class Lifeline {
-  #controller: AbortController | undefined
-  #reason: Error | undefined
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.#reason !== undefined) this.#controller.abort(this.#reason)
-    }
-    return this.#controller.signal
-  }
-
-  get isCut(): boolean {
-    return this.#reason !== undefined
-  }
-
-  cut(reason: Error): void {
-    this.#reason ??= reason
-    this.#controller?.abort(this.#reason)
-  }
 }
 
 /** The one value of a header; of a repeated one, the first. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { find, type Handle, secretJson, testApi, testCatalog, testRequest } from '../../test/kits/http/test-server.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { Result } from '../registry/api.ts'
 import { StatusError, tooManyRequests } from '../schema/status-error.ts'
 import type { Request, Response } from './message.ts'
@@ -168,7 +169,7 @@ test('a continue token travels in the metadata of the failure', async () => {
 })
 
 test('a request beyond its deadline is answered 504 and cancelled', async () => {
-  const signal = await new Promise<AbortSignal>((resolve, reject) => {
+  const signal = await new Promise<Cancellation>((resolve, reject) => {
     answerTo(testRequest(`${SECRET}?timeout=20ms`), (_, ctx) => {
       ctx.signal.addEventListener('abort', () => resolve(ctx.signal))
       return new Promise(() => {})

@@ -4,6 +4,7 @@
  */
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
@@ -172,7 +173,7 @@ function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   })
 }
 
-/** The context of a call. The signal is created on first use: most calls never wait. */
+/** The context of a call. */
 class Context implements CallContext {
   readonly body: Body | undefined
   readonly user: User
@@ -206,7 +207,7 @@ class Context implements CallContext {
     await authorize({ ...this.#asker, attributes: { ...this.#asker.attributes, verb: 'create' } }, this.#request)
   }
 
-  get signal(): AbortSignal {
+  get signal(): Cancellation {
     return this.#request.signal
   }
 

@@ -3,11 +3,12 @@
  * Kubernetes' clients do.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { abortSignalOf, type Cancellation } from './cancellation.ts'
 import { isObject, type JsonObject } from './json-value.ts'
 import { failureOf, type WebhookAnswer, type WebhookCall, WebhookCallError, type WebhookTransport } from './webhook-transport.ts'
 
 /** Where and as whom a webhook is called. */
-export type WebhookEndpoint = Omit<WebhookCall, 'body' | 'signal' | 'maxResponseBytes'>
+export type WebhookEndpoint = Omit<WebhookCall, 'body' | 'signal' | 'timeoutMs' | 'maxResponseBytes'>
 
 /** Why there is no status. */
 export class ReviewError extends Error {
@@ -26,7 +27,7 @@ export type ReviewOptions = {
   /** The pause before the second attempt; each later one is longer. */
   readonly pauseMs?: number
   /** Ends all attempts. */
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
 }
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
@@ -43,7 +44,7 @@ export async function postReview(review: JsonObject, options: ReviewOptions): Pr
     const tried = await attemptReview(body, options)
     if ('status' in tried) return tried.status
     if (!tried.mayPass || attempt === ATTEMPTS || options.signal.aborted) throw tried.error
-    await sleep(pause * (1 + Math.random() * PAUSE_JITTER), undefined, { signal: options.signal }).catch(() => {
+    await sleep(pause * (1 + Math.random() * PAUSE_JITTER), undefined, { signal: abortSignalOf(options.signal) }).catch(() => {
       throw tried.error
     })
     pause *= PAUSE_FACTOR
@@ -53,14 +54,12 @@ export async function postReview(review: JsonObject, options: ReviewOptions): Pr
 type Attempt = { readonly status: JsonObject } | { readonly error: ReviewError; readonly mayPass: boolean }
 
 async function attemptReview(body: string, { endpoint, transport, timeoutMs, signal }: ReviewOptions): Promise<Attempt> {
-  const timeout = AbortSignal.timeout(timeoutMs)
   let answer: WebhookAnswer
   try {
-    const both = AbortSignal.any([signal, timeout])
-    answer = await transport.call({ ...endpoint, body, maxResponseBytes: MAX_RESPONSE_BYTES, signal: both })
+    answer = await transport.call({ ...endpoint, body, maxResponseBytes: MAX_RESPONSE_BYTES, timeoutMs, signal })
   } catch (error) {
     if (!(error instanceof WebhookCallError)) throw error
-    const result = signal.aborted ? 'canceled' : timeout.aborted ? 'timeout' : 'error'
+    const result = signal.aborted ? 'canceled' : error.isTimeout ? 'timeout' : 'error'
     return { error: new ReviewError(error.message, result), mayPass: error.message.endsWith('connection reset by peer') }
   }
   const { status } = answer

@@ -2,10 +2,11 @@
  * Calls of webhooks: JSON posted to an https address and text read back, within limits of time and size. Connections are kept and
  * used again. What goes wrong is told in the words of Go's clients, which people search for.
  */
-import { Agent as PlainAgent, request as plainRequest } from 'node:http'
+import { type ClientRequest, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { type Agent, request } from 'node:https'
 import { isIP } from 'node:net'
 import type { PeerCertificate } from 'node:tls'
+import type { Cancellation } from './cancellation.ts'
 import { trustingAgent } from './trusting-agent.ts'
 
 export type WebhookCall = {
@@ -28,14 +29,22 @@ export type WebhookCall = {
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string
   readonly maxResponseBytes: number
-  /** Ends the call; the reason of an abort by time is a TimeoutError. */
-  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  /** Ends the call before that. */
+  readonly signal?: Cancellation | undefined
 }
 
 export type WebhookAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
 
 /** That a call failed before there was an answer. */
-export class WebhookCallError extends Error {}
+export class WebhookCallError extends Error {
+  /** Whether it took too long. */
+  readonly isTimeout: boolean
+  constructor(message: string, cause: Error) {
+    super(message, { cause })
+    this.isTimeout = cause.name === 'TimeoutError'
+  }
+}
 
 /** How many addresses have connections kept for them, and how long an idle one is kept. */
 const MAX_AGENTS = 200
@@ -53,64 +62,57 @@ export class WebhookTransport implements Disposable {
 
   /** The answer, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
   async call(call: WebhookCall): Promise<WebhookAnswer> {
-    // Each kept connection that turns out to be closed is used up by it, so there is an end to this.
-    for (;;) {
-      const answer = await this.#send(call)
-      if (answer !== 'connection was closed') return answer
+    const ending = new Ending(call)
+    try {
+      // Each kept connection that turns out to be closed is used up by it, so there is an end to this.
+      for (;;) {
+        const answer = await this.#send(call, ending)
+        if (answer !== 'connection was closed') return answer
+      }
+    } catch (error) {
+      throw new WebhookCallError(`Post ${JSON.stringify(webhookUrl(call))}: ${goMessage(error as NodeError, call)}`, error as Error)
+    } finally {
+      ending.done()
     }
   }
 
   /** One attempt. A kept connection that the other side has closed meanwhile says nothing about the webhook. */
-  #send(call: WebhookCall): Promise<WebhookAnswer | 'connection was closed'> {
-    const { host, port, path, shownHost, body, maxResponseBytes, signal } = call
-    const address = webhookUrl(call)
+  #send(call: WebhookCall, ending: Ending): Promise<WebhookAnswer | 'connection was closed'> {
+    const { host, port, path, shownHost, body, maxResponseBytes } = call
     return new Promise((resolve, reject) => {
-      const fail = (error: Error) => reject(new WebhookCallError(`Post ${JSON.stringify(address)}: ${goMessage(error, call)}`))
-      if (signal.aborted) return fail(signal.reason as Error)
       let isAnswered = false
+      const headers: Record<string, string | number> = {
+        'content-type': 'application/json',
+        accept: 'application/json, */*',
+        'content-length': Buffer.byteLength(body),
+      }
+      if (shownHost) headers['host'] = shownHost
+      if (call.headers) Object.assign(headers, call.headers)
       const send = call.isPlain ? plainRequest : request
-      const sent = send(
-        {
-          host,
-          port,
-          path,
-          method: 'POST',
-          agent: this.#agentFor(call),
-          headers: {
-            'content-type': 'application/json',
-            accept: 'application/json, */*',
-            'content-length': Buffer.byteLength(body),
-            ...(shownHost && { host: shownHost }),
-            ...call.headers,
-          },
-          signal,
-        },
-        answer => {
-          isAnswered = true
-          const parts: Buffer[] = []
-          let size = 0
-          answer.on('data', (part: Buffer) => {
-            size += part.length
-            if (size > maxResponseBytes) sent.destroy(new Error(`http: response body too large: the limit is ${maxResponseBytes} bytes`))
-            else parts.push(part)
-          })
-          answer.on('error', fail)
-          answer.on('end', () =>
-            resolve({
-              status: answer.statusCode ?? 0,
-              contentType: answer.headers['content-type'] ?? '',
-              body: Buffer.concat(parts).toString('utf8'),
-            }),
-          )
-        },
-      )
+      const sent = send({ host, port, path, method: 'POST', agent: this.#agentFor(call), headers }, answer => {
+        isAnswered = true
+        const parts: Buffer[] = []
+        let size = 0
+        answer.on('data', (part: Buffer) => {
+          size += part.length
+          if (size > maxResponseBytes) sent.destroy(new Error(`http: response body too large: the limit is ${maxResponseBytes} bytes`))
+          else parts.push(part)
+        })
+        answer.on('error', reject)
+        answer.on('end', () =>
+          resolve({
+            status: answer.statusCode ?? 0,
+            contentType: answer.headers['content-type'] ?? '',
+            body: (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString('utf8'),
+          }),
+        )
+      })
       sent.on('error', (error: NodeError) => {
-        if (signal.aborted) fail(signal.reason as Error)
-        else if (sent.reusedSocket && !isAnswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE'))
-          resolve('connection was closed')
-        else fail(error)
+        if (sent.reusedSocket && !isAnswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('connection was closed')
+        else reject(error)
       })
       sent.end(body)
+      ending.ends(sent, reject)
     })
   }
 
@@ -121,7 +123,8 @@ export class WebhookTransport implements Disposable {
   }
 
   #agentFor({ host, port, ca = '', servername = '', client, skipsVerification = false, isPlain = false }: WebhookCall): Agent | PlainAgent {
-    const key = `${host}:${port} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
+    const address = `${host}:${port}`
+    const key = `${address} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
     let agent = this.#agents.get(key)
     if (!agent) {
       if (this.#agents.size >= MAX_AGENTS) {
@@ -132,9 +135,48 @@ export class WebhookTransport implements Disposable {
       const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: MAX_SOCKETS }
       if (isPlain) agent = new PlainAgent(kept)
       agent ??= trustingAgent({ host, ca, servername, client, skipsVerification }, kept)
+      // An agent calls one address in one way. Its own names, which it makes several times for each call, would have all certificates in them.
+      agent.getName = () => address
       this.#agents.set(key, agent)
     }
     return agent
+  }
+}
+
+/** What ends a call early: time, or a signal. One for all attempts, and lighter than signals made for each call. */
+class Ending {
+  readonly #signal: Cancellation | undefined
+  readonly #timer: NodeJS.Timeout
+  #reason: Error | undefined
+  #request: ClientRequest | undefined
+  #reject: ((reason: Error) => void) | undefined
+
+  constructor({ timeoutMs, signal }: Pick<WebhookCall, 'timeoutMs' | 'signal'>) {
+    this.#signal = signal
+    this.#timer = setTimeout(() => this.#end(new DOMException('the webhook took too long', 'TimeoutError')), timeoutMs)
+    if (signal?.aborted) this.#end(signal.reason)
+    else signal?.addEventListener('abort', this.#aborted)
+  }
+
+  /** What is to be ended, and whom to tell why. */
+  ends(request: ClientRequest, reject: (reason: Error) => void): void {
+    this.#request = request
+    this.#reject = reject
+    if (this.#reason) this.#end(this.#reason)
+  }
+
+  done(): void {
+    clearTimeout(this.#timer)
+    this.#signal?.removeEventListener('abort', this.#aborted)
+  }
+
+  #aborted = (): void => this.#end(this.#signal!.reason)
+
+  #end(reason: Error): void {
+    this.#reason = reason
+    // A request that still waits for a connection would not tell before it has one.
+    this.#reject?.(reason)
+    this.#request?.destroy(reason)
   }
 }
 

@@ -188,7 +188,7 @@ function receiverOf({ deps, call: { resource, namespace, name } }: Write): {
   return { object, resourceVersion: object.metadata.resourceVersion! }
 }
 
-/** What may be known to those who answer questions. The signal is still made only when it is asked for. */
+/** What may be known to those who answer questions. */
 export function reviewContextOf({ access }: Deps, { resource, subresource }: Call, ctx: CallContext): ReviewContext {
   if (!access) throw notImplemented(`${resource.plural}${subresource && `/${subresource}`} is not answered by this server`)
   return {

@@ -1,5 +1,6 @@
 /** A write as admission sees it. */
 import type { Attributes } from '../admission/plugin.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { ConformError } from '../schema/conform.ts'
@@ -67,7 +68,7 @@ export class WriteAttributes implements Attributes {
     return this.#write.ctx
   }
 
-  get signal(): AbortSignal {
+  get signal(): Cancellation {
     return this.#write.ctx.signal
   }
 

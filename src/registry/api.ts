@@ -2,6 +2,7 @@
 
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { Transcoded } from '../codec/transcode.ts'
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
@@ -40,7 +41,7 @@ const EMPTY_BODY: Body = { mediaType: 'application/json', bytes: new Uint8Array(
 export type CallContext = RequestContext & {
   readonly body: Body | undefined
   readonly userAgent: string
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   /** How long the request may still take; undefined where nothing bounds it. */
   readonly remainingMs?: number | undefined
   /** Adds an annotation to the audit event of the request, if there is one. */

@@ -1,5 +1,6 @@
 /** Resource versions in requests: reading them, and waiting for one that is not there yet. */
 import type { Caches } from '../cache/caches.ts'
+import { Cancellable, type Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, type StatusError, tooLargeRevision } from '../schema/status-error.ts'
@@ -22,7 +23,7 @@ export function parseRevision(text: string): Revision {
 }
 
 /** How long to wait: until the signal is aborted, and no longer than the timeout of the request. */
-export type Patience = { readonly signal: AbortSignal; readonly timeoutMs?: number | undefined }
+export type Patience = { readonly signal: Cancellation; readonly timeoutMs?: number | undefined }
 
 /** Waits a little for a revision that may come yet; returns the 504 to answer when it does not. */
 export async function waitForRevision(
@@ -33,11 +34,11 @@ export async function waitForRevision(
   if (caches.revision >= revision) return undefined
   // Over a store that others write to, the revision may be of a write that nothing here is told of: then the store has to be asked.
   caches.fresh()?.catch(() => {})
-  const patience = new AbortController()
-  const stop = () => patience.abort()
+  const patience = new Cancellable()
+  const stop = () => patience.abort(new Error('waited for long enough'))
   const timer = setTimeout(stop, timeoutMs > 0 ? Math.min(timeoutMs, PATIENCE_MS) : PATIENCE_MS)
   signal.addEventListener('abort', stop, { once: true })
-  await caches.reached(revision, patience.signal)
+  await caches.reached(revision, patience)
   clearTimeout(timer)
   signal.removeEventListener('abort', stop)
   return caches.revision < revision ? tooLargeRevision(revision, caches.revision) : undefined

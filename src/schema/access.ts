@@ -1,5 +1,6 @@
 /** Authentication and authorization as kinds may use them: token reviews, access reviews, and tokens of service accounts. */
 
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { FieldTerms, LabelTerms } from './selectors.ts'
 import type { User } from './user.ts'
 
@@ -59,7 +60,7 @@ export type TokenClaims = {
   readonly bound: object
 }
 
-type Cancellable = { readonly signal: AbortSignal }
+type Cancellable = { readonly signal: Cancellation }
 
 export interface Access {
   /** Who bears a token, as the server itself would find out for a request that carries it. No audiences asks for those of the server. */

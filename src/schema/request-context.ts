@@ -1,4 +1,5 @@
 /** What the rules and hooks of kinds know about a request, beside the object. */
+import type { Cancellation } from '../lib/cancellation.ts'
 import type { Access } from './access.ts'
 import type { Budget } from './budget.ts'
 import type { Explanation } from './explanation.ts'
@@ -24,4 +25,4 @@ export type RequestContext = {
 export type DefaultingContext = Pick<RequestContext, 'now' | 'groupDomain'>
 
 /** What reviews, such as TokenReview, may use in addition. */
-export type ReviewContext = RequestContext & { readonly signal: AbortSignal; readonly access: Access }
+export type ReviewContext = RequestContext & { readonly signal: Cancellation; readonly access: Access }

@@ -1,5 +1,6 @@
 /** One call of an admission webhook, and what comes of it. */
 import { stringifyJson } from '../../codec/json.ts'
+import type { Cancellation } from '../../lib/cancellation.ts'
 import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport } from '../../lib/webhook-transport.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
 import type { VersionedRequest } from '../expression-variables.ts'
@@ -28,7 +29,7 @@ const MAX_RESPONSE_BYTES = 16 << 20
 export async function callWebhook(
   webhook: Webhook,
   request: VersionedRequest,
-  { isMutating, signal, parts }: { readonly isMutating: boolean; readonly signal: AbortSignal; readonly parts: CallParts },
+  { isMutating, signal, parts }: { readonly isMutating: boolean; readonly signal: Cancellation; readonly parts: CallParts },
 ): Promise<CallOutcome> {
   const { attributes } = request
   const { name, reviewVersion: version } = webhook
@@ -43,14 +44,13 @@ export async function callWebhook(
     return failed('could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)', 400)
   const uid = parts.newUid()
   const timeoutSeconds = secondsFor(webhook, attributes)
-  const bounded = boundedBy(signal, timeoutSeconds)
   try {
-    const address = addressOf(webhook, timeoutSeconds, parts)
     const answer = await parts.transport.call({
-      ...address,
       body: stringifyJson(reviewFor(request, { uid, version })),
       maxResponseBytes: MAX_RESPONSE_BYTES,
-      signal: bounded.signal,
+      timeoutMs: timeoutSeconds * 1000,
+      signal,
+      ...addressOf(webhook, timeoutSeconds, parts),
     })
     const failure = failureOf(answer)
     if (failure !== undefined) return failed(`failed to call webhook: ${failure}`, answer.status)
@@ -64,8 +64,6 @@ export async function callWebhook(
       return failed(`${error.stage === 'reading' ? 'failed to call webhook' : 'received invalid webhook response'}: ${error.message}`)
     if (error instanceof WebhookCallError || error instanceof UnresolvedService) return failed(`failed to call webhook: ${error.message}`)
     throw error
-  } finally {
-    bounded.done()
   }
 }
 
@@ -74,39 +72,41 @@ function secondsFor({ timeoutSeconds }: Webhook, { remainingMs }: Attributes): n
   return remainingMs === undefined || remainingMs <= 0 ? timeoutSeconds : Math.min(timeoutSeconds, Math.ceil(remainingMs / 1000))
 }
 
-/** A signal that ends with another one, or after some time. AbortSignal.any is not in every Node 20. */
-function boundedBy(signal: AbortSignal, seconds: number): { readonly signal: AbortSignal; readonly done: () => void } {
-  const controller = new AbortController()
-  const end = () => controller.abort(signal.reason)
-  const timer = setTimeout(() => controller.abort(new DOMException('the webhook took too long', 'TimeoutError')), seconds * 1000)
-  if (signal.aborted) end()
-  else signal.addEventListener('abort', end, { once: true })
-  const done = () => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', end)
-  }
-  return { signal: controller.signal, done }
-}
-
 /** That a service cannot be reached. */
 export class UnresolvedService extends Error {}
 
 /** Where a webhook is called. */
-function addressOf(
-  { client }: Webhook,
-  timeoutSeconds: number,
-  { resolve, credentials }: CallParts,
-): Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'signal'> {
-  const { url, service, caBundle } = client
-  const ca = caBundle ? { ca: Buffer.from(caBundle, 'base64').toString('utf8') } : {}
+function addressOf({ client }: Webhook, timeoutSeconds: number, { resolve, credentials }: CallParts): CalledAt {
+  const { service } = client
+  const known = clientOf(client)
   const query = `?timeout=${timeoutSeconds}s`
   if (service) {
     const { namespace, name, path = '/', port = 443 } = service
     const servername = `${name}.${namespace}.svc`
     const shownHost = `${servername}:${port}`
-    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost, ...ca, ...credentials?.(shownHost) }
+    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost, ...known.trust, ...credentials?.(shownHost) }
   }
-  const { hostname, port: given, pathname } = new URL(url ?? '')
+  const { host, port, path, shown } = known.at ?? urlOf('')
+  return { host, port, path: path + query, ...known.trust, ...credentials?.(shown) }
+}
+
+type CalledAt = Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'timeoutMs' | 'signal'>
+type Known = { readonly trust: Pick<WebhookCall, 'ca'>; readonly at: ReturnType<typeof urlOf> | undefined }
+const clients = new WeakMap<ClientConfig, Known>()
+
+/** What a configuration says of its client, read once. */
+function clientOf(client: ClientConfig): Known {
+  let known = clients.get(client)
+  if (!known) {
+    const { url, caBundle } = client
+    const trust = caBundle ? { ca: Buffer.from(caBundle, 'base64').toString('utf8') } : {}
+    clients.set(client, (known = { trust, at: url === undefined ? undefined : urlOf(url) }))
+  }
+  return known
+}
+
+function urlOf(url: string) {
+  const { hostname, port: given, pathname } = new URL(url)
   const port = given === '' ? 443 : Number(given)
-  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname + query, ...ca, ...credentials?.(`${hostname}:${port}`) }
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname, shown: `${hostname}:${port}` }
 }

@@ -1,8 +1,9 @@
 /** HTTP/1.1: Node's requests and responses as ours. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
-import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from '../message.ts'
+import type { Outlet, Peer, Request, RequestHeaders, Response } from '../message.ts'
 import { abandon, collect, hasBody, pump } from './streams.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
@@ -11,7 +12,7 @@ export class Http1Request implements Request {
   readonly protocol = 'HTTP/1.1'
   readonly peer: Peer
   readonly upgrade: Request['upgrade']
-  readonly lifeline = new Lifeline()
+  readonly signal = new Cancellable()
   readonly #message: IncomingMessage
   readonly #headers: RequestHeaders
 
@@ -38,16 +39,12 @@ export class Http1Request implements Request {
     return this.#message.rawHeaders
   }
 
-  get signal(): AbortSignal {
-    return this.lifeline.signal
-  }
-
   get isGone(): boolean {
-    return this.lifeline.isCut
+    return this.signal.aborted
   }
 
   cancel(reason: Error): void {
-    this.lifeline.cut(reason)
+    this.signal.abort(reason)
   }
 
   get stream(): IncomingMessage | undefined {
@@ -69,7 +66,7 @@ export function answerHttp1(
 ): MaybePromise<void> {
   const request = new Http1Request(message, peer)
   response.on('close', () => {
-    if (!response.writableFinished) request.lifeline.cut(new Error('the client went away'))
+    if (!response.writableFinished) request.signal.abort(new Error('the client went away'))
     closed?.()
   })
   // A client that disconnects within its body makes reading the body fail.

@@ -1,9 +1,10 @@
 /** HTTP/2: Node's streams as our requests and responses. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import type { UnsentResponses } from '../flow-control/unsent-responses.ts'
-import { Lifeline, type Outlet, type Peer, type Request, type RequestHeaders, type Response } from '../message.ts'
+import type { Outlet, Peer, Request, RequestHeaders, Response } from '../message.ts'
 import { abandon, collect, pump } from './streams.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
@@ -24,7 +25,7 @@ class Http2Request implements Request {
   readonly peer: Peer
   readonly unsentResponses: UnsentResponses
   readonly passed: () => void
-  readonly lifeline = new Lifeline()
+  readonly signal = new Cancellable()
   readonly #stream: ServerHttp2Stream
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, unsentResponses, headerLines, passed }: Connection) {
@@ -38,16 +39,12 @@ class Http2Request implements Request {
     this.#stream = stream
   }
 
-  get signal(): AbortSignal {
-    return this.lifeline.signal
-  }
-
   get isGone(): boolean {
-    return this.lifeline.isCut
+    return this.signal.aborted
   }
 
   cancel(reason: Error): void {
-    this.lifeline.cut(reason)
+    this.signal.abort(reason)
   }
 
   get stream(): ServerHttp2Stream | undefined {
@@ -72,7 +69,7 @@ export function answerHttp2(
   stream.on('aborted', destroyItself)
   // Node keeps streams for a while after they have closed; with `once` they do not keep the request.
   stream.once('close', () => {
-    if (!stream.writableEnded) request.lifeline.cut(new Error('the client went away'))
+    if (!stream.writableEnded) request.signal.abort(new Error('the client went away'))
   })
   return whenDone(connection.serve(request), answer => {
     request.passed()

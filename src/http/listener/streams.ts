@@ -6,31 +6,34 @@ import type { Outlet, RequestHeaders, Response } from '../message.ts'
 /** Whether HTTP/1.1 headers announce a body. */
 export const hasBody = (headers: RequestHeaders) => headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 
-/** All that a stream brings; undefined once it is more than the limit, and then the rest is left unread. */
+/**
+ * All that a stream brings; undefined once it is more than the limit, and then the rest is left unread. A stream that fails closes, and
+ * who opened it listens to its errors. Listeners stay until the stream is gone: removing them takes longer than all the rest.
+ */
 export function collect(stream: Readable, limit: number): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const settle = () => {
-      stream.off('data', take).off('end', done).off('close', broken).off('error', broken)
-    }
+    let isSettled = false
     const take = (chunk: Buffer) => {
       size += chunk.length
       if (size <= limit) return void chunks.push(chunk)
-      settle()
+      isSettled = true
+      stream.off('data', take)
       stream.pause()
       resolve(undefined)
     }
     const done = () => {
-      settle()
+      isSettled = true
       resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
     }
     const broken = () => {
-      settle()
+      if (isSettled) return
+      isSettled = true
       reject(badRequest('unexpected EOF'))
     }
     if (stream.destroyed && !stream.readableEnded) return broken()
-    stream.on('data', take).on('end', done).on('close', broken).on('error', broken)
+    stream.on('data', take).on('end', done).on('close', broken)
   })
 }
 

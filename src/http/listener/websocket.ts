@@ -33,7 +33,7 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   const isCrossOrigin = peer.certificate !== undefined && hasOtherOrigin(message.headers)
   const trustedPeer = isCrossOrigin ? { ...peer, certificate: undefined } : peer
   const request = new Http1Request(message, trustedPeer, { upgrade: 'websocket', headers })
-  socket.once('close', () => request.lifeline.cut(new Error('the client went away')))
+  socket.once('close', () => request.signal.abort(new Error('the client went away')))
   const problem = problemOf(message, { protocol: protocols[0], needsToken: isCrossOrigin && headers['authorization'] === undefined })
   const answer = problem ?? (await serve(request))
   if (socket.destroyed) return abandon(answer)
@@ -49,7 +49,7 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
 async function answerOther(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
   const { message, socket } = upgrade
   const request = new Http1Request(message, peer, { upgrade: 'other', headers: message.headers })
-  socket.once('close', () => request.lifeline.cut(new Error('the client went away')))
+  socket.once('close', () => request.signal.abort(new Error('the client went away')))
   const answer = await serve(request)
   if (socket.destroyed) return abandon(answer)
   if (answer.tunnel) return switchTo(answer, answer.tunnel, upgrade)

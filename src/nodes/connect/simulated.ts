@@ -2,6 +2,7 @@
 import type { Client } from '../../client/client.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { abortSignalOf } from '../../lib/cancellation.ts'
 import type { Result } from '../../registry/api.ts'
 import { notImplemented, unavailable } from '../../schema/status-error.ts'
 import { FAILURE_ANNOTATION, isAlive } from '../node/simulated-node.ts'
@@ -31,7 +32,7 @@ function readLog(client: Client, { pod, container, call, ctx }: PodRequest, sign
   const text = Buffer.from(logText(pod, run, options, ctx.now.getTime()))
   const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const
   if (!options.follow || options.previous || !isRunning(pod, container, run)) return { ...answer, body: text }
-  return { ...answer, body: followLog(client, { pod, container, run, text, signals: [signal, ctx.signal] }) }
+  return { ...answer, body: followLog(client, { pod, container, run, text, signals: [signal, abortSignalOf(ctx.signal)] }) }
 }
 
 const isRunning = (pod: PodObject, container: string, { id }: LoggedRun): boolean => {

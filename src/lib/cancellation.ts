@@ -1,0 +1,53 @@
+/**
+ * That what somebody waits for is not wanted any more. An AbortSignal is one; but Node takes some 40 µs to make one, to listen to it and to
+ * stop listening, which for a request is more than most of what is done for it.
+ */
+export interface Cancellation {
+  readonly aborted: boolean
+  /** Why, once it is aborted. */
+  readonly reason: any
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
+/** One that is aborted by who made it. Listeners are called once. */
+export class Cancellable implements Cancellation {
+  #reason: Error | undefined
+  #listeners: (() => void)[] | undefined
+
+  get aborted(): boolean {
+    return this.#reason !== undefined
+  }
+
+  get reason(): Error | undefined {
+    return this.#reason
+  }
+
+  abort(reason: Error): void {
+    if (this.#reason !== undefined) return
+    this.#reason = reason
+    const listeners = this.#listeners
+    this.#listeners = undefined
+    if (listeners) for (const listener of listeners) listener()
+  }
+
+  addEventListener(_: 'abort', listener: () => void): void {
+    if (this.#reason !== undefined) return
+    if (this.#listeners === undefined) this.#listeners = [listener]
+    else this.#listeners.push(listener)
+  }
+
+  removeEventListener(_: 'abort', listener: () => void): void {
+    const at = this.#listeners?.indexOf(listener) ?? -1
+    if (at >= 0) this.#listeners!.splice(at, 1)
+  }
+}
+
+/** The same as Node's own functions take it. */
+export function abortSignalOf(cancellation: Cancellation): AbortSignal {
+  if (cancellation instanceof AbortSignal) return cancellation
+  const controller = new AbortController()
+  if (cancellation.aborted) controller.abort(cancellation.reason)
+  else cancellation.addEventListener('abort', () => controller.abort(cancellation.reason))
+  return controller.signal
+}
