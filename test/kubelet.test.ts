@@ -106,6 +106,7 @@ test('exec over WebSocket reaches the kubelet with its protocol and without toke
   assert.equal(await echoed, '\u0000input')
   assert.equal(webSocket.protocol, 'v5.channel.k8s.io')
   assert.equal(kubelet.seen[0]!.url, '/exec/default/web/main?input=1&output=1&command=ls&command=-l')
+  webSocket.terminate()
 })
 
 /** Upgrades a connection by hand, and returns what was answered and the first bytes on it. */

@@ -121,6 +121,7 @@ test('a watch over WebSocket sends each change as a message', patient, async t =
   assert.deepEqual([bytes[0], bytes[1]], [0x81, 126])
   const { type, object } = JSON.parse(bytes.subarray(4, 4 + bytes.readUInt16BE(2)).toString())
   assert.deepEqual([type, object.metadata.name], ['ADDED', 'over-websocket'])
+  socket.destroy()
 })
 
 test('a list requested over WebSocket is answered as a list', patient, async t => {

@@ -124,7 +124,7 @@ export function watchAlone(t: Scope, { url, credentials }: Target, path: string,
     outgoing.on('error', reject)
     outgoing.on('upgrade', (_, socket) => {
       t.after(() => socket.destroy())
-      resolve(new Tape(socket, { label: `WebSocket ${path}`, split: splitMessages }))
+      resolve(new Tape(socket, { label: `WebSocket ${path}`, split: bytes => splitMessages(bytes, () => socket.end()) }))
     })
     outgoing.on('response', answer => {
       if (answer.statusCode !== 200 || webSocket) reject(new Error(`${path} was answered with ${answer.statusCode}`))
@@ -150,7 +150,7 @@ function jsonEvent(line: string): string {
 }
 
 /** Messages of a server are whole and not masked. */
-function splitMessages(bytes: Buffer): { events: string[]; rest: Buffer } {
+function splitMessages(bytes: Buffer, onClose: () => void): { events: string[]; rest: Buffer } {
   const events: string[] = []
   let at = 0
   while (bytes.length >= at + 2) {
@@ -159,6 +159,7 @@ function splitMessages(bytes: Buffer): { events: string[]; rest: Buffer } {
     if (bytes.length < at + head) break
     const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2))
     if (bytes.length < at + head + length) break
+    if (bytes[at] === 0x88) onClose()
     if (bytes[at] === 0x81) events.push(jsonEvent(bytes.subarray(at + head, at + head + length).toString()))
     at += head + length
   }
