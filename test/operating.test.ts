@@ -107,7 +107,14 @@ test('health lists its checks, and metrics include them and the store', patient,
   const lines = text.trimEnd().split('\n')
   assert.equal(lines.at(-1), 'readyz check passed')
   assert.deepEqual(lines.slice(0, 3), ['[+]ping ok', '[+]log ok', '[+]etcd ok'])
-  for (const name of ['poststarthook/rbac/bootstrap-roles', 'informer-sync', 'shutdown']) assert.ok(lines.includes(`[+]${name} ok`), name)
+  for (const name of [
+    'poststarthook/rbac/bootstrap-roles',
+    'poststarthook/apiservice-openapi-controller',
+    'autoregister-completion',
+    'informer-sync',
+    'shutdown',
+  ])
+    assert.ok(lines.includes(`[+]${name} ok`), name)
   assert.equal((await ask(server, '/readyz/etcd')).text, 'ok')
   assert.equal((await ask(server, '/readyz/poststarthook/rbac/bootstrap-roles')).text, 'ok')
   assert.doesNotMatch((await ask(server, '/livez?verbose')).text, /\](shutdown|informer-sync) /)

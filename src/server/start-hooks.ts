@@ -1,39 +1,55 @@
 /** The steps of a start that have health checks: `poststarthook/NAME`, with the names of kube-apiserver. */
 import type { HealthCheck } from '../http/observability/health.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
+
+/** What the groups of other servers need. */
+export const AGGREGATION_HOOKS = [
+  'start-kube-aggregator-informers',
+  'apiservice-registration-controller',
+  'apiservice-status-local-available-controller',
+  'apiservice-status-remote-available-controller',
+  'apiservice-discovery-controller',
+  'apiservice-openapi-controller',
+  'apiservice-openapiv3-controller',
+] as const
 
 const HOOKS = [
+  'start-apiserver-admission-initializer',
+  'generic-apiserver-start-informers',
+  'priority-and-fairness-config-consumer',
+  'start-apiextensions-informers',
+  'start-apiextensions-controllers',
   'crd-informer-synced',
   'start-system-namespaces-controller',
+  'start-cluster-authentication-info-controller',
+  'start-legacy-token-tracking-controller',
+  'storage-readiness',
   'start-service-ip-repair-controllers',
   'rbac/bootstrap-roles',
   'scheduling/bootstrap-system-priority-classes',
-  'priority-and-fairness-config-consumer',
   'priority-and-fairness-config-producer',
   'bootstrap-controller',
+  'start-kubernetes-service-cidr-controller',
+  ...AGGREGATION_HOOKS,
   'kube-apiserver-autoregistration',
-  'start-cluster-authentication-info-controller',
 ] as const
-type Hook = (typeof HOOKS)[number]
+
+/** What steps lead to, and is no step in kube-apiserver: such a check has its name alone. */
+const OUTCOMES = ['autoregister-completion'] as const
+type Hook = (typeof HOOKS)[number] | (typeof OUTCOMES)[number]
 
 export class StartHooks {
-  readonly #done = new Map<Hook, boolean>()
+  readonly #done = new Set<Hook>()
 
-  constructor() {
-    for (const name of HOOKS) this.#done.set(name, false)
-  }
-
-  /** Notes when steps are done; the promise is handed back. */
-  track<R>(names: readonly Hook[], work: Promise<R>): Promise<R> {
-    return work.then(result => {
-      for (const name of names) this.#done.set(name, true)
-      return result
-    })
+  /** Notes when steps are done; hands back what they result in. */
+  async track<R>(names: readonly Hook[], work: MaybePromise<R>): Promise<R> {
+    const result = await work
+    for (const name of names) this.#done.add(name)
+    return result
   }
 
   checks(): HealthCheck[] {
-    return [...this.#done.keys()].map(name => ({
-      name: `poststarthook/${name}`,
-      check: () => (this.#done.get(name) ? undefined : 'not finished'),
-    }))
+    const check = (hook: Hook, name: string) => ({ name, check: () => (this.#done.has(hook) ? undefined : 'not finished') })
+    return [...HOOKS.map(hook => check(hook, `poststarthook/${hook}`)), ...OUTCOMES.map(outcome => check(outcome, outcome))]
   }
 }

@@ -53,7 +53,7 @@ import { quotaParts } from './quota.ts'
 import { openServiceNetwork } from './service-network.ts'
 import { openSharedKeys } from './shared-keys.ts'
 import { componentAuthorizer, kindsOfNodes, kubeletParts, nodeConnections, nodeSources } from './simulated-nodes.ts'
-import { StartHooks } from './start-hooks.ts'
+import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
 
@@ -220,17 +220,17 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const trust = trustPublisher({ clientCa: tlsMaterial(files, pki).clientCa, ...publishedProxies(config, files, pki) })
   const aggregation = aggregatedApis({ ...context, certificate: () => files.proxyClient ?? pki.proxyClient })
   const [customKinds] = await Promise.all([
-    hooks.track(['crd-informer-synced'], startCustomKinds(context)),
+    hooks.track(['start-apiextensions-informers', 'start-apiextensions-controllers', 'crd-informer-synced'], startCustomKinds(context)),
     data.claimed,
     pki.saved,
     identity.saved,
     hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
     authorization.prepare(),
-    aggregation.followed,
+    hooks.track(AGGREGATION_HOOKS, aggregation.followed),
     hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
   // What another server was first to create is relied on from here on.
-  await caches.fresh()
+  await hooks.track(['generic-apiserver-start-informers', 'start-apiserver-admission-initializer', 'storage-readiness'], caches.fresh())
   let leadership: Leadership | undefined
   const listener = await openPort(context, {
     data,
@@ -277,11 +277,14 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   })
   const [ownDuties] = await Promise.all([
     store.isShared ? undefined : duties.start(controllers, signal),
-    hooks.track(['bootstrap-controller'], network.start(listener.address)),
+    hooks.track(['bootstrap-controller', 'start-kubernetes-service-cidr-controller'], network.start(listener.address)),
     hooks.track(['rbac/bootstrap-roles'], authorization.start()),
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
-    hooks.track(['kube-apiserver-autoregistration'], ensureApiServices({ catalog, caches, client, groupDomain })),
-    controllers.run(legacyTokenTracking).idle(),
+    hooks.track(
+      ['kube-apiserver-autoregistration', 'autoregister-completion'],
+      ensureApiServices({ catalog, caches, client, groupDomain }),
+    ),
+    hooks.track(['start-legacy-token-tracking-controller'], controllers.run(legacyTokenTracking).idle()),
     hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).idle()),
     config.kubeconfig === undefined ? undefined : writeKubeconfig(config.kubeconfig, access),
   ])
