@@ -12,7 +12,7 @@ import { deepEqual } from '../../lib/json-value.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { defineController, watch } from '../controller.ts'
 import { CLAIM_INDEX, claimsOf, isOver } from '../protection/usage.ts'
-import { attachmentName, blockedMessage, type Needed, planFor } from './reconcile.ts'
+import { attachmentName, blockedMessage, isAttachmentName, type Needed, planFor } from './reconcile.ts'
 
 type AttachmentObject = ObjectOf<typeof VolumeAttachment>
 type Volume = ObjectOf<typeof PersistentVolume>
@@ -82,11 +82,12 @@ export const attachDetachController = defineController({
       return [...found.values()]
     }
 
-    /** Those that others have made under other names are left alone. Of a volume that is gone the name cannot be told. */
-    function isMadeHere({ spec, metadata }: AttachmentObject): boolean {
-      const { persistentVolumeName: name } = spec.source
-      const handle = name === undefined ? undefined : volumes.get({ name })?.spec.csi?.volumeHandle
-      return name !== undefined && (handle === undefined || metadata.name === attachmentName(handle, spec.attacher, spec.nodeName))
+    /** Those that others have made under other names are left alone. Of a volume that is gone only the form of the name can be told. */
+    function isMadeHere({ spec, metadata: { name = '' } }: AttachmentObject): boolean {
+      const { persistentVolumeName: volume } = spec.source
+      if (volume === undefined) return false
+      const handle = volumes.get({ name: volume })?.spec.csi?.volumeHandle
+      return handle === undefined ? isAttachmentName(name) : name === attachmentName(handle, spec.attacher, spec.nodeName)
     }
 
     async function reconcileNode(name: string): Promise<void> {

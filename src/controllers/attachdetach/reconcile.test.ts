@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Attachment, attachmentName, blockedMessage, planFor } from './reconcile.ts'
+import { type Attachment, attachmentName, blockedMessage, isAttachmentName, planFor } from './reconcile.ts'
 
 const volume = (name: string, accessModes = ['ReadWriteOnce']) =>
   ({ metadata: { name }, spec: { accessModes, csi: { driver: 'd', volumeHandle: name } }, status: {} }) as never
@@ -40,6 +40,8 @@ test('what pods use is attached, what they do not is detached, and one node has 
 
 test('an attachment has the name that it has in Kubernetes', () => {
   assert.match(attachmentName('h', 'd', 'n'), /^csi-[0-9a-f]{64}$/)
+  assert.equal(isAttachmentName(attachmentName('h', 'd', 'n')), true)
+  assert.equal(isAttachmentName('va-e2e'), false)
 })
 
 test('a pod that waits for another node is told who is there', () => {

@@ -24,6 +24,8 @@ export type NodePlan<A extends Attachment> = {
 export const attachmentName = (handle: string, driver: string, node: string): string =>
   `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`
 
+export const isAttachmentName = (name: string): boolean => /^csi-[0-9a-f]{64}$/.test(name)
+
 const uniqueName = ({ spec: { csi } }: Volume): string => `kubernetes.io/csi/${csi?.driver ?? ''}^${csi?.volumeHandle ?? ''}`
 
 export type NodeState<A extends Attachment> = {
