@@ -167,13 +167,19 @@ test('going back to an earlier template gives its ReplicaSet the next revision, 
   assert.equal(back.status!.metadata.annotations!['deployment.kubernetes.io/revision'], '3')
 })
 
+test('a ReplicaSet that is adopted may have any revision of 64 bits', () => {
+  const adopted = setOf('old', 1, { annotations: { 'deployment.kubernetes.io/revision': '3546343826724305832' } })
+  const { status } = plan(deployment(1), [adopted])
+  assert.equal(status!.metadata.annotations!['deployment.kubernetes.io/revision'], '3546343826724305833')
+})
+
 test('the history of revisions stays short, and a revision that is no number is left alone', () => {
   const history = Array.from({ length: 600 }, (_, i) => i).join(',')
   const set = setOf('new', 1, { revision: 700, annotations: { 'deployment.kubernetes.io/revision-history': history } })
-  const kept = annotatedFor(deployment(1), set, 701)!['deployment.kubernetes.io/revision-history']!
+  const kept = annotatedFor(deployment(1), set, 701n)!['deployment.kubernetes.io/revision-history']!
   assert.ok(kept.length <= 2000 && kept.endsWith(',599,700'))
   const strange = setOf('new', 1, { annotations: { 'deployment.kubernetes.io/revision': 'x' } })
-  assert.equal(annotatedFor(deployment(1, { annotations: { note: 'n' } }), strange, 2), undefined)
+  assert.equal(annotatedFor(deployment(1, { annotations: { note: 'n' } }), strange, 2n), undefined)
 })
 
 test('a rollout that makes no progress misses its deadline, and one that is complete does not', () => {

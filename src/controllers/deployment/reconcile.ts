@@ -161,7 +161,7 @@ function notePause(pass: Pass): void {
 function syncNewSet(pass: Pass): void {
   const { deployment, current } = pass
   if (!current) return
-  const changed = annotatedFor(deployment, current, maxRevision(pass.old) + 1)
+  const changed = annotatedFor(deployment, current, maxRevision(pass.old) + 1n)
   const annotations = changed ?? current.metadata.annotations ?? {}
   const minReadySeconds = deployment.spec.minReadySeconds ?? 0
   if (changed || minReadySeconds !== (current.spec.minReadySeconds ?? 0))
@@ -174,7 +174,7 @@ function syncNewSet(pass: Pass): void {
 function createNewSet(pass: Pass): void {
   const { deployment } = pass
   if (pass.current) return
-  const revision = maxRevision(pass.old) + 1
+  const revision = maxRevision(pass.old) + 1n
   const set = newSetFor(deployment)
   const replicas = isRolling(deployment) ? grown(pass, set) : deployment.spec.replicas
   const annotations = { ...annotatedFor(deployment, set, revision), ...sizeAnnotations(deployment) }
@@ -304,7 +304,7 @@ function scaleProportionally(pass: Pass): void {
 const isSaturated = ({ spec }: DeploymentObject, set: ReplicaSetObject | undefined): boolean =>
   set !== undefined &&
   set.spec.replicas === spec.replicas &&
-  integerIn(set.metadata.annotations?.[DESIRED_REPLICAS]) === spec.replicas &&
+  integerIn(set.metadata.annotations?.[DESIRED_REPLICAS]) === BigInt(spec.replicas) &&
   (set.status.availableReplicas ?? 0) === spec.replicas
 
 /** By how much a ReplicaSet grows or shrinks, of what is wanted altogether and has been given to others. */
@@ -333,18 +333,18 @@ function cleanUp(pass: Pass): void {
 }
 
 /** Goes back to the template of a revision, 0 for the last one, as the annotation of older clients asks; in any case that is removed. */
-function rollBack(pass: Pass, asked: number): void {
+function rollBack(pass: Pass, asked: bigint): void {
   const { deployment } = pass
   const sets = allSets(pass)
   const revision = asked || lastRevision(sets)
-  const set = revision === 0 ? undefined : sets.find(each => revisionOf(each) === revision)
+  const set = revision === 0n ? undefined : sets.find(each => revisionOf(each) === revision)
   const { [ROLLBACK_TO]: _, ...annotations } = deployment.metadata.annotations ?? {}
   const cleared = { ...deployment, metadata: { ...deployment.metadata, annotations } }
   const warn = (reason: string, message: string) => {
     pass.rollback = { deployment: cleared, notice: { type: 'Warning', reason, message } }
   }
   const { name } = deployment.metadata
-  if (revision === 0) warn('DeploymentRollbackRevisionNotFound', 'Unable to find last revision.')
+  if (revision === 0n) warn('DeploymentRollbackRevisionNotFound', 'Unable to find last revision.')
   else if (!set) warn('DeploymentRollbackRevisionNotFound', 'Unable to find the revision to rollback to.')
   else if (sameTemplate(set.spec.template, deployment.spec.template))
     warn('DeploymentRollbackTemplateUnchanged', `The rollback revision contains the same template as current deployment "${name}"`)

@@ -28,24 +28,27 @@ const OWN_ANNOTATIONS = new Set([
 ])
 const HISTORY_LENGTH = 2000
 
-/** The number in an annotation; undefined when there is none, or it is no integer. */
-export function integerIn(text: string | undefined): number | undefined {
-  return text !== undefined && /^[+-]?[0-9]+$/.test(text) ? Number(text) : undefined
+/** The number in an annotation; undefined when there is none, or it is no integer of 64 bits. */
+export function integerIn(text: string | undefined): bigint | undefined {
+  if (text === undefined || !/^[+-]?[0-9]{1,20}$/.test(text)) return undefined
+  const number = BigInt(text.replace('+', ''))
+  return BigInt.asIntN(64, number) === number ? number : undefined
 }
 
-/** The revision of a ReplicaSet: 0 without one, undefined when it cannot be read. */
-export const revisionOf = ({ metadata }: ReplicaSetObject): number | undefined => {
+/** The revision of a ReplicaSet: 0 without one, undefined when it cannot be read. It may be any number of 64 bits. */
+export const revisionOf = ({ metadata }: ReplicaSetObject): bigint | undefined => {
   const text = metadata.annotations?.[REVISION]
-  return text === undefined ? 0 : integerIn(text)
+  return text === undefined ? 0n : integerIn(text)
 }
 
-export const maxRevision = (sets: readonly ReplicaSetObject[]): number => Math.max(0, ...sets.map(set => revisionOf(set) ?? 0))
+const descending = (a: bigint, b: bigint): number => (a < b ? 1 : a > b ? -1 : 0)
+const revisionsOf = (sets: readonly ReplicaSetObject[]) => sets.flatMap(set => revisionOf(set) ?? []).sort(descending)
+const orNone = (revision = 0n): bigint => (revision > 0n ? revision : 0n)
+
+export const maxRevision = (sets: readonly ReplicaSetObject[]): bigint => orNone(revisionsOf(sets)[0])
 
 /** The revision before the latest; 0 when there is none. */
-export function lastRevision(sets: readonly ReplicaSetObject[]): number {
-  const [, last = 0] = sets.flatMap(set => revisionOf(set) ?? []).sort((a, b) => b - a)
-  return Math.max(last, 0)
-}
+export const lastRevision = (sets: readonly ReplicaSetObject[]): bigint => orNone(revisionsOf(sets)[1])
 
 /** How many of its pods are available and stay: it may be about to lose some. */
 export const lastingAvailable = ({ spec, status }: ReplicaSetObject): number => Math.min(status.availableReplicas ?? 0, spec.replicas)
@@ -60,7 +63,7 @@ export const byCreation = (a: ReplicaSetObject, b: ReplicaSetObject): number =>
 
 export function byRevision(a: ReplicaSetObject, b: ReplicaSetObject): number {
   const [one, other] = [revisionOf(a), revisionOf(b)]
-  return one === undefined || other === undefined || one === other ? byCreation(a, b) : one - other
+  return one === undefined || other === undefined || one === other ? byCreation(a, b) : descending(other, one)
 }
 
 const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
@@ -105,10 +108,10 @@ export function newSetFor(deployment: DeploymentObject): ReplicaSetObject {
  * What the new ReplicaSet is annotated with: the annotations of the Deployment, and the revision if that is greater than its own,
  * which then becomes history. Undefined when it is annotated so.
  */
-export function annotatedFor(deployment: DeploymentObject, set: ReplicaSetObject, revision: number): Annotations | undefined {
+export function annotatedFor(deployment: DeploymentObject, set: ReplicaSetObject, revision: bigint): Annotations | undefined {
   const before = set.metadata.annotations ?? {}
   const text = before[REVISION]
-  const own = text === undefined || text === '' ? 0 : integerIn(text)
+  const own = text === undefined || text === '' ? 0n : integerIn(text)
   if (own === undefined) return undefined
   const after: Annotations = { ...before, ...passedOn(deployment.metadata.annotations) }
   if (own < revision) {
