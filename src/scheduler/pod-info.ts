@@ -1,12 +1,10 @@
 /** What the scheduler keeps of a pod that is on a node, or that is to be put on one: only what decisions about other pods need. */
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
-import { isSidecar } from '../kinds/shapes/pod/containers/container.ts'
 import type { PodAffinityTerm } from '../kinds/shapes/pod/scheduling/affinity.ts'
+import { type HostPort, hostPortsOf } from '../kinds/shapes/pod/scheduling/host-ports.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { type PodRequests, requestsOf } from './resources.ts'
 import { type Labels, type Selector, selectorOf } from './selector.ts'
-
-export type HostPort = { readonly ip: string; readonly protocol: string; readonly port: number }
 
 /** Pods that a pod wants near, or far: those in the namespaces that the selector selects. */
 export type AffinityTerm = {
@@ -92,17 +90,6 @@ const wasPreempted = ({ status: { conditions = [] } }: PodObject): boolean => {
   const target = conditions.find(({ type }) => type === 'DisruptionTarget')
   return target?.status === 'True' && target.reason === 'PreemptionByScheduler'
 }
-
-/** Ports of the node that the containers take for as long as the pod runs. */
-export function hostPortsOf({ containers, initContainers }: PodSpec): readonly HostPort[] {
-  const lasting = [...(initContainers ?? []).filter(isSidecar), ...(containers ?? [])]
-  return lasting.flatMap(({ ports = [] }) =>
-    ports.flatMap(({ hostPort = 0, hostIP, protocol }) =>
-      hostPort > 0 ? [{ ip: hostIP || ANY_ADDRESS, protocol: protocol || 'TCP', port: hostPort }] : [],
-    ),
-  )
-}
-export const ANY_ADDRESS = '0.0.0.0'
 
 /** The pod affinity rules of a pod; undefined when it has none. */
 export function podAffinityOf({ metadata: { namespace = '' }, spec: { affinity } }: PodObject): PodAffinity | undefined {

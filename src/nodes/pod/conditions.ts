@@ -4,6 +4,7 @@ import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import type { PodCondition } from '../../kinds/shapes/pod/status/status.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import { deepEqual } from '../../lib/json-value.ts'
 import { isTerminalPhase, type Phase } from './phase.ts'
 import { type Gate, mayRestartAll } from './restart-policy.ts'
 
@@ -58,7 +59,7 @@ export function podConditions(old: readonly PodCondition[], input: ConditionInpu
     ['PodScheduled', TRUE],
     ...(restartingAll ? [['AllContainersRestarting', { status: 'False', ...endReason(phase) }] as [string, State]] : []),
   ]
-  return [
+  const next = [
     ...others,
     ...own.map(([type, { status, reason, message }]): PodCondition => {
       const before = old.find(condition => condition.type === type)
@@ -74,7 +75,12 @@ export function podConditions(old: readonly PodCondition[], input: ConditionInpu
       }
     }),
   ]
+  return isSame(old, next) ? [...old] : next
 }
+
+/** Conditions that others have added stand after those of the kubelet; to put them first is no reason to write. */
+const isSame = (old: readonly PodCondition[], next: readonly PodCondition[]): boolean =>
+  old.length === next.length && next.every(condition => old.some(before => deepEqual(before, condition)))
 
 const NO_SANDBOX: State = { status: 'False', reason: 'PodSandboxNotReady' }
 

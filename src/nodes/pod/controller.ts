@@ -171,7 +171,13 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
             },
             rejection() {
               if (kubelet.admitted.has(key)) return undefined
-              const found = rejectionOf(pod.spec, others, { allocatable: node.status.allocatable, count: kubelet.admitted.size })
+              const found = rejectionOf(pod.spec, others, {
+                name: nodeName,
+                labels: node.metadata.labels ?? {},
+                taints: node.spec?.taints,
+                allocatable: node.status.allocatable,
+                count: kubelet.admitted.size,
+              })
               if (!found) kubelet.admitted.add(key)
               return found
             },

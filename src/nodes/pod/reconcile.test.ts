@@ -152,6 +152,14 @@ test('readiness gates keep a pod unready, and its own conditions stay', () => {
   assert.ok(pod.condition('a.b/c'))
 })
 
+test('a condition that another writer adds is not moved', () => {
+  const pod = new SimulatedPod().run()
+  const written = pod.statuses.length
+  pod.pod.status.conditions!.push({ type: 'DisruptionTarget', status: 'True', lastProbeTime: null, lastTransitionTime: null } as never)
+  pod.run(1000)
+  assert.equal(pod.statuses.length, written)
+})
+
 test('an image that cannot be pulled keeps the container waiting', () => {
   const pod = new SimulatedPod({ annotations: { [`${SIM}/image-pull-error`]: 'no such image' } }).run()
   assert.deepEqual(pod.container().state.waiting, { reason: 'ErrImagePull', message: 'no such image' })

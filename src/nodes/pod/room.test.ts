@@ -8,9 +8,10 @@ const spec = (cpu: string, more: object = {}) =>
   ({ containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more }) as unknown as PodSpec
 const pod = (cpu: string, status: object = {}) => ({ metadata: {}, spec: spec(cpu), status }) as unknown as PodObject
 const allocatable = { cpu: '2', memory: '1Gi', pods: '3' }
+const NODE = { name: 'n', labels: { zone: 'a' }, taints: [], allocatable, count: 0 }
 
 test('a node takes a pod while it has what the pod requests', () => {
-  const node = { allocatable, count: 1 }
+  const node = { ...NODE, count: 1 }
   assert.equal(
     rejectionOf(spec('1500m'), () => [pod('500m')], node),
     undefined,
@@ -26,7 +27,7 @@ test('a node takes a pod while it has what the pod requests', () => {
     rejectionOf(spec('0'), () => [pod('9')], node),
     undefined,
   )
-  assert.equal(rejectionOf(spec('0'), () => [], { allocatable, count: 3 })?.reason, 'OutOfpods')
+  assert.equal(rejectionOf(spec('0'), () => [], { ...NODE, count: 3 })?.reason, 'OutOfpods')
   const gpu = { containers: [{ name: 'c', resources: { requests: { 'example.com/gpu': '1' } } }] } as unknown as PodSpec
   assert.equal(
     rejectionOf(gpu, () => [], { ...node, allocatable: { ...allocatable, 'example.com/gpu': '0' } })?.reason,
@@ -39,9 +40,32 @@ test('a node takes a pod while it has what the pod requests', () => {
   )
 })
 
+test('a node takes a pod that may be there, whose ports are free, and for whose system it is', () => {
+  const reasonFor = (more: object, { others = [] as object[], taints = [] as object[] } = {}) =>
+    rejectionOf(spec('0', more), () => others.map(each => ({ ...pod('0'), spec: spec('0', each) })), { ...NODE, taints: taints as never })
+      ?.reason
+  assert.equal(reasonFor({ nodeSelector: { zone: 'a' } }), undefined)
+  assert.equal(reasonFor({ nodeSelector: { zone: 'b' } }), 'NodeAffinity')
+  const listening = (hostIP?: string) => ({ containers: [{ name: 'c', ports: [{ containerPort: 1, hostPort: 80, hostIP }] }] })
+  assert.equal(reasonFor(listening(), { others: [{}] }), undefined)
+  assert.equal(reasonFor(listening(), { others: [listening('10.0.0.1')] }), 'NodePorts')
+  assert.equal(reasonFor(listening('10.0.0.2'), { others: [listening('10.0.0.1')] }), undefined)
+  const taints = [{ key: 'k', effect: 'NoExecute' }]
+  assert.equal(reasonFor({}, { taints }), 'TaintToleration')
+  assert.equal(reasonFor({ tolerations: [{ key: 'k', operator: 'Exists' }] }, { taints }), undefined)
+  assert.equal(reasonFor({}, { taints: [{ key: 'k', effect: 'NoSchedule' }] }), undefined)
+  assert.deepEqual(
+    rejectionOf(spec('0', { os: { name: 'windows' } }), () => [], NODE),
+    {
+      reason: 'PodOSNotSupported',
+      message: "Failed to admit pod as the OS field doesn't match node OS",
+    },
+  )
+})
+
 test('init containers count while they run, sidecars with the containers', () => {
   const init = (cpu: string, more = {}) => ({ name: 'i', resources: { requests: { cpu } }, ...more })
-  const fits = (initContainers: object[]) => !rejectionOf(spec('1', { initContainers }), () => [], { allocatable, count: 0 })
+  const fits = (initContainers: object[]) => !rejectionOf(spec('1', { initContainers }), () => [], NODE)
   assert.ok(fits([init('2')]))
   assert.ok(!fits([init('2100m')]))
   assert.ok(!fits([init('1100m', { restartPolicy: 'Always' })]))

@@ -1,9 +1,13 @@
-/** Whether a node has room for a pod: when it comes, and when it asks for more. Amounts are counted as a kubelet counts them. */
+/** Whether a node takes a pod when it comes, and gives it more when it asks for that. Amounts are counted as a kubelet counts them. */
 import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { podRequests } from '../../kinds/shapes/pod/resources/pod-requests.ts'
+import { hostPortsOf, isSamePort } from '../../kinds/shapes/pod/scheduling/host-ports.ts'
+import { requiredNodes } from '../../kinds/shapes/pod/scheduling/node-match.ts'
+import { isTolerated } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { Taint } from '../../kinds/shapes/taints.ts'
 import { integerValue, milliValue, parseQuantity, type Quantity } from '../../lib/quantity.ts'
 import type { ResizePending } from './conditions.ts'
 
@@ -56,16 +60,38 @@ const messageOf = ({ resource, requested, used, capacity }: Shortage) =>
 
 export type Rejection = { readonly reason: string; readonly message: string }
 
+type TakingNode = {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[] | undefined
+  readonly allocatable: Amounts
+  /** How many pods it has taken. */
+  readonly count: number
+}
+
 /** Why the node does not take a new pod. A scheduler would not have sent it, but pods can be bound by anybody. */
-export function rejectionOf(
-  spec: PodSpec,
-  others: Others,
-  { allocatable, count }: { allocatable: Amounts; count: number },
-): Rejection | undefined {
+export function rejectionOf(spec: PodSpec, others: Others, node: TakingNode): Rejection | undefined {
+  if (spec.os && spec.os.name !== OS)
+    return { reason: 'PodOSNotSupported', message: "Failed to admit pod as the OS field doesn't match node OS" }
+  const { allocatable, count } = node
   const capacity = available(allocatable, 'pods')
   if (count >= capacity) return { reason: 'OutOfpods', message: messageOf({ resource: 'pods', requested: 1, used: count, capacity }) }
   for (const shortage of shortages(spec, others, allocatable)) return { reason: `OutOf${shortage.resource}`, message: messageOf(shortage) }
+  if (!(requiredNodes(spec)?.(node) ?? true)) return failed('NodeAffinity', "node(s) didn't match Pod's node affinity/selector")
+  if (isAnyPortTaken(spec, others)) return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports")
+  if (node.taints?.some(taint => taint.effect === 'NoExecute' && !isTolerated(taint, spec.tolerations)))
+    return failed('TaintToleration', "node(s) had taints that the pod didn't tolerate")
   return undefined
+}
+
+const OS = 'linux'
+const failed = (reason: string, why: string): Rejection => ({ reason, message: `Predicate ${reason} failed: ${why}` })
+
+function isAnyPortTaken(spec: PodSpec, others: Others): boolean {
+  const ports = hostPortsOf(spec)
+  if (ports.length === 0) return false
+  const taken = others().flatMap(other => hostPortsOf(other.spec))
+  return ports.some(port => taken.some(other => isSamePort(port, other)))
 }
 
 /** Why the node cannot give a pod what it asks for now. */

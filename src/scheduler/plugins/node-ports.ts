@@ -1,7 +1,7 @@
 /** Two pods cannot listen on the same port of one node. */
+import { hostPortsOf } from '../../kinds/shapes/pod/scheduling/host-ports.ts'
 import { NodeInfo } from '../node-info.ts'
 import { always, type Plugin, unschedulable } from '../plugin.ts'
-import { hostPortsOf } from '../pod-info.ts'
 
 const REJECTION = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
