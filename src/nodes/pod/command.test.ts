@@ -17,7 +17,8 @@ test('a handful of commands are understood', () => {
   assert.deepEqual(run(['sleep', 'infinity']), [Infinity, 0, ''])
   assert.deepEqual(run(['echo', 'hello', 'world']), [0, 0, 'hello world\n'])
   assert.deepEqual(run([], [], 'registry.k8s.io/pause:3.10'), [Infinity, 0, ''])
-  assert.deepEqual(run([], ['pause'], 'agnhost:2'), [Infinity, 0, ''])
+  for (const args of [[], ['pause'], ['netexec', '--http-port=80']]) assert.deepEqual(run([], args, 'agnhost:2'), [Infinity, 0, ''])
+  assert.equal(run([], ['mounttest'], 'agnhost:2'), undefined)
 })
 
 test('so are scripts that are lists of them', () => {

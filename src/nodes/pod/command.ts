@@ -30,12 +30,19 @@ type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminati
 /** Undefined when the command is not understood. */
 export function understand({ image = '', command, args, terminationMessagePath = '' }: Command): Understood | undefined {
   const words = [...(command ?? []), ...(args ?? [])]
-  if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
+  if (!command?.length && isServer(image, args?.[0] ?? 'pause')) return FOREVER
   const [program = '', flag = '', script = ''] = words
   if (!SHELLS.includes(baseName(program))) return understandSteps([{ words, isConditional: false }], terminationMessagePath)
   const steps = /^-[a-z]*c$/.test(flag) && script.length <= LONGEST_SCRIPT ? stepsOf(script) : undefined
   return steps && understandSteps(steps, terminationMessagePath)
 }
+
+/** Images whose program runs on: pause, and the one of Kubernetes' tests with what it does, if that is to wait or to serve. */
+const isServer = (image: string, does: string): boolean =>
+  /(^|\/)pause(:|@|$)/.test(image) || (/(^|\/)agnhost(:|@|$)/.test(image) && SERVING.has(does))
+const SERVING = new Set(
+  'pause netexec nettest serve-hostname porter liveness webhook crd-conversion-webhook guestbook grpc-health-checking'.split(' '),
+)
 
 const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
