@@ -20,6 +20,10 @@ export class MatchIndex<T extends Matched> {
     this.#all = all
   }
 
+  get isEmpty(): boolean {
+    return this.#all.length === 0
+  }
+
   /** Those whose rules can match such a request, in their order. */
   byRules(attributes: Attributes): readonly Candidate<T>[] {
     return this.#all.length === 0 ? NONE : this.#candidates(attributes).all

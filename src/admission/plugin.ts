@@ -59,6 +59,8 @@ export interface Plugin {
   readonly name: string
   /** The plurals of the resources that it has to do with; without them, of all. It is not run for others. */
   readonly plurals?: readonly string[]
+  /** Whether anything is in force that it acts on. It is not run, nor timed, where there is nothing. */
+  readonly isIdle?: () => boolean
   /** Whether it explains what it does itself, in more detail than that it mutated or rejected. */
   readonly explains?: true
   /**
@@ -83,8 +85,9 @@ export function pluginChain(plugins: readonly Plugin[], observer: AdmissionObser
   return {
     mutate(attributes) {
       const reinvocation = new Reinvocation()
-      const runAll = () => mutating(attributes, reinvocation)
-      return whenDone(runAll(), () => (reinvocation.startSecond() ? runAll() : undefined))
+      return whenDone(mutating(attributes, reinvocation), () =>
+        reinvocation.startSecond() ? mutating(attributes, reinvocation) : undefined,
+      )
     },
     validate: attributes => validating(attributes, undefined),
   }
@@ -95,9 +98,10 @@ type TimedPlugin<A> = {
   readonly plugin: Plugin
   readonly run: Run<A>
   readonly timer: Timer
-  /** Whether the clock is read after it. Those before it share the time since it was read last. */
-  readonly isClocked: boolean
+  /** Counts a request over which it took no time. */
+  readonly countIdle: CountIdle
 }
+type CountIdle = ReturnType<AdmissionObserver['uninvolved']>
 
 /** All plugins that take part in a step, as one. */
 function stepOf<A>(
@@ -105,7 +109,12 @@ function stepOf<A>(
   type: StepType,
   { observer, runOf }: { readonly observer: AdmissionObserver; readonly runOf: (plugin: Plugin) => Run<A> | undefined },
 ): Run<A> {
-  const taking = plugins.filter(runOf).map(plugin => ({ plugin, run: runOf(plugin)!, timer: observer.plugin(plugin.name, type) }))
+  const taking = plugins.filter(runOf).map(plugin => ({
+    plugin,
+    run: runOf(plugin)!,
+    timer: observer.plugin(plugin.name, type),
+    countIdle: observer.uninvolved([plugin.name], type),
+  }))
   const divided = new WeakMap<Resource, Division<A>>()
   const divisionFor = (resource: Resource) => {
     let known = divided.get(resource)
@@ -117,104 +126,120 @@ function stepOf<A>(
     const { operation, resource } = attributes
     const { concerned, countOthers } = divisionFor(resource)
     const begun = performance.now()
-    const tell = (rejected: boolean) => {
-      whole(operation, (performance.now() - begun) / 1000, rejected)
-      if (!rejected) countOthers(operation)
-    }
-    const reject = (error: unknown): never => {
-      tell(true)
+    const step: Step<A> = { plugins: concerned, attributes, argument, operation, now: begun }
+    let waiting: MaybePromise<void>
+    try {
+      waiting = runFrom(0, step)
+    } catch (error) {
+      whole(operation, (step.now - begun) / 1000, true)
       throw error
     }
-    try {
-      const waiting = runFrom(0, begun, { plugins: concerned, attributes, argument, operation })
-      if (waiting) return waiting.then(() => tell(false), reject)
-      tell(false)
-    } catch (error) {
-      reject(error)
-    }
+    if (waiting)
+      return waiting.then(
+        () => {
+          whole(operation, (step.now - begun) / 1000, false)
+          countOthers(operation)
+        },
+        (error: unknown) => {
+          whole(operation, (step.now - begun) / 1000, true)
+          throw error
+        },
+      )
+    whole(operation, (step.now - begun) / 1000, false)
+    countOthers(operation)
   }
 }
 
-type CountOthers = ReturnType<AdmissionObserver['uninvolved']>
-type Division<A> = { readonly concerned: readonly TimedPlugin<A>[]; readonly countOthers: CountOthers }
+type Division<A> = { readonly concerned: readonly TimedPlugin<A>[]; readonly countOthers: CountIdle }
 
 /** The plugins that have to do with a resource, and the others, which are only counted: all of them at once, as they are many. */
 function divide<A>(
-  taking: readonly Omit<TimedPlugin<A>, 'isClocked'>[],
+  taking: readonly TimedPlugin<A>[],
   { plural }: Resource,
-  counterOf: (names: readonly string[]) => CountOthers,
+  counterOf: (names: readonly string[]) => CountIdle,
 ): Division<A> {
-  const isConcerned = ({ plugin: { plurals } }: Pick<TimedPlugin<A>, 'plugin'>) => plurals?.includes(plural) ?? true
-  // Most plugins have nothing to do with most writes: reading the clock would take longer than they do.
-  const concerned = taking.filter(isConcerned).map((each, i, all) => {
-    const next = all[i + 1]
-    return { ...each, isClocked: !next || each.plugin.explains === true || next.plugin.explains === true }
-  })
+  const isConcerned = ({ plugin: { plurals } }: TimedPlugin<A>) => plurals?.includes(plural) ?? true
   const others = taking.filter(each => !isConcerned(each))
-  return { concerned, countOthers: counterOf(others.map(({ plugin }) => plugin.name)) }
+  return { concerned: taking.filter(isConcerned), countOthers: counterOf(others.map(({ plugin }) => plugin.name)) }
 }
 
-type Running<A> = {
+/** One request in a step. */
+type Step<A> = {
   readonly plugins: readonly TimedPlugin<A>[]
   readonly attributes: Attributes
   readonly argument: A
   readonly operation: Attributes['operation']
+  /** When the clock was read last. */
+  now: number
 }
 
-/** Runs the plugins from an index on, the first of them begun at a time. */
-function runFrom<A>(from: number, begun: number, running: Running<A>): MaybePromise<void> {
-  const { plugins } = running
-  /** The first that has not been told its time, and the time since when. */
-  let [first, since] = [from, begun]
+/**
+ * Runs the plugins from an index on. Most have nothing to do with most writes, and reading the clock would take longer than they do: it is
+ * read around those that explain themselves, which can take long, and those between them share the time.
+ */
+function runFrom<A>(from: number, step: Step<A>): MaybePromise<void> {
+  const { plugins, operation } = step
+  /** The first that has not been told its time. */
+  let first = from
   for (let i = from; i < plugins.length; i++) {
+    const { plugin, countIdle } = plugins[i]!
+    const { isIdle, explains } = plugin
+    if (isIdle?.()) {
+      countIdle(operation)
+      if (first === i) first = i + 1
+      continue
+    }
+    if (explains) {
+      share(first, i, step)
+      first = i
+    }
     let waiting: MaybePromise<void>
     try {
-      waiting = runOne(plugins[i]!, running)
+      waiting = runOne(plugins[i]!, step)
     } catch (error) {
-      share(performance.now() - since, { first, last: i, rejected: true }, running)
+      share(first, i + 1, step, true)
       throw error
     }
-    if (!waiting && !plugins[i]!.isClocked) continue
-    const now = performance.now()
     if (waiting) {
-      if (i > first) share(now - since, { first, last: i - 1, rejected: false }, running)
-      return waitFor(waiting, { index: i, begun: i > first ? now : since }, running)
+      share(first, i, step)
+      return waitFor(waiting, i, step)
     }
-    share(now - since, { first, last: i, rejected: false }, running)
-    first = i + 1
-    since = now
+    if (explains) {
+      share(i, i + 1, step)
+      first = i + 1
+    }
+  }
+  share(first, plugins.length, step)
+}
+
+/** Reads the clock and tells plugins how long they took: equal parts of the time since it was read. Only the last can have rejected. */
+function share<A>(from: number, to: number, step: Step<A>, rejected = false): void {
+  if (from === to) return
+  const { plugins, operation } = step
+  const now = performance.now()
+  const seconds = (now - step.now) / (to - from) / 1000
+  step.now = now
+  for (let i = from; i < to; i++) {
+    const { plugin, timer } = plugins[i]!
+    // Those that explain themselves have a time of their own; among others they were idle, and are counted already.
+    if (plugin.explains && to - from > 1) continue
+    timer(operation, seconds, rejected && i === to - 1)
   }
 }
 
-/** Tells plugins how long they took: equal parts of the time since the clock was read. Only the last of them can have rejected. */
-function share<A>(
-  ms: number,
-  { first, last, rejected }: { readonly first: number; readonly last: number; readonly rejected: boolean },
-  { plugins, operation }: Running<A>,
-): void {
-  const seconds = ms / (last + 1 - first) / 1000
-  for (let i = first; i <= last; i++) plugins[i]!.timer(operation, seconds, rejected && i === last)
-}
-
 /** Waits for a plugin and goes on with those after it. */
-async function waitFor<A>(
-  waiting: Promise<void>,
-  { index, begun }: { readonly index: number; readonly begun: number },
-  running: Running<A>,
-): Promise<void> {
+async function waitFor<A>(waiting: Promise<void>, index: number, step: Step<A>): Promise<void> {
   let rejected = true
-  let now = begun
   try {
     await waiting
     rejected = false
   } finally {
-    now = performance.now()
-    share(now - begun, { first: index, last: index, rejected }, running)
+    share(index, index + 1, step, rejected)
   }
-  await runFrom(index + 1, now, running)
+  await runFrom(index + 1, step)
 }
 
-function runOne<A>({ plugin, run }: TimedPlugin<A>, { attributes, argument }: Running<A>): MaybePromise<void> {
+function runOne<A>({ plugin, run }: TimedPlugin<A>, { attributes, argument }: Step<A>): MaybePromise<void> {
   const { explanation } = attributes.ctx
   return explanation && !plugin.explains ? explained(plugin, run, { attributes, argument, explanation }) : run(attributes, argument)
 }

@@ -53,9 +53,9 @@ export type Write = {
    * For kinds with several versions: the type of each version that is served; fields owned in any other version are forgotten.
    * Default: only the version of the write is known.
    */
-  readonly typeIn?: (apiVersion: string) => AnyType | undefined
+  readonly typeIn?: ((apiVersion: string) => AnyType | undefined) | undefined
   /** The object before anything is set. Default: the type's; for custom kinds just apiVersion and kind. */
-  readonly blank?: JsonObject
+  readonly blank?: JsonObject | undefined
 }
 
 export type TrackUpdate = Write & {
@@ -101,8 +101,8 @@ export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[
 }
 
 /** The managedFields of an object that is created and says nothing of managers itself: the creator owns all that it sets. */
-export function* creatorsFields(write: Write & { readonly next: JsonObject }): Converting<ManagedFieldsEntry[]> {
-  const { type, next, resetFields = EMPTY_SET, writer } = write
+export function* creatorsFields(write: Write, next: JsonObject): Converting<ManagedFieldsEntry[]> {
+  const { type, resetFields = EMPTY_SET, writer } = write
   const changed = changedFields(type, blankOf(write), next)
   yield NO_CONVERSIONS
   const set = difference(recursiveDifference(changed, resetFields), UNOWNED_FIELDS)

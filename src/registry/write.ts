@@ -403,8 +403,9 @@ function identified(metadata: ObjectMeta, uid: string, creationTimestamp: string
   const { managedFields } = metadata
   // Made anew: deleting a field and adding it again would make all that follows slower.
   const result: Record<string, unknown> = {}
-  for (const [field, value] of Object.entries(metadata))
-    if (field !== 'managedFields' && !(SET_BY_SERVER as readonly string[]).includes(field)) result[field] = value
+  for (const field in metadata)
+    if (field !== 'managedFields' && !(SET_BY_SERVER as readonly string[]).includes(field))
+      result[field] = metadata[field as keyof ObjectMeta]
   result['uid'] = uid
   result['creationTimestamp'] = creationTimestamp
   if (managedFields) result['managedFields'] = managedFields

@@ -47,6 +47,7 @@ type Fault = ConfigurationFault<MutatingPolicy> & { readonly reason: 'Invalid' |
 export const mutatingPolicyPlugin = (parts: MutatingParts): Plugin => ({
   name: 'MutatingAdmissionPolicy',
   explains: true,
+  isIdle: () => parts.policies().isEmpty,
   mutate(attributes, reinvocation) {
     if (attributes.operation === 'DELETE') return
     const policies = concerned(parts.policies(), attributes, parts)

@@ -31,6 +31,7 @@ const MAX_AUDITED_FAILURES = 50
 export const validatingPolicyPlugin = (parts: ValidatingParts): Plugin => ({
   name: 'ValidatingAdmissionPolicy',
   explains: true,
+  isIdle: () => parts.policies().isEmpty,
   validate(attributes) {
     const policies = concerned(parts.policies(), attributes, parts)
     if (policies.length > 0) return validateBy(policies, attributes, parts)

@@ -35,6 +35,7 @@ type Matched = { readonly webhook: Webhook; readonly request: VersionedRequest }
 export const mutatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'MutatingAdmissionWebhook',
   explains: true,
+  isIdle: () => parts.mutating().isEmpty,
   mutate(attributes, reinvocation) {
     const webhooks = parts.mutating()
     if (concerned(webhooks, attributes, parts).length === 0) return
@@ -48,6 +49,7 @@ export const mutatingWebhooks = (parts: WebhookParts): Plugin => ({
 export const validatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'ValidatingAdmissionWebhook',
   explains: true,
+  isIdle: () => parts.validating().isEmpty,
   validate(attributes) {
     const webhooks = concerned(parts.validating(), attributes, parts)
     if (webhooks.length > 0) return callValidating(webhooks, attributes, parts)

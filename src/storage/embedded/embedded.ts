@@ -191,7 +191,8 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     this.#assertWritable()
     checkKey(key)
     const deadline = deadlineOf(ttlSeconds, this.#clock)
-    const pending = this.#pending.get(key)?.write
+    const slot = this.#pending.get(key)
+    const pending = slot?.write
     const committed = pending ? undefined : this.#history.latest(key)
     const current = pending ? pending.after : committed && this.#entry(key, committed)
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
@@ -200,13 +201,14 @@ export class EmbeddedStore implements Store, AsyncDisposable {
     }
     const modified = this.#assigned + 1
     const created = current?.created ?? modified
-    const version = { modified, created, deleted: value === null, ...(value && deadline !== undefined && { deadline }) }
+    const version =
+      value && deadline !== undefined ? { modified, created, deleted: false, deadline } : { modified, created, deleted: value === null }
     const header = encodeHeader(key, version)
     const body = encodeBody(header, value ?? new Uint8Array())
     const after = value ? { key, value, created, modified } : undefined
-    const write: Pending = { key, version, after, header, body, ...deferred<Swap>() }
+    const { result, resolve, reject } = deferred<Swap>()
+    const write: Pending = { key, version, after, header, body, result, resolve, reject }
     this.#assigned = modified
-    const slot = this.#pending.get(key)
     if (slot) slot.write = write
     else this.#pending.set(key, { write })
     this.#commits.add(write)
