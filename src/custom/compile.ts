@@ -10,7 +10,7 @@ import { type CustomDefinition, storageVersion } from './definition.ts'
 import { deprecationOf } from './deprecation.ts'
 import { published } from './published.ts'
 import { finalizerWarnings, objectRules, statusRules } from './rules.ts'
-import { scaleView } from './scale.ts'
+import { scaleSubresource } from './scale.ts'
 import { selectableFields } from './selectable.ts'
 import { conformCustom, fillCustomDefaults, reviver, VersionSchema } from './version-schema.ts'
 
@@ -129,7 +129,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
           validate: statusRules(parameters),
         },
       }),
-      ...(scale && { scale: scaleView(scale) }),
+      ...(scale && { scale: scaleSubresource(scale) }),
     },
     ...(selectable && { selectable }),
   }

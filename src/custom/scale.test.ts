@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { checkObserved, checkWanted, scaleView } from './scale.ts'
+import { checkObserved, checkWanted, scaleSubresource } from './scale.ts'
 
 const SCALE = { specReplicasPath: '.spec.size.wanted', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' }
 const object = (content: object) => ({ kind: 'Widget', apiVersion: 'stable.example.com/v1', metadata: {}, ...content }) as AnyObject
 const told = (errors: Iterable<{ field: string; message: string }>) => [...errors].map(({ field, message }) => `${field}: ${message}`)
 
 test('sizes are read and set at the paths of the definition', () => {
-  const view = scaleView(SCALE)
+  const scale = scaleSubresource(SCALE)
   const sized = object({ spec: { size: { wanted: 3 } }, status: { replicas: 2, selector: 'a=b' } })
-  assert.deepEqual([view.path, view.replicas(sized), view.observed(sized), view.selector(sized)], ['spec.size.wanted', 3, 2, 'a=b'])
+  assert.deepEqual([scale.path, scale.replicas(sized), scale.observed(sized), scale.selector(sized)], ['spec.size.wanted', 3, 2, 'a=b'])
   const bare = object({})
-  assert.deepEqual([view.replicas(bare), view.observed(bare), view.selector(bare)], [undefined, 0, ''])
-  view.setReplicas(bare, 5)
+  assert.deepEqual([scale.replicas(bare), scale.observed(bare), scale.selector(bare)], [undefined, 0, ''])
+  scale.setReplicas(bare, 5)
   assert.deepEqual(bare['spec'], { size: { wanted: 5 } })
 })
 
@@ -38,7 +38,7 @@ test('what is no size is refused in the words of kube-apiserver', () => {
 
 test('a path through names of prototypes changes nothing but the object', () => {
   const bare = object({})
-  scaleView({ ...SCALE, specReplicasPath: '.spec.__proto__.replicas' }).setReplicas(bare, 5)
+  scaleSubresource({ ...SCALE, specReplicasPath: '.spec.__proto__.replicas' }).setReplicas(bare, 5)
   assert.equal(({} as Record<string, unknown>)['replicas'], undefined)
   assert.deepEqual(JSON.stringify(bare['spec']), '{"__proto__":{"replicas":5}}')
 })

@@ -10,7 +10,7 @@ type Scale = NonNullable<DefinitionSubresources['scale']>
 
 const MOST = 2 ** 31 - 1
 
-export function scaleView({ specReplicasPath, statusReplicasPath, labelSelectorPath = '' }: Scale): ScaleSubresource<AnyObject> {
+export function scaleSubresource({ specReplicasPath, statusReplicasPath, labelSelectorPath = '' }: Scale): ScaleSubresource<AnyObject> {
   const [wanted, observed, selector] = [specReplicasPath, statusReplicasPath, labelSelectorPath].map(stepsOf) as [
     string[],
     string[],

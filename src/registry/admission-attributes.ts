@@ -129,7 +129,7 @@ function decodeAs(kind: Resource, document: Json, ctx: RequestContext): AnyObjec
 }
 
 /** The options of a request as an object of their kind; a patch creates or updates, and has theirs. */
-export function optionsObject(
+function optionsObject(
   kind: 'CreateOptions' | 'UpdateOptions',
   { query }: Call,
   { groupDomain, dryRun }: { readonly groupDomain: string; readonly dryRun: boolean },

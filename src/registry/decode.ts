@@ -63,7 +63,7 @@ export const warningsOf = (problems: readonly string[]): string[] =>
 type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicate[]; readonly strictError?: string | undefined }
 
 /** Reads any JSON or YAML document; errors are those of an object of the expected kind. */
-export function parseBody(expected: Expected, body: Body): ParsedBody {
+function parseBody(expected: Expected, body: Body): ParsedBody {
   const { mediaType, bytes } = body
   try {
     if (mediaType !== 'application/yaml') return parseJson(bytes, readingOf(expected))

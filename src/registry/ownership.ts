@@ -43,11 +43,11 @@ export function setManagers({ metadata }: AnyObject, entries: readonly ManagedFi
 /** Fields that a path leaves as they are stored cannot be owned through it. */
 function resetFields({ def, type }: Resource, subresource: string): FieldSet {
   if (subresource === '') return def.resetFields ? fieldSetOfNames(...def.resetFields) : def.status ? STATUS : NOTHING
-  const view = subresource === 'status' ? def.subresources?.status : def.subresources?.updates?.[subresource]
-  if (!view || type.shape.kind !== 'message') return NOTHING
-  if (view.resetFields) return fieldSetOfNames(...view.resetFields)
+  const update = subresource === 'status' ? def.subresources?.status : def.subresources?.updates?.[subresource]
+  if (!update || type.shape.kind !== 'message') return NOTHING
+  if (update.resetFields) return fieldSetOfNames(...update.resetFields)
   const kept = Object.keys(type.shape.fields).filter(name => name !== subresource && !ENVELOPE.includes(name))
-  return fieldSetOfNames(...(view.merge ? [] : kept), ...(view.keepsMetadata ? ['metadata'] : []))
+  return fieldSetOfNames(...(update.merge ? [] : kept), ...(update.keepsMetadata ? ['metadata'] : []))
 }
 const NOTHING = fieldSetOfNames()
 const STATUS = fieldSetOfNames('status')

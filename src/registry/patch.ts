@@ -19,8 +19,8 @@ import { runParts } from './yielding.ts'
 
 export const JSON_PATCH = 'application/json-patch+json'
 export const MERGE_PATCH = 'application/merge-patch+json'
-export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
-export const APPLY_PATCH = 'application/apply-patch+yaml'
+const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
+const APPLY_PATCH = 'application/apply-patch+yaml'
 export const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
 
 /** Custom kinds have no strategic merge patch: their schemas declare no merge strategies. */

@@ -1,12 +1,12 @@
 /** All verbs behind one call. */
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { methodNotAllowed } from '../schema/status-error.ts'
-import { act } from './action.ts'
 import { Allocations } from './allocations.ts'
 import type { Body, Call, CallContext, Registry, Result } from './api.ts'
 import { connect } from './connect.ts'
 import { Contention } from './contention.ts'
 import { create } from './create.ts'
+import { createSubresource } from './create-subresource.ts'
 import { remove } from './delete.ts'
 import { removeCollection } from './delete-collection.ts'
 import type { Deps } from './deps.ts'
@@ -24,10 +24,10 @@ type Handlers = Partial<Record<Call['verb'], Handler>>
 
 const OBJECTS: Handlers = { create, get: read, list, watch, update: replace, patch, delete: remove, deletecollection: removeCollection }
 const VIRTUAL: Handlers = { create: createVirtual, get: readVirtual, list: listVirtual }
-const VIEWS: Handlers = { get: read, update: replace, patch }
+const UPDATED: Handlers = { get: read, update: replace, patch }
 const SCALE: Handlers = { get: readScale, update: replaceScale, patch: patchScale }
-const ACTIONS: Handlers = { create: act }
-const CONNECT: Handlers = { create: connect, get: connect, update: connect, patch: connect, delete: connect }
+const CREATED: Handlers = { create: createSubresource }
+const CONNECTED: Handlers = { create: connect, get: connect, update: connect, patch: connect, delete: connect }
 
 /** Without allocations nothing is allocated: kinds that need something are stored as they were sent. */
 export function createRegistry(parts: Omit<Deps, 'contention' | 'allocations'> & { readonly allocations?: Allocations }): Registry {
@@ -62,7 +62,7 @@ function handlersFor({ resource, subresource }: Call): Handlers {
   if (subresource === '') return resource.def.virtual ? VIRTUAL : OBJECTS
   const { status, scale, updates, creates, connect } = resource.def.subresources ?? {}
   if (subresource === 'scale' && scale) return SCALE
-  if ((subresource === 'status' && status) || updates?.[subresource]) return VIEWS
-  if (connect?.[subresource]) return CONNECT
-  return creates?.[subresource] ? ACTIONS : {}
+  if ((subresource === 'status' && status) || updates?.[subresource]) return UPDATED
+  if (connect?.[subresource]) return CONNECTED
+  return creates?.[subresource] ? CREATED : {}
 }

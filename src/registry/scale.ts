@@ -25,7 +25,7 @@ const SCALE = resourceOf(Scale, '')
 
 export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const result = await read(deps, call, ctx)
-  if (result.type === 'object' && viewOf(call).replicas(parseObject(result.json)) === undefined)
+  if (result.type === 'object' && declaredScale(call).replicas(parseObject(result.json)) === undefined)
     throw internalError(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} does not exist`)
   return answer(call, result)
 }
@@ -78,7 +78,7 @@ function resize(write: Write): void {
   if (scale.spec.replicas === UNSET) throw badRequest(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} cannot be empty`)
   checkScale(call, scale, before!)
   const object = structuredClone(before!)
-  viewOf(call).setReplicas(object, scale.spec.replicas ?? 0)
+  declaredScale(call).setReplicas(object, scale.spec.replicas ?? 0)
   const { resourceVersion, managedFields = [] } = scale.metadata
   if (resourceVersion) object.metadata.resourceVersion = resourceVersion
   const parent = before!.metadata.managedFields ?? []
@@ -98,8 +98,8 @@ function checkScale({ resource, name }: Call, scale: Scale, { metadata }: AnyObj
     )
 }
 
-const viewOf = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def.subresources!.scale!
-const pathOf = (call: Call) => viewOf(call).path ?? 'spec.replicas'
+const declaredScale = ({ resource }: Call): ScaleSubresource<AnyObject> => resource.def.subresources!.scale!
+const pathOf = (call: Call) => declaredScale(call).path ?? 'spec.replicas'
 const pathsOf = ({ resource }: Call): ReplicasPaths =>
   new Map(
     resource.versions.map(({ apiVersion, def: { subresources: { scale } = {} } }) => [
@@ -112,14 +112,14 @@ const UNSET = -(2 ** 31)
 
 /** An object as its Scale, with those who own its size. */
 function scaleOf(call: Call, object: AnyObject, unset = 0): Scale {
-  const view = viewOf(call)
+  const declared = declaredScale(call)
   const { name, namespace, uid, resourceVersion, creationTimestamp, managedFields = [] } = object.metadata
   const { value } = conform(SCALE.type, {
     kind: SCALE.kind,
     apiVersion: SCALE.apiVersion,
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp } as Record<string, string>,
-    spec: { replicas: view.replicas(object) ?? unset },
-    status: { replicas: view.observed(object), selector: view.selector(object) },
+    spec: { replicas: declared.replicas(object) ?? unset },
+    status: { replicas: declared.observed(object), selector: declared.selector(object) },
   })
   return withManagedFields(value, scaleManagedFields(managedFields, pathsOf(call))) as unknown as Scale
 }

@@ -13,18 +13,18 @@ import type { UpdateRule } from '../schema/rules.ts'
 import { badRequest, invalidObject } from '../schema/status-error.ts'
 import type { UpdateSubresource } from '../schema/subresources.ts'
 
-/** Which part of an object a write is about: the object itself, one of its views, or whatever a message to it changes. */
+/** Which part of an object a write is about: the object itself, one of its subresources, or whatever a message to it changes. */
 export type Target = {
   readonly resource: Resource
   readonly subresource: string
-  readonly view: UpdateSubresource<AnyObject> | undefined
-  readonly isAction: boolean
+  readonly update: UpdateSubresource<AnyObject> | undefined
+  readonly isMessage: boolean
 }
 
 export function targetOf(resource: Resource, subresource: string): Target {
   const { status, updates, creates } = resource.def.subresources ?? {}
-  const view = subresource === 'status' ? status : subresource === '' ? undefined : updates?.[subresource]
-  return { resource, subresource, view, isAction: subresource !== '' && creates?.[subresource] !== undefined }
+  const update = subresource === 'status' ? status : subresource === '' ? undefined : updates?.[subresource]
+  return { resource, subresource, update, isMessage: subresource !== '' && creates?.[subresource] !== undefined }
 }
 
 /** Fills declared defaults in place. */
@@ -44,15 +44,15 @@ export function prepareCreate({ def }: Resource, object: AnyObject, ctx: Request
 
 /** Makes a sent object the successor of the stored one: what the write may not change is taken over. */
 export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject, ctx: RequestContext): AnyObject {
-  const { resource, view, subresource } = target
+  const { resource, update, subresource } = target
   const { def } = resource
   // The kind itself made this object; there is nothing a client could have slipped in.
-  if (target.isAction) return sent
-  const object = view ? takeView(view, subresource, sent, stored) : { ...sent, ...(def.status && { status: stored['status'] }) }
+  if (target.isMessage) return sent
+  const object = update ? takeSubresource(update, subresource, sent, stored) : { ...sent, ...(def.status && { status: stored['status'] }) }
   const { metadata } = object
   const old = stored.metadata
   carry(metadata, old, 'generation')
-  if (view) view.prepareForUpdate?.(object, stored, ctx)
+  if (update) update.prepareForUpdate?.(object, stored, ctx)
   else def.prepareForUpdate?.(object, stored, ctx)
   metadata.uid ||= old.uid!
   carry(metadata, old, 'creationTimestamp')
@@ -78,20 +78,20 @@ export function* validateCreate(resource: Resource, object: AnyObject, ctx: Requ
 
 /** Everything wrong with a change, thrown as one answer. Stops between kinds of rules. */
 export function* validateUpdate(
-  { resource, view, subresource, isAction }: Target,
+  { resource, update, subresource, isMessage }: Target,
   object: AnyObject,
   old: AnyObject,
   ctx: RequestContext,
 ): InParts<void> {
-  if (isAction) return
+  if (isMessage) return
   const at = refTo(object, '', resource.type)
-  const rules = view ?? resource.def
+  const rules = update ?? resource.def
   const validateUpdate = rules.validateUpdate as UpdateRule<AnyObject> | undefined
   const errors = yield* gatheringErrors([
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     () => finalizerErrors(resource, object.metadata, at),
     () => validateUpdate?.(object, old, at, ctx),
-    () => bodyErrors(resource, object, at, old, view?.validate && subresource),
+    () => bodyErrors(resource, object, at, old, update?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
   ])
   refuse(resource, object, errors)
@@ -121,7 +121,7 @@ function* finalizerErrors({ def }: Resource, { finalizers }: ObjectMeta, at: Ref
 
 /**
  * What the types of the kind's own fields declare; metadata has its own rules, and custom kinds declare nothing.
- * A view with rules of its own is held to those of the one field it is about, such as the status.
+ * A subresource with rules of its own is held to those of the one field it is about, such as the status.
  */
 function* bodyErrors(
   { type, def }: Resource,
@@ -140,10 +140,10 @@ function refuse({ group, kind }: Resource, { metadata }: AnyObject, errors: read
   if (errors.length > 0) throw invalidObject({ group, kind }, metadata.name ?? '', errors)
 }
 
-function takeView(view: UpdateSubresource<AnyObject>, name: string, sent: AnyObject, stored: AnyObject): AnyObject {
-  const taken = view.merge ? view.merge(sent, structuredClone(stored)) : { ...stored, [name]: sent[name] }
+function takeSubresource(update: UpdateSubresource<AnyObject>, name: string, sent: AnyObject, stored: AnyObject): AnyObject {
+  const taken = update.merge ? update.merge(sent, structuredClone(stored)) : { ...stored, [name]: sent[name] }
   const kept = { ...stored.metadata, resourceVersion: sent.metadata.resourceVersion ?? stored.metadata.resourceVersion! }
-  const metadata = view.keepsMetadata
+  const metadata = update.keepsMetadata
     ? { ...kept, ...(sent.metadata.managedFields && { managedFields: sent.metadata.managedFields }) }
     : { ...sent.metadata }
   return { ...taken, metadata }

@@ -5,8 +5,8 @@ import { gatherErrors, refTo } from '../schema/refs.ts'
 import type { ReviewContext } from '../schema/request-context.ts'
 import { assertSelectable, matchesFieldTerms, matchesLabelTerms } from '../schema/selectors.ts'
 import { badRequest, invalidObject, methodNotAllowed, noSuchResource, notFound } from '../schema/status-error.ts'
-import { act, reviewContextOf } from './action.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
+import { createSubresource, reviewContextOf } from './create-subresource.ts'
 import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { listOptions, writeOptions } from './options.ts'
@@ -53,13 +53,13 @@ async function forward(deps: Deps, call: Call, ctx: CallContext): Promise<Result
   const to = call.resource.def.virtual!.forwardsTo!
   const resource = deps.find?.(to.group, to.version, to.plural)
   if (!resource) throw noSuchResource()
-  // Only whom it is for; the action reads the whole of it, as strictly as the client wants.
+  // Only whom it is for; createSubresource reads the whole of it, as strictly as the client wants.
   const { metadata } = decodeObject(call.resource, bodyOf(ctx), 'Ignore').object
   const { name = '', namespace = '' } = metadata
   if (namespace !== '' && namespace !== call.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   if (name === '') throw badRequest('Name parameter required.')
-  return act(deps, { ...call, resource, name, subresource: to.subresource }, ctx, { admittedAs: call })
+  return createSubresource(deps, { ...call, resource, name, subresource: to.subresource }, ctx, { admittedAs: call })
 }
 
 /** One object that describes the server. */

@@ -444,7 +444,7 @@ function prepare(request: Write): void {
 function compile(request: Write): MaybePromise<void> {
   const { resource, object, before, call, change } = request
   if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
-  const parts = (targetOf(resource, call.subresource).view ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
+  const parts = (targetOf(resource, call.subresource).update ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
   if (!parts) return
   for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return
   return runLongParts(request, parts, COMPILED_AT_ONCE)

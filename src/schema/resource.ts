@@ -53,7 +53,7 @@ export type Subresource = {
 }
 
 const ALL: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
-const VIEW: readonly Verb[] = ['get', 'patch', 'update']
+const UPDATE_VERBS: readonly Verb[] = ['get', 'patch', 'update']
 
 /** The resources of one server; versions of one kind share their list of versions. */
 export function resourcesOf(kinds: readonly Kind<any>[], groupDomain: string): Resource[] {
@@ -180,9 +180,9 @@ function subresourcesOf(
 ): Subresource[] {
   const { status, scale, updates = {}, creates = {}, connect = {} } = subresources
   const found: Subresource[] = []
-  if (status) found.push({ name: 'status', verbs: VIEW })
-  if (scale) found.push({ name: 'scale', verbs: VIEW, speaks: { group: 'autoscaling', version: 'v1', kind: 'Scale' } })
-  for (const [name, view] of Object.entries(updates)) found.push({ name, verbs: view.verbs ?? VIEW })
+  if (status) found.push({ name: 'status', verbs: UPDATE_VERBS })
+  if (scale) found.push({ name: 'scale', verbs: UPDATE_VERBS, speaks: { group: 'autoscaling', version: 'v1', kind: 'Scale' } })
+  for (const [name, update] of Object.entries(updates)) found.push({ name, verbs: update.verbs ?? UPDATE_VERBS })
   for (const [name, { verbs, input }] of Object.entries(creates)) {
     found.push({ name, verbs, speaks: { group: resolve(input.group), version: input.version, kind: input.kind } })
   }

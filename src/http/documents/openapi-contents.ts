@@ -110,8 +110,8 @@ export class Contents {
 
   #bodyOf({ def, subresources }: Resource, name: string): JsonObject | undefined {
     const speaks = subresources.find(sub => sub.name === name)?.speaks
-    const action = def.subresources?.creates
-    const input = action && Object.hasOwn(action, name) ? action[name]?.input : undefined
+    const created = def.subresources?.creates
+    const input = created && Object.hasOwn(created, name) ? created[name]?.input : undefined
     const type = input ? common.withEnvelope(input.kind, input.type) : name === 'scale' && def.subresources?.scale ? this.#scale : undefined
     if (!speaks || !type) return undefined
     return this.definitions.object(`${packageOf(speaks)}.${speaks.kind}`, type, { usedIn: speaks, kinds: [speaks] })

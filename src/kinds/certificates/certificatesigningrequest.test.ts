@@ -89,9 +89,9 @@ test('a request is approved or denied once and finally', () => {
 })
 
 test('approvers do not issue', () => {
-  const view = CertificateSigningRequest.def.subresources!.updates!['approval']!
+  const update = CertificateSigningRequest.def.subresources!.updates!['approval']!
   const stored = withDefaults(CertificateSigningRequest, asking())
-  assert.equal(view.merge!(withDefaults(CertificateSigningRequest, issuing(ISSUED)), stored).status.certificate, undefined)
+  assert.equal(update.merge!(withDefaults(CertificateSigningRequest, issuing(ISSUED)), stored).status.certificate, undefined)
 })
 
 test('what was decided is true, other conditions may be anything', () => {
@@ -140,9 +140,9 @@ test('signers issue certificates in clean PEM, once', () => {
 
 test('times that are left out are filled', () => {
   const { status, updates } = CertificateSigningRequest.def.subresources!
-  const through = (view: typeof status, now: object, before: object) => {
+  const through = (update: typeof status, now: object, before: object) => {
     const object = withDefaults(CertificateSigningRequest, { ...now })
-    view!.prepareForUpdate!(object, withDefaults(CertificateSigningRequest, { ...before }), contextWith())
+    update!.prepareForUpdate!(object, withDefaults(CertificateSigningRequest, { ...before }), contextWith())
     return object.status.conditions
   }
   const [now, then] = ['2026-07-01T12:00:00Z', '2026-01-01T00:00:00Z']

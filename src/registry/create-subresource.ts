@@ -18,35 +18,35 @@ import { type Change, decodeStored, newWrite, type Write, write } from './write.
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
 /** `admittedAs` when the message was sent to another resource, which admission is asked about. */
-export async function act(
+export async function createSubresource(
   deps: Deps,
   call: Call,
   ctx: CallContext,
   { admittedAs }: { readonly admittedAs?: Write['admittedAs'] } = {},
 ): Promise<Result> {
-  const action = call.resource.def.subresources!.creates![call.subresource]!
+  const declared = call.resource.def.subresources!.creates![call.subresource]!
   const options = writeOptions(call.query, 'CreateOptions', ctx)
-  const kind = messageOf(action, ctx.groupDomain)
-  const change = action.review ? question(action, reviewContextOf(deps, call, ctx)) : order(action)
+  const kind = messageOf(declared, ctx.groupDomain)
+  const change = declared.review ? question(declared, reviewContextOf(deps, call, ctx)) : order(declared)
   return write(newWrite({ deps, call, ctx }, { options, kind, change, admittedAs }))
 }
 
 /** Reads the message. */
-function decodeMessage(action: CreateSubresource<AnyObject>, write: Write): void {
+function decodeMessage(declared: CreateSubresource<AnyObject>, write: Write): void {
   const { call, ctx, options, kind } = write
-  const { object, warnings } = decodeObject(expectedOf(action, kind), bodyOf(ctx), options.fieldValidation)
+  const { object, warnings } = decodeObject(expectedOf(declared, kind), bodyOf(ctx), options.fieldValidation)
   settleNamespace({ resource: kind, namespace: call.namespace }, object)
   write.object = object
   write.warnings.push(...warnings)
 }
 
 /** A message that is answered and changes nothing, such as a TokenRequest. */
-const question = (action: CreateSubresource<AnyObject>, context: ReviewContext): Change => ({
+const question = (declared: CreateSubresource<AnyObject>, context: ReviewContext): Change => ({
   does: 'message',
-  decode: write => decodeMessage(action, write),
-  validate: write => action.prepare?.(receiverOf(write).object, write.object as Envelope, context),
+  decode: write => decodeMessage(declared, write),
+  validate: write => declared.prepare?.(receiverOf(write).object, write.object as Envelope, context),
   async store(write) {
-    const { object: answer, warnings = [] } = await action.review!(receiverOf(write).object, write.object as Envelope, context)
+    const { object: answer, warnings = [] } = await declared.review!(receiverOf(write).object, write.object as Envelope, context)
     write.result = {
       type: 'object',
       code: 201,
@@ -58,29 +58,29 @@ const question = (action: CreateSubresource<AnyObject>, context: ReviewContext):
 })
 
 /** A message that changes or deletes the object it is sent to. The change is admitted together with the message. */
-const order = (action: CreateSubresource<AnyObject>): Change => ({
+const order = (declared: CreateSubresource<AnyObject>): Change => ({
   does: 'message',
-  decode: write => decodeMessage(action, write),
-  validate: ({ object, call }) => action.check?.(object as Envelope, call.name),
+  decode: write => decodeMessage(declared, write),
+  validate: ({ object, call }) => declared.check?.(object as Envelope, call.name),
   async store(write) {
-    const result = await carryOut(write, action)
-    write.result = action.returns === 'object' ? result : { type: 'status', code: 201, status: DONE, warnings: write.warnings }
+    const result = await carryOut(write, declared)
+    write.result = declared.returns === 'object' ? result : { type: 'status', code: 201, status: DONE, warnings: write.warnings }
   },
 })
 
-/** How often an action is retried because the object changed while approval was being obtained. */
+/** How often a change is tried again because the object changed while approval was being obtained. */
 const ATTEMPTS = 20
 
-/** Obtains the approval that the action needs, then does to the object what the message says. */
-async function carryOut(message: Write, action: CreateSubresource<AnyObject>): Promise<Result> {
+/** Obtains the approval that the change needs, then does to the object what the message says. */
+async function carryOut(message: Write, declared: CreateSubresource<AnyObject>): Promise<Result> {
   const { call, ctx, options } = message
   // A message that deletes carries the options of the deletion, which may be a dry run as well.
   const sent = deleteOptions(call.query, (message.object!['deleteOptions'] as DeleteBody | undefined) ?? {}, ctx)
   const deletion = { ...sent, dryRun: sent.dryRun || options.dryRun }
   for (let attempt = 1; ; attempt++) {
-    const approval = await obtainApproval(message, action, deletion)
+    const approval = await obtainApproval(message, declared, deletion)
     try {
-      return await changeObject(message, action, { deletion, unchangedSince: approval?.ifChanged && approval.resourceVersion })
+      return await changeObject(message, declared, { deletion, unchangedSince: approval?.ifChanged && approval.resourceVersion })
     } catch (error) {
       const isConflict = error instanceof StatusError && error.reason === 'Conflict'
       if (!approval?.ifChanged || !isConflict || deletion.preconditions.resourceVersion !== undefined) throw error
@@ -92,7 +92,7 @@ async function carryOut(message: Write, action: CreateSubresource<AnyObject>): P
 
 async function changeObject(
   message: Write,
-  action: CreateSubresource<AnyObject>,
+  declared: CreateSubresource<AnyObject>,
   { deletion, unchangedSince }: { readonly deletion: DeleteOptions; readonly unchangedSince: string | undefined },
 ): Promise<Result> {
   const { deps, call, ctx, options } = message
@@ -103,7 +103,7 @@ async function changeObject(
     isAdmitted: true,
     merge(write) {
       const copy = structuredClone(write.old!)
-      const outcome = action.change!(copy, message.object as Envelope, ctx)
+      const outcome = declared.change!(copy, message.object as Envelope, ctx)
       deletes = outcome === 'delete'
       if (deletes) checkPreconditions(call.resource, write.stored!, { preconditions })
       write.object = outcome === 'delete' ? copy : outcome
@@ -112,7 +112,7 @@ async function changeObject(
   const dryRun = options.dryRun || deletion.dryRun
   const changed = await write(newWrite({ deps, call, ctx }, { options: { ...options, dryRun }, change }))
   if (!deletes) return changed
-  // The version that was named is the one before the action; what may be deleted is the one that it made.
+  // The version that was named is the one before the change; what may be deleted is the one that it made.
   const named = preconditions.resourceVersion !== undefined && changed.type === 'object'
   const resourceVersion = named ? parseObject(changed.json).metadata.resourceVersion : undefined
   const after = { ...(preconditions.uid !== undefined && { uid: preconditions.uid }), ...(resourceVersion && { resourceVersion }) }
@@ -209,14 +209,14 @@ function expectedOf(
 
 const messages = new WeakMap<CreateSubresource<any>, Resource>()
 
-/** The message of an action as if it were a resource: its envelope and the fields that the kind declares for it. */
-function messageOf(action: CreateSubresource<AnyObject>, groupDomain: string): Resource {
-  let found = messages.get(action)
+/** The message as if it were a resource: its envelope and the fields that the kind declares for it. */
+function messageOf(declared: CreateSubresource<AnyObject>, groupDomain: string): Resource {
+  let found = messages.get(declared)
   if (!found) {
-    const { group, version, kind, type } = action.input
+    const { group, version, kind, type } = declared.input
     const fields = type.shape.kind === 'message' ? type.shape.fields : {}
-    const declared = defineKind({ group, version, kind, scope: 'Namespaced', names: { plural: kind.toLowerCase() }, fields })
-    messages.set(action, (found = resourceOf(declared, groupDomain)))
+    const kindOfMessage = defineKind({ group, version, kind, scope: 'Namespaced', names: { plural: kind.toLowerCase() }, fields })
+    messages.set(declared, (found = resourceOf(kindOfMessage, groupDomain)))
   }
   return found
 }
