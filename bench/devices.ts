@@ -5,7 +5,7 @@ import type { Cycle } from '../src/scheduler/plugin.ts'
 import { podInfoOf } from '../src/scheduler/pod-info.ts'
 import { PLUGINS } from '../src/scheduler/profile.ts'
 import { schedulePod } from '../src/scheduler/schedule-pod.ts'
-import { clusterOf, devicesIn, lookupsIn, nodeOf, podOf } from '../src/scheduler/testing.ts'
+import { clusterOf, devicesIn, lookupsIn, nodeOf, podOf } from '../test/kits/scheduler.ts'
 
 export type DeviceFigures = {
   readonly nodes: number

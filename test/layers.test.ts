@@ -229,7 +229,7 @@ function importsBetweenUnits(): Import[] {
 const sourcesIn = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(file => join(folder, file))
-    .filter(file => /(?<!\.test)\.ts$/.test(file) && !/\btesting\.ts$/.test(file))
+    .filter(file => /(?<!\.test)\.ts$/.test(file))
 
 /** The folder of src that a file is in, or the file itself at its top; for tests, `test/kits` or `test`. */
 function unitOf(file: string): string {

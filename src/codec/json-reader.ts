@@ -295,7 +295,7 @@ class Reader {
 }
 
 /** A path as Kubernetes writes it in strict decoding errors: `spec.containers[0].name`. */
-export function formatPath(path: readonly (string | number)[]): string {
+function formatPath(path: readonly (string | number)[]): string {
   let out = ''
   for (const step of path) out += typeof step === 'number' ? `[${step}]` : out === '' ? step : `.${step}`
   return out

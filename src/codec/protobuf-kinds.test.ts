@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { randomFrom, sample } from '../../test/kits/random-objects.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { conform } from '../schema/conform.ts'
 import { resourceOf } from '../schema/resource.ts'
@@ -8,7 +9,6 @@ import type { AnyType } from '../schema/types.ts'
 import { fromProtobuf } from './protobuf-decode.ts'
 import { toProtobuf } from './protobuf-encode.ts'
 import { hasProtobuf, type WireField, wireFieldsOf } from './protobuf-fields.ts'
-import { randomFrom, sample } from './testing.ts'
 
 const types = builtinKinds
   .map(kind => resourceOf(kind, 'k8s.io'))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { randomFrom, sample } from '../../test/kits/random-objects.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
@@ -10,7 +11,6 @@ import { parseJson, stringifyJson } from './json.ts'
 import { fromProtobuf } from './protobuf-decode.ts'
 import { toCompleteProtobuf, toProtobuf } from './protobuf-encode.ts'
 import { jsonOfProtobuf } from './protobuf-to-json.ts'
-import { randomFrom, sample } from './testing.ts'
 
 const NO_CHANGES = { head: '', metadata: {} }
 const hex = (text: string) => Buffer.from(text.replaceAll(/\s/g, ''), 'hex')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { found, realWorld, type SimpleDevice, type SimpleRequest, type SimpleWorld, simpleWorlds, slowly } from '../../test/kits/devices.ts'
 import { AllocationError } from './claim-requests.ts'
-import { found, realWorld, type SimpleDevice, type SimpleRequest, type SimpleWorld, simpleWorlds, slowly } from './testing.ts'
 
 // A run can be repeated with the seed that a failure names.
 const seed = Number(process.env['KEELSON_SEED'] ?? Date.now() % 2 ** 31)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { claimOf, classNamed, DRIVER, found, look, nodeNamed, sliceOf, type WorldDraft, worldOf } from '../../test/kits/devices.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { allocationResult } from './allocation-result.ts'
 import { AllocationError, prepareClaim } from './claim-requests.ts'
-import { claimOf, classNamed, DRIVER, found, look, nodeNamed, sliceOf, type WorldDraft, worldOf } from './testing.ts'
 
 const named = (...names: string[]) => names.map(name => ({ name }))
 const selecting = (expression: string) => ({ selectors: [{ cel: { expression } }] })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { clusterOf, cycleOf, nodeOf, type PodDraft, podOf } from '../../test/kits/scheduler.ts'
 import type { Cluster } from './cluster.ts'
 import { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
 import { type Budget, preempt } from './preemption.ts'
 import { PLUGINS } from './profile.ts'
 import { schedulePod } from './schedule-pod.ts'
-import { clusterOf, cycleOf, nodeOf, type PodDraft, podOf } from './testing.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00Z')
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { clusterOf, cycleOf, nodeOf, type PodDraft, podOf } from '../../test/kits/scheduler.ts'
 import type { Cluster } from './cluster.ts'
 import { describe } from './diagnosis.ts'
 import { Nominations } from './nominations.ts'
 import { podInfoOf } from './pod-info.ts'
 import { PLUGINS } from './profile.ts'
 import { schedulePod } from './schedule-pod.ts'
-import { clusterOf, cycleOf, nodeOf, type PodDraft, podOf } from './testing.ts'
 
 const partsWith = (nominations = new Nominations(), random = () => 0) => ({ plugins: PLUGINS, nominations, random, rotation: { next: 0 } })
 

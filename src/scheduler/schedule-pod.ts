@@ -146,7 +146,7 @@ function bestOf(nodes: readonly NodeInfo[], cycle: Cycle, { plugins, random }: S
 }
 
 /** The sum of what all plugins give to each node. */
-export function scoresOf(nodes: readonly NodeInfo[], cycle: Cycle, plugins: readonly Plugin[]): number[] {
+function scoresOf(nodes: readonly NodeInfo[], cycle: Cycle, plugins: readonly Plugin[]): number[] {
   const totals = nodes.map(() => 0)
   for (const { score: prepare, weight = 1 } of plugins) {
     const scorer = prepare?.(cycle, nodes)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clusterOf, cycleOf, filterResults, nodeOf, type PodDraft, podOf, scoreResults, type World } from '../../../test/kits/scheduler.ts'
 import type { ClaimWriter } from '../devices/claim-writer.ts'
 import { PluginError, type Reservation } from '../plugin.ts'
-import { clusterOf, cycleOf, filterResults, nodeOf, type PodDraft, podOf, scoreResults, type World } from '../testing.ts'
 import { dynamicResources } from './dynamic-resources.ts'
 
 const DRIVER = 'gpu.example.com'

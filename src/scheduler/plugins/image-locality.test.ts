@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { clusterOf, cycleOf, nodeOf, podOf, scoreResults } from '../testing.ts'
+import { clusterOf, cycleOf, nodeOf, podOf, scoreResults } from '../../../test/kits/scheduler.ts'
 import { imageLocality } from './image-locality.ts'
 
 test('nodes that have large images of the pod are better, the more nodes have them', () => {

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import {
+  clusterOf,
+  cycleOf,
+  filterResults,
+  lookupsIn,
+  nodeOf,
+  type PodDraft,
+  podOf,
+  scoreResults,
+  type World,
+} from '../../../test/kits/scheduler.ts'
 import { podInfoOf } from '../pod-info.ts'
-import { clusterOf, cycleOf, filterResults, lookupsIn, nodeOf, type PodDraft, podOf, scoreResults, type World } from '../testing.ts'
 import { interPodAffinity } from './inter-pod-affinity.ts'
 
 const NOT_NEAR = "unresolvable: node(s) didn't match pod affinity rules"

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '../testing.ts'
+import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '../../../test/kits/scheduler.ts'
 import { nodeAffinity } from './node-affinity.ts'
 import { nodeName } from './node-name.ts'
 

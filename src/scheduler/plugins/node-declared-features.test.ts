@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { clusterOf, cycleOf, filterResults, nodeOf, podOf } from '../testing.ts'
+import { clusterOf, cycleOf, filterResults, nodeOf, podOf } from '../../../test/kits/scheduler.ts'
 import { nodeDeclaredFeatures } from './node-declared-features.ts'
 
 test('fields that only some nodes know keep pods on those', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clusterOf, cycleOf, filterResults, nodeOf, podOf } from '../../../test/kits/scheduler.ts'
 import { podInfoOf } from '../pod-info.ts'
-import { clusterOf, cycleOf, filterResults, nodeOf, podOf } from '../testing.ts'
 import { nodePorts } from './node-ports.ts'
 
 /** `TCP/127.0.0.1/8080`, as the ports of one container. */

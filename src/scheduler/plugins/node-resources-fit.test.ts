@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '../../../test/kits/scheduler.ts'
 import { podInfoOf } from '../pod-info.ts'
 import { requestsOf } from '../resources.ts'
-import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '../testing.ts'
 import { balancedAllocation } from './balanced-allocation.ts'
 import { nodeResourcesFit } from './node-resources-fit.ts'
 

@@ -40,7 +40,7 @@ export const nodeResourcesFit: Plugin = {
 }
 
 /** All that is missing on the node; undefined when the pod fits. */
-export function insufficiencyOf(
+function insufficiencyOf(
   requests: Resources,
   { pods, requested, allocatable }: NodeInfo,
   isElsewhere: (name: string) => boolean = () => false,

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import {
+  clusterOf,
+  cycleOf,
+  filterResults,
+  type NodeDraft,
+  nodeOf,
+  type PodDraft,
+  podOf,
+  scoreResults,
+} from '../../../test/kits/scheduler.ts'
 import { podInfoOf } from '../pod-info.ts'
-import { clusterOf, cycleOf, filterResults, type NodeDraft, nodeOf, type PodDraft, podOf, scoreResults } from '../testing.ts'
 import { podTopologySpread } from './pod-topology-spread.ts'
 
 const SKEWED = "node(s) didn't match pod topology spread constraints"

@@ -84,7 +84,7 @@ const constraintOf = (
 })
 
 /** The pods that belong together with one: those of its services and of the workload that controls it. Undefined when that is nothing. */
-export function defaultSelectorOf({ metadata }: PodObject, lookups: Lookups): Selector | undefined {
+function defaultSelectorOf({ metadata }: PodObject, lookups: Lookups): Selector | undefined {
   const { namespace = '', labels = {}, ownerReferences = [] } = metadata
   const shared: Record<string, string> = {}
   for (const selector of lookups.serviceSelectors(namespace))

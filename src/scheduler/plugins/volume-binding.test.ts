@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults, type World } from '../testing.ts'
+import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults, type World } from '../../../test/kits/scheduler.ts'
 import { volumeBinding } from './volume-binding.ts'
 
 const using = (...claims: string[]) =>

@@ -1,7 +1,7 @@
 // The plugins about volumes: which claims a pod can have, and on which nodes.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { clusterOf, cycleOf, filterResults, nodeOf, podOf, type World } from '../testing.ts'
+import { clusterOf, cycleOf, filterResults, nodeOf, podOf, type World } from '../../../test/kits/scheduler.ts'
 import { nodeVolumeLimits } from './node-volume-limits.ts'
 import { volumeBinding } from './volume-binding.ts'
 import { volumeRestrictions } from './volume-restrictions.ts'

@@ -1,6 +1,6 @@
 /** Values of any type, for properties that hold for all of them. */
-import type { Json } from '../lib/json-value.ts'
-import type { AnyType, ScalarName } from '../schema/types.ts'
+import type { Json } from '../../src/lib/json-value.ts'
+import type { AnyType, ScalarName } from '../../src/schema/types.ts'
 
 export type Random = { readonly below: (n: number) => number }
 

@@ -1,15 +1,15 @@
 /** Small clusters for tests of the scheduler. */
-import { allocatorFeatures } from '../devices/features.ts'
-import { type ClaimObject, isMadeFor } from '../devices/pod-claims.ts'
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
-import { Cluster } from './cluster.ts'
-import type { ClaimWriter } from './devices/claim-writer.ts'
-import { ClusterDevices } from './devices/cluster-devices.ts'
-import type { Devices, Lookups, Volumes } from './lookups.ts'
-import type { NodeObject } from './node-info.ts'
-import { type Cycle, isRejection, type Plugin } from './plugin.ts'
-import { podInfoOf } from './pod-info.ts'
-import { Assumed } from './volumes/assumed.ts'
+import { allocatorFeatures } from '../../src/devices/features.ts'
+import { type ClaimObject, isMadeFor } from '../../src/devices/pod-claims.ts'
+import type { PodObject } from '../../src/kinds/core/pod/preparation.ts'
+import { Cluster } from '../../src/scheduler/cluster.ts'
+import type { ClaimWriter } from '../../src/scheduler/devices/claim-writer.ts'
+import { ClusterDevices } from '../../src/scheduler/devices/cluster-devices.ts'
+import type { Devices, Lookups, Volumes } from '../../src/scheduler/lookups.ts'
+import type { NodeObject } from '../../src/scheduler/node-info.ts'
+import { type Cycle, isRejection, type Plugin } from '../../src/scheduler/plugin.ts'
+import { podInfoOf } from '../../src/scheduler/pod-info.ts'
+import { Assumed } from '../../src/scheduler/volumes/assumed.ts'
 
 type Labels = Record<string, string>
 
