@@ -5,11 +5,11 @@ import type { Agent } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Answer, ask, connection, eventually, patient, type ServerProcess, startProcess, temporaryDirectory } from './kit.ts'
+import { killRounds } from './kits/kill-rounds.ts'
 import { encodedRequest } from './kits/x509.ts'
 
 const ROUNDS = 6
 const WRITERS = 3
-/** A kill comes after so many acknowledged writes of its round at most. */
 const MOST_WRITES = 30
 /** With the simulated one there are as many nodes as blocks: one that leaks is missed at the end. */
 const NODES = Array.from({ length: 15 }, (_, i) => `n${i}`)
@@ -32,24 +32,18 @@ type Known = {
 test('kill -9 while certificates are signed and nodes get addresses gives nothing twice and loses nothing', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
   const known: Known = { decided: new Map(), pods: new Set(), seen: new Map() }
-  let acknowledged = 0
-  for (let round = 0; round < ROUNDS; round++) {
-    const server = await startProcess(t, { dataDir, flags: FLAGS })
-    await verify(server, known)
-    let left = 1 + randomInt(MOST_WRITES)
-    let enough = () => {}
-    const killed = new Promise<void>(resolve => (enough = resolve))
-    const onDone = () => {
-      acknowledged++
-      if (--left === 0) enough()
-    }
-    const prefix = `r${round}`
-    const works = [...Array.from({ length: WRITERS }, (_, id) => decideRequests(`${prefix}-${id}`)), changeNodes, createPods(prefix)]
-    const writers = works.map(work => until(work, { server, known, agent: connection(t), onDone }))
-    await killed
-    await server.stop('SIGKILL')
-    await Promise.all(writers)
-  }
+  const acknowledged = await killRounds(t, {
+    dataDir,
+    flags: FLAGS,
+    rounds: ROUNDS,
+    mostWrites: MOST_WRITES,
+    verify: server => verify(server, known),
+    write(server, round, onDone) {
+      const prefix = `r${round}`
+      const works = [...Array.from({ length: WRITERS }, (_, id) => decideRequests(`${prefix}-${id}`)), changeNodes, createPods(prefix)]
+      return works.map(work => until(work, { server, known, agent: connection(t), onDone }))
+    },
+  })
   const server = await startProcess(t, { dataDir, flags: FLAGS })
   await verify(server, known)
   await finish(server, known)

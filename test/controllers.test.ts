@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { ask, eventually, type Finished, PATIENCE_MS, run, type Scope, type ServerProcess, startProcess } from './kit.ts'
 import { testWith } from './programs.ts'
+import { WIDGETS } from './samples.ts'
 
 const patient = { timeout: 2 * PATIENCE_MS }
 
@@ -34,17 +35,6 @@ const body = async (server: ServerProcess, path: string, method: string, sent: u
 const patch = (server: ServerProcess, path: string, sent: unknown) =>
   ask(server, path, { method: 'PATCH', body: sent as never, headers: { 'content-type': 'application/merge-patch+json' } })
 
-const WIDGETS = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    names: { plural: 'widgets', kind: 'Widget' },
-    scope: 'Namespaced',
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-  },
-}
 const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 const selector = { matchLabels: { a: 'b' } }
 const storage = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }

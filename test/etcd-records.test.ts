@@ -17,6 +17,7 @@ import type { Store } from '../src/storage/store.ts'
 import { ask, eventually, patient, type Scope, type Target, targetOf, Watching } from './kit.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { testWith } from './programs.ts'
+import { WIDGETS } from './samples.ts'
 
 type Recorded = { readonly key: string; readonly value: string; readonly revision: number; readonly path?: string; readonly served?: any }
 
@@ -220,30 +221,12 @@ testWith(
   async (t, program) => {
     const bench = await openBench(t, program)
     const server = await bench.serve()
-    const definition = {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'widgets.example.com' },
-      spec: {
-        group: 'example.com',
-        names: { plural: 'widgets', kind: 'Widget' },
-        scope: 'Namespaced',
-        versions: [
-          {
-            name: 'v1',
-            served: true,
-            storage: true,
-            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-          },
-        ],
-      },
-    }
     const post = async (path: string, body: object) => {
       const answer = await ask(server, path, { method: 'POST', body })
       assert.equal(answer.status, 201, `${path}: ${answer.text}`)
       return answer.json
     }
-    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
+    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', WIDGETS)
     await eventually('widgets are served', async () =>
       (await ask(server, '/apis/example.com/v1/namespaces/default/widgets')).status === 200 ? true : undefined,
     )

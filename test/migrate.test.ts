@@ -14,6 +14,7 @@ import type { Store } from '../src/storage/store.ts'
 import { ask, eventually, type Finished, patient, ROOT, type Scope, type Target, targetOf, temporaryDirectory } from './kit.ts'
 import { type EtcdCluster, startEtcd } from './kits/etcd.ts'
 import { testWith } from './programs.ts'
+import { WIDGETS } from './samples.ts'
 
 const CLI = `import(${JSON.stringify(join(ROOT, 'src/cli.ts'))}).then(({ main }) => main(process.argv.slice(1))).then(code => (process.exitCode = code))`
 
@@ -44,24 +45,6 @@ async function serve(options: StartOptions): Promise<Running> {
   return { ...targetOf(server.kubeconfig), close: () => server.close() }
 }
 
-const DEFINITION = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    names: { plural: 'widgets', kind: 'Widget' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-}
 const pod = {
   containers: [
     {
@@ -126,7 +109,7 @@ const MADE: readonly [path: string, body: object][] = [
 
 async function fill(server: Target): Promise<void> {
   assert.equal(
-    (await ask(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', { method: 'POST', body: DEFINITION })).status,
+    (await ask(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', { method: 'POST', body: WIDGETS })).status,
     201,
   )
   await eventually('widgets are served', async () =>

@@ -152,6 +152,26 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   Far: () => ({ spec: { color: 'red', size: 3 } }),
 }
 
+/** The definition of a kind Widget, in the group `example.com`, whose objects may have any fields. */
+export const WIDGETS = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'widgets.example.com' },
+  spec: {
+    group: 'example.com',
+    names: { plural: 'widgets', kind: 'Widget' },
+    scope: 'Namespaced',
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+}
+
 /** A definition in the group `custom.example.com` whose objects have a color and a size, and are selected by both. */
 export function customKind(plural: string, { kind, scope }: { kind: string; scope: 'Namespaced' | 'Cluster' }) {
   const spec = { type: 'object', properties: { color: { type: 'string' }, size: { type: 'integer' } } }

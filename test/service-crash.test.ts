@@ -5,11 +5,11 @@ import type { Agent } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Answer, ask, connection, patient, type ServerProcess, startProcess, temporaryDirectory } from './kit.ts'
+import { killRounds } from './kits/kill-rounds.ts'
 
 const ROUNDS = 10
 const WRITERS = 4
 const NAMES_PER_WRITER = 4
-/** A kill comes after so many acknowledged writes of its round at most. */
 const MOST_WRITES = 25
 /** 30 addresses and 30 ports: what leaks in ten rounds would be missed at the end. */
 const FLAGS = ['--service-cluster-ip-range', '10.0.0.0/27', '--service-node-port-range', '30000-30029']
@@ -23,22 +23,14 @@ type Known = Map<string, { clusterIP: string } | 'gone'>
 test('kill -9 while services are created and deleted shares no address and loses none', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
   const known: Known = new Map()
-  let acknowledged = 0
-  for (let round = 0; round < ROUNDS; round++) {
-    const server = await startProcess(t, { dataDir, flags: FLAGS })
-    await verify(server, known)
-    let left = 1 + randomInt(MOST_WRITES)
-    let enough = () => {}
-    const killed = new Promise<void>(resolve => (enough = resolve))
-    const onDone = () => {
-      acknowledged++
-      if (--left === 0) enough()
-    }
-    const writers = Array.from({ length: WRITERS }, (_, id) => write(server, { known, id, agent: connection(t), onDone }))
-    await killed
-    await server.stop('SIGKILL')
-    await Promise.all(writers)
-  }
+  const acknowledged = await killRounds(t, {
+    dataDir,
+    flags: FLAGS,
+    rounds: ROUNDS,
+    mostWrites: MOST_WRITES,
+    verify: server => verify(server, known),
+    write: (server, _, onDone) => Array.from({ length: WRITERS }, (_, id) => write(server, { known, id, agent: connection(t), onDone })),
+  })
   const server = await startProcess(t, { dataDir, flags: FLAGS })
   await verify(server, known)
   await verifyRoom(server)

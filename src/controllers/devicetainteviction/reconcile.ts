@@ -3,6 +3,7 @@ import { type DeviceName, isSelected, type TaintRule, tolerates } from '../../de
 import { type ClaimObject, claimNameOf, isMadeFor, isReservedFor } from '../../devices/pod-claims.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { DeviceTaint } from '../../kinds/resource/device-taint.ts'
+import { disruptionPatch } from '../pods/disruption-target.ts'
 
 /** What decides about evictions, read from informers or put together by tests. */
 export interface World {
@@ -34,7 +35,7 @@ export function evictionOf(pod: PodObject, world: World): Eviction | undefined {
 }
 
 /** When the users of a claim have to go: when the first taint on one of its devices is no longer tolerated. */
-export function claimEviction({ status }: ClaimObject, world: World): Eviction | undefined {
+function claimEviction({ status }: ClaimObject, world: World): Eviction | undefined {
   let at: number | undefined
   const rules = new Set<string>()
   for (const result of status.allocation?.devices.results ?? []) {
@@ -53,18 +54,8 @@ export function claimEviction({ status }: ClaimObject, world: World): Eviction |
   return at === undefined ? undefined : { at, rules }
 }
 
-/** The condition that tells why the pod is deleted, as a strategic merge patch of its status. */
-export function evictionPatch({ metadata: { uid, generation } }: PodObject, now: string): object {
-  const condition = {
-    type: 'DisruptionTarget',
-    ...(generation !== undefined && { observedGeneration: generation }),
-    status: 'True',
-    lastTransitionTime: now,
-    reason: 'DeletionByDeviceTaintManager',
-    message: 'Device Taint manager: deleting due to NoExecute taint',
-  }
-  return { metadata: { uid }, status: { conditions: [condition] } }
-}
+export const evictionPatch = (pod: PodObject, now: string): object =>
+  disruptionPatch(pod, { reason: 'DeletionByDeviceTaintManager', message: 'Device Taint manager: deleting due to NoExecute taint' }, now)
 
 export const RULE_CONDITION = 'EvictionInProgress'
 

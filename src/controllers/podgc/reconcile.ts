@@ -1,5 +1,6 @@
 /** Which pods the pod garbage collector deletes: those that no node will end. */
 import type { AnyObject } from '../../schema/object-meta.ts'
+import { disruptionTarget } from '../pods/disruption-target.ts'
 
 export type Verdict =
   /** Mark it as failed and delete it at once; `isLost` when its node is gone. */
@@ -37,14 +38,7 @@ export function failedStatus(pod: AnyObject, isLost: boolean, now: string): obje
   if (isOver(pod)) return undefined
   const { uid, generation } = pod.metadata
   const observed = generation === undefined ? {} : { observedGeneration: generation }
-  const condition = {
-    type: 'DisruptionTarget',
-    ...observed,
-    status: 'True',
-    lastTransitionTime: now,
-    reason: 'DeletionByPodGC',
-    message: 'PodGC: node no longer exists',
-  }
+  const condition = disruptionTarget(pod, { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' }, now)
   return { metadata: { uid }, status: { phase: 'Failed', ...observed, ...(isLost && { conditions: [condition] }) } }
 }
 

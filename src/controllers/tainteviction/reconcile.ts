@@ -1,6 +1,7 @@
 /** When a pod has to leave its node because of taints that it does not tolerate, or not for ever. */
 import { isTolerated } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
 import type { Taint } from '../../kinds/shapes/taints.ts'
+import { disruptionPatch } from '../pods/disruption-target.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 
 /** The taints that drive pods away which are there already. */
@@ -20,15 +21,5 @@ export function timeToLeave({ spec }: PodObject, taints: readonly Taint[]): numb
   return seconds.length === 0 ? undefined : Math.max(0, Math.min(...seconds)) * 1000
 }
 
-/** The condition that tells why the pod is deleted, as a strategic merge patch of its status. */
-export function evictionPatch({ metadata: { uid, generation } }: PodObject, now: string): object {
-  const condition = {
-    type: 'DisruptionTarget',
-    ...(generation !== undefined && { observedGeneration: generation }),
-    status: 'True',
-    lastTransitionTime: now,
-    reason: 'DeletionByTaintManager',
-    message: 'Taint manager: deleting due to NoExecute taint',
-  }
-  return { metadata: { uid }, status: { conditions: [condition] } }
-}
+export const evictionPatch = (pod: PodObject, now: string): object =>
+  disruptionPatch(pod, { reason: 'DeletionByTaintManager', message: 'Taint manager: deleting due to NoExecute taint' }, now)
