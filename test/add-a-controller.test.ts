@@ -15,7 +15,7 @@ type Template = ObjectOf<typeof ConfigMap>
 type Copy = ObjectOf<typeof Secret>
 
 /** What becomes of the copies of a ConfigMap that asks for some: those to create, and those to delete. */
-export function reconcileCopies({ metadata, data = {} }: Template, copies: readonly Copy[]) {
+function reconcileCopies({ metadata, data = {} }: Template, copies: readonly Copy[]) {
   const wanted = Math.min(Number(metadata.annotations?.['example.com/copies'] ?? 0), 100)
   const names = Array.from({ length: wanted }, (_, i) => `${metadata.name}-${i}`)
   const has = new Set(copies.map(copy => copy.metadata.name))

@@ -41,7 +41,7 @@ function* wrongPolicies(spec: PodSpec): Iterable<FieldError> {
   const at = refTo({ spec } as { spec: PodSpec }).spec
   for (const list of LISTS)
     for (const [i, { imagePullPolicy }] of ((spec[list] ?? []) as Pulling[]).entries())
-      if (imagePullPolicy !== ALWAYS) yield unsupported((at[list] as any)[i]!.imagePullPolicy, ALWAYS)
+      if (imagePullPolicy !== ALWAYS) yield unsupported(at[list][i]!.imagePullPolicy, ALWAYS)
   for (const [i, { image }] of (spec.volumes ?? []).entries())
     if (image && image.pullPolicy !== ALWAYS) yield unsupported(at.volumes[i]!.image.pullPolicy, ALWAYS)
 }

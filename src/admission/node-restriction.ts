@@ -132,7 +132,7 @@ function checkPodStatus({ attributes, node }: Kubelet): void {
   if (oldObject!['spec']?.nodeName !== node)
     throw forbidden(attributes, `node ${quote(node)} can only update pod status for pods with spec.nodeName set to itself`)
   const [now, before] = [object!['status'] ?? {}, oldObject!['status'] ?? {}]
-  const isSame = (a: unknown, b: unknown) => deepEqual((a ?? []) as any, (b ?? []) as any)
+  const isSame = (a: unknown, b: unknown) => deepEqual(a ?? [], b ?? [])
   if (!deepEqual(object!.metadata.labels ?? {}, oldObject!.metadata.labels ?? {}))
     throw forbidden(attributes, `node ${quote(node)} cannot update labels through pod status`)
   if (!isSame(now.resourceClaimStatuses, before.resourceClaimStatuses))

@@ -54,17 +54,3 @@ export type ConditionAbout = {
   readonly type: WebhookStep | StepType
   readonly operation: Operation
 }
-
-/** Tells nobody. */
-export const silentObserver: AdmissionObserver = {
-  plugin: () => () => {},
-  uninvolved: () => () => {},
-  step: () => () => {},
-  webhookCalled() {},
-  webhookRejected() {},
-  webhookFailedOpen() {},
-  excludedByCondition() {},
-  conditionFailed() {},
-  policyChecked() {},
-  policyMutated() {},
-}

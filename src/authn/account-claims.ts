@@ -23,7 +23,7 @@ export const LEGACY_ISSUER = 'kubernetes/serviceaccount'
 type Bound = { readonly name: string; readonly uid: string }
 
 /** Checks the times of a token. Throws ClaimError. */
-export function checkTimes(claims: JsonObject, now: number): void {
+function checkTimes(claims: JsonObject, now: number): void {
   const time = (name: string) => (typeof claims[name] === 'number' ? claims[name] * 1000 : undefined)
   const [nbf, exp, iat] = [time('nbf'), time('exp'), time('iat')]
   if (nbf !== undefined && now + LEEWAY_MS < nbf) throw new ClaimError('service account token is not valid yet')

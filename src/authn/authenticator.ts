@@ -33,7 +33,7 @@ const UNAUTHENTICATED = 'system:unauthenticated'
 /** The extra attribute of a user that tells which credential was used. */
 export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id'
 
-export const ANONYMOUS: User = Object.freeze({ name: 'system:anonymous', groups: Object.freeze([UNAUTHENTICATED]) })
+const ANONYMOUS: User = Object.freeze({ name: 'system:anonymous', groups: Object.freeze([UNAUTHENTICATED]) })
 
 /**
  * The first authenticator that identifies a user decides; invalid credentials fail a request only if no other authenticator

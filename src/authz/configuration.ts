@@ -49,7 +49,7 @@ export const AUTHORIZATION_CONFIGURATION = {
 } as const
 
 /** The types of authorizers that there can be one of. */
-export const PLAIN_TYPES = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
+const PLAIN_TYPES = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
 export type PlainType = (typeof PLAIN_TYPES)[number]
 
 export type ConfiguredAuthorizer =

@@ -8,9 +8,15 @@ export type ApiClient = {
   get(path: string, accept?: string): Promise<{ readonly status: number; readonly body: any }>
 }
 
+/** What a kubeconfig of a server has; it has one of each. */
+type Kubeconfig = {
+  readonly clusters: readonly [{ readonly cluster: { readonly server: string; readonly 'certificate-authority-data': string } }]
+  readonly users: readonly [{ readonly user: { readonly 'client-certificate-data': string; readonly 'client-key-data': string } }]
+}
+
 /** The client of a kubeconfig that a server has written. */
 export function apiClient(kubeconfig: string): ApiClient {
-  const { clusters, users } = parseYaml(kubeconfig).value as any
+  const { clusters, users } = parseYaml(kubeconfig).value as unknown as Kubeconfig
   const decoded = (text: string) => Buffer.from(text, 'base64')
   const { server, 'certificate-authority-data': ca } = clusters[0].cluster
   const { 'client-certificate-data': cert, 'client-key-data': key } = users[0].user
@@ -32,6 +38,21 @@ export function apiClient(kubeconfig: string): ApiClient {
 
 export type FoundResource = { readonly path: (namespace: string, name: string) => string; readonly kind: string }
 
+/** What this needs of an APIGroupDiscoveryList. */
+type Discovery = {
+  readonly items?: readonly {
+    readonly metadata: { readonly name: string }
+    readonly versions: readonly { readonly version: string; readonly resources: readonly DiscoveredResource[] }[]
+  }[]
+}
+type DiscoveredResource = {
+  readonly resource: string
+  readonly responseKind: { readonly kind: string }
+  readonly scope: string
+  readonly singularResource?: string
+  readonly shortNames?: readonly string[]
+}
+
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
 /** The resource that a user means by `deploy`, `deployments`, `deployment.apps` or `Deployment`. */
@@ -39,8 +60,8 @@ export async function findResource(api: ApiClient, wanted: string): Promise<Foun
   const [name = '', ...rest] = wanted.toLowerCase().split('.')
   const group = rest.join('.')
   for (const root of ['/api', '/apis']) {
-    const { body } = await api.get(root, DISCOVERY)
-    for (const { metadata, versions } of body.items ?? [])
+    const { items = [] }: Discovery = (await api.get(root, DISCOVERY)).body
+    for (const { metadata, versions } of items)
       for (const { version, resources } of versions)
         for (const { resource, responseKind, scope, singularResource = '', shortNames = [] } of resources) {
           const names = [resource, singularResource, responseKind.kind.toLowerCase(), ...shortNames]

@@ -74,7 +74,7 @@ function send(request: Request, { host, port, path, tls, agent, isSecure, header
 }
 
 /** A request's target at its subresource, such as `proxy`: the path up to it, and the path behind it with the query. */
-export function splitTarget(target: string, { namespace, subresource }: Pick<Call, 'namespace' | 'subresource'>) {
+function splitTarget(target: string, { namespace, subresource }: Pick<Call, 'namespace' | 'subresource'>) {
   const [path, query] = splitOnce(target, '?')
   // `/api/v1/nodes/NAME/proxy/…` or `/api/v1/namespaces/NAMESPACE/pods/NAME/proxy/…`
   const segments = path.split('/')

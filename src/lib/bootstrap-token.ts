@@ -4,7 +4,7 @@ import { millisecondsOf, parseTime } from './time.ts'
 export const TOKEN_TYPE = 'bootstrap.kubernetes.io/token'
 export const TOKEN_NAMESPACE = 'kube-system'
 export const TOKEN_PREFIX = 'bootstrap-token-'
-export const TOKEN_GROUP = 'system:bootstrappers'
+const TOKEN_GROUP = 'system:bootstrappers'
 export const TOKEN_USER = 'system:bootstrap:'
 
 const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/

@@ -131,7 +131,7 @@ export function goFieldValue(value: Json | undefined, order: MemberOrder): strin
 }
 
 /** Whether Go holds the number as a float64: one that is not an integer of 64 bits. */
-export function isGoFloat(value: Json | undefined): value is number | bigint {
+function isGoFloat(value: Json | undefined): value is number | bigint {
   if (typeof value === 'bigint') return BigInt.asIntN(64, value) !== value
   return typeof value === 'number' && !Number.isSafeInteger(value)
 }

@@ -5,8 +5,8 @@ export type NameFault = { readonly type: 'required' } | { readonly type: 'invali
 
 export const DNS1123_LABEL_MAX_LENGTH = 63
 export const DNS1123_SUBDOMAIN_MAX_LENGTH = 253
-export const DNS1035_LABEL_MAX_LENGTH = 63
-export const LABEL_VALUE_MAX_LENGTH = 63
+const DNS1035_LABEL_MAX_LENGTH = 63
+const LABEL_VALUE_MAX_LENGTH = 63
 
 /** The message for a string longer than `length` bytes, which most checks word as characters. */
 export function maxLengthMessage(length: number, unit: 'characters' | 'bytes' = 'characters'): string {
@@ -26,7 +26,7 @@ export function inclusiveRangeMessage(low: number | bigint, high: number | bigin
 }
 
 /** The message for an empty value. */
-export const EMPTY_MESSAGE = 'must be non-empty'
+const EMPTY_MESSAGE = 'must be non-empty'
 
 interface Format {
   readonly pattern: string
@@ -99,11 +99,6 @@ const cIdentifier = format(
 )
 const percent = format('[0-9]+%', "a valid percent string must be a numeric string followed by an ending '%'", ['1%', '93%'])
 const httpHeaderName = format('[-A-Za-z0-9]+', "a valid HTTP header must consist of alphanumeric characters or '-'", ['X-Header-Name'])
-const envVarName = format(
-  '[-._a-zA-Z][-._a-zA-Z0-9]*',
-  "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
-  ['my.env-name', 'MY_ENV.NAME', 'MyEnvName1'],
-)
 const configMapKey = format('[-._a-zA-Z0-9]+', "a valid config key must consist of alphanumeric characters, '-', '_' or '.'", [
   'key.name',
   'KEY_NAME',
@@ -184,11 +179,6 @@ export function isCIdentifier(value: string): string[] {
 export function isConfigMapKey(value: string): string[] {
   const messages = matching(value, configMapKey, tooLong(value, DNS1123_SUBDOMAIN_MAX_LENGTH))
   return [...messages, ...dotPrefix(value)]
-}
-
-/** An environment variable name by the strict rule. */
-export function isEnvVarName(value: string): string[] {
-  return [...matching(value, envVarName), ...dotPrefix(value)]
 }
 
 /** An environment variable name by the relaxed rule: printable ASCII without `=`. */
@@ -307,7 +297,7 @@ export function isValidPathSegmentName(name: string): string[] {
 }
 
 /** The beginning of a name fit for one segment of a URL path. */
-export function isValidPathSegmentPrefix(name: string): string[] {
+function isValidPathSegmentPrefix(name: string): string[] {
   return ['/', '%'].filter(illegal => name.includes(illegal)).map(illegal => `may not contain '${illegal}'`)
 }
 

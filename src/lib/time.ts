@@ -67,19 +67,6 @@ export function humanDuration(milliseconds: number): string {
   return years < 8 ? twoUnits(years, 'y', days % 365, 'd') : `${years}y`
 }
 
-/** An age with one unit, as short columns show it. */
-export function shortHumanDuration(milliseconds: number): string {
-  const seconds = Math.trunc(milliseconds / 1000)
-  if (seconds < -1) return '<invalid>'
-  if (seconds < 0) return '0s'
-  if (seconds < 60) return `${seconds}s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`
-  const hours = Math.floor(seconds / 3600)
-  if (hours < 24) return `${hours}h`
-  if (hours < 24 * 365) return `${Math.floor(hours / 24)}d`
-  return `${Math.floor(hours / 24 / 365)}y`
-}
-
 const ZERO_SECONDS = -62135596800
 
 function twoUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {

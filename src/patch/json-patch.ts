@@ -8,7 +8,7 @@ import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, js
 export const MAX_PATCH_OPERATIONS = 10_000
 
 /** How many bytes all copies of one patch may add together. */
-export const MAX_COPY_BYTES = 3 * 1024 * 1024
+const MAX_COPY_BYTES = 3 * 1024 * 1024
 
 /** A patch that cannot be read or does not apply; the message says why. */
 export class PatchError extends Error {

@@ -91,7 +91,7 @@ export function* validateAnnotations(
 }
 
 /** Finalizers are qualified names, and those of garbage collection exclude each other. */
-export function* validateFinalizers(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
+function* validateFinalizers(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
   const names = finalizers ?? []
   for (const name of names) {
     const faults = isQualifiedName(name)
@@ -116,7 +116,7 @@ export function* validateFinalizerDomain(name: string, at: Ref<string>): Iterabl
 }
 
 /** An object that is being deleted takes no further finalizers. */
-export function* validateNoNewFinalizers(
+function* validateNoNewFinalizers(
   finalizers: readonly string[] | null | undefined,
   old: readonly string[] | null | undefined,
   at: Ref<string[]>,
@@ -129,10 +129,7 @@ export function* validateNoNewFinalizers(
 }
 
 /** Every owner is named in full, none is a kind that cannot own, and at most one of them is the controller. */
-export function* validateOwnerReferences(
-  owners: readonly OwnerReference[] | null | undefined,
-  at: Ref<OwnerReference[]>,
-): Iterable<FieldError> {
+function* validateOwnerReferences(owners: readonly OwnerReference[] | null | undefined, at: Ref<OwnerReference[]>): Iterable<FieldError> {
   let controller: string | undefined
   for (const [i, owner] of (owners ?? []).entries()) {
     yield* validateOwnerReference(owner, at[i]!)
@@ -144,7 +141,7 @@ export function* validateOwnerReferences(
 }
 
 /** Entries of field ownership name an operation, a printable manager and the only format there is. */
-export function* validateManagedFields(
+function* validateManagedFields(
   entries: readonly ManagedFieldsEntry[] | null | undefined,
   at: Ref<ManagedFieldsEntry[]>,
 ): Iterable<FieldError> {

@@ -159,7 +159,7 @@ const isPlugin = (name: string): name is PluginName => (PLUGINS as readonly stri
  * Tells which plugins are on. ServiceAccount refuses pods whose account is not there, so it is on by itself only where the controller
  * runs that makes the account of every namespace. Throws ConfigError.
  */
-export function chosenPlugins(config: Config): (name: string) => boolean {
+function chosenPlugins(config: Config): (name: string) => boolean {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
   for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
     for (const name of names)

@@ -41,7 +41,7 @@ export async function followFlowControl(
 }
 
 /** A level as it is configured; nothing for one that makes no sense, which is as if it were not there. */
-export function levelOf({ metadata: { name = '', uid = '' }, spec }: StoredLevel): LevelConfiguration[] {
+function levelOf({ metadata: { name = '', uid = '' }, spec }: StoredLevel): LevelConfiguration[] {
   const isExempt = spec.type === 'Exempt'
   if (isExempt !== (name === 'exempt')) return []
   const { nominalConcurrencyShares: shares = isExempt ? 0 : 30, lendablePercent = 0 } = (isExempt ? spec.exempt : spec.limited) ?? {}
@@ -60,7 +60,7 @@ function schemaOf({ metadata: { name = '', uid = '' }, spec }: StoredSchema): Sc
 }
 
 /** The condition of a schema that names a level. */
-export function danglingOf(level: string, isFound: boolean) {
+function danglingOf(level: string, isFound: boolean) {
   return {
     type: 'Dangling',
     status: isFound ? 'False' : 'True',

@@ -1,7 +1,7 @@
 /** What a key may be, and the one order of keys: that of their UTF-8 bytes. */
 
 /** The longest key any store takes, in bytes; an embedded record has to fit its key into one database key. */
-export const MAX_KEY_BYTES = 1900
+const MAX_KEY_BYTES = 1900
 
 /** Compares like the UTF-8 bytes of both keys, without encoding them. */
 export function compareKeys(a: string, b: string): number {

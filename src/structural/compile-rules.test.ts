@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { compiledRules, compileRules, mostValuesOf } from './compile-rules.ts'
+import { compiledRules, mostValuesOf } from './compile-rules.ts'
 import { ruleTypeOf } from './rule-types.ts'
 import { compileSchema, type JsonSchema, type ValidationRule } from './schema.ts'
 
@@ -8,7 +8,7 @@ function compiled(schema: JsonSchema, ...rules: ValidationRule[]) {
   const whole = { ...schema, 'x-kubernetes-validations': rules }
   const type = ruleTypeOf(compileSchema(whole), 'selfType')
   assert.ok(type)
-  return compileRules(whole, { type, ageOf: () => 'new' })
+  return [...compiledRules(whole, { type, ageOf: () => 'new' })]
 }
 
 function costOf(schema: JsonSchema, rule: string): number {

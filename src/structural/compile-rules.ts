@@ -38,10 +38,10 @@ const STORED: AgeOf = () => 'stored'
 
 export type RulesOf = { readonly type: RuleType; readonly root?: RuleType; readonly ageOf?: AgeOf }
 
-/** Compiles the rules of one schema for values of a type; `root` is a type that has it as a part, whose names it uses. */
-export const compileRules = (schema: JsonSchema, about: RulesOf): CompiledRule[] => [...compiledRules(schema, about)]
-
-/** The same, each rule when it is asked for: there can be very many. What was compiled once for a schema is not compiled again. */
+/**
+ * Compiles the rules of one schema for values of a type, each when it is asked for: there can be very many. `root` is a type that has it
+ * as a part, whose names it uses. What was compiled once for a schema is not compiled again.
+ */
 export function* compiledRules(schema: JsonSchema, { type, root = type, ageOf = STORED }: RulesOf): Iterable<CompiledRule> {
   const compiler = compilerFor(schema, type, root)
   for (const rule of schema['x-kubernetes-validations'] ?? []) yield compiler.rule(schema, rule, ageOf)

@@ -13,7 +13,7 @@ import { ruleShapeOf } from './rule-shapes.ts'
 import type { Structural, ValidationRule } from './schema.ts'
 
 /** The cost of all rules on one object together, as CEL counts it. */
-export const MAX_OBJECT_COST = 10_000_000
+const MAX_OBJECT_COST = 10_000_000
 
 /** The longest message that an expression may give, in bytes. */
 const MAX_MESSAGE = 5 * 1024

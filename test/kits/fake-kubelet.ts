@@ -8,7 +8,7 @@ import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import { formatTime, instantOf } from '../../src/lib/time.ts'
 
 /** The status of a pod that runs since a time. */
-export function runningStatus(now: Date, isReady = true): object {
+function runningStatus(now: Date, isReady = true): object {
   const lastTransitionTime = formatTime(instantOf(now.getTime()))
   const status = isReady ? 'True' : 'False'
   return { phase: 'Running', conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status, lastTransitionTime })) }

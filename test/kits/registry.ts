@@ -1,5 +1,5 @@
 /** A registry over a store in memory, for tests that call it as HTTP does, without a socket. */
-import { silentObserver } from '../../src/admission/observer.ts'
+import type { AdmissionObserver } from '../../src/admission/observer.ts'
 import { type Plugin, pluginChain } from '../../src/admission/plugin.ts'
 import { Caches } from '../../src/cache/caches.ts'
 import type { HistoryLimits } from '../../src/cache/resource-cache.ts'
@@ -151,4 +151,18 @@ export function answerOf(result: Result): Answer {
     case 'forward':
       return { code: 200, body: result.upstream, warnings: [] }
   }
+}
+
+/** Tells nobody. */
+const silentObserver: AdmissionObserver = {
+  plugin: () => () => {},
+  uninvolved: () => () => {},
+  step: () => () => {},
+  webhookCalled() {},
+  webhookRejected() {},
+  webhookFailedOpen() {},
+  excludedByCondition() {},
+  conditionFailed() {},
+  policyChecked() {},
+  policyMutated() {},
 }

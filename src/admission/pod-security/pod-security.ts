@@ -28,7 +28,7 @@ export type PodSecurityConfiguration = {
 }
 
 const PRIVILEGED: LevelVersion = { level: 'privileged', version: 'latest' }
-export const DEFAULT_POD_SECURITY: PodSecurityConfiguration = {
+const DEFAULT_POD_SECURITY: PodSecurityConfiguration = {
   defaults: { enforce: PRIVILEGED, audit: PRIVILEGED, warn: PRIVILEGED },
   exemptions: { usernames: [], runtimeClasses: [], namespaces: [] },
 }

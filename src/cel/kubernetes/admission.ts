@@ -143,7 +143,7 @@ const keyOf = ({ hasParams = false, hasAuthorizer = false, hasPatchTypes = false
   [age, hasParams, hasAuthorizer, hasPatchTypes].join()
 
 /** The environment of expressions under admission; each is made at first use. */
-export function admissionEnv(variables: AdmissionVariables, age: ExpressionAge): Env {
+function admissionEnv(variables: AdmissionVariables, age: ExpressionAge): Env {
   const key = keyOf(variables, age)
   const known = shared.get(key) ?? makeEnv(variables, age)
   shared.set(key, known)

@@ -8,7 +8,7 @@ import { fn, global } from '../libraries/declare.ts'
 import { equalValues } from '../runtime/equality.ts'
 import { type CelFault, CelList, CelMap, type CelValue, elementsOf, fault } from '../runtime/values.ts'
 
-export const objectTypeName = 'Object'
+const objectTypeName = 'Object'
 export const jsonPatchType = objectType('JSONPatch')
 /** The type of the whole object that a configuration to apply is. */
 export const applyObjectType = objectType(objectTypeName)

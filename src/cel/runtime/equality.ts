@@ -78,7 +78,7 @@ export function listContains(list: CelList, value: CelValue): boolean | CelFault
   return false
 }
 
-export const unordered = fault('NaN values cannot be ordered')
+const unordered = fault('NaN values cannot be ordered')
 
 /** -1, 0 or 1 as a comes before, is equal to or comes after b, or a fault when they have no order. */
 export function compareValues(a: CelValue, b: CelValue): number | CelFault {

@@ -7,7 +7,7 @@ import { timeZoneFault } from '../../lib/time-zone.ts'
 import { intOverflow } from './int64.ts'
 import { CelDuration, CelFault, type CelInt, CelTimestamp, fault, intOf } from './values.ts'
 
-export const timestampOverflow = fault('timestamp overflow')
+const timestampOverflow = fault('timestamp overflow')
 
 const minSeconds = -62_135_596_800
 const maxSeconds = 253_402_300_799

@@ -88,7 +88,7 @@ export const maxIssues = 100
 const maxSnippetBytes = 16_384
 
 /** The issues as cel-go prints them, in order of position. */
-export function formatIssues(source: Source, issues: readonly CelIssue[]): string {
+function formatIssues(source: Source, issues: readonly CelIssue[]): string {
   const shown = issues.slice(0, maxIssues)
   shown.sort((a, b) => a.location.line - b.location.line || a.location.column - b.location.column)
   const told = shown.map(issue => formatIssue(source, issue))

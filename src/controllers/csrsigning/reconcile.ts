@@ -38,7 +38,7 @@ export function signedStatus(
 
 const has = ({ status }: SigningRequest, type: string) => (status.conditions ?? []).some(condition => condition.type === type)
 
-export const isApproved = (request: SigningRequest): boolean => has(request, 'Approved') && !has(request, 'Denied')
+const isApproved = (request: SigningRequest): boolean => has(request, 'Approved') && !has(request, 'Denied')
 export const isDecided = (request: SigningRequest): boolean => has(request, 'Approved') || has(request, 'Denied')
 const hasFailed = ({ status }: SigningRequest) =>
   (status.conditions ?? []).some(({ type, status }) => type === 'Failed' && (status === '' || status === 'True'))

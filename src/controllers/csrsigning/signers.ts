@@ -45,7 +45,7 @@ export function kubeletClientProblem(request: CertificateRequest, usages: readon
 }
 
 /** What a kubelet asks for to be called. */
-export function kubeletServingProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
+function kubeletServingProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
   const { dnsNames, emailAddresses, addresses, uris } = request.names
   if (!isOfNodes(request)) return NOT_OF_NODES
   if (dnsNames.length === 0 && addresses.length === 0) return 'DNS or IP subjectAltName is required'

@@ -102,7 +102,7 @@ const NANOSECONDS = 1e6
 const magnitude = (ms: number): number => (ms > 0 ? Math.trunc(Math.log2(ms * NANOSECONDS)) : -1)
 
 /** What deleting a pod costs by its annotation; 0 when that is no integer of 32 bits. */
-export function deletionCost({ metadata }: PodObject): number {
+function deletionCost({ metadata }: PodObject): number {
   const text = metadata.annotations?.[DELETION_COST] ?? ''
   const cost = /^(0|-?[1-9][0-9]*)$/.test(text) ? Number(text) : 0
   return cost >= -(2 ** 31) && cost < 2 ** 31 ? cost : 0

@@ -39,7 +39,7 @@ export const serviceCIDRController = defineController({
   },
 })
 
-export const finalizerOf = (groupDomain: string) => `networking.${groupDomain}/service-cidr-finalizer`
+const finalizerOf = (groupDomain: string) => `networking.${groupDomain}/service-cidr-finalizer`
 
 async function take(step: Step, { metadata }: Range, { client, groupDomain }: ControllerContext): Promise<void> {
   const ranges = client.of(ServiceCIDR)

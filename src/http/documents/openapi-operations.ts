@@ -35,7 +35,7 @@ export type Spoken = {
   readonly bodyOf: (subresource: string) => JsonObject | undefined
 }
 
-export const MEDIA: readonly string[] = ['application/json', 'application/vnd.kubernetes.protobuf', 'application/yaml']
+const MEDIA: readonly string[] = ['application/json', 'application/vnd.kubernetes.protobuf', 'application/yaml']
 const STREAMS: readonly string[] = [...MEDIA, 'application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch'].sort()
 const PATCHES: readonly string[] = [
   'application/apply-patch+yaml',

@@ -18,7 +18,7 @@ import { validateToleration } from './device-taint.ts'
 import { type Finding, late, lateOnly, validateCodedList, validateList } from './findings.ts'
 import { longNameFaults, validateFullyQualifiedName } from './name-rules.ts'
 
-export const MAX_REQUESTS = 32
+const MAX_REQUESTS = 32
 export const MAX_CONFIGURATIONS = 32
 const MAX_CONSTRAINTS = 32
 const MAX_SUBREQUESTS = 8

@@ -11,7 +11,7 @@ import { validateDeclaredDriverName } from './name-rules.ts'
 const MAX_SELECTORS = 32
 const MAX_EXPRESSION_BYTES = 10 * 1024
 /** How much free-form data for or from a driver may be, in bytes. */
-export const MAX_RAW_BYTES = 10 * 1024
+const MAX_RAW_BYTES = 10 * 1024
 
 export type Storedness = {
   /** What is stored already was valid once; limits that came later do not apply to it. */

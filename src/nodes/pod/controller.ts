@@ -20,6 +20,7 @@ import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
+import { rejectionOf, resizeProblem } from './capacity.ts'
 import { type ClaimReader, claimProblem } from './claims.ts'
 import { missingForDevices } from './device-claims.ts'
 import { isTerminalPhase } from './phase.ts'
@@ -27,7 +28,6 @@ import { PodCertificates } from './pod-certificates.ts'
 import { type PodEvent, reconcilePod } from './reconcile.ts'
 import { type Lookup, type Missing, missingForContainer, missingForVolumes, type Referred, type VolumeSources } from './references.ts'
 import type { Gate } from './restart-policy.ts'
-import { rejectionOf, resizeProblem } from './room.ts'
 
 export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; readonly random: () => number }): Controller =>
   defineController({

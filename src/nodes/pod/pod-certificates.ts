@@ -111,7 +111,7 @@ export class PodCertificates {
 }
 
 /** The certificates that a pod asks for, in order. */
-export function* sourcesOf({ spec }: PodObject): Iterable<Source> {
+function* sourcesOf({ spec }: PodObject): Iterable<Source> {
   for (const { name, projected } of spec.volumes ?? [])
     for (const [index, { podCertificate }] of (projected?.sources ?? []).entries())
       if (podCertificate) yield { key: sourceKey(name, index), projection: podCertificate }

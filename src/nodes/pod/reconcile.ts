@@ -8,13 +8,13 @@ import { type Container, containersOf, isSidecar } from '../../kinds/shapes/pod/
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import type { PodStatus } from '../../kinds/shapes/pod/status/status.ts'
 import { formatDuration } from '../../lib/duration.ts'
+import type { Rejection } from './capacity.ts'
 import { podConditions, type ResizePending } from './conditions.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startedStatus, startOf, textOf, timeOf, waitingStatus } from './container-state.ts'
 import { isTerminalPhase, type Phase, phaseOf } from './phase.ts'
 import type { Missing } from './references.ts'
 import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, type Gate, restartDelayMs } from './restart-policy.ts'
-import type { Rejection } from './room.ts'
 import { exitCodeOf, type Script, scriptOf, scriptProblems } from './script.ts'
 
 export type PodEvent = {

@@ -1,8 +1,8 @@
 /** The storage of simulated nodes: a driver whose volumes every node can have, and the class that claims get which name none. */
 export const DRIVER = 'csi.keelson.dev'
-export const STORAGE_CLASS = 'standard'
+const STORAGE_CLASS = 'standard'
 /** As many volumes as a node can have. */
-export const VOLUMES_PER_NODE = 128
+const VOLUMES_PER_NODE = 128
 /** Keep objects until the driver has done what goes with their deletion, as the helpers of real drivers do. */
 export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 export const ATTACHER_FINALIZER = 'external-attacher/csi-keelson-dev'

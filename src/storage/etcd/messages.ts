@@ -111,12 +111,6 @@ export const grantLease: Method<{ readonly id: number; readonly ttlSeconds: numb
   read: () => {},
 }
 
-export const revokeLease: Method<{ readonly id: number }, void> = {
-  path: '/etcdserverpb.Lease/LeaseRevoke',
-  write: ({ id }) => new Writer({ reserve: 5 }).number(1, id),
-  read: () => {},
-}
-
 export const status: Method<Record<string, never>, StatusResponse> = {
   path: '/etcdserverpb.Maintenance/Status',
   write: () => new Writer({ reserve: 5 }),

@@ -17,7 +17,7 @@ import {
 import { validateLabelText } from '../../text-rules.ts'
 import type { ResourceClaim, ResourceRequirements } from './resources.ts'
 
-export const HUGE_PAGES_PREFIX = 'hugepages-'
+const HUGE_PAGES_PREFIX = 'hugepages-'
 const REQUESTS_PREFIX = 'requests.'
 const NATIVE_NAMESPACE = 'kubernetes.io/'
 
@@ -63,7 +63,7 @@ export const isExtendedResourceName = (name: string): boolean =>
   !isNativeResource(name) && !name.startsWith(REQUESTS_PREFIX) && isQualifiedName(REQUESTS_PREFIX + name).length === 0
 
 export const isStandardResourceName = (name: string): boolean => STANDARD_RESOURCES.has(name) || isQuotaHugePageResource(name)
-export const isStandardContainerResourceName = (name: string): boolean => CONTAINER_RESOURCES.has(name) || isHugePageResource(name)
+const isStandardContainerResourceName = (name: string): boolean => CONTAINER_RESOURCES.has(name) || isHugePageResource(name)
 
 /** Whether amounts of the resource are whole. */
 export const isIntegerResource = (name: string): boolean => COUNTED_RESOURCES.has(name) || isExtendedResourceName(name)

@@ -32,7 +32,7 @@ export function* validateNodeSelectorTerm(
 }
 
 /** A requirement on a label of nodes. */
-export function* validateNodeSelectorRequirement(
+function* validateNodeSelectorRequirement(
   { key, operator, values }: NodeSelectorRequirement,
   at: Ref<NodeSelectorRequirement>,
   { allowInvalidValues = false }: NodeSelectorOptions = {},

@@ -6,7 +6,7 @@ import { type FieldError, invalid, invalidEach, type Ref, unsupported, withValue
 import type { Toleration } from './affinity.ts'
 
 /** In the order errors list them. */
-export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
+const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
 
 export type TolerationOptions = {
   /** Taints may be compared as numbers. */

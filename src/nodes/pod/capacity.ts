@@ -1,4 +1,4 @@
-/** Whether a node takes a pod when it comes, and gives it more when it asks for that. Amounts are counted as a kubelet counts them. */
+/** Whether a node admits a pod, and lets it be resized. Amounts are counted as a kubelet counts them. */
 import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
