@@ -85,7 +85,7 @@ async function assertClosed(server: ServerProcess): Promise<void> {
   assert.ok(!names.includes('planted') && !names.includes('x'), names)
 }
 
-test('without credentials there is health and version, and nothing else', patient, async t => {
+test('without credentials only health and version can be read', patient, async t => {
   const server = await startProcess(t)
   await assertClosed(server)
   assert.equal((await ask(server, '/healthz', anonymous)).text, 'ok')
@@ -137,7 +137,7 @@ test('a certificate of another authority is rejected, whatever its name; that of
   assert.equal((await ask(server, CONFIG_MAPS, { cert, key, headers: { authorization: 'Bearer wrong' } })).status, 200)
 })
 
-test('further authorities are believed when they are named, their expired certificates are not', patient, async t => {
+test('additional client CAs are accepted when configured, their expired certificates are not', patient, async t => {
   const authority = issueAuthority('ours', validity)
   const server = await startProcess(t, { flags: ['--client-ca-file', writeFile(t, 'ca.pem', authority.cert)] })
   const good = issueClient(authority, { commonName: 'jane' }, validity)
@@ -149,7 +149,7 @@ test('further authorities are believed when they are named, their expired certif
   assertStatus(await ask(server, '/api', asServer), 401, 'Unauthorized')
 })
 
-test('the server shows the certificate it was given, and its kubeconfig trusts that', patient, async t => {
+test('the server uses the configured certificate, and its kubeconfig trusts it', patient, async t => {
   const authority = issueAuthority('corporate', validity)
   const own: KeyPair = issueServer(authority, 'api', { names: ['127.0.0.1'], ...validity })
   const flags = [
@@ -163,7 +163,7 @@ test('the server shows the certificate it was given, and its kubeconfig trusts t
   assert.equal((await ask(server, CONFIG_MAPS, { ca: authority.cert })).status, 200)
 })
 
-test('listening everywhere opens nothing more', patient, async t => {
+test('listening on all addresses grants no more access', patient, async t => {
   const server = await startProcess(t, { flags: ['--bind-address', '0.0.0.0'] })
   assert.match(server.url, /^https:\/\/127\.0\.0\.1:/)
   await assertClosed(server)
@@ -176,7 +176,7 @@ test('listening everywhere opens nothing more', patient, async t => {
     }
 })
 
-test('--anonymous-auth=false refuses everyone who brings nothing, health included', patient, async t => {
+test('--anonymous-auth=false rejects every request without credentials, health included', patient, async t => {
   const server = await startProcess(t, { flags: ['--anonymous-auth=false'] })
   for (const path of [...OPEN_PATHS, ...CLOSED_PATHS]) assertStatus(await ask(server, path, anonymous), 401, 'Unauthorized')
   assert.equal((await ask(server, '/healthz')).status, 200)

@@ -36,7 +36,7 @@ const explained = async (target: Target, body: object, more: Parameters<typeof a
   return { ...answer, steps: header === undefined ? undefined : JSON.parse(String(header)) }
 }
 
-test('whoever asks is told what admitted, skipped and rejected a request, and why', patient, async t => {
+test('an explanation lists what admitted, skipped and rejected a request, and why', patient, async t => {
   const server = await startInProcess(t)
   await policy(server, 'names', {})
   await policy(server, 'named', { matchConditions: [{ name: 'only-x', expression: "object.metadata.name == 'x'" }] })
@@ -81,7 +81,7 @@ test('a plugin that changed or rejected a request is named', patient, async t =>
   assert.ok(mutated.some(({ plugin }: any) => plugin === 'DefaultTolerationSeconds'))
 })
 
-test('an explanation is only for those who may get it, and for nobody who did not ask', patient, async t => {
+test('an explanation is sent only on request, and only to users with permission', patient, async t => {
   const server = await startInProcess(t)
   const plain = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a') })
   assert.equal(plain.headers['keelson-explain'], undefined)

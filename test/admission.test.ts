@@ -73,7 +73,7 @@ test('a claim grows once it is bound, and where its class lets it', patient, asy
   assert.match(refused.json.message, /the storageclass that provisions the pvc must support resize$/)
 })
 
-test('a pod gets its priority and its patience with sick nodes, and both survive an update without them', patient, async t => {
+test('a pod gets its priority and default tolerations, and both survive an update without them', patient, async t => {
   const server = await startInProcess(t)
   const { json } = await send(server, 'POST', PODS, pod('a', { priorityClassName: 'system-node-critical' }))
   assert.equal(json.spec.priority, 2_000_001_000)
@@ -110,7 +110,7 @@ test('a node begins as not ready, an ingress with the default class', patient, a
   assert.equal(ingress.json.spec.ingressClassName, 'nginx')
 })
 
-test('parts of the server are told of with a word that nobody should rely on it', patient, async t => {
+test('componentstatuses are served with a deprecation warning', patient, async t => {
   const server = await startInProcess(t)
   const { json, headers } = await ask(server, '/api/v1/componentstatuses')
   assert.deepEqual(json.items, [{ metadata: { name: 'store' }, conditions: [{ type: 'Healthy', status: 'True', message: 'ok' }] }])

@@ -38,7 +38,7 @@ async function open(
   return { server, api }
 }
 
-test('requests are passed on in the name of their user, proven by the certificate that is published', networked, async t => {
+test('requests are proxied with the user in headers, authenticated by the published front-proxy certificate', networked, async t => {
   const { server, api } = await open(t)
   const made = await ask(server, FLUNDERS, {
     method: 'POST',
@@ -75,7 +75,7 @@ test('requests are passed on in the name of their user, proven by the certificat
   )
 })
 
-test('this server decides first whether a user may', networked, async t => {
+test('this server authorizes a request before it is proxied', networked, async t => {
   const { server, api } = await open(t)
   const as = (name: string) => ask(server, FLUNDERS, { headers: { 'impersonate-user': name } })
   const before = api.seen.length
@@ -143,7 +143,7 @@ test('watches and upgrades are streamed, and end with their client', networked, 
   assert.equal(api.seen.at(-1)!.headers['x-remote-user'], 'kubernetes-admin')
 })
 
-test('over HTTP/2 as well, and a server that breaks off is told', networked, async t => {
+test('requests are proxied over HTTP/2 as well, and a broken response is reported', networked, async t => {
   const { server, api } = await open(t)
   const { ca, cert, key } = server.credentials
   const session = connect(server.url, { ca, cert, key })
@@ -282,7 +282,7 @@ test('OpenAPI documents have the parts of the other server', networked, async t 
   assert.equal(made.paths[path].post.requestBody.content['application/json'].schema.$ref, '#/components/schemas/example.Flunder')
 })
 
-test('the condition Available says what is missing', networked, async t => {
+test('the condition Available says why a server is not available', networked, async t => {
   const [server, api] = await Promise.all([startInProcess(t), startAggregatedApi(t)])
   await create(server, APISERVICES, apiService())
   assert.equal((await availability(server, 'ServiceNotFound')).message, 'service/wardle in "default" is not present')
@@ -318,7 +318,7 @@ test('the condition Available says what is missing', networked, async t => {
   assert.equal((await availability(server, 'Local')).message, 'Local APIServices are always available')
 })
 
-test('a server with a certificate of strangers, or for another name, is not trusted unless that is asked for', networked, async t => {
+test('a server with an unknown CA or another name is not trusted unless insecureSkipTLSVerify is set', networked, async t => {
   const { server } = await open(t, { signer: strangers, reason: 'FailedDiscoveryCheck' })
   const { message } = await availability(server, 'FailedDiscoveryCheck')
   assert.match(message, /tls: failed to verify certificate: x509: certificate signed by unknown authority/)
@@ -334,7 +334,7 @@ test('a server with a certificate of strangers, or for another name, is not trus
   assert.match((await availability(other.server, 'FailedDiscoveryCheck')).message, /certificate is not valid for wardle\.default\.svc/)
 })
 
-test('a request does not go around in circles, nor to this machine alone', networked, async t => {
+test('a request is not proxied in a loop, nor to a loopback address', networked, async t => {
   const server = await startInProcess(t, { host: '0.0.0.0' })
   const pointAt = async (host: string, port: number) => {
     await ask(server, `${APISERVICES}/${NAME}`, { method: 'DELETE' })
@@ -365,7 +365,7 @@ test('a request does not go around in circles, nor to this machine alone', netwo
   assert.ok([401, 403, 503, 508].includes(status), String(status))
 })
 
-test('a namespace goes with what other servers have in it, and waits while nobody knows what that is', networked, async t => {
+test('a namespace is deleted with its objects on other servers, and waits while their discovery fails', networked, async t => {
   const { server, api } = await open(t)
   await eventually('the discovery', async () => {
     const { json } = await ask(server, '/apis', {
@@ -412,7 +412,7 @@ test('a namespace goes with what other servers have in it, and waits while nobod
   assert.equal(api.flunders.size, 0)
 })
 
-test('what another server has goes with its owner here, and what is here with its owner there', networked, async t => {
+test('garbage collection works across servers, in both directions', networked, async t => {
   const { server, api } = await open(t)
   const maps = '/api/v1/namespaces/default/configmaps'
   const owner = await create(server, maps, { metadata: { name: 'owner' } })
@@ -440,7 +440,7 @@ test('what another server has goes with its owner here, and what is here with it
   await eventually('the end of the child', async () => ((await ask(server, `${maps}/child`)).status === 404 ? true : undefined))
 })
 
-test('the certificate that others are shown can be given', networked, async t => {
+test('the proxy client certificate can be configured', networked, async t => {
   const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
   const front = issueAuthority('given front', validity)
   const { cert, key } = issueClient(front, { commonName: 'aggregator' }, validity)

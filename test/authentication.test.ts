@@ -69,7 +69,7 @@ test('client libraries request tokens and are authenticated with them as the rig
   assert.equal(review.status!.user!.username, 'system:serviceaccount:default:robot')
 })
 
-test('a token ends with its account, its pod and its secret, at once', patient, async t => {
+test('a token is invalid as soon as its account, pod or secret is deleted', patient, async t => {
   const server = await startProcess(t)
   await post(server, ACCOUNTS, { metadata: { name: 'a' } })
   const plain = await tokenFor(server, 'a')
@@ -119,7 +119,7 @@ test('the key is kept beside the others, for its owner alone; tokens outlive the
   assert.equal((await whoami(second, token)).username, 'system:serviceaccount:default:default')
 })
 
-test('an operator brings keys, issuers and audiences', patient, async t => {
+test('keys, issuers and audiences can be configured', patient, async t => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const former = generateKeyPairSync('ec', { namedCurve: 'P-384' })
   const pem = (key: typeof rsa.privateKey) => key.export({ type: key.type === 'private' ? 'pkcs8' : 'spki', format: 'pem' }).toString()
@@ -258,7 +258,7 @@ test('every namespace has its account and the authority; pods need theirs, where
   assert.equal(status, 403)
 })
 
-test('a secret is given a token that holds as long as it does', patient, async t => {
+test('a token secret gets a token that is valid as long as the secret exists', patient, async t => {
   const server = await startProcess(t)
   const secrets = '/api/v1/namespaces/default/secrets'
   const annotations = { 'kubernetes.io/service-account.name': 'default' }

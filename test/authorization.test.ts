@@ -83,7 +83,7 @@ test('users without roles may read discovery and review themselves, and nothing 
   for (const path of [CONFIG_MAPS, '/metrics', '/api/v1/secrets']) assert.equal(await statusOf(server, path, bearer('root-token')), 200)
 })
 
-test('a role holds in its namespace, for its verbs and names, from the moment it is bound until it is not', patient, async t => {
+test('a role applies in its namespace, for its verbs and names, as soon as and as long as it is bound', patient, async t => {
   const server = await startServer(t)
   await arrange(server, 'POST', CONFIG_MAPS, configMap('a'))
   await createRole(server, 'reader', rule('get list watch', 'configmaps'), rule('update', 'configmaps', { resourceNames: ['a'] }))
@@ -103,7 +103,7 @@ test('a role holds in its namespace, for its verbs and names, from the moment it
   assert.equal(await statusOf(server, CONFIG_MAPS, jane), 403)
 })
 
-test('a cluster role bound in a namespace holds there, bound in the cluster everywhere', patient, async t => {
+test('a cluster role applies in the namespace where it is bound, or everywhere', patient, async t => {
   const server = await startServer(t)
   await eventually('the rules of view', async () => ((await arrange(server, 'GET', `${RBAC}/clusterroles/view`)).rules ? true : undefined))
   await bindIn(server, 'default', bind('views', 'ClusterRole view', { kind: 'Group', name: 'devs' }))
@@ -225,7 +225,7 @@ testWith('kubectl', 'kubectl auth tells what may be done', patient, async (t, pr
   assert.equal((await admin('auth', 'can-i', 'list', 'secrets', '--as', 'jane')).stdout.trim(), 'no')
 })
 
-test('reviews of others need to be allowed, and are true', patient, async t => {
+test('access reviews for other users need permission, and answer correctly', patient, async t => {
   const server = await startServer(t)
   const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
   const wanted = { verb: 'create', group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews' }

@@ -113,7 +113,7 @@ test('simulated nodes tell what they and their pods use', patient, async t => {
   assert.equal((await read(server, `${APISERVICES}/v1beta1.metrics.k8s.io`)).status.conditions[0].reason, 'Local')
 })
 
-test('who may view may see what is measured', patient, async t => {
+test('the role view may read metrics', patient, async t => {
   const server = await startInProcess(t, { nodes: 1 })
   await create(server, '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     metadata: { name: 'viewers' },

@@ -121,7 +121,7 @@ testWith('kubectl', 'a certificate that kubectl approves works at once', patient
   assert.deepEqual([status.certificate, status.conditions.map((each: any) => each.type)], [undefined, ['Denied']])
 })
 
-test('a server certificate is none of a client, and a client certificate none of a server', patient, async t => {
+test('a server certificate is not accepted from clients, nor a client certificate from servers', patient, async t => {
   const server = await startInProcess(t)
   const [serving, client] = [newPair(), newPair()]
   const node = { organizations: ['system:nodes'], commonName: 'system:node:n' }
@@ -153,7 +153,7 @@ test('a server certificate is none of a client, and a client certificate none of
   assert.equal(await reach(clientCert, client), 'INVALID_PURPOSE')
 })
 
-test('what a signer does not certify fails with the reason, and is not looked at again', patient, async t => {
+test('a request that violates the rules of its signer fails with the reason, and is not tried again', patient, async t => {
   const server = await startInProcess(t)
   await create(server, { name: 'usage', pair: newPair(), usages: ['server auth'] })
   await create(server, { name: 'nodes', pair: newPair(), signerName: KUBELET_SERVING, usages: SERVING_USAGES })
@@ -176,7 +176,7 @@ test('what a signer does not certify fails with the reason, and is not looked at
   assert.equal(refused.status, 403)
 })
 
-test('requests of kubelets are approved by the rights of who asks, as soon as they have them', patient, async t => {
+test('requests of kubelets are approved as soon as their requestor has permission', patient, async t => {
   const directory = temporaryDirectory(t)
   const tokenAuthFile = join(directory, 'tokens')
   writeFileSync(tokenAuthFile, 'starter,starter,1,"starters"\n')

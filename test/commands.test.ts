@@ -79,7 +79,7 @@ test('run passes signals on and leaves nothing behind', patient, async t => {
   assert.deepEqual(leftovers(), before)
 })
 
-test('serve tells of itself in JSON, with what was applied, and ends with the process that started it', patient, async t => {
+test('serve prints its address as JSON, applies manifests, and ends with its parent process', patient, async t => {
   const folder = temporaryDirectory(t)
   mkdirSync(join(folder, 'manifests'))
   writeFileSync(join(folder, 'manifests/team.yaml'), MANIFEST)

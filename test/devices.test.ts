@@ -176,7 +176,7 @@ test('classes can change at any time: a claim keeps what its class said when it 
   ])
 })
 
-test('an expression that does not tell ends the attempt, and the pod is tried again', patient, async t => {
+test('an expression that fails ends the attempt, and the pod is tried again', patient, async t => {
   const server = await open(t)
   const asking = (name: string, expression: string) => claimOf(name, [exactly({ selectors: [{ cel: { expression } }] })])
   await create(server, CLAIMS, asking('c', `device.attributes["${DRIVER}"].none == 1`))

@@ -118,7 +118,7 @@ test('a harness can start etcd and kube-apiserver, restart them, and stop them',
 
 const pod = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'd' }] } }
 
-test('what no harness can want is refused in one line', patient, async () => {
+test('unknown flags and a missing --etcd-servers are rejected in one line', patient, async () => {
   const unknown = await keelson('kube-apiserver', '--insecure-port=0')
   assert.deepEqual([unknown.code, unknown.stderr], [1, 'keelson: unknown flag: --insecure-port=0\n'])
   const without = await keelson('kube-apiserver', '--secure-port=0')

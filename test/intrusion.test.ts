@@ -36,7 +36,7 @@ async function permit(server: ServerProcess, name: string, ...rules: object[]): 
 const create = async (server: ServerProcess, plural: string, body: object, sent: Sent = {}) =>
   (await ask(server, `${RBAC}/namespaces/default/${plural}`, { ...sent, method: 'POST', body })).status
 
-test('a right to one name is no right to create others', patient, async t => {
+test('permission for one name does not allow to create others', patient, async t => {
   const server = await startServer(t)
   await permit(server, 'mine', { verbs: ['*'], apiGroups: [''], resources: ['configmaps'], resourceNames: ['mine'] })
   const post = (query: string) => ask(server, CONFIG_MAPS + query, { ...mallory, method: 'POST', body: configMap('other') })
@@ -47,7 +47,7 @@ test('a right to one name is no right to create others', patient, async t => {
   assert.equal((await ask(server, selected, mallory)).status, 200)
 })
 
-test('who may change objects creates none by replacing or applying what is not there', patient, async t => {
+test('permission to update does not allow to create by replace or apply', patient, async t => {
   const server = await startServer(t)
   const rule = (...verbs: string[]) => ({ verbs, apiGroups: ['', 'coordination.k8s.io'], resources: ['configmaps', 'leases'] })
   await permit(server, 'changer', rule('get', 'update', 'patch'))

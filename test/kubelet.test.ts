@@ -77,7 +77,7 @@ async function open(t: Scope) {
   return { server, kubelet, make }
 }
 
-test('logs come from the kubelet, whose refusals are answered as errors', patient, async t => {
+test('logs come from the kubelet, and its errors become a Status', patient, async t => {
   const { server, kubelet } = await open(t)
   const log = await ask(server, `${PODS}/web/log?tailLines=5&follow=true&timestamps=false`)
   assert.deepEqual([log.status, log.text], [200, 'GET /containerLogs/default/web/main?follow=true&tailLines=5'])
@@ -137,7 +137,7 @@ const upgrade = (server: Target, path: string, headers: Record<string, string> =
     sent.end()
   })
 
-test('attach and port-forward over SPDY go through as they are', patient, async t => {
+test('attach and port-forward over SPDY are passed through unchanged', patient, async t => {
   const { server, kubelet } = await open(t)
   assert.deepEqual(await upgrade(server, `${PODS}/web/attach?stdout=true`), { status: 101, text: 'hello world', protocol: 'SPDY/3.1' })
   assert.equal((await upgrade(server, `${PODS}/web/portforward?ports=80`)).text, 'hello world')
@@ -149,7 +149,7 @@ test('attach and port-forward over SPDY go through as they are', patient, async 
   assert.deepEqual([plain.status, plain.json.message], [400, 'Upgrade request required'])
 })
 
-test('who may not, and what is not there, does not get as far as the kubelet', patient, async t => {
+test('requests that are forbidden or not found do not reach the kubelet', patient, async t => {
   const { server, kubelet } = await open(t)
   const as = { 'impersonate-user': 'somebody' }
   assert.equal((await upgrade(server, `${PODS}/web/exec?command=ls`, as)).status, 403)

@@ -48,7 +48,7 @@ test('servers count their own requests and objects', patient, async t => {
   assert.deepEqual([await objects(busy), await objects(idle)], [['7'], ['2']])
 })
 
-test('closing one server leaves the others, and closing again is nothing', patient, async t => {
+test('closing one server does not affect the others, and closing again does nothing', patient, async t => {
   const first = await startInProcess(t)
   const second = await startInProcess(t)
   await Promise.all([first.close(), first.close()])

@@ -65,7 +65,7 @@ const requestOf = (server: Target, pod: string, fits: (request: any) => boolean 
   })
 const has = (type: string) => (request: any) => request.status.conditions?.some((each: any) => each.type === type)
 
-test('a pod that projects a certificate starts when it is issued, and requests are true to the pod', patient, async t => {
+test('a pod with a projected certificate starts when it is issued, and the request matches the pod', patient, async t => {
   for (const authorizationMode of [['RBAC'], ['Node', 'RBAC']]) {
     const server = await startInProcess(t, { nodes: 1, authorizationMode, enableAdmissionPlugins: ['NodeRestriction'] })
     const pod = await createPod(server, 'web', certificate({ maxExpirationSeconds: 3600 }), { clusterTrustBundle: BUNDLE })
@@ -99,7 +99,7 @@ test('a pod that projects a certificate starts when it is issued, and requests a
 })
 const BUNDLE = { signerName: 'kubernetes.io/kube-apiserver-serving', labelSelector: {}, path: 'ca.pem' }
 
-test('with the certificate of a pod one is its service account', patient, async t => {
+test('the certificate of a pod authenticates as its service account', patient, async t => {
   const server = await startInProcess(t, { nodes: 1 })
   const pod = await createPod(server, 'web', certificate())
   const { spec } = await requestOf(server, 'web')
@@ -152,7 +152,7 @@ test('a pod waits for its trust bundles, and says so as on a kubelet', patient, 
   await podIn(server, 'web', 'Running')
 })
 
-test('requests to other signers wait for them; what they decide, the pod is told', patient, async t => {
+test('requests to other signers wait for a decision, which the pod reports in an event', patient, async t => {
   const directory = temporaryDirectory(t)
   const tokenAuthFile = join(directory, 'tokens')
   writeFileSync(tokenAuthFile, 'robot,robot,1,"robots"\n')

@@ -12,7 +12,7 @@ const create = async (replica: Replica, path: string, body: object): Promise<any
   return json
 }
 
-test('a kubeconfig and a token of one server are good with all', patient, async t => {
+test('a kubeconfig and a token of one server are valid on all servers', patient, async t => {
   const replicas = await startReplicas(t, 3)
   const [a, b, c] = replicas as [Replica, Replica, Replica]
   assert.equal((await ask({ url: b.url, credentials: a.credentials }, '/api')).status, 200)

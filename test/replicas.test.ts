@@ -83,7 +83,7 @@ test('counters that all servers increment lose no increment', patient, async t =
   assert.equal(Object.keys(json.data).length, 90)
 })
 
-test('what decides about requests is followed: namespaces, roles, definitions, policies', patient, async t => {
+test('changes of namespaces, roles, definitions and policies apply on every server', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   for (let round = 0; round < 5; round++) {
     const [first, second] = round % 2 === 0 ? [a, b] : [b, a]
@@ -173,7 +173,7 @@ test('a server without its store says so, answers what may be old, and recovers 
   await eventually('it is ready again', async () => (await ask(b, '/readyz')).status === 200 || undefined)
 })
 
-test('a server that was away for longer than the history of the store reads everything again', patient, async t => {
+test('a server that was disconnected for longer than the history of the store reloads everything', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   const change = (name: string, value: string) =>
     ask(a, `${CONFIG_MAPS}/${name}`, {

@@ -102,7 +102,7 @@ test('deleted objects and finished pods free quota', patient, async t => {
   await becomes(server, { pods: '0', 'count/pods': '1', 'requests.cpu': '0' })
 })
 
-test('pods state what a quota limits', patient, async t => {
+test('pods must state what a quota limits', patient, async t => {
   const server = await open(t)
   await limit(server, { 'requests.cpu': '1', 'limits.memory': '1Gi' })
   assert.equal(
@@ -173,7 +173,7 @@ test('claims are counted by storage class and by attributes class', patient, asy
   )
 })
 
-test('a service of another type uses something else', patient, async t => {
+test('a change of type changes what a service uses', patient, async t => {
   const server = await open(t)
   await limit(server, { services: '5', 'services.nodeports': '1', 'services.loadbalancers': '1' })
   const path = `${NAMESPACE}/services`
@@ -228,7 +228,7 @@ test('devices are counted by class', patient, async t => {
   assert.deepEqual(await usedOf(server), { [name]: '2', 'count/resourceclaims.resource.k8s.io': '1' })
 })
 
-test('what is not stored after all is given back, and a dry run takes nothing', patient, async t => {
+test('quota of failed writes is released, and a dry run uses none', patient, async t => {
   const server = await startInProcess(t, { controllers: ['none'] })
   const hard = { configmaps: '5' }
   await send(server, 'POST', QUOTAS, named('v1', 'ResourceQuota', 'quota', { spec: { hard } }))

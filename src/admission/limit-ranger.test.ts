@@ -61,7 +61,7 @@ const BOUNDS: readonly (readonly [limit: object, requests: Amounts, limits: Amou
   [{ maxLimitRequestRatio: { cpu: '1500m' } }, { cpu: '2' }, { cpu: '3' }, ''],
 ]
 
-test('containers stay within the bounds, and are told which they do not', () => {
+test('containers must be within the bounds, and errors name those they violate', () => {
   for (const [limit, requests, limits, fault] of BOUNDS)
     assert.equal(
       faults(ofContainers(limit), { containers: [container(requests, limits)] }),
@@ -105,7 +105,7 @@ for (const [what, limit, spec, fault] of POD_TOTALS)
     assert.equal(faults({ type: 'Pod', ...limit }, spec), fault)
   })
 
-test('containers get what they leave open, and an annotation says so', () => {
+test('containers get defaults for what they omit, and an annotation says so', () => {
   const limit = ofContainers({ default: { cpu: '500m', memory: '256Mi' }, defaultRequest: { cpu: '100m', memory: '128Mi' } })
   const spec = {
     containers: [container({ cpu: '50m' }), container({}, { cpu: '1', memory: '1Gi' }, { name: 'd' })],
@@ -126,14 +126,14 @@ test('containers get what they leave open, and an annotation says so', () => {
   )
 })
 
-test('a pod that leaves nothing open is left alone', () => {
+test('a pod that omits nothing is not changed', () => {
   const limit = ofContainers({ default: { cpu: '1' }, defaultRequest: { cpu: '1' } })
   const filled = admitted(plugin(range(limit)), Pod, { spec: { containers: [container({ cpu: '2' }, { cpu: '3' })] } })
   assert.equal(filled.metadata.annotations, undefined)
   assert.deepEqual(filled.spec.containers[0].resources, { requests: { cpu: '2' }, limits: { cpu: '3' } })
 })
 
-test('the first limit range that a pod breaks is the one it is told of', () => {
+test('the first limit range that a pod violates is reported', () => {
   const [cpu, memory] = [range(ofContainers({ min: { cpu: '1' } })), range(ofContainers({ min: { memory: '1Gi' } }))]
   assert.equal(
     admitted(plugin(cpu, memory), Pod, { spec: { containers: [container()] } }, { step: 'validate' }),

@@ -70,7 +70,7 @@ test('an object is selected by its new labels or by its old ones', () => {
   assert.equal(outcome(criteria, configMap({ operation: 'DELETE', object: undefined, oldObject: old })), 'matches')
 })
 
-test('a namespace that is not there is told only of what is selected otherwise', () => {
+test('a missing namespace is an error only for what matches otherwise', () => {
   const criteria = { rules: [rule()], namespaceSelector: { matchLabels: { a: 'b' } }, objectSelector: { matchLabels: { a: 'b' } } }
   assert.equal(outcome(criteria, configMap({ namespace: 'gone' })), 'objectSelector')
   assert.throws(() => outcome(criteria, configMap({ namespace: 'gone' }, { a: 'b' })), /namespaces "gone" not found/)

@@ -4,7 +4,7 @@ import { Reinvocation } from './reinvocation.ts'
 
 const object = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } })
 
-test('those that saw the object before a change are asked again, and those after it are not', () => {
+test('those that ran before a change are invoked again, and those after it are not', () => {
   const reinvocation = new Reinvocation()
   const { webhooks } = reinvocation
   webhooks.begin(object('x'))
@@ -18,7 +18,7 @@ test('those that saw the object before a change are asked again, and those after
   assert.deepEqual([webhooks.skips('a'), webhooks.skips('b'), webhooks.skips('never asked')], [false, true, true])
 })
 
-test('a change by others between the rounds concerns all that were asked', () => {
+test('a change between the rounds reinvokes all that ran', () => {
   const reinvocation = new Reinvocation()
   const { policies } = reinvocation
   policies.begin(object('x'))
@@ -30,7 +30,7 @@ test('a change by others between the rounds concerns all that were asked', () =>
   assert.equal(policies.skips('a'), false)
 })
 
-test('there is a second round only if somebody wants it, and never a third', () => {
+test('there is a second round only if one of them wants reinvocation, and never a third', () => {
   const reinvocation = new Reinvocation()
   assert.equal(reinvocation.startSecond(), false)
   reinvocation.request()

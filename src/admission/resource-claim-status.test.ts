@@ -44,7 +44,7 @@ async function change(before: object, after: object, { user = jane, may = [], ve
   }
 }
 
-test('that a claim is allocated or reserved is said by those who may bind', async () => {
+test('writing allocation and reservations of a claim needs permission to update the binding', async () => {
   const needs = 'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission'
   assert.deepEqual(await change({}, { allocation: allocation() }, { verb: 'patch' }), {
     asked: ['patch resourceclaims/binding /'],
@@ -55,7 +55,7 @@ test('that a claim is allocated or reserved is said by those who may bind', asyn
   assert.deepEqual((await change({ allocation: allocation() }, { allocation: allocation() })).asked, [])
 })
 
-test('what devices do is said for each driver whose devices came, went or changed', async () => {
+test('writing device status needs permission for each driver whose devices changed', async () => {
   const before = { allocation: allocation(), devices: [device('a'), device('b'), device('c')] }
   const after = { allocation: allocation(), devices: [device('a'), device('b', 'd', { data: {} }), device('e')] }
   const { asked, errors } = await change(before, after, { may: ['arbitrary-node:update resourceclaims/driver ns/c'] })
@@ -67,7 +67,7 @@ test('what devices do is said for each driver whose devices came, went or change
   assert.deepEqual(errors, [`status.devices: Forbidden: ${needs}: no`, `status.devices: Forbidden: ${needs}: no`])
 })
 
-test('a driver on the node of the claim may be allowed there alone', async () => {
+test('a driver may be allowed on the node of the claim only', async () => {
   const [before, after] = [{ allocation: allocation('n') }, { allocation: allocation('n'), devices: [device('a')] }]
   const may = ['associated-node:update resourceclaims/driver ns/a']
   assert.deepEqual((await change(before, after, { user: driverOn('n'), may })).errors, [])
@@ -77,7 +77,7 @@ test('a driver on the node of the claim may be allowed there alone', async () =>
   assert.ok((await change(before, after, { user: driverOn('n') })).errors[0]?.includes(needs))
 })
 
-test('nothing is asked where the gate is off, and devices go with their allocation', async () => {
+test('nothing is checked where the gate is off, and device status is removed with the allocation', async () => {
   assert.deepEqual(await change({}, { allocation: allocation() }, { gates: [] }), { asked: [], errors: [] })
   const may = ['update resourceclaims/binding /']
   const gone = await change({ allocation: allocation(), devices: [device('a')] }, {}, { may })

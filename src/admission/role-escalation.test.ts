@@ -51,7 +51,7 @@ const binding = (name: string, kind: string, roleName: string, more: object = {}
   roleRef: { kind, name: roleName },
 })
 
-test('roles are written by those who hold all their rules', async () => {
+test('writing a role needs all of its permissions', async () => {
   const { send, close } = await open()
   assert.equal(await send('POST clusterroles', role('a', reads)), 201)
   assert.equal(await send('POST roles', role('a', { ...reads, resourceNames: ['x'] })), 201)
@@ -63,7 +63,7 @@ test('roles are written by those who hold all their rules', async () => {
   await close()
 })
 
-test('who may escalate writes any role, by the name that is asked for', async () => {
+test('the verb escalate allows to write any role, by name', async () => {
   const { send, asked, close } = await open({ may: ['escalate clusterroles/b in ', 'escalate roles/ in default'] })
   assert.match(String(await send('POST clusterroles', role('b', writes))), /^403/)
   assert.equal(await send('PUT clusterroles/b', role('b', writes)), 201)
@@ -78,14 +78,14 @@ test('who may escalate writes any role, by the name that is asked for', async ()
   await close()
 })
 
-test('a change of owners and finalizers alone gives nothing away', async () => {
+test('a change of owners and finalizers alone is no escalation', async () => {
   const { send, close } = await open({ may: ['escalate roles/ in default'] })
   assert.equal(await send('POST roles', role('c', writes)), 201)
   assert.equal(await send('PATCH roles/c', { metadata: { finalizers: ['a.b/c'] } }), 200)
   await close()
 })
 
-test('what gathers rules needs everything', async () => {
+test('writing an aggregationRule needs cluster-admin privileges', async () => {
   const gathering = { ...role('g'), aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
   const few = await open()
   assert.equal(
@@ -98,7 +98,7 @@ test('what gathers rules needs everything', async () => {
   await many.close()
 })
 
-test('a role is bound by those who hold its rules, or may bind it', async () => {
+test('binding a role needs its permissions, or the verb bind', async () => {
   const { send, asked, close } = await open({ may: ['bind clusterroles/admin in ', 'bind roles/admin in default'] })
   assert.equal(await send('POST clusterrolebindings', binding('a', 'ClusterRole', 'reader')), 201)
   assert.equal(await send('POST rolebindings', binding('a', 'Role', 'reader')), 201)
@@ -122,7 +122,7 @@ test('a role is bound by those who hold its rules, or may bind it', async () => 
   await close()
 })
 
-test('roles that are not there are told with a refusal', async () => {
+test('a rejection names roles that do not exist', async () => {
   const gone = { kind: 'ClusterRole', name: 'gone' }
   const { send, close } = await open({ held: [], missing: [gone, gone, { kind: 'Role', name: 'too' }] })
   const unresolved = '[[clusterroles.rbac.authorization.k8s.io "gone" not found, roles.rbac.authorization.k8s.io "too" not found]]'

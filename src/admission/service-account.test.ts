@@ -80,7 +80,7 @@ test('the pod decides about the token before its account', async () => {
   assert.equal((await admitted(plugin().made, { spec: { automountServiceAccountToken: false } })).spec.volumes, undefined)
 })
 
-test('what stands at the place of the token stays there', async () => {
+test('an existing mount at the path of the token is kept', async () => {
   const { made } = plugin()
   const volumes = [{ name: 'mine', emptyDir: {} }]
   const containers = [{ name: 'c', image: 'i', volumeMounts: [{ name: 'mine', mountPath: PATH }] }]
@@ -110,7 +110,7 @@ test('an account that is not there refuses the pod; the default one is waited fo
   assert.equal(never.pauses(), 9)
 })
 
-test('mirrors of pods that a node runs by itself have nothing of the cluster', async () => {
+test('mirror pods may not reference service accounts, secrets or tokens', async () => {
   const metadata = { annotations: { 'kubernetes.io/config.mirror': 'x' } }
   const { made } = plugin({ accounts: [] })
   const told = async (spec: object) => {

@@ -42,7 +42,7 @@ async function open(...may: string[]) {
 const condition = (type: string) => ({ status: { conditions: [{ type, status: 'True', reason: 'x', message: 'y' }] } })
 const REFUSED = '403 certificatesigningrequests.certificates.k8s.io "r" is forbidden: user not permitted to'
 
-test('decisions about requests need to be allowed for the signer, or for all of its domain', async () => {
+test('approving a request needs permission for the signer, or for its whole domain', async () => {
   for (const granted of [
     [],
     ['approve signers.certificates.k8s.io example.com/x'],
@@ -58,7 +58,7 @@ test('decisions about requests need to be allowed for the signer, or for all of 
   }
 })
 
-test('what is said about a request needs the verb sign; saying nothing needs none', async () => {
+test('writing the status of a request needs the verb sign, unless nothing changes', async () => {
   const { send, close } = await open()
   assert.equal(await send('POST certificatesigningrequests', request('r', 'example.com/x')), 201)
   const refused = `${REFUSED} sign requests with signerName "example.com/x"`
@@ -71,7 +71,7 @@ test('what is said about a request needs the verb sign; saying nothing needs non
   await signer.close()
 })
 
-test('authorities of a signer need the verb attest; those of nobody need none', async () => {
+test('trust bundles of a signer need the verb attest; those without a signer do not', async () => {
   const validity = { notBefore: new Date('2026-01-01'), notAfter: new Date('2027-01-01') }
   const trustBundle = issueAuthority('ca', validity).cert
   const bundle = (name: string, signerName?: string) => ({ metadata: { name }, spec: { trustBundle, ...(signerName && { signerName }) } })
@@ -85,7 +85,7 @@ test('authorities of a signer need the verb attest; those of nobody need none', 
   await close()
 })
 
-test('no client certificate of system:masters is asked for', async () => {
+test('requests for client certificates of system:masters are rejected', async () => {
   const { send, close } = await open()
   const client = 'kubernetes.io/kube-apiserver-client'
   assert.equal(await send('POST certificatesigningrequests', request('a', client, ['devs'])), 201)

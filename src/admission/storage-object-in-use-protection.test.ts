@@ -9,7 +9,7 @@ import { storageObjectInUseProtection } from './storage-object-in-use-protection
 
 const plugin = storageObjectInUseProtection('k8s.io')
 
-test('storage that somebody may use gets a finalizer at its creation', () => {
+test('volumes and claims get a protection finalizer when they are created', () => {
   assert.deepEqual(admitted(plugin, PersistentVolume, {}).metadata.finalizers, ['kubernetes.io/pv-protection'])
   assert.deepEqual(admitted(plugin, PersistentVolumeClaim, {}).metadata.finalizers, ['kubernetes.io/pvc-protection'])
   assert.deepEqual(admitted(plugin, VolumeAttributesClass, {}).metadata.finalizers, ['kubernetes.io/vac-protection'])

@@ -44,7 +44,7 @@ test('hundreds of concurrent creates never share an address or a port', async ()
   await bench.close()
 })
 
-test('of a crowd that wants more than there is, as many are served as there is room for', async () => {
+test('of more concurrent creates than addresses, exactly as many succeed as there are addresses', async () => {
   const bench = await openServiceBench({ ranges: ['10.0.0.0/28'], nodePorts: { from: 30000, to: 30004 } })
   const crowd = await Promise.all(Array.from({ length: 40 }, (_, i) => bench.serve(`s${i}`)))
   assert.equal(crowd.filter(({ code }) => code === 201).length, 14)
@@ -59,7 +59,7 @@ test('of a crowd that wants more than there is, as many are served as there is r
   await bench.close()
 })
 
-test('everyone wants the same address; one gets it', async () => {
+test('of concurrent requests for one address exactly one succeeds', async () => {
   const bench = await openServiceBench()
   const asked = { clusterIP: '10.0.0.7', type: 'NodePort', ports: [{ port: 80, nodePort: 30007 }] }
   const crowd = await Promise.all(Array.from({ length: 50 }, (_, i) => bench.serve(`s${i}`, asked)))
@@ -85,7 +85,7 @@ const operation = fc.record({
   spec,
 })
 
-test('whatever is done at once, what services hold is what is recorded', async () => {
+test('property: the addresses of services are exactly those recorded, whatever runs concurrently', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(operation, { maxLength: 6 }), { maxLength: 6 }), async rounds => {
       const bench = await openServiceBench({ ranges: ['10.0.0.0/29', 'fd00::/125'], nodePorts: { from: 30000, to: 30004 } })
@@ -124,7 +124,7 @@ test('two servers over one store never give the same thing twice', async () => {
   await servers[0]!.close()
 })
 
-test('a restart forgets nothing, and frees what a crash left behind', async () => {
+test('a restart keeps all allocations, and releases those that a crash left behind', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'keelson-services-'))
   try {
     const open = async () => openServiceBench({ store: await openEmbeddedStore({ dir }), ranges: dual })
@@ -157,7 +157,7 @@ test('a restart forgets nothing, and frees what a crash left behind', async () =
   }
 })
 
-test('a repair while others write spares what is young, and what is being written', async () => {
+test('a repair during writes keeps recent allocations, and those being written', async () => {
   const bench = await openServiceBench()
   const labels = { 'ipaddress.kubernetes.io/ip-family': 'IPv4', 'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io' }
   const parentRef = { resource: 'services', namespace: 'default', name: 'elsewhere' }

@@ -93,7 +93,7 @@ test('a full range says so, and a deletion makes room', async () =>
     assert.match((await serve('extra')).body.spec.clusterIP, /^10\.1\.0\./)
   }))
 
-test('a range on its way out, or one that is not ready, gives nothing', async () =>
+test('a terminating range, or one that is not ready, gives out no addresses', async () =>
   using(await openServiceBench(), async ({ serve, send }) => {
     await send('PATCH servicecidrs/kubernetes', { metadata: { finalizers: ['a.com/hold'] } })
     await send('DELETE servicecidrs/kubernetes')
@@ -139,7 +139,7 @@ test('a server of one family refuses the other', async () =>
     assert.equal((await serve('a', { ipFamilyPolicy: 'PreferDualStack' })).body.spec.clusterIPs.length, 1)
   }))
 
-test('a second family comes and goes', async () =>
+test('a second IP family is added and removed', async () =>
   using(await openServiceBench({ ranges: dual }), async ({ serve, send, addresses }) => {
     const first = (await serve('a')).body.spec.clusterIP
     const up = (await send('PATCH services/a', { spec: { ipFamilyPolicy: 'PreferDualStack' } })).body.spec
@@ -154,7 +154,7 @@ test('a second family comes and goes', async () =>
     assert.deepEqual(await addresses(), { [first]: 'a' })
   }))
 
-test('changes of type take and give back', async () =>
+test('a change of type allocates and releases', async () =>
   using(await openServiceBench(), async ({ serve, send, addresses, store }) => {
     const ports = async () => readPorts((await store.get(NODE_PORTS_KEY)).entry).size
     await serve('a', { type: 'LoadBalancer', externalTrafficPolicy: 'Local' })

@@ -15,7 +15,7 @@ function userOf(data: Record<string, string> = {}, { token = TOKEN, secret = {},
   return found.outcome === 'user' ? `${found.user.name} ${found.user.groups.join(' ')}` : found.outcome
 }
 
-test('a token is that of a user of its own, in the groups that it says', () => {
+test('a bootstrap token authenticates as its own user, with its extra groups', () => {
   assert.equal(userOf(), 'system:bootstrap:abcdef system:bootstrappers')
   const groups = 'system:bootstrappers:kubeadm:default-node-token,system:bootstrappers:a'
   assert.equal(
@@ -24,7 +24,7 @@ test('a token is that of a user of its own, in the groups that it says', () => {
   )
 })
 
-test('a token that is not for that, is over, or gives other groups is none', () => {
+test('a token without usage for authentication, expired, or with invalid groups is rejected', () => {
   assert.equal(userOf({ 'usage-bootstrap-authentication': 'false' }), 'none')
   assert.equal(userOf({ 'token-secret': 'another' }), 'none')
   assert.equal(userOf({ 'token-id': 'fedcba' }), 'none')

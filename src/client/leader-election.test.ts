@@ -20,7 +20,7 @@ test('a lease says who has it since when, until when, and how often that has cha
   assert.deepEqual(taken, { ...first, holderIdentity: 'b', acquireTime: time, renewTime: time, leaseTransitions: 1 })
 })
 
-test('one that was given back is taken as from another', () => {
+test('a released lease is acquired as from another holder', () => {
   const released = { holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 3, strategy: 'kept' }
   const { leaseTransitions, holderIdentity, strategy } = nextSpec(released, { holder: 'a', leaseMs: 1_000, now: at(0) })
   assert.deepEqual([leaseTransitions, holderIdentity, strategy], [4, 'a', 'kept'])

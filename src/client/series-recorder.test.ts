@@ -12,7 +12,7 @@ const about = (resourceVersion: string) => ({
 })
 const FAILED = { type: 'Warning', reason: 'FailedScheduling', action: 'Scheduling', note: 'no room' } as const
 
-test('the same again becomes a series, of which the second time is written and later ones now and then', async t => {
+test('a repeated event becomes a series: the second occurrence is written, later ones periodically', async t => {
   let now = Date.parse('2026-07-01T12:00:00.5Z')
   const { client } = await openControllerBench(t, [CoreEvent, Event], { now: () => new Date(now) })
   const recorder = seriesRecorder({ client, controller: 'default-scheduler', instance: 'default-scheduler-host', onError: assert.ifError })

@@ -57,7 +57,7 @@ test('no more keys are reconciled at once than there are workers', async t => {
   assert.equal(most, 3)
 })
 
-test('conflicts are retried at once and without a word, other failures later and with one', async t => {
+test('conflicts are retried at once and silently, other failures later and reported', async t => {
   const errors: unknown[] = []
   let rounds = 0
   let retried = () => {}

@@ -19,7 +19,7 @@ const only = (type: t.AnyType) => t.message('Only', { x: [1, type] })
 const textOf = (type: t.AnyType, bytes: string) => jsonOfProtobuf(only(type), NO_CHANGES)!(hex(bytes))?.toString()
 
 for (const { apiVersion, kind, type } of builtinKinds.map(each => resourceOf(each, 'k8s.io')))
-  test(`any ${apiVersion} ${kind} is the same text as the careful way makes of it`, () => {
+  test(`any ${apiVersion} ${kind} is the same text as the general decoder makes of it`, () => {
     const read = jsonOfProtobuf(type, NO_CHANGES)
     if (!read) return assert.equal(kind, 'CustomResourceDefinition', 'only schemas of definitions are read the careful way')
     fc.assert(
@@ -101,7 +101,7 @@ test('raw values are one value each, whatever they contain', () => {
     assert.equal(raw(left), undefined, left)
 })
 
-test('what Go does not write is left to the careful way', () => {
+test('what Go does not write is decoded by the general decoder', () => {
   const inner = t.message('Inner', { a: [1, t.string] })
   for (const [what, type, bytes] of [
     ['a field that comes twice', t.string, '0a0161 0a0162'],
@@ -121,7 +121,7 @@ test('what Go does not write is left to the careful way', () => {
   assert.equal(jsonOfProtobuf(interleaved, NO_CHANGES)!(hex('0a0161 120162 0a0163')), undefined)
 })
 
-test('no bytes make it fail, nor write what the careful way would refuse or read otherwise', () => {
+test('property: on any bytes it agrees with the general decoder or declines', () => {
   const { type } = resourceOf(builtinKinds.find(kind => kind.def.kind === 'Pod')!, 'k8s.io')
   const read = jsonOfProtobuf(type, NO_CHANGES)!
   fc.assert(

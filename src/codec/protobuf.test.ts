@@ -140,7 +140,7 @@ test('broken input is refused in the words of Go', () => {
   for (const [bytes, message] of cases) assert.throws(() => back(t.string, bytes), { name: 'ProtobufError', message }, bytes)
 })
 
-test('messages that never end to nest are refused before the stack is', () => {
+test('messages that are nested without end are rejected before the stack overflows', () => {
   const fields: Record<string, t.Field> = {}
   const Deep = t.message('Deep', fields as t.Fields)
   fields['x'] = [1, Deep]

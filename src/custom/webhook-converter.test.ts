@@ -103,7 +103,7 @@ test('a watch sends objects in its version, in order', async t => {
   ])
 })
 
-test('what a webhook answers is not believed blindly', async t => {
+test('answers of a conversion webhook are checked', async t => {
   const cases: [(response: any) => void, RegExp][] = [
     [r => (r.uid = 'x'), /failed: expected response\.uid="[^"]+", got "x"$/],
     [r => (r.result = { status: 'Failure', message: 'no paint' }), /Kind=Widget failed: no paint$/],

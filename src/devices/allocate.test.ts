@@ -45,7 +45,7 @@ test('only slices of the newest generation count, and only pools of which all sl
   fails({ slices: [...twice, other] }, all, `${prefix} invalid`)
 })
 
-test('slices come and go, and what nodes have of them follows', () => {
+test('pools follow the slices that are created, changed and deleted', () => {
   const world = worldOf({ slices: [] })
   const one = claimOf([{}])
   const [n, m] = [nodeNamed('n'), nodeNamed('m', { zone: 'z' })]
@@ -139,7 +139,7 @@ test('taints of slices and of rules keep claims away that do not tolerate them',
   assert.deepEqual(found(world, [wanting()]), [['r:noted']])
 })
 
-test('who administers a device takes nothing away from others, and minds nobody', () => {
+test('a request with adminAccess ignores existing allocations and takes nothing from others', () => {
   const slices = [sliceOf('s', { devices: named('x') })]
   const used = { other: [{ device: 'x' }] }
   const admin = claimOf([{ adminAccess: true }])

@@ -68,7 +68,7 @@ test('a list of any size is one message, compressed when that is worth it', asyn
   }
 })
 
-test('metadata alone comes on request', async () => {
+test('metadata only is sent on request', async () => {
   const accept = (as: string) => ({ accept: `${PROTOBUF};as=${as};v=v1;g=meta.k8s.io` })
   const object: Result = { type: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] }
   const list: Result = { type: 'list', resource: secrets, items: [secretJson('a')], meta: { resourceVersion: '9' } }

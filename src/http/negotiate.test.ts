@@ -29,7 +29,7 @@ const refusal = (run: () => unknown): StatusError => {
   throw new assert.AssertionError({ message: 'nothing was refused' })
 }
 
-test('without a wish the answer is JSON', () => {
+test('without an Accept header the answer is JSON', () => {
   for (const accept of [undefined, '', '*/*', '*', 'application/*', 'application/json'])
     assert.deepEqual(formatOf(accept), { mediaType: 'application/json', pretty: false, shape: undefined }, accept)
 })

@@ -23,7 +23,7 @@ test('path elements are printed as paths', () => {
   assert.equal(elementText('i:3'), '[3]')
 })
 
-test('steps that clients write another way are read as the same', () => {
+test('equivalent path elements are equal, however they are written', () => {
   assert.deepEqual(parseElement('k:{"b": 1, "a" : "x"}'), { ok: true, element: 'k:{"a":"x","b":1}' })
   assert.deepEqual(parseElement('v: "x"'), { ok: true, element: 'v:"x"' })
   assert.deepEqual(parseElement('i:+07'), { ok: true, element: 'i:7' })

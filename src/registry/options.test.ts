@@ -17,7 +17,7 @@ function refusal(read: () => unknown): StatusError {
 }
 
 for (const groupDomain of ['k8s.io', 'example.com']) {
-  test(`options that are not valid are told to be of the meta group of ${groupDomain}`, () => {
+  test(`errors of options name the meta group of ${groupDomain}`, () => {
     const told = [
       ['CreateOptions', () => writeOptions(query('dryRun=x'), 'CreateOptions', { groupDomain })],
       ['UpdateOptions', () => writeOptions(query('dryRun=x'), 'UpdateOptions', { groupDomain })],

@@ -314,7 +314,7 @@ test('finalizers hold a deletion until the last is removed', async t => {
   assert.equal((await send('GET widgets/a')).code, 404)
 })
 
-test('a kind with grace is marked first, can only be hurried, and goes at zero', async t => {
+test('a kind with grace is marked first, its grace period can only be shortened, and it is removed at zero', async t => {
   const { send } = await bench(t)
   await send('POST ghosts', named('a'))
   const marked = await send('DELETE ghosts/a')

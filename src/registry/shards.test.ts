@@ -53,7 +53,7 @@ test('the shards of any division make up the whole list, each object once, page 
   )
 })
 
-test('the watches of the shards of any division tell each change once', async t => {
+test('property: watches of all shards send each change exactly once', async t => {
   const opened = await bench(t)
   const { send } = opened
   await fc.assert(

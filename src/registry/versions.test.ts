@@ -260,7 +260,7 @@ test('a watch by its path is checked as the list it looks like, and marks no end
   body.close()
 })
 
-test('a version that comes while it is waited for is answered', async t => {
+test('a resourceVersion that is reached while a request waits for it is answered', async t => {
   const { send, close } = await history()
   t.after(close)
   const list = send('GET widgets?resourceVersion=8')

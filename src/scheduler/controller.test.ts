@@ -123,7 +123,7 @@ test('a pod without room waits, says why, and is placed once there is room', asy
   await settled()
 })
 
-test('a binding that fails is told, takes no room, and is tried again', async t => {
+test('a binding that fails is reported, reserves nothing, and is tried again', async t => {
   let isRefused = true
   const authorizer = {
     authorize: async (_: unknown, { resource }: any) =>
@@ -173,7 +173,7 @@ test('many pods at once fill the nodes and no more', async t => {
   assert.deepEqual([...counts.values()], Array(10).fill(8))
 })
 
-test('a restart goes on with the pods that wait and the room that is kept for them', async t => {
+test('a restart continues with pending pods and their nominated nodes', async t => {
   const bench = await openControllerBench(t, KINDS)
   const { addNode, addPod, pod } = helpers(bench)
   await addNode('one', { allocatable: { cpu: '2' } })
@@ -320,7 +320,7 @@ const cpuOf = ({ containers }: { readonly containers?: readonly any[] }): number
 const usedBy = (pods: readonly any[], node: string): number =>
   pods.filter(({ spec, status }) => spec.nodeName === node && status.phase !== 'Succeeded').reduce((sum, { spec }) => sum + cpuOf(spec), 0)
 
-test('a claim that waits for its pod is bound where the pod goes, and the pod after it', async t => {
+test('a claim with WaitForFirstConsumer is bound on the node of its pod, and the pod after it', async t => {
   const { client, run, settled, addNode } = await open(t)
   run(persistentVolumeBinder)
   const [claims, volumes, pods] = [client.of(PersistentVolumeClaim), client.of(PersistentVolume), client.of(Pod)]

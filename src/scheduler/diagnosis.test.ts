@@ -26,7 +26,7 @@ test('counts are ordered as text', () => {
   )
 })
 
-test('what is wrong with the pod itself stands for all nodes', () => {
+test('a problem of the pod itself is reported once for all nodes', () => {
   assert.equal(
     describe({ nodes: 2, byNode: new Map(), general: unresolvable('persistentvolumeclaim "c" not found') }),
     '0/2 nodes are available: persistentvolumeclaim "c" not found.',

@@ -107,7 +107,7 @@ test('among equals those that have run longer are kept', () => {
   assert.equal(resultOf(clusterOf([small('a', '3')], pods), { cpu: '1', priority: 5 }), 'a: young')
 })
 
-test('disruption budgets are kept as long as there is another way', () => {
+test('disruption budgets are respected as long as another choice exists', () => {
   const pods = [there('guarded', 'a', 0, { labels: { app: 'db' } }), there('free', 'a', 1)]
   assert.equal(resultOf(clusterOf([small('a', '2')], pods), { cpu: '1', priority: 5 }), 'a: guarded')
   assert.equal(resultOf(clusterOf([small('a', '2')], pods), { cpu: '1', priority: 5 }, [budget(0, { app: 'db' })]), 'a: free')
@@ -124,7 +124,7 @@ test('disruption budgets are kept as long as there is another way', () => {
   assert.equal(resultOf(only, { cpu: '1', priority: 5 }, [budget(0, { app: 'db' })]), 'a: guarded')
 })
 
-test('pods that are in the way for another reason than resources make room too', () => {
+test('pods that conflict for other reasons than resources are preempted too', () => {
   const apart = (labels: Record<string, string>) => ({
     affinity: {
       podAntiAffinity: {

@@ -41,7 +41,7 @@ test('the node with the highest score is taken, and chance decides between equal
   )
 })
 
-test('a pod that names nodes is told when these are not there or not good', () => {
+test('a pod that names nodes is told when they do not exist or do not fit', () => {
   const cluster = clusterOf([nodeOf('a'), nodeOf('b'), nodeOf('c', { taints: ['x:NoSchedule'] })])
   const only = (...names: string[]) => ({
     spec: {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Explanation } from './explanation.ts'
 
-test('steps are told in their order, and what is unrelated last', () => {
+test('steps are reported in order, unrelated ones last', () => {
   const explanation = new Explanation()
   explanation.addUnrelated({ webhook: 'far', outcome: 'skipped', because: 'rules' })
   explanation.add({ plugin: 'A', outcome: 'mutated' })

@@ -40,7 +40,7 @@ test('a rule may give the reason and the field to blame', () => {
   assert.deepEqual(faults(schema({ reason: 'FieldValueDuplicate' }), { a: 1, b: 2 }), ['spec.a: Duplicate value'])
 })
 
-test('a message may be an expression, and gives way when it fails', () => {
+test('a message may be an expression, and falls back to the static message when it fails', () => {
   const schema = (messageExpression: string): JsonSchema => ({
     type: 'object',
     properties: { a: INT },

@@ -104,7 +104,7 @@ test('pruning twice is pruning once, and says nothing the second time', () => {
   )
 })
 
-test('something is said exactly when something is pruned, save for the envelope at the root', () => {
+test('property: unknown fields are reported exactly when something is pruned, except for the envelope at the root', () => {
   fc.assert(
     fc.property(root, object, (structural, value) => {
       const problems: string[] = []

@@ -86,7 +86,7 @@ test('limits of numbers', () => {
   ])
 })
 
-test('limits of texts count characters, and the first that is broken speaks', () => {
+test('limits of texts count characters, and the first violated one is reported', () => {
   assert.deepEqual(faults({ type: 'string', maxLength: 5 }, 'abcdef'), ['spec.x: Too long: may not be more than 5 bytes'])
   assert.deepEqual(faults({ type: 'string', maxLength: 1 }, 'ab'), ['spec.x: Too long: may not be more than 1 byte'])
   assert.deepEqual(faults({ type: 'string', maxLength: 2, minLength: 2 }, '😀😀'), [])

@@ -73,7 +73,7 @@ test('writes that wait together are written to a quota together', async () => {
   assert.ok(state.writes <= 2, `${state.writes} writes`)
 })
 
-test('a quota that somebody else has changed is looked at again', async () => {
+test('a quota that was changed concurrently is read again', async () => {
   const { create, used, state, setUsed } = open({ a: [0, 5], b: [0, 5] })
   let conflicts = 3
   state.onWrite = name => {
@@ -96,7 +96,7 @@ test('a write that another quota refuses after a conflict gives back what it has
   assert.deepEqual(used(), [0, 5])
 })
 
-test('who never comes first is told of the conflict, and takes nothing', async () => {
+test('a write that always loses the race gets the conflict, and reserves nothing', async () => {
   const { create, used, state } = open({ a: [0, 5], b: [0, 5] })
   state.onWrite = name => (name === 'b' ? CONFLICT : undefined)
   await assert.rejects(create('c'), CONFLICT)
@@ -115,7 +115,7 @@ test('a quota that cannot be written rejects, and later writes are decided anew'
   assert.deepEqual(used(), [1])
 })
 
-test('who is let through stays so when the quota of others cannot be written', async () => {
+test('an admitted write stays admitted when another quota cannot be written', async () => {
   const { create, used, state } = open({ configmaps: [0, 5], secrets: [0, 5] })
   state.onWrite = name => (name === 'secrets' ? CONFLICT : undefined)
   const results = await Promise.allSettled([create('x'), create('y', { resource: SECRETS })])

@@ -44,7 +44,7 @@ test('an attachment has the name that it has in Kubernetes', () => {
   assert.equal(isAttachmentName('va-e2e'), false)
 })
 
-test('a pod that waits for another node is told who is there', () => {
+test('a pod whose volume is attached to another node gets a message that names the pods using it', () => {
   const start = 'Multi-Attach error for volume "v" Volume is already'
   assert.equal(blockedMessage('v', 'ns', []), `${start} exclusively attached to one node and can't be attached to another`)
   assert.equal(blockedMessage('v', 'ns', ['ns/a', 'ns/b']), `${start} used by pod(s) a, b`)

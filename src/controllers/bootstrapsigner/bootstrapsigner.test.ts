@@ -51,7 +51,7 @@ test('a map that is signed stays as it is', () => {
   assert.equal(firstExpiry([token('aaaaaa')], NOW), undefined)
 })
 
-test('signatures come and go with tokens, and tokens go when they are over', async t => {
+test('signatures follow the tokens, and expired tokens are deleted', async t => {
   let now = NOW
   const bench = await openControllerBench(t, [ConfigMap, Secret], { now: () => new Date(now) })
   bench.run(bootstrapSigner)

@@ -36,7 +36,7 @@ test('rules are gathered by selector and name, each once, never from the role it
   assert.equal(aggregatedRules(all[0]!, all), undefined)
 })
 
-test('nothing is written for a role that is as it should be, or whose selectors cannot be read', () => {
+test('nothing is written for a role that is up to date, or whose selectors are invalid', () => {
   const parts = [stored(role('a', { to: 'view' }, 'get'))]
   const done = stored({ ...aggregating('v', [TO_VIEW]), rules: [rule('get')] })
   assert.equal(aggregatedRules(done, parts), undefined)

@@ -9,7 +9,7 @@ import { bundleName, SIGNER, trustAnchors } from './reconcile.ts'
 const validity = { notBefore: new Date('2026-01-01'), notAfter: new Date('2036-01-01') }
 const [first, second] = [issueAuthority('first', validity), issueAuthority('second', validity)]
 
-test('the bundle is named by its content, and comes back as it was', async t => {
+test('the bundle is named by its content, and is restored when it is changed or deleted', async t => {
   const bench = await openControllerBench(t, [ClusterTrustBundle])
   const other = { metadata: { name: 'example.com:x:y' }, spec: { signerName: 'example.com/x', trustBundle: second.cert } }
   const old = { metadata: { name: bundleName(second.cert) }, spec: { signerName: SIGNER, trustBundle: second.cert } }

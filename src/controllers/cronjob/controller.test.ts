@@ -34,7 +34,7 @@ async function openCron(t: Scope, spec: object = {}, options: Parameters<typeof 
 const touch = (crons: Awaited<ReturnType<typeof openCron>>['crons'], at: number) =>
   crons.patch(NAMED, { metadata: { annotations: { at: String(at) } } })
 
-test('a job is started when its time has come, and named as active until it is over', async t => {
+test('a job is created at its scheduled time, and listed as active until it has finished', async t => {
   const { clock, crons, jobs, names, run, said } = await openCron(t)
   const running = run(cronJobController)
   await running.idle()

@@ -50,7 +50,7 @@ test('a start is made once', () => {
   assert.equal(jobFor(cron(), minutes(0)).metadata?.name, name)
 })
 
-test('many missed starts are told of, too late ones are left out', () => {
+test('many missed starts are reported by an event, and starts past the deadline are skipped', () => {
   const long = cron({}, {}, { creationTimestamp: text(minutes(200)) })
   assert.deepEqual(said(planStart(long, NOW).events), [
     'Warning TooManyMissedTimes: too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew',

@@ -18,7 +18,7 @@ const minutes = (status: object, after = 0) => {
 }
 const having = (type: string, lastUpdateTime: string | undefined = MADE) => ({ type, status: 'True', lastUpdateTime })
 
-test('requests that nobody decided about, or that nobody issued, are kept for a day', () => {
+test('pending requests and approved ones that are not issued are kept for a day', () => {
   assert.equal(minutes({}), 24 * 60)
   assert.equal(minutes({}, 25 * 60), 0)
   assert.equal(minutes({ conditions: [having('Approved')] }, 60), 23 * 60)
@@ -31,7 +31,7 @@ test('those that were issued or denied, or have failed, are kept for an hour', (
   assert.equal(minutes({ conditions: [having('Denied')] }, 61), 0)
 })
 
-test('an issued one goes when its certificate is over', () => {
+test('an issued request is deleted when its certificate has expired', () => {
   assert.equal(minutes({ conditions: [having('Approved')], certificate: pem(new Date(now + 10 * MINUTE_MS)) }), 10)
   assert.equal(minutes({ conditions: [having('Approved')], certificate: Buffer.from('x').toString('base64') }), 60)
 })

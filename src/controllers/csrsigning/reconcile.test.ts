@@ -42,7 +42,7 @@ const failure = (signerName: string, usages: readonly string[], options: Request
   return failed!.message
 }
 
-test('what is not approved, denied, failed, issued or for others is left alone', () => {
+test('requests that are not approved, or denied, failed, issued or of other signers, are ignored', () => {
   const good = request(SIGNERS.client, CLIENT)
   const having = (...conditions: object[]) => ({ ...good, status: { conditions } }) as unknown as SigningRequest
   assert.ok(sign(good))

@@ -32,7 +32,7 @@ async function openDaemons(t: Scope, options: Parameters<typeof openControllerBe
   return { ...bench, sets, nodes, pods, revisions, settled, placed }
 }
 
-test('pods follow the nodes that come and go', async t => {
+test('pods are created and deleted with their nodes', async t => {
   const { sets, nodes, run, settled, placed, pods } = await openDaemons(t)
   const running = run(daemonSetController)
   run(fakeKubelet())

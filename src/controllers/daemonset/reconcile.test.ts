@@ -100,12 +100,12 @@ test('every node that is to have a pod gets one, and no other keeps one', () => 
   assert.deepEqual([create, remove], [['n1'], ['n2-pod']])
 })
 
-test('pods for nodes that are gone go when nobody else deletes them', () => {
+test('pods of deleted nodes are deleted', () => {
   const { remove } = upkeep(daemonSet(), [n1], [pod({ on: 'n1' }), pod({ on: 'gone', bound: false }), pod({ on: 'gone', name: 'bound' })])
   assert.deepEqual(remove, ['gone-pod'])
 })
 
-test('a pod that is being deleted keeps its node until it is gone, but not with surge', () => {
+test('a terminating pod keeps its node until it is removed, but not with surge', () => {
   assert.deepEqual(upkeep(daemonSet(), [n1], [pod({ on: 'n1', leaving: true })]).create, [])
   assert.deepEqual(upkeep(daemonSet({ strategy: { maxSurge: 1, maxUnavailable: 0 } }), [n1], [pod({ on: 'n1', leaving: true })]).create, [
     'n1',
@@ -165,7 +165,7 @@ test('a pod of the same template generation is up to date', () => {
 
 const surging = (more: SetShape = {}) => daemonSet({ strategy: { maxSurge: 1, maxUnavailable: 0 }, ...more })
 
-test('with surge, new pods start beside old ones, which go when the new ones are available', () => {
+test('with surge, new pods start beside old ones, which are deleted when the new ones are available', () => {
   const [a, b] = [pod({ on: 'n1', hash: 'old', ready: 9 }), pod({ on: 'n2', hash: 'old', ready: 9 })]
   assert.deepEqual(update(surging(), [n1, n2], [a, b]), { create: ['n1'], remove: [] })
   const started = pod({ on: 'n1', name: 'next' })
@@ -207,7 +207,7 @@ test('the status counts nodes', () => {
   assert.equal(statusOf(situation({ ...set, status }, [n1, n2, n3, tainted], pods)), undefined)
 })
 
-test('of the revisions one is current, and old ones go that no pod is of', () => {
+test('one revision is current, and old ones without pods are deleted', () => {
   const set = daemonSet({ revisionHistoryLimit: 1 })
   const revision = (name: string, number: number, image?: string) =>
     ({

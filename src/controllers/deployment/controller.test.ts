@@ -39,7 +39,7 @@ async function openDeployments(t: Scope) {
   return { ...bench, deployments, sets, pods, events, start, settled }
 }
 
-test('a Deployment is rolled out, updated, scaled and rolled back, and its events tell', async t => {
+test('a Deployment is rolled out, updated, scaled and rolled back, with events', async t => {
   const { deployments, sets, pods, events, start, settled } = await openDeployments(t)
   await deployments.create(draft(3))
   const running = start()

@@ -72,7 +72,7 @@ test('a hash takes in the number of collisions, and long names are cut', () => {
   assert.equal(named({}, 'w'.repeat(253)).length, 253)
 })
 
-test('a rolling update goes by surge and availability', () => {
+test('a rolling update respects surge and availability', () => {
   const d = deployment(4)
   const first = plan(d, [setOf('old', 4)])
   assert.deepEqual([first.create!.spec.replicas, scalings(first)], [1, [`${hash('new')} 0-1`, `${hash('old')} 4-3`]])
@@ -159,7 +159,7 @@ test('while it is paused, only the size follows', () => {
   assert.equal(reasonOf(resumed), 'Unknown DeploymentResumed')
 })
 
-test('going back to an earlier template gives its ReplicaSet the next revision, and keeps the one it had', () => {
+test('a rollback gives the earlier ReplicaSet the next revision, and records the one it had', () => {
   const back = plan(deployment(2), [setOf('new', 0, { revision: 1 }), setOf('old', 2, { revision: 2 })])
   const annotations = back.update.find(({ metadata }) => metadata.uid === 'new')!.metadata.annotations!
   assert.equal(annotations['deployment.kubernetes.io/revision'], '3')
@@ -173,7 +173,7 @@ test('a ReplicaSet that is adopted may have any revision of 64 bits', () => {
   assert.equal(status!.metadata.annotations!['deployment.kubernetes.io/revision'], '3546343826724305833')
 })
 
-test('the history of revisions stays short, and a revision that is no number is left alone', () => {
+test('the revision history is limited, and a revision that is not a number is ignored', () => {
   const history = Array.from({ length: 600 }, (_, i) => i).join(',')
   const set = setOf('new', 1, { revision: 700, annotations: { 'deployment.kubernetes.io/revision-history': history } })
   const kept = annotatedFor(deployment(1), set, 701n)!['deployment.kubernetes.io/revision-history']!

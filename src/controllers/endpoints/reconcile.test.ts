@@ -24,7 +24,7 @@ const podOf = (number: number, ready = true, spec: object = {}) =>
     },
   }) as unknown as Pod
 
-test('ready and other pods are told apart, in one subset', () => {
+test('ready and not ready pods are separated within one subset', () => {
   const wanted = reconcileEndpoints(service, [podOf(2), podOf(1, false)], undefined, '2026-01-01T00:00:00Z')!
   assert.deepEqual(wanted.metadata.labels, { app: 'a', 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' })
   assert.deepEqual(wanted.metadata.annotations, { 'endpoints.kubernetes.io/last-change-trigger-time': '2026-01-01T00:00:00Z' })

@@ -82,7 +82,7 @@ test('the first pod changes the empty slice instead of making another', () => {
   ])
 })
 
-test('conditions tell what is ready, what still serves and what is going', () => {
+test('conditions say whether an endpoint is ready, serving and terminating', () => {
   const conditionsOf = (options: PodOptions, spec: object = {}) =>
     decide(serviceOf(spec), [podOf(1, options)]).create[0]!.endpoints![0]!.conditions
   assert.deepEqual(conditionsOf({ ready: false }), { ready: false, serving: false, terminating: false })
@@ -107,7 +107,7 @@ test('each set of ports has slices of its own', () => {
   )
 })
 
-test('a preference for the same node is a hint on every ready endpoint, and goes with it', () => {
+test('PreferSameNode sets a node hint on every ready endpoint, and removes it again', () => {
   const preferring = serviceOf({ trafficDistribution: 'PreferSameNode' })
   const slices = carriedOut([], decide(preferring, [podOf(1), podOf(2, { ready: false })]))
   assert.deepEqual(
@@ -136,7 +136,7 @@ test('endpoints are spread over zones by their CPU when the Service asks for it'
   )
 })
 
-test('whatever pods come and go, slices hold exactly their endpoints, none is too full, and nothing is left to do', () => {
+test('property: slices hold exactly the endpoints of their pods, none is too full, and a second pass changes nothing', () => {
   const pods = fc.uniqueArray(fc.integer({ min: 0, max: 400 }), { maxLength: 260 })
   const states = fc.array(fc.tuple(pods, fc.boolean()), { minLength: 1, maxLength: 4 })
   fc.assert(

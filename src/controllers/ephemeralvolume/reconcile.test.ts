@@ -20,7 +20,7 @@ const pod = (metadata: object = {}) =>
     },
   }) as never
 
-test('a pod gets a claim for each of its own volumes, unless somebody else has the name', () => {
+test('a pod gets a claim for each of its ephemeral volumes, unless the name is taken', () => {
   const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'pu', controller: true, blockOwnerDeletion: true }
   const metadata = { namespace: 'n', name: 'p-v', ownerReferences: [owner], ...template.metadata }
   assert.deepEqual([...missingClaims(pod(), () => undefined)], [{ volume: 'v', create: { metadata, spec } }])

@@ -29,7 +29,7 @@ test('what is there at the start has them when it has begun', async t => {
   assert.match(map.body.metadata.annotations['kubernetes.io/description'], /^Contains a CA bundle /)
 })
 
-test('new namespaces get them, and what is deleted or changed comes back', async t => {
+test('every new namespace gets the objects, and deleted or changed ones are restored', async t => {
   const { send } = await open(t)
   await send('POST namespaces', { metadata: { name: 'two' } })
   const inTwo = { namespace: 'two' }
@@ -49,7 +49,7 @@ test('new namespaces get them, and what is deleted or changed comes back', async
   assert.deepEqual([body.data, body.metadata.labels], [{ 'ca.crt': 'PEM' }, { a: 'b' }])
 })
 
-test('a namespace that is being deleted is left alone', async t => {
+test('a terminating namespace is ignored', async t => {
   const { send } = await open(t)
   await send('DELETE namespaces/one')
   await send('DELETE serviceaccounts/default', undefined, { namespace: 'one' })
@@ -61,7 +61,7 @@ test('a namespace that is being deleted is left alone', async t => {
   assert.equal((await send('GET serviceaccounts/default', undefined, { namespace: 'one' })).code, 404)
 })
 
-test('the authority is written once and then left alone', () => {
+test('the CA is written once and then not changed', () => {
   const first = nextForAuthority('PEM', undefined)
   assert.ok(first?.step === 'create')
   assert.equal(nextForAuthority('PEM', { kind: '', apiVersion: '', metadata: {}, ...first.object } as never), undefined)

@@ -30,7 +30,7 @@ const make = async ({ send }: Bench, name: string, ownerReferences: object[] = [
 const names = async ({ send }: Bench) => (await send('GET configmaps')).body.items.map((item: any) => item.metadata.name)
 const BLOCKS = { blockOwnerDeletion: true }
 
-test('what was owned by what is gone goes, all the way down, and nothing else', async t => {
+test('dependents of a deleted owner are deleted, transitively, and nothing else', async t => {
   const bench = await open(t)
   const gc = bench.collect()
   const a = await make(bench, 'a')
@@ -44,7 +44,7 @@ test('what was owned by what is gone goes, all the way down, and nothing else', 
   assert.deepEqual(await names(bench), ['d'])
 })
 
-test('what has another owner stays and no longer speaks of the one that is gone', async t => {
+test('an object with another owner stays, and its reference to the deleted owner is removed', async t => {
   const bench = await open(t)
   const gc = bench.collect()
   const [a, b] = [await make(bench, 'a'), await make(bench, 'b')]
@@ -55,7 +55,7 @@ test('what has another owner stays and no longer speaks of the one that is gone'
   assert.deepEqual(body.metadata.ownerReferences, [reference(b)])
 })
 
-test('what was left without owner before the start goes at the start, also with another object under the name', async t => {
+test('orphans from before the start are deleted at the start, also where another object has the name of the owner', async t => {
   const bench = await open(t)
   const a = await make(bench, 'a')
   await make(bench, 'b', [reference(a)])
@@ -65,7 +65,7 @@ test('what was left without owner before the start goes at the start, also with 
   assert.deepEqual(await names(bench), ['a'])
 })
 
-test('a foreground deletion ends when those that hold it back are gone', async t => {
+test('a foreground deletion ends when its blocking dependents are gone', async t => {
   const bench = await open(t)
   const gc = bench.collect()
   const a = await make(bench, 'a')
@@ -119,7 +119,7 @@ test('orphans stay, and forget who owned them', async t => {
   assert.deepEqual((await bench.send('GET configmaps/c')).body.metadata.ownerReferences, [reference(x)])
 })
 
-test('owners of the cluster own what is in namespaces, those in other namespaces do not, and those in none are left alone', async t => {
+test('cluster-scoped owners own namespaced objects, owners in other namespaces do not, and namespaced owners of cluster-scoped objects are ignored', async t => {
   const bench = await open(t)
   const gc = bench.collect()
   const space = (await bench.send('POST namespaces', { metadata: { name: 'space' } })).body

@@ -76,7 +76,7 @@ test('the size alone decides when it is out of bounds, or none', () => {
   })
 })
 
-test('a target that cannot be read or changed is told', () => {
+test('a target that cannot be read or scaled is reported', () => {
   const { status, notices } = withoutScale(hpa().status, 'deployments.apps "web" not found', 'now')
   assert.deepEqual(notices, [{ type: 'Warning', reason: 'FailedGetScale', message: 'deployments.apps "web" not found' }])
   assert.equal(status.observedGeneration, undefined)
@@ -86,7 +86,7 @@ test('a target that cannot be read or changed is told', () => {
   assert.equal(after.lastScaleTime, undefined)
 })
 
-test('pods have to be told, and belong to one autoscaler', () => {
+test('the target needs a selector, and its pods belong to one autoscaler', () => {
   const pods: any[] = [{ metadata: { name: 'a', labels: { app: 'web', tier: 'x' } } }]
   const selected = (selector: string, others = new Map()) => selectedPods({ ...scaled(1), selector }, { own: 'default/auto', pods, others })
   assert.deepEqual(Object.keys(selected('app=web')), ['terms'])
@@ -105,7 +105,7 @@ test('pods have to be told, and belong to one autoscaler', () => {
   assert.equal(status.currentMetrics, undefined)
 })
 
-test('a metric that fails is told in the condition, the events and the status', () => {
+test('a metric that fails is reported in the condition, an event and the status', () => {
   const why =
     'unable to fetch metrics from resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)'
   const { status, told } = run({ hpa: hpa(), scale: scaled(2), metrics: { pods: [], measured: [failed(why)] } })

@@ -71,14 +71,14 @@ test('what cannot be computed says why', () => {
   fails('no metrics returned matched known pods', () => utilized(1, metrics({ stranger: 100 }), named(1)))
 })
 
-test('pods that tell nothing slow a change down, and never turn it around', () => {
+test('pods without metrics dampen a change, and never reverse it', () => {
   const missing = [...named(2), pod('p2')]
   assert.equal(utilized(3, used(1000, 1000), missing).replicas, 4, 'growing, they are taken to use nothing')
   assert.equal(utilized(3, used(100, 100), missing).replicas, 3, 'shrinking, they are taken to use all')
   assert.equal(utilized(3, used(600, 600), missing).replicas, 3, 'a change of direction is none')
 })
 
-test('pods that are starting, failed or going do not count', () => {
+test('pods that are starting, failed or terminating do not count', () => {
   const pods = [pod('p0'), pod('p1', { phase: 'Pending' }), pod('p2', { isDeleted: true }), pod('p3', { phase: 'Failed' })]
   assert.equal(utilized(4, used(400, 5000, 5000, 5000), pods).replicas, 1)
   const starting = [pod('p0'), pod('p1', { ready: false, startedAgo: 60, changedAgo: 60 })]

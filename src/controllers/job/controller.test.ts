@@ -27,7 +27,7 @@ async function openJobs(t: Scope, options: Parameters<typeof openControllerBench
 }
 const tracked = (pods: Iterable<PodObject>) => [...pods].filter(({ metadata }) => metadata.finalizers?.includes(TRACKING_FINALIZER)).length
 
-test('a job runs its pods until enough have succeeded, and its events tell', async t => {
+test('a job runs pods until enough have succeeded, with events', async t => {
   const { jobs, pods, run, finished, client } = await openJobs(t)
   await jobs.create(draft({ completions: 5, parallelism: 2 }))
   const running = run(jobController)
@@ -89,7 +89,7 @@ test('pods of a job that is gone lose their finalizer', async t => {
   assert.deepEqual([jobs.count(), pods.count(), tracked(pods.list())], [0, 2, 0])
 })
 
-test('a job that somebody else manages is left alone', async t => {
+test('a job that is managed by another controller is ignored', async t => {
   const { jobs, pods, run } = await openJobs(t)
   await jobs.create(draft({ managedBy: 'example.com/other' }))
   await run(jobController).idle()

@@ -45,7 +45,7 @@ test('a range that is used up leaves nothing half given', () => {
   assert.ok(blocks.allocate('b'))
 })
 
-test('nodes with blocks that cannot be theirs are told of', () => {
+test('nodes with invalid or occupied blocks are reported', () => {
   const blocks = new NodeBlocks(ranges(['10.244.0.0/16', 24]), [])
   assert.equal(blocks.note('a', ['10.244.0.0/24']), undefined)
   assert.match(blocks.note('b', ['192.168.0.0/24'])!, /^cidr 192\.168\.0\.0\/24 is out the range of cluster cidr 10\.244\.0\.0\/16$/)
@@ -53,7 +53,7 @@ test('nodes with blocks that cannot be theirs are told of', () => {
   assert.match(blocks.note('d', ['x'])!, /^failed to parse node d, CIDR x$/)
 })
 
-test('property: no two nodes have addresses in common, whatever comes and goes', () => {
+test('property: blocks of nodes never overlap', () => {
   const step = fc.record({ node: fc.nat(30), op: fc.constantFrom('take' as const, 'release' as const) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), steps => {
@@ -75,7 +75,7 @@ test('property: no two nodes have addresses in common, whatever comes and goes',
   )
 })
 
-test('every node gets a block, those that have one keep it, and what is given back goes to those that wait', async t => {
+test('every node gets a block, keeps it, and released blocks are given to waiting nodes', async t => {
   const bench = await openControllerBench(t, [Node, Event])
   const create = async (name: string, spec: object = {}) =>
     assert.equal((await bench.send('POST nodes', { metadata: { name }, spec })).code, 201)

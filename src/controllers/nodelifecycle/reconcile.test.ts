@@ -23,7 +23,7 @@ const nodeOf = (ready: string | undefined, { labels = {}, taints = [], unschedul
 const keys = (taints: readonly { key: string; effect: string }[] | undefined) =>
   taints?.map(({ key, effect }) => `${key.split('/').pop()}:${effect}`)
 
-test('a silent node has unknown conditions, which tell whether it ever reported', () => {
+test('a node without heartbeats has unknown conditions, which say whether it ever reported', () => {
   const told = silentConditions(nodeOf('True'), now)!
   assert.deepEqual(
     told.map(({ type, status, reason }) => [type, status, reason]),
@@ -61,14 +61,14 @@ test('conditions and cordoning are taints that keep new pods away; taints of oth
   assert.equal(schedulingTaints(nodeOf('True'), now), undefined)
 })
 
-test('a lost node drives its pods away, and is forgiven', () => {
+test('an unreachable node is tainted NoExecute, and the taint is removed when it is back', () => {
   const lost = nodeOf('Unknown', { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] })
   assert.deepEqual(keys(evictingTaints(lost, drivingTaint(lost), now)), ['unreachable:NoExecute'])
   assert.deepEqual(evictingTaints(lost, undefined, now), [])
   assert.equal(evictingTaints(nodeOf('True'), undefined, now), undefined)
 })
 
-test('pods are left alone where no node is ready, and where most of a zone is not', () => {
+test('pods are not evicted when no node is ready, or when most of a zone is not', () => {
   const nodes = (ready: number, notReady: number, zone = 'a') => {
     const labels = { 'topology.kubernetes.io/zone': zone }
     return [...Array(ready).fill(nodeOf('True', { labels })), ...Array(notReady).fill(nodeOf('False', { labels }))]

@@ -47,7 +47,7 @@ function assertOneToOne({ client }: Pick<ClientBench, 'client'>): void {
     }
 }
 
-test('a claim that waited is bound when a volume comes, and the volume is released with it', async t => {
+test('a pending claim is bound when a volume is created, and the volume is released when the claim is deleted', async t => {
   const bench = await openControllerBench(t, KINDS)
   const running = bench.run(persistentVolumeBinder)
   const [claims, volumes] = [bench.client.of(PersistentVolumeClaim), bench.client.of(PersistentVolume)]
@@ -118,7 +118,7 @@ test('claims without a class get the default class when there is one', async t =
   assert.equal(claims.get(named('none'))!.spec.storageClassName, '')
 })
 
-test('a volume in the path of temporary files is deleted, others that nobody can delete fail', async t => {
+test('a host path volume under /tmp is deleted, and one that cannot be deleted fails', async t => {
   const bench = await openControllerBench(t, KINDS)
   const running = bench.run(persistentVolumeBinder)
   const [claims, volumes] = [bench.client.of(PersistentVolumeClaim), bench.client.of(PersistentVolume)]

@@ -236,7 +236,7 @@ test('a volume is emptied by a pod, and only by one that was started for it', ()
   assert.equal(failed.step === 'failed' && failed.why, 'Recycle failed: failed to recycle volume: no room')
 })
 
-test('claims and volumes of plugins whose work a driver does say so', () => {
+test('claims and volumes of migrated plugins are annotated with their CSI driver', () => {
   const asked = claimToBeMadeBy(claim(), 'kubernetes.io/aws-ebs')!
   assert.equal(claimToBeMadeBy(asked, 'kubernetes.io/aws-ebs'), undefined)
   assert.equal(settledClaim(asked)!.metadata.annotations!['pv.kubernetes.io/migrated-to'], 'ebs.csi.aws.com')

@@ -78,7 +78,7 @@ test('a request that is not true is denied', () => {
   assert.match(reason({ unverifiedUserAnnotations: { 'example.com/x': 'y' } }), /^InvalidUnverifiedUserAnnotations: .* example\.com\/x$/)
 })
 
-test('requests to other signers, and those that are decided, are left alone', () => {
+test('requests to other signers, and decided ones, are ignored', () => {
   assert.ok(isWaiting(request()))
   assert.ok(!isWaiting(request({ signerName: 'example.com/mine' })))
   assert.ok(!isWaiting(request({}, { conditions: [{ type: 'Denied', status: 'True' }] })))

@@ -9,7 +9,7 @@ const node = (ready: string, ...taints: string[]) =>
   ({ metadata: {}, spec: { taints: taints.map(key => ({ key })) }, status: { conditions: [{ type: 'Ready', status: ready }] } }) as never
 const TAINT = 'node.kubernetes.io/out-of-service'
 
-test('pods that are being deleted are deleted at once when they are bound to no node or theirs is gone', () => {
+test('terminating pods without a node, or whose node is gone, are deleted at once', () => {
   assert.deepEqual(verdictOn(pod('', going), undefined, 0), { step: 'delete', isLost: false })
   assert.deepEqual(verdictOn(pod('n', going), undefined, 0), { step: 'delete', isLost: true })
   assert.equal(verdictOn(pod('n', going), node('True'), 0), undefined)
@@ -25,7 +25,7 @@ test('pods that are not being deleted wait for their node for a while, and for e
   assert.deepEqual(verdictOn(pod('n'), undefined, QUARANTINE_MS), { step: 'delete', isLost: true })
 })
 
-test('a pod that only finalizers of others keep is left alone', () => {
+test('a pod that is kept only by finalizers is ignored', () => {
   const held = { ...going, deletionGracePeriodSeconds: 0, finalizers: ['a.b/c'] }
   assert.deepEqual(verdictOn(pod('', held), undefined, 0), { step: 'delete', isLost: false })
   assert.equal(verdictOn(pod('', held, 'Failed'), undefined, 0), undefined)

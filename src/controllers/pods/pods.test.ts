@@ -92,7 +92,7 @@ test('batches grow until one of them fails', async () => {
   assert.deepEqual(await slowStart(0, async () => assert.fail()), { done: 0 })
 })
 
-test('an object is adopted, kept, released or left alone', () => {
+test('an object is adopted, kept, released or ignored', () => {
   const owner = (metadata: object = {}) => ({ kind: 'R', metadata: { uid: 'o', namespace: 'a', ...metadata } }) as never
   const object = (uid?: string, metadata: object = {}) =>
     ({ metadata: { namespace: 'a', ...metadata, ...(uid && { ownerReferences: [{ uid, controller: true }] }) } }) as never

@@ -21,7 +21,7 @@ const pod = (name: string, ready?: string, labels: object = LABELS) =>
     status: { phase: 'Running', conditions: ready ? [{ type: 'Ready', status: 'True', lastTransitionTime: ready }] : [] },
   }) as unknown as PodObject
 
-test('missing pods are created and surplus ones deleted, not too many at once, and none for an owner that goes', () => {
+test('missing pods are created and surplus ones deleted, in limited bursts, and none for a terminating owner', () => {
   const [a, b] = [pod('a', '2026-07-01T11:00:00Z'), pod('b')]
   const none = () => []
   assert.deepEqual(nextStep(owner(3), [a], none, NOW), { step: 'create', count: 2 })
@@ -56,7 +56,7 @@ for (const [kind, controller, selector] of [
   [ReplicaSet, replicaSetController, { matchLabels: LABELS }],
   [ReplicationController, replicationController, LABELS],
 ] as const)
-  test(`${kind.def.kind}: pods come, are replaced and go, and events tell`, async t => {
+  test(`${kind.def.kind}: pods are created, replaced and deleted, with events`, async t => {
     const { client, run } = await openControllerBench(t, [ReplicaSet, ReplicationController, Pod, Event])
     const [owners, pods] = [client.of(kind as typeof ReplicaSet), client.of(Pod)]
     const named = { namespace: 'default', name: 'web' }

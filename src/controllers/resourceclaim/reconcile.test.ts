@@ -45,7 +45,7 @@ test('a claim has what its template says, and a name that fits', () => {
   )
 })
 
-test('reservations end with pods; the last one gives the devices back, and the claim goes if its pod is done', () => {
+test('reservations end with their pods; the last one deallocates the claim, and a generated claim is deleted with its pod', () => {
   assert(keepsReservation(podOf(), 'u'))
   assert(!keepsReservation(undefined, 'u'))
   assert(!keepsReservation(podOf(), 'other'))

@@ -72,7 +72,7 @@ test('parts that still fit are counted by type, and what is left of shared devic
   })
 })
 
-test('requests go an hour after they are answered, or a day after nobody has', () => {
+test('requests are deleted an hour after they were answered, or after a day without an answer', () => {
   const hour = 3_600_000
   assert.equal(expiryOf(asking()) - Date.parse(NOW), 24 * hour)
   const status = { conditions: [{ type: 'Complete', lastTransitionTime: '2026-01-01T01:00:00Z' }] }

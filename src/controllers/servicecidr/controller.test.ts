@@ -30,7 +30,7 @@ test('ranges get their finalizer and their condition', () =>
     )
   }))
 
-test('a range in use goes only when the last service has given its address back', () =>
+test('a range in use is removed only when its last service has released its address', () =>
   controlled(async ({ send, serve }) => {
     for (const name of ['a', 'b']) await serve(name)
     assert.equal((await send('DELETE servicecidrs/kubernetes')).code, 200)

@@ -10,7 +10,7 @@ const next = (o: Range, addresses: string[] = [], others: Range[] = []): Step | 
   nextStep(o, { ranges: [o, ...others], addresses: () => addresses, finalizer })
 const said = (step: Step | undefined) => (step?.step === 'report' ? `${step.ready.status} ${step.ready.reason}` : step?.step)
 
-test('a new range is protected, then called ready, then left alone', () => {
+test('a new range gets a finalizer, then the condition Ready, then nothing', () => {
   assert.equal(next(range('a', ['10.0.0.0/24']))?.step, 'protect')
   const step = next(range('a', ['10.0.0.0/24'], { metadata: { finalizers: [finalizer] } }))
   assert.deepEqual(step, { step: 'report', ready: { status: 'True', reason: '', message: 'Kubernetes Service CIDR is ready' } })
@@ -18,7 +18,7 @@ test('a new range is protected, then called ready, then left alone', () => {
   assert.equal(next(range('a', ['10.0.0.0/24'], { metadata: { finalizers: ['x/y', finalizer] }, conditions })), undefined)
 })
 
-test('a range that services use stays until they are gone', () => {
+test('a range with services stays until they are deleted', () => {
   const o = range('a', ['10.0.0.0/24', 'fd00::/112'], { metadata: going })
   assert.equal(said(next(o, ['10.0.0.5'])), 'False Terminating')
   assert.equal(said(next(o, ['fd00::1'])), 'False Terminating')
@@ -35,7 +35,7 @@ test('a range that services use stays until they are gone', () => {
   assert.equal(next(range('a', ['10.0.0.0/24'], { metadata: going, conditions }), ['10.0.0.5']), undefined)
 })
 
-test('a range whose addresses another has goes at once', () => {
+test('a range that another range covers is removed at once', () => {
   const o = range('a', ['10.0.0.0/24'], { metadata: going })
   assert.equal(said(next(o, ['10.0.0.5'], [range('b', ['10.0.0.0/16'])])), 'release')
   assert.equal(said(next(o, ['10.0.0.5'], [range('b', ['10.0.0.0/24'])])), 'release')

@@ -45,7 +45,7 @@ async function openSets(t: Scope, spec: object) {
   return { ...bench, ...parts, sets, settled, idle }
 }
 
-test('pods come with their claims, are replaced by a new template and go from the last on; claims stay', async t => {
+test('pods are created with their claims, replaced for a new template, and deleted from the last on; claims stay', async t => {
   const { sets, pods, claims, revisions, events, settled, idle } = await openSets(t, { replicas: 3, volumeClaimTemplates: [CLAIM] })
   await settled()
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('claims are owned as their retention asks, whenever that changes', async t 
   assert.deepEqual(owners(), ['StatefulSet', 'Pod'])
 })
 
-test('in parallel all pods come at once, and an orphan of the right name is adopted', async t => {
+test('with Parallel all pods are created at once, and a matching orphan is adopted', async t => {
   const { pods, settled } = await openSets(t, { replicas: 3, podManagementPolicy: 'Parallel' })
   await settled()
   const orphan = pods.get({ namespace: 'default', name: 'db-1' })!

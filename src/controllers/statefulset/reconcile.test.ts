@@ -80,7 +80,7 @@ test('ordinals can begin anywhere', () => {
   assert.deepEqual(plan(set, [podOf(set, 5)]), ['create 6 new'])
 })
 
-test('a rolling update goes from the last pod to the partition, one missing at a time', () => {
+test('a rolling update goes from the last pod to the partition, with one unavailable at a time', () => {
   const old = (set: StatefulSetObject, ...states: State[]) => states.map((state, i) => podOf(set, i, state, 'old'))
   const set = setOf(3)
   assert.deepEqual(plan(set, old(set, 'ready', 'ready', 'ready')), ['delete 2'])
@@ -173,7 +173,7 @@ test('the status counts pods by revision, and an update is complete when all pod
   assert.equal(nextStatus({ ...set, status: done }, [podOf(set, 0), podOf(set, 1)], { ...names, current: 'new' }, NOW), undefined)
 })
 
-test('however pods come and go, in order at most one is begun at a time and all are there in the end', () => {
+test('property: with OrderedReady at most one pod is created at a time, and all exist in the end', () => {
   const turns = fc.array(fc.record({ what: fc.constantFrom('ready', 'lose', 'plan'), which: fc.nat(9) }), { maxLength: 60 })
   fc.assert(
     fc.property(turns, fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 }), (happenings, before, replicas) => {

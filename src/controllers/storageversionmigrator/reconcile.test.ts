@@ -92,7 +92,7 @@ test('a definition forgets its older versions only when all objects were written
   })
 })
 
-test('every object is written once, in pages, whatever comes in between', async () => {
+test('every object is rewritten once, page by page, also across failures', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.nat(60),

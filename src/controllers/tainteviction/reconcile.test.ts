@@ -6,7 +6,7 @@ import { drivingTaints, evictionPatch, timeToLeave } from './reconcile.ts'
 const podOf = (...tolerations: object[]) => ({ metadata: { uid: 'u', generation: 3 }, spec: { tolerations } }) as unknown as PodObject
 const taint = (key: string, effect = 'NoExecute') => ({ key, value: 'v', effect })
 
-test('only NoExecute drives pods away', () => {
+test('only NoExecute taints evict pods', () => {
   assert.deepEqual(drivingTaints([taint('a'), taint('b', 'NoSchedule')]), [taint('a')])
   assert.equal(timeToLeave(podOf(), []), undefined)
 })
@@ -25,7 +25,7 @@ test('a pod leaves at once, after the shortest of its tolerations, or never', ()
   assert.equal(timeToLeave(podOf({ key: 'a', operator: 'Equal', value: 'v', tolerationSeconds: -5 }), [taint('a')]), 0)
 })
 
-test('the condition of the pod tells why', () => {
+test('the condition DisruptionTarget says why', () => {
   assert.deepEqual((evictionPatch(podOf(), 'now') as any).status.conditions[0], {
     type: 'DisruptionTarget',
     observedGeneration: 3,

@@ -209,7 +209,7 @@ test('invalid frames close the connection with the right code, and end the watch
   }
 })
 
-test('noise after the handshake ends the connection or is dropped, and the server goes on', async () => {
+test('invalid frames after the handshake end the connection or are dropped, and the server continues', async () => {
   await using server = await testServer({ handle: (): Result => ({ type: 'watch', resource: secrets, stream: new HandWatch() }) })
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ minLength: 1, maxLength: 64 })), async chunks => {

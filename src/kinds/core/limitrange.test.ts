@@ -36,7 +36,7 @@ test('a ratio is at least 1 and within the bounds', () => {
   ])
 })
 
-test('what cannot be promised twice is requested as it is limited', () => {
+test('resources that cannot be overcommitted need equal requests and limits', () => {
   const parts = { default: { 'example.com/gpu': '2' }, defaultRequest: { 'example.com/gpu': '1' } }
   assert.deepEqual(check(LimitRange, container(parts)), [
     'spec.limits[0].defaultRequest[example.com/gpu]: Invalid value: "1": default value 2 must equal to defaultRequest value 1 in example.com/gpu',

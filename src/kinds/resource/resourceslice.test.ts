@@ -27,7 +27,7 @@ test('a slice is of a driver and a pool', () => {
   ])
 })
 
-test('driver, pool and node stay', () => {
+test('driver, pool and node are immutable', () => {
   const changed = { driver: 'other.example.com', pool: { ...pool, name: 'q' }, allNodes: true }
   assert.deepEqual(check(ResourceSlice, { spec: changed }, { old: { spec: base }, ctx: withGates() }), [
     'spec.pool.name: Invalid value: "q": field is immutable',

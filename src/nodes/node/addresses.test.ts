@@ -12,7 +12,7 @@ test('every node gets a block of its own that is large enough for its pods', () 
   assert.equal(freeNodeAddress(4, ['172.18.0.2']), '172.18.0.3')
 })
 
-test('pods get addresses of both families at the same offset, and an address comes back last', () => {
+test('pods get addresses of both families at the same offset, and a released address is reused last', () => {
   const addresses = new PodAddresses(['10.244.0.0/29', 'fd00:10:244::/64'])
   assert.deepEqual(addresses.take('a'), ['10.244.0.2', 'fd00:10:244::2'])
   assert.deepEqual(addresses.take('a'), addresses.take('a'))
@@ -23,7 +23,7 @@ test('pods get addresses of both families at the same offset, and an address com
   assert.deepEqual(addresses.take('g'), [])
 })
 
-test('no two pods have the same address, whatever comes and goes', () => {
+test('property: no two pods have the same address', () => {
   const moves = fc.array(fc.tuple(fc.constantFrom('take', 'release', 'hold'), fc.nat(20), fc.nat(20)), { maxLength: 100 })
   fc.assert(
     fc.property(moves, moves => {

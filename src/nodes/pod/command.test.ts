@@ -85,7 +85,7 @@ test('everything else is not', () => {
   assert.equal(sh(`echo ${'x'.repeat(10_000)}`), undefined)
 })
 
-test('pods do what their commands say, and annotations come first', () => {
+test('commands decide how simulated pods run, and annotations take precedence', () => {
   const spec = (script: string) => ({
     restartPolicy: 'Never',
     containers: [{ name: 'c', image: 'busybox', command: ['sh', '-c', script] }],

@@ -23,7 +23,7 @@ test('a certificate is requested, and the volume waits for it', () => {
   for (const waiting of [undefined, REQUESTED]) assert.equal(credentialProblem(waiting), 'credential bundle is not issued yet')
 })
 
-test('one that was issued is kept until some time after the signer wants it replaced', () => {
+test('a certificate is kept until some time after the signer wants it renewed', () => {
   const { credential, nextAt } = step(REQUESTED, request('Issued'))
   assert.deepEqual([credential, nextAt], [{ state: 'issued', held: HELD }, HELD.refreshAt])
   assert.equal(credentialProblem(credential), undefined)
@@ -31,7 +31,7 @@ test('one that was issued is kept until some time after the signer wants it repl
   assert.equal(step(credential, undefined, HELD.refreshAt).isDue, true)
 })
 
-test('while the next one is requested the one before is used, and told of when it is overdue and when it is over', () => {
+test('while a renewal is pending the previous certificate is used, with events when it is overdue and when it has expired', () => {
   const renewing: Credential = { state: 'requested', request: 'req-2', held: HELD }
   assert.equal(credentialProblem(renewing), undefined)
   const early = step(renewing, request(), HELD.refreshAt + 1)
@@ -57,7 +57,7 @@ test('what is denied or fails stays so, and the volume says it', () => {
   assert.equal(credentialProblem(failed.credential), 'PodCertificateRequest was permanently failed: reason="R" message="why"')
 })
 
-test('a request that somebody deleted is made again, and what was there before is used meanwhile', () => {
+test('a deleted request is created again, and the previous certificate is used meanwhile', () => {
   assert.deepEqual(step(REQUESTED), { credential: undefined, isDue: true, events: [], nextAt: Infinity })
   assert.deepEqual(step({ ...REQUESTED, held: HELD } as Credential).credential, { state: 'issued', held: HELD })
 })

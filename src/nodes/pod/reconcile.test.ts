@@ -132,7 +132,7 @@ test('sidecars that take their time to end are not started again', () => {
   assert.deepEqual([pod.pod.status.phase, pod.container('s').state.terminated?.exitCode], ['Succeeded', 143])
 })
 
-test('readiness comes after its delay, or never', () => {
+test('a pod becomes ready after its delay, or never', () => {
   const pod = new SimulatedPod({ annotations: { [`${SIM}/ready-delay`]: '2s' } }).run(1900)
   assert.equal(pod.condition('Ready')?.message, 'containers with unready status: [c]')
   pod.run(200)
@@ -199,7 +199,7 @@ test('a pod for which the node has no room fails, and nothing of it runs', () =>
   assert.equal(pod.delete(0).run().isGone, true)
 })
 
-test('deletion stops containers, at once or in their time, and then the pod is gone', () => {
+test('deletion stops containers, at once or after their delay, and then removes the pod', () => {
   const pod = new SimulatedPod().run().delete().run()
   assert.deepEqual([pod.isGone, pod.pod.status.phase, pod.container().state.terminated?.exitCode], [true, 'Failed', 143])
   assert.equal(pod.events.at(-1), 'Killing Stopping container c')
@@ -290,7 +290,7 @@ test('a failing liveness probe restarts the container', () => {
   assert.ok(pod.events.includes('Killing Container c failed liveness probe, will be restarted'))
 })
 
-test('a script that makes no sense is told, and ignored', () => {
+test('an invalid script is reported and ignored', () => {
   const pod = new SimulatedPod({ annotations: { [`${SIM}/run-time`]: 'soon', [`x.${SIM}/log`]: 'l', [`${SIM}/speed`]: '1' } }).run()
   assert.equal(pod.pod.status.phase, 'Running')
   assert.deepEqual(pod.events.filter(event => event.startsWith('InvalidScript')).length, 3)

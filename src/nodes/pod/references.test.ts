@@ -68,7 +68,7 @@ test('the environment of a container needs what it names, unless that is optiona
   assert.equal(environment({ envFrom: [{ secretRef: { name: 'none', optional: true } }] }), undefined)
 })
 
-test('a claim is mounted once it is bound and its volume attached; the driver is waited for without a word', () => {
+test('a claim is mounted once it is bound and its volume attached; waiting for the driver causes no event', () => {
   assert.equal(claimProblem('v', 'claim', reader({ claim: boundClaim })), undefined)
   const unbound = claimProblem('v', 'claim', reader({ claim: { ...boundClaim, status: { phase: 'Pending' } } }))
   assert.equal(

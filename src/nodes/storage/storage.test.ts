@@ -25,7 +25,7 @@ const around = (more: Partial<ProvisionSurroundings> = {}): ProvisionSurrounding
 })
 const LATER = { metadata: { name: 'later' }, reclaimPolicy: 'Retain', volumeBindingMode: 'WaitForFirstConsumer' }
 
-test('a volume is made for a claim of the driver, when its node is known where that matters', () => {
+test('a volume is provisioned for a claim of the driver, after its node is known with WaitForFirstConsumer', () => {
   const made = provisionStep(claim(), around())
   assert.ok(made?.step === 'make')
   assert.equal(made.volume.metadata.name, 'pvc-u')
@@ -46,7 +46,7 @@ test('a volume is made for a claim of the driver, when its node is known where t
   assert.equal(provisionStep(claim({ spec: { dataSourceRef: { kind: 'Populator' } } }), around()), undefined)
 })
 
-test('a volume goes when it is released and nobody has it, and only if it was made here', () => {
+test('a volume is deleted when it is released and detached, and only if this driver provisioned it', () => {
   const held = { finalizers: ['a', 'external-provisioner.volume.kubernetes.io/finalizer'] }
   assert.equal(volumeStep(volume({ metadata: held }), []), undefined)
   assert.deepEqual(volumeStep(volume({ metadata: { finalizers: ['a'] } }), []), { step: 'finalizers', finalizers: held.finalizers })
@@ -87,7 +87,7 @@ test('a volume grows first, then its file system on the node', () => {
   assert.deepEqual(resizeStep(wanting(first.status), block, NOW)!.status.capacity, { storage: '8Gi' })
 })
 
-test('attributes are changed in two steps, and what is missing is said once', () => {
+test('attributes are changed in two steps, and a missing class is reported once', () => {
   const wanting = (status: object = {}) =>
     claim({ spec: { volumeName: 'v', volumeAttributesClassName: 'gold' }, status: { phase: 'Bound', ...status } })
   const ours = () => ({ driverName: DRIVER })

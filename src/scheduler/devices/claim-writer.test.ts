@@ -48,7 +48,7 @@ async function open(t: TestContext) {
 
 const usersOf = ({ status }: ClaimObject) => (status.reservedFor ?? []).map(({ name }) => name)
 
-test('an allocation comes with its finalizer, its time and the first reservation; more pods are added one after another', async t => {
+test('an allocation is written with its finalizer, its time and the first reservation; more pods are added one after another', async t => {
   const { claim, writerOf } = await open(t)
   const writer = writerOf()
   const bound = await writer.bind(claim(), podNamed('first'), { devices: {} })

@@ -64,7 +64,7 @@ test('a pod can be where there are devices for its claims, or where these have s
   assert.equal(result('unknown'), 'request r: device class none does not exist')
 })
 
-test('an expression that does not tell ends the attempt', () => {
+test('an expression that fails ends the attempt', () => {
   const selectors = [{ cel: { expression: 'device.attributes["gpu.example.com"].model == "x"' } }]
   const world = { devices: { slices: { a: sliceFor('a', [{}]) }, classes: any }, resourceClaims: { one: exactly({ selectors }) } }
   assert.throws(

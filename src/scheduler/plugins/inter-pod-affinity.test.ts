@@ -112,7 +112,7 @@ test('required affinity and anti-affinity hold within the domains of the topolog
   }
 })
 
-test('pods that come or go are taken into account', () => {
+test('added and removed pods are taken into account', () => {
   const cluster = clusterOf(nodes, [there('one')])
   const node = cluster.node('one')!
   const filterOf = (draft: PodDraft) => {
@@ -159,7 +159,7 @@ test('preferences of the pod and of those that are there add up by place', () =>
   assert.deepEqual(scores({ labels: SECURITY }, [there('one', { spec: near(term('region')) })]), { one: 100, two: 100, three: 0 })
 })
 
-test('a pod waits for pods that it wants near, and for those to go that it wants away or that want it away', () => {
+test('a pod is retried when pods that it needs appear, or pods that conflict with it by anti-affinity are deleted', () => {
   const context = { lookups: lookupsIn({ namespaces: { other: { team: 'a' } } }), cluster: clusterOf([]) }
   const { queueingHints } = interPodAffinity
   const added = (pod: PodDraft, other: PodDraft) =>

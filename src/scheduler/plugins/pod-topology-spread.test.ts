@@ -89,7 +89,7 @@ test('keys of labels restrict the pods to those of the same value', () => {
   assert.deepEqual(Object.values(filterResults(podTopologySpread, cycleOf(pod, cluster))), ['ok', 'ok', SKEWED, SKEWED])
 })
 
-test('a pod that comes or goes is taken into account, and the original stays as it is', () => {
+test('added and removed pods are taken into account, and the original state is not changed', () => {
   const there = several({ a: 1 })
   const cluster = clusterOf(nodes(), there)
   const filter = podTopologySpread.filter!(cycleOf(spreading([constraint('zone')]), cluster))!

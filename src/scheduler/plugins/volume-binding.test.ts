@@ -107,7 +107,7 @@ test('nodes whose volumes fit less tightly are better', () => {
   assert.deepEqual(scoreResults(volumeBinding, cycle), { a: 50, b: 75 })
 })
 
-test('what a pod was given nobody else finds, until it is given back', async () => {
+test('a volume that was assumed for a pod is not available to others until it is released', async () => {
   const world = { claims: { c: claim('c'), d: claim('d') }, volumes: { v: volume('v', '5Gi'), w: volume('w', '9Gi') }, classes: NOBODY }
   const first = cycleOf(using('c'), cluster(), world)
   filterResults(volumeBinding, first)
@@ -143,7 +143,7 @@ test('before a pod is bound its volumes are written, and it waits until they are
   assert.equal(await held.prepare(), undefined)
 })
 
-test('a volume that cannot be made, or is not for the node, is told', async () => {
+test('a volume that cannot be provisioned, or not for the node, is reported', async () => {
   const fails = async (change: (world: any) => void) => {
     const world = { claims: { c: claim('c') }, volumes: {}, classes: later() }
     const cycle = cycleOf(using('c'), cluster(), world)

@@ -27,7 +27,7 @@ test('containers and sidecars count together, and an init container beside the s
   assert.deepEqual(totals({ ...spec, initContainers: [] }), { cpu: '1500m', memory: '1Gi' })
 })
 
-test('a pod that names no resources as a whole is left alone', () => {
+test('a pod without pod-level resources is not changed', () => {
   assert.equal(filled({ containers: [named({ requests: { cpu: '1' } })] }), undefined)
   assert.deepEqual(filled({ containers: [], resources: {} }), {})
 })
