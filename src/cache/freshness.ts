@@ -20,7 +20,7 @@ export class Freshness {
     this.#reach = reach
   }
 
-  /** Resolves once everything can be read that anybody had been told when this was called. */
+  /** Resolves once every write can be read that was acknowledged to any client before the call. */
   now(): Promise<void> {
     if (this.#next) return this.#next
     if (!this.#underWay) return this.#send()

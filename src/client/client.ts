@@ -80,7 +80,7 @@ export class Client {
     return new ResourceClient(resource, { backend: this.#backend, identity: this.identity, informer: () => this.#informers.of(resource) })
   }
 
-  /** The resource that an owner reference or another object reference speaks of. */
+  /** The resource that an owner reference or another object reference names. */
   ofKind(apiVersion: string, kind: string): ResourceClient<AnyObject> | undefined {
     const resource = this.#backend.resourceOfKind(apiVersion, kind)
     return resource && this.of(resource)

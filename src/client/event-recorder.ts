@@ -22,7 +22,7 @@ export type Involved = (Envelope | { readonly apiVersion: string; readonly kind:
 }
 
 export interface EventRecorder {
-  /** Records an event; it is written beside whatever else goes on, and a failure is nobody's but the log's. */
+  /** Records an event. It is written in the background, and a failure is only logged. */
   event(object: Involved, type: EventType, reason: string, message: string): void
   /** Resolves when all that was recorded is written. */
   flushed(): Promise<void>

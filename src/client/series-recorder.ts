@@ -18,7 +18,7 @@ export type SeriesEvent = {
 }
 
 export interface SeriesRecorder {
-  /** Records an event; it is written beside whatever else goes on, and a failure is nobody's but the log's. */
+  /** Records an event. It is written in the background, and a failure is only logged. */
   event(regarding: Involved, event: SeriesEvent): void
   /** Resolves when all that was recorded is written. */
   flushed(): Promise<void>

@@ -32,7 +32,7 @@ export type BackOff = {
 }
 export const DEFAULT_BACK_OFF: BackOff = { firstMs: 5, lastMs: 1_000_000, perSecond: 10, burst: 100 }
 
-/** How often in a row a conflict is retried at once: somebody else wrote first, so there is something new to look at. */
+/** How often in a row a conflict is retried at once: another write came first, so there is new state to look at. */
 const CONFLICTS_AT_ONCE = 5
 
 type Delayed = { readonly at: number; readonly cancel: () => void }

@@ -1,4 +1,4 @@
-/** Reads the protobuf wire: tags, varints and length-delimited parts, never past their end. Errors are told in Go's words. */
+/** Reads the protobuf wire: tags, varints and length-delimited parts, never past their end. Errors have the messages of Go. */
 
 import { LIMITS } from '../lib/limits.ts'
 import { tooManyValues } from './decoded-size.ts'

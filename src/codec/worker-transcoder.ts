@@ -1,5 +1,5 @@
 /**
- * Bodies that are expensive to read are read in worker threads, so that a hostile one costs nobody but its sender: a worker may
+ * Bodies that are expensive to read are read in worker threads, so that a hostile one delays only its sender: a worker may
  * use so much memory and so much processor time for one body, and is ended past that. Users take turns, and each may have so many
  * bodies waiting. There is no worker before the first such body, and none for long after the last.
  */
@@ -186,7 +186,7 @@ class Thread {
     const cpu = this.#cpuMs()
     const used = cpu === undefined || this.#cpuAtStart === undefined ? undefined : cpu - this.#cpuAtStart
     const elapsed = performance.now() - this.#startedAt
-    // Where the system does not tell what a thread has used, time has to do; what starting it takes is nobody's fault.
+    // Where the system does not report the CPU time of a thread, elapsed time is used, without the start of the thread.
     if ((!this.#isReady || (used ?? elapsed) < LIMITS.transcodeCpuMs) && elapsed < LIMITS.transcodeMs) return
     const { job } = this
     this.job = undefined

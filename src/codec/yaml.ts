@@ -40,7 +40,7 @@ export function parseYaml(source: string | Uint8Array): ParsedYaml {
   return parseAsJson(text) ?? new Conversion(firstDocument(text)).result()
 }
 
-/** Most YAML that machines send is JSON. Undefined for all other texts, and for JSON with duplicate keys, which are told by line. */
+/** Most YAML that machines send is JSON. Undefined for all other texts, and for JSON with duplicate keys, which are reported with their line. */
 function parseAsJson(text: string): ParsedYaml | undefined {
   if (!/^\s*\{/.test(text)) return undefined
   try {

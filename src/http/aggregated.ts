@@ -18,7 +18,7 @@ export interface AggregatedVersion {
   readonly version: string
   readonly groupPriority: number
   readonly versionPriority: number
-  /** What its server has told of itself; undefined before it was asked for the first time. */
+  /** The description its server gave; undefined before the first request for it. */
   readonly described: Described | undefined
   /** Passes a request on. Throws a StatusError only for what this server decides itself; other failures are answers. */
   answer(request: Request, user: User): Promise<Response>

@@ -174,7 +174,7 @@ const answerTo = (
 
 const NOTHING = new Uint8Array()
 
-/** Connects both sides for good: what one sends the other gets, and when one ends so does the other. */
+/** Connects both sides until the end: each gets what the other sends, and when one ends so does the other. */
 export function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgraded' }>): Response {
   const headers: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(message.headers)) if (value !== undefined) headers[name] = value

@@ -14,7 +14,7 @@ export interface FreshnessApi {
 }
 
 export interface Freshness {
-  /** Resolves once everything can be read that anybody had been told when this was called. */
+  /** Resolves once every write can be read that was acknowledged to any client before the call. */
   now(): Promise<void> | undefined
   /** Resolves once the kinds are served that can be read as defined. */
   served(): Promise<void>

@@ -28,7 +28,7 @@ export function tokenExpiry(data: TokenData): number | undefined {
 }
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
-/** The groups of whoever uses a token; undefined when one of them is none that a token may give. */
+/** The groups that a token gives its user; undefined when one of them is not allowed. */
 export function tokenGroups(data: TokenData): string[] | undefined {
   const extra = tokenValue(data, 'auth-extra-groups')
   const groups = extra === '' ? [] : extra.split(',')

@@ -206,7 +206,7 @@ export function plainDecimal(value: number): string {
   return `${sign}${whole}${fraction.padEnd(power, '0')}`
 }
 
-/** Several errors as one text, each told once. */
+/** Several errors as one text, without duplicates. */
 export function aggregate(messages: readonly string[]): string {
   const all = [...new Set(messages)]
   return all.length === 1 ? all[0]! : `[${all.join(', ')}]`

@@ -73,7 +73,7 @@ export const LIMITS = {
   watchesPerUser: 8_192,
   /** How long a request waits for its seat: a quarter of the time for a request, as in kube-apiserver. */
   waitMs: 15 * SECOND,
-  /** What an answer tells of one failure: how many causes, how long their texts are together, and one value in them; and its message. */
+  /** The size of an error response: how many causes, the length of all their texts, of one value in them, and of the message. */
   errorCauses: 2_000,
   errorTextLength: 160 * KIB,
   errorValueLength: 16 * KIB,

@@ -90,7 +90,7 @@ const labelValue = format(
   `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', ${ALPHANUMERIC_ENDS}`,
   ['MyValue', 'my_value', '12345'],
 )
-/** Most label keys and values, told at a glance: objects may have very many. */
+/** A fast check that most label keys and values pass: objects may have very many. */
 const PLAIN_LABEL = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const cIdentifier = format(
   '[A-Za-z_][A-Za-z0-9_]*',

@@ -23,7 +23,7 @@ export function parseQuantity(text: string): Quantity {
   const { base, exponent, format } = interpretSuffix(suffix)
   const whole = integer === '' ? '0' : integer
   const digits = whole + fraction
-  // Converting digits is quadratic: nobody means a number this long.
+  // Converting digits is quadratic, and no real quantity is this long.
   if (leading.length + digits.length > MAX_DIGITS) throw new QuantityError(NUMERIC_MESSAGE)
   const magnitude = base === 2 ? binary(digits, fraction, exponent) : { unscaled: BigInt(digits), scale: exponent - fraction.length }
   const kept = keepsText({ format, whole, fraction, exponent }) ? text : undefined

@@ -6,7 +6,7 @@ export function timeZoneFault(name: string): string | undefined {
   return isKnown(name) ? undefined : `unknown time zone ${name}`
 }
 
-/** Names are told apart by case; only letters begin them, which keeps out offsets such as +0100. */
+/** Names are case-sensitive; only letters begin them, which keeps out offsets such as +0100. */
 function isKnown(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {

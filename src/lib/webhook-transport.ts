@@ -1,6 +1,6 @@
 /**
  * Calls of webhooks: JSON posted to an https address and text read back, within limits of time and size. Connections are kept and
- * used again. What goes wrong is told in the words of Go's clients, which people search for.
+ * used again. Errors have the messages of Go's client, which people search for.
  */
 import { type ClientRequest, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { type Agent, request } from 'node:https'

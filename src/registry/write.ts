@@ -56,7 +56,7 @@ export type Write = {
   readonly change: Change
   /** What the client sends and is answered with: the kind in the served version, or the Scale or message of a subresource. */
   readonly kind: Resource
-  /** What admission is told that the request is about, where that is not what the call names. */
+  /** The resource and subresource that admission sees, where those are not the ones of the call. */
   readonly admittedAs: Pick<Call, 'resource' | 'subresource'> | undefined
   readonly warnings: string[]
   /** When the request was made, as objects have it. */
@@ -401,7 +401,7 @@ function identify(request: Write): void {
 /** The metadata of a new object. Owned fields come last, as Kubernetes writes them: errors show objects in that order. */
 function identified(metadata: ObjectMeta, uid: string, creationTimestamp: string): ObjectMeta {
   const { managedFields } = metadata
-  // Made anew: deleting a field and adding it again would make all that follows slower.
+  // A new object: deleting a field and adding it again would make every later access slower.
   const result: Record<string, unknown> = {}
   for (const field in metadata)
     if (field !== 'managedFields' && !(SET_BY_SERVER as readonly string[]).includes(field))

@@ -31,7 +31,7 @@ async function letOthersRun(write: Write): Promise<void> {
   stopIfCancelled(write)
 }
 
-/** Throws if the client has gone or the deadline has passed. What is stored already is answered all the same. */
+/** Throws if the client has gone or the deadline has passed. A write that is already stored is answered nevertheless. */
 function stopIfCancelled({ ctx: { signal }, done, result }: Write): void {
   if (signal.aborted && !done && !result) throw signal.reason instanceof StatusError ? signal.reason : timedOut('the request was cancelled')
 }

@@ -1,4 +1,4 @@
-/** Why a request was decided as it was: the steps of admission, gathered for somebody who asked, within a bound. */
+/** Why a request was decided as it was: the steps of admission, recorded on request, up to a limit. */
 
 /** Who decided and what came of it, such as `{ webhook: 'a.example.com', outcome: 'skipped', because: 'namespaceSelector' }`. */
 export type ExplanationStep = Readonly<Record<string, string>>

@@ -17,7 +17,7 @@ export type RequestContext = {
   readonly budget: Budget
   /** A namespace as it is stored, for rules that depend on its labels. */
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
-  /** Told what admission decides, where somebody wants to know. */
+  /** Records what admission decides, where an explanation is wanted. */
   readonly explanation?: Explanation | undefined
 }
 

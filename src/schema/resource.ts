@@ -44,7 +44,7 @@ export type VersionConversion = {
   readonly convert?: (objects: readonly AnyObject[], to: Resource) => Promise<AnyObject[]>
 }
 
-/** A path below an object, with what it speaks. */
+/** A path below an object, with the kind that it reads and writes. */
 export type Subresource = {
   readonly name: string
   readonly verbs: readonly Verb[]

@@ -18,9 +18,9 @@ export class StatusError extends Error {
   readonly details: StatusDetails | undefined
   /** Token with which an expired list can go on from the latest state. */
   readonly continue: string | undefined
-  /** What the client is warned of all the same. */
+  /** Warnings that are sent with the error. */
   warnings: readonly string[] = []
-  /** Whether the write may have happened all the same. */
+  /** Whether the write may have happened nevertheless. */
   isUnknown = false
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails, more: { continue?: string } = {}) {
@@ -121,5 +121,5 @@ export function outcomeUnknown(message: string): StatusError {
   return error
 }
 
-/** Whether a write that failed so may have happened all the same. */
+/** Whether a write that failed with this error may have happened nevertheless. */
 export const mayHaveHappened = (error: unknown): boolean => !(error instanceof StatusError) || error.isUnknown

@@ -1,4 +1,4 @@
-/** The file of --admission-control-config-file: what each admission plugin is told. Import it lazily: it reads YAML. */
+/** The file of --admission-control-config-file: the configuration of each admission plugin. Import it lazily: it reads YAML. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { EVENT_RATE_LIMIT_CONFIGURATION } from '../admission/event-rate-limit.ts'
@@ -32,14 +32,14 @@ const ADMISSION_CONFIGURATION = {
 } as const
 
 export type AdmissionFileParts = {
-  /** Whether a plugin is on. Others are not told anything, and what they would be told is not looked at. */
+  /** Whether a plugin is on. The configuration of others is ignored. */
   readonly isOn: (plugin: string) => boolean
   readonly isKnown: (plugin: string) => boolean
   readonly gate: (name: string) => boolean
   readonly warn: (message: string) => void
 }
 
-/** Reads what the plugins that are on are told. Throws ConfigError, which names the file, the plugin and the field. */
+/** Reads the configuration of the plugins that are on. Throws ConfigError, which names the file, the plugin and the field. */
 export function readAdmissionSettings(
   file: string,
   { groupDomain }: Config,
@@ -109,7 +109,7 @@ function entriesOf(
   }
 }
 
-/** The document of a plugin; undefined where it is told nothing. */
+/** The document of a plugin; undefined where it has none. */
 function documentOf({ configuration, path }: Entry, file: string): JsonObject | undefined {
   if (isObject(configuration)) return configuration as JsonObject
   if (configuration !== undefined && configuration !== null) throw new ConfigurationError('its configuration is not a document with fields')

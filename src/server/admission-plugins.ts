@@ -61,11 +61,11 @@ export type PluginParts = {
   readonly quota: Omit<ResourceQuotaParts, 'reader' | 'limited'>
   readonly settings?: AdmissionSettings
   readonly transport: WebhookTransport
-  /** Told of plugins that are asked for in vain. */
+  /** Called for plugins that are enabled and have no effect. */
   readonly warn: (message: string) => void
 }
 
-/** What the file of --admission-control-config-file tells plugins. */
+/** The plugin configuration of --admission-control-config-file. */
 export type AdmissionSettings = {
   readonly podSecurity?: PodSecurityConfiguration | undefined
   readonly podNodeSelector?: PodNodeSelectorParts['selectors']
@@ -156,7 +156,7 @@ const OFF_BY_DEFAULT: readonly PluginName[] = [
 const isPlugin = (name: string): name is PluginName => (PLUGINS as readonly string[]).includes(name)
 
 /**
- * Tells which plugins are on. ServiceAccount refuses pods whose account is not there, so it is on by itself only where the controller
+ * Tells which plugins are on. ServiceAccount refuses pods whose account is not there, so it is on by default only where the controller
  * runs that makes the account of every namespace. Throws ConfigError.
  */
 function chosenPlugins(config: Config): (name: string) => boolean {
@@ -173,7 +173,7 @@ function chosenPlugins(config: Config): (name: string) => boolean {
 }
 
 /**
- * Reads what admission plugins are told. Before anything is opened, so that a mistake in the file leaves no trace. Throws ConfigError.
+ * Reads the configuration of admission plugins. Before anything is opened, so that a mistake in the file has no effects. Throws ConfigError.
  */
 export async function readSettings(config: Config, gate: (name: string) => boolean, warn: PluginParts['warn']): Promise<AdmissionSettings> {
   const isOn = chosenPlugins(config)
@@ -186,7 +186,7 @@ export async function readSettings(config: Config, gate: (name: string) => boole
   return settings
 }
 
-/** Some plugins can do nothing unless they are told something. Throws ConfigError. */
+/** Some plugins need a configuration. Throws ConfigError. */
 function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (name: string) => boolean): void {
   const missing = Object.entries({ EventRateLimit: eventLimits, ImagePolicyWebhook: imagePolicy }).find(
     ([name, settings]) => isOn(name) && !settings,

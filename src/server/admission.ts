@@ -1,4 +1,4 @@
-/** Everything that has a say in writes: plugins, policies and webhooks, in the order of Kubernetes. */
+/** Admission policies and webhooks that are configured by objects or files, in the order of Kubernetes. */
 
 import { ExpressionAuthorizer } from '../admission/cel-authorizer.ts'
 import { MatchIndex } from '../admission/match-index.ts'
@@ -91,7 +91,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   ]
 }
 
-/** What is made of all objects of some kinds: made anew when it is asked for after one of them has changed. */
+/** A value computed from all objects of some kinds, computed again when it is needed after one of them has changed. */
 function follow<T>(
   client: Client,
   {

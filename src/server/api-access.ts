@@ -153,7 +153,7 @@ function generic(status: number, body: string, method: string, { resource, path 
 
 type Kinded = DiscoveredResource & { readonly kind: string }
 
-/** What a server has told that it serves. */
+/** What a server says that it serves. */
 function resourcesOf({ group, version, described }: Registration): Kinded[] {
   const resources = described?.discovery['resources']
   if (!Array.isArray(resources)) return []

@@ -1,4 +1,4 @@
-/** What a server is told at start. */
+/** The configuration of a server: every setting, its default, and what makes it invalid. */
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'

@@ -7,7 +7,7 @@ export const DATA_IDENTITY = '/keelson/identity'
 export const MIGRATION = '/keelson/migration'
 
 /**
- * Refuses data that belongs to another group domain with a ConfigError; data of nobody yet is claimed. The claim is a write
+ * Refuses data that belongs to another group domain with a ConfigError; data without an owner is claimed. The claim is a write
  * like any other and the result resolves when it is durable, so that it can share a commit with what else a fresh server writes.
  */
 export async function claimData(

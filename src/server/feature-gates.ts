@@ -10,7 +10,7 @@ export function readFeatureGates(text: string): (name: string) => boolean {
   const chosen = new Map<string, boolean>()
   for (const part of text.split(',').filter(p => p.trim() !== '')) {
     const [written = '', value = ''] = part.split('=').map(p => p.trim())
-    // Kubernetes has gates of several components; those of the server may be told by its name.
+    // Kubernetes has gates of several components; those of the server may have its name in front.
     const name = written.replace(/^kube:/, '')
     if (!/^(true|false|t|f|1|0)$/i.test(value)) throw new FeatureGateError(`feature gate "${part}": write it as NAME=true or NAME=false`)
     const wanted = /^(t|1)/i.test(value)

@@ -32,7 +32,7 @@ export async function followFlowControl(
       log.error({ error: String(error) }, 'flow control could not be configured')
     }
   }
-  // Once for changes that are committed together. Those who made them are told of the commit after this has run.
+  // Once for changes that are committed together. Their writers get the answer after this has run.
   const plan = () => {
     if (!isPlanned) queueMicrotask(configure)
     isPlanned = true

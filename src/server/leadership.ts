@@ -12,7 +12,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type ControllerRunner, controllerRunner } from './controllers.ts'
 
 const LEASE = { namespace: 'kube-system', name: 'kube-controller-manager' }
-/** Shorter than those of kube-controller-manager: the servers are near to the store, and users wait for whoever takes over. */
+/** Shorter than those of kube-controller-manager: the servers are close to the store, and users wait for the next leader. */
 const TIMING: Timing = { leaseMs: 6_000, renewMs: 4_000, retryMs: 1_000 }
 
 export type LeadershipParts = {

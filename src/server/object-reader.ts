@@ -4,7 +4,7 @@ import type { Client, ResourceClient } from '../client/client.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 
-/** Reads what is served now; a record that cannot be read is as good as absent. Objects are shared: nobody may change them. */
+/** Reads what is served now; a record that cannot be read counts as absent. Objects are shared: nobody may change them. */
 export function objectReader(catalog: Catalog, client: Client): Reader {
   // Most names are constants, and every write looks up a few of them: each is found once for as long as the same kinds are served.
   const known = new WeakMap<ResourceName, { readonly version: number; readonly found: ResourceClient<AnyObject> | undefined }>()

@@ -1,4 +1,4 @@
-/** The store as the server uses it: timed, probed, and with failures that clients are told about. */
+/** The store as the server uses it: measured, probed, and with failures that become responses. */
 import { type Family, Histogram } from '../http/observability/exposition.ts'
 import type { HealthCheck } from '../http/observability/health.ts'
 import type { Log } from '../http/observability/log.ts'
@@ -9,7 +9,7 @@ import { type Change, OutcomeUnknown, type Revision, type Store, StoreUnavailabl
 /** Seconds. */
 const REQUESTS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
 const COMMITS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192]
-/** A probe is believed for this long, so that whoever asks for health does not keep the disk busy; and waited for this long. */
+/** How long the result of a probe is reused, so that health requests do not keep the disk busy, and how long a probe may take. */
 const PROBED_FOR_MS = 5_000
 const PROBE_MS = 2_000
 /** A disk that is full takes small writes for a while, so a write that failed counts for this long. */
@@ -37,7 +37,7 @@ export class ObservedStore {
     this.#parts = parts
   }
 
-  /** The store to use: what it cannot write is told to clients as 503, with what is wrong. */
+  /** The store to use: a failed write is answered with 503 and the reason. */
   get store(): Store {
     const inner = this.#inner
     return {

@@ -18,7 +18,7 @@ export type OwnFiles = {
   readonly oidcCa: string | undefined
   /** What kubelets are shown, where that is not the administrator's certificate, and who vouches for theirs; PEM. */
   readonly kubelet: { readonly client: { readonly cert: string; readonly key: string } | undefined; readonly ca: string | undefined }
-  /** What servers behind this one are shown, where that is not a certificate of its own making; PEM. */
+  /** The client certificate for aggregated API servers, where one is configured; PEM. */
   readonly proxyClient: { readonly cert: string; readonly key: string } | undefined
   /** Who vouches for etcd, and what it is shown; PEM. */
   readonly etcd: { readonly ca?: string; readonly cert?: string; readonly key?: string }

@@ -144,7 +144,7 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   }
 }
 
-/** Keeps key pairs in a folder: returns the kept one if it is good, otherwise a new one. Key and certificate are in one file, so they always match. */
+/** Keeps key pairs in a folder: returns the kept one if it is still valid, otherwise a new one. Key and certificate are in one file, so they always match. */
 function keeper(folder: string | undefined, saves: Promise<void>[]) {
   return (name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
     const file = folder === undefined ? undefined : join(folder, `${name}.pem`)
@@ -156,7 +156,7 @@ function keeper(folder: string | undefined, saves: Promise<void>[]) {
   }
 }
 
-/** Takes what is shared, and issues the rest anew at every start. */
+/** Uses the shared keys, and issues the other certificates at every start. */
 const sharer =
   (shared: ReadonlyMap<string, string>) =>
   (name: string, _: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {

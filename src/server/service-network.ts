@@ -13,7 +13,7 @@ export interface ServiceNetwork {
   prepare(): Promise<void>
   /** Publishes the address of the server, and keeps that and the default range up to date. */
   start(listening: { readonly address: string; readonly port: number }): Promise<void>
-  /** Before the server ends: others are told not to come here any more. */
+  /** Before the server ends: withdraws its address from the service. */
   retire(): Promise<void>
 }
 

@@ -291,7 +291,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const identityLeases = store.isShared ? [identityLease(`${address} ${port}`)] : []
   for (const { controller } of identityLeases) controllers.run(controller)
 
-  // Everything else is started when whoever waits for the server has been told that it is ready.
+  // Everything else is started after the server has been reported as ready.
   const startRest = async () => {
     if (signal.aborted) return
     for (const controller of [customKinds.cleanup, apiServiceController(catalog), flowSchemaConditions]) controllers.run(controller)

@@ -37,7 +37,7 @@ export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { ve
 
 type Asked = { readonly version: AggregatedVersion; readonly others: Aggregated | undefined }
 
-/** A version of another server is listed once that server was asked, with what it has told. */
+/** A version of another server is listed once its discovery has been read. */
 function groupItem(catalog: Catalog, { group, versions }: ServedGroup, told: ReadonlyMap<string, JsonObject | undefined>) {
   const own = (version: string) => ({
     version,

@@ -98,7 +98,7 @@ function documentsOf(catalog: Catalog, aggregated: Aggregated | undefined): Docu
 class Documents {
   readonly version: number
   readonly others: number
-  /** What the others have told of themselves. */
+  /** The documents of the other servers. */
   readonly #foreign: readonly Described[]
   readonly #catalog: Catalog
   readonly #naming: Naming

@@ -5,7 +5,7 @@ export type Fields = { readonly [name: string]: string | number | boolean | obje
 export type Level = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface Log {
-  /** Whether lines of this level are kept, so that costly fields need not be made in vain. */
+  /** Whether lines of this level are written, so that expensive fields are only computed when needed. */
   enabled(level: Level): boolean
   debug(fields: Fields, message: string): void
   info(fields: Fields, message: string): void

@@ -20,7 +20,7 @@ export function* validateEvent(
   const [own, theirs] = [metadata.namespace ?? '', involvedObject.namespace ?? '']
   const mismatch = invalid(at.involvedObject.namespace, 'does not match event.namespace')
   if (!event.eventTime) {
-    // Clients of old put events about cluster-wide objects into the default namespace.
+    // Old clients put events about cluster-scoped objects into the default namespace.
     if (theirs === '' ? own !== '' && own !== 'default' : own !== theirs) yield mismatch
     return
   }

@@ -1,4 +1,4 @@
-/** PKCS #10: what someone who wants a certificate sends to whoever issues it, signed with the key it is for. */
+/** PKCS #10: a request for a certificate, signed with the key that it is for. */
 import type { KeyObject } from 'node:crypto'
 import { type AlternativeNames, NO_NAMES, readAlternativeNames } from './alternative-names.ts'
 import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, readWhole, TAG } from './der-reader.ts'

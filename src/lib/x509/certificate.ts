@@ -114,7 +114,7 @@ const SUBJECT_KEY_ID = '2.5.29.14'
 const SUBJECT_ALT_NAME = '2.5.29.17'
 const MALFORMED = 'x509: malformed certificate'
 
-/** Errors about certificates are told as Go tells them: without what exactly was wrong in the encoding. */
+/** Errors about certificates have the messages of Go, without details of the encoding. */
 function wellFormed<T>(read: () => T): T {
   try {
     return read()

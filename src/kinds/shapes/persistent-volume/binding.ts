@@ -18,7 +18,7 @@ export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 /** On volumes: who has made them. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
-/** Of classes whose volumes nobody makes. */
+/** The provisioner of classes without dynamic provisioning. */
 export const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
 
 export type Volume = {
