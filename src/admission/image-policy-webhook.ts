@@ -135,7 +135,7 @@ export function imagePolicyWebhook({ settings, post, groupDomain, now }: ImagePo
   }
 }
 
-/** What the webhook is told: the images that the write is about, and the annotations that are meant for it. */
+/** The review for the webhook: the images of the pod, and the annotations that are meant for it. */
 function reviewedSpec({ operation, resource, subresource, object, namespace }: Attributes, domain: string): JsonObject | undefined {
   if ((operation !== 'CREATE' && operation !== 'UPDATE') || resource.group !== '' || resource.plural !== 'pods') return undefined
   const spec = object?.['spec'] as PodSpec | undefined

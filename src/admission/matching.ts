@@ -43,7 +43,7 @@ export class RequestMatcher {
   readonly #criteria: MatchCriteria
   readonly #namespaceTerms: LabelTerms
   readonly #objectTerms: LabelTerms
-  /** By resource: what is defined anew is another resource. */
+  /** By resource: a kind that is defined again is another resource. */
   readonly #known = new WeakMap<Resource, Map<string, RuleMatch>>()
 
   constructor(criteria: MatchCriteria) {
@@ -195,7 +195,7 @@ const REVIEW_KINDS = [
 /** Which webhooks or policies a request is exempt from: none, those of clients but not those of manifests, or all. */
 export type Exemption = 'none' | 'clients' | 'all'
 
-/** Clients' webhooks are not asked about what admission is configured with, lest none could be removed; none is about who may do what. */
+/** Webhooks of clients do not apply to the configuration of admission, since otherwise they could not be removed; none applies to reviews. */
 export function exemptionFromWebhooks({ resource, ctx }: Attributes): Exemption {
   if (isAccessReview(resource, ctx.groupDomain) && ctx.gate('ExcludeAdmissionWebhookVirtualResources')) return 'all'
   return isConfiguration(resource, ctx.groupDomain, CONFIGURATION_KINDS) ? 'clients' : 'none'

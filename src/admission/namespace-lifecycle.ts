@@ -1,4 +1,4 @@
-/** Nothing is created in a namespace that is not there or on its way out, and the namespaces every server has stay. */
+/** Nothing is created in a namespace that is missing or terminating, and the built-in namespaces cannot be deleted. */
 import type { AnyObject } from '../schema/object-meta.ts'
 import { forbiddenRequest, notFound, StatusError } from '../schema/status-error.ts'
 import type { Attributes, Plugin } from './plugin.ts'

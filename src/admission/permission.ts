@@ -9,7 +9,7 @@ export type May = (user: User, attributes: Attributes) => boolean | Promise<bool
 /** Why a user may not do something, as the authorizer says, which may be nothing; undefined for one who may. */
 export type ReasonAgainst = (user: User, attributes: Attributes) => string | undefined | Promise<string | undefined>
 
-/** What a user who may not do something would be told; undefined for one who may. */
+/** The message of the rejection for a user without permission; undefined for one with it. */
 export type RefusalOf = (user: User, attributes: Attributes) => Promise<string | undefined>
 
 export type RoleRef = { readonly kind: string; readonly name: string }

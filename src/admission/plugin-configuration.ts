@@ -10,7 +10,7 @@ export type PluginConfiguration<T extends AnyType, S> = {
   readonly accepts?: Readonly<Record<string, string>>
   readonly type: T
   readonly validate?: (configuration: Static<T>, gate: (name: string) => boolean) => Iterable<FieldError>
-  /** What the plugin is told. */
+  /** The settings of the plugin. */
   readonly settings: (configuration: Static<T>) => S
 }
 

@@ -1,4 +1,4 @@
-/** The namespace of a request as webhooks, policies and authorizers are told of it. */
+/** The namespace of a request as webhooks, policies and authorizers see it. */
 import type { Attributes } from './plugin.ts'
 
 /** A request about a namespace is one within that namespace. */

@@ -1,4 +1,4 @@
-/** Volumes, claims and classes of attributes carry a finalizer, so that none goes while somebody uses it. */
+/** Volumes, claims and attributes classes get a finalizer, so that none is removed while it is in use. */
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Attributes, Plugin } from './plugin.ts'
 

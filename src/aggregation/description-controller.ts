@@ -1,4 +1,4 @@
-/** Asks the servers behind APIServices what they serve, and keeps what discovery and OpenAPI documents tell of them up to date. */
+/** Reads discovery and OpenAPI documents of aggregated servers, and keeps them up to date. */
 import { createHash } from 'node:crypto'
 import { serverIdentity } from '../client/identity.ts'
 import { parseJson } from '../codec/json.ts'
@@ -52,7 +52,7 @@ export const descriptionController = (registrations: Registrations): Controller 
     },
   })
 
-/** What has not changed stays the same value, so that documents are not made anew. */
+/** What has not changed stays the same value, so that documents are not computed again. */
 function settled(before: Described | undefined, now: Described): Described {
   if (!before) return now
   const same = <T>(a: T, b: T) => (deepEqual(plain(a), plain(b)) ? a : b)

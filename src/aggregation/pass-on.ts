@@ -8,7 +8,7 @@ import type { Backend } from './backend.ts'
 /** That the server was not reached. */
 class Unreached extends Error {}
 
-/** Authorization has been decided by what the path names; the other server decides again, by the user it is told. */
+/** Authorization has been decided by what the path names; the other server authorizes again, for the user in the headers. */
 export async function passOn(request: Request, user: User, backend: Backend): Promise<Response> {
   const via = header(request.headers, 'via')
   let headers: Record<string, string | string[]>

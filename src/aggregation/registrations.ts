@@ -100,7 +100,7 @@ export class Registrations implements Aggregated {
     return this.#byVersion.values()
   }
 
-  /** Takes what a server has told of itself, if it is still the one that is registered. */
+  /** Stores the description of a server, if it is still the registered one. */
   describe(registration: Registration, described: Described): void {
     if (this.named(registration.name) !== registration) return
     const before = registration.described

@@ -1,4 +1,4 @@
-/** The headers in which a server behind this one is told who sends a request. It believes them because of this server's certificate. */
+/** The headers that name the user of a request to an aggregated server, which trusts them because of this server's certificate. */
 import type { User } from '../schema/user.ts'
 
 /** Throws an Error for people when something in it cannot be said in a header. */

@@ -90,7 +90,7 @@ export class Addresses implements Allocator {
     }
   }
 
-  /** Records again an address that is still held although somebody deleted its record. */
+  /** Records an address again that is still in use although its record was deleted. */
   async restore(record: AnyObject): Promise<void> {
     const item = record.metadata.name!
     if (`IPv${parseIPSloppy(item)?.family}` !== this.#parts.family) return

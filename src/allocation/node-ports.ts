@@ -19,7 +19,7 @@ export const NODE_PORTS_KEY = '/ranges/servicenodeports'
 /** Earlier versions kept a record for each port. */
 const FORMER = '/allocation/nodeports/'
 const PAGE = 1000
-/** What a dry run promises when any port will do: one that nobody can have. */
+/** What a dry run answers when any port will do: one that is never allocated. */
 const PROMISED = 32769
 /** How often a port must be found without a holder before it is free again; as in kube-apiserver. */
 const LOOKS = 3
@@ -191,7 +191,7 @@ export class NodePorts implements Allocator {
   }
 }
 
-/** The ports that a record says are taken. One that cannot be read says nothing: the repair writes it anew. */
+/** The ports that a record says are taken. One that cannot be read is empty: the repair writes it again. */
 export function readPorts(entry: Entry | undefined): Ports {
   const ports: Ports = new Set()
   if (!entry || entry.fault !== undefined) return ports

@@ -13,7 +13,7 @@ export type FindCore = (plural: string, namespace: string, name: string) => AnyO
 /** Claims as a moment finds them. */
 export type Moment = { readonly now: number; readonly find: FindCore }
 
-/** Why a token is not believed, in words that may be told: never with anything of the token that is secret. */
+/** Why a token is rejected, in words that may be shown: never with a secret part of the token. */
 export class ClaimError extends Error {}
 
 /** Clocks differ by this much, in milliseconds. */
@@ -52,7 +52,7 @@ export function checkBound(claims: JsonObject, { now, find }: Moment): void {
   }
   check('secret', secret)
   check('pod', pod)
-  // The node of a pod is told, not depended on: the pod is what the token stands and falls with.
+  // The node of a pod is informative: the token depends on the pod alone.
   if (!pod) check('node', node)
 }
 const INVALIDATED = 'service account token has been invalidated'

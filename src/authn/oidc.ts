@@ -39,7 +39,7 @@ export type OidcParts = {
 /** Algorithms that a provider may sign with: none that a public key could be taken for the secret of. */
 export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512'] as const
 
-/** Why a token makes nobody a user. */
+/** Why a token is rejected. */
 export class TokenError extends Error {}
 
 const LEEWAY_MS = 60_000

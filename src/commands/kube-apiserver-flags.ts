@@ -37,7 +37,7 @@ export const WITHOUT_MEANING = namesIn(`
   watch-cache-sizes
 `)
 
-/** What somebody who gives one of these would miss. */
+/** Flags without effect here, and what their user would miss. */
 export const MISSED: Readonly<Record<string, string>> = {
   'admission-control': 'give --enable-admission-plugins and --disable-admission-plugins instead',
   'audit-log-path': 'no audit log is written',

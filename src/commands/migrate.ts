@@ -60,7 +60,7 @@ function readPlace(flag: string, text: string): Place {
   throw new ConfigError(`--${flag} takes embedded:DIR or etcd:URL,URL, not "${text}"`)
 }
 
-/** What the user is told at the end. */
+/** The summary that is printed at the end. */
 function told(from: Place, to: Place, { counts, resumed, unreadable, keys }: Migrated): string[] {
   const objects = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const again = resumed ? '; an earlier run had begun it' : ''

@@ -95,7 +95,7 @@ class CustomKinds {
     this.#namesChanged(definition.spec.group)
   }
 
-  /** Stops creates as soon as a definition is on its way out. */
+  /** Rejects creates as soon as a definition is terminating. */
   note(definition: CustomDefinition): void {
     const installed = this.#installed.get(definition.metadata.name!)
     if (!installed || installed.uid !== definition.metadata.uid || !isTerminating(definition) || installed.state.terminating) return

@@ -88,7 +88,7 @@ function addressOf({ spec }: CustomDefinition, { resolve }: WebhookParts): Omit<
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: withTimeout(pathname + search), ...ca }
 }
 
-/** Webhooks are told how long the server waits. */
+/** The timeout is sent to the webhook. */
 const withTimeout = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}timeout=${WEBHOOK_TIMEOUT_SECONDS}s`
 
 type Expected = { readonly uid: string; readonly apiVersion: string; readonly isStrict: boolean }

@@ -202,7 +202,7 @@ class Search {
 
   // Tests of one device
 
-  /** Whether others have a device, or it is chosen already. Who administers a device minds only what the same claim has. */
+  /** Whether others have a device, or it is chosen already. With adminAccess only devices of the same claim count. */
   #isTaken(device: PoolDevice, { claim, wanted }: Place): boolean {
     if (wanted.isAdmin) return this.#isChosen(device, claim)
     if ((this.#parts.usage.of(device.id)?.exclusive ?? 0) > 0) return true
@@ -256,7 +256,7 @@ class Search {
     }
   }
 
-  /** Whether a device that nobody uses has what the request takes. */
+  /** Whether an unused device has the capacity that the request needs. */
   #isLargeEnough(device: PoolDevice, wanted: Wanted, claim: string): boolean {
     return !this.#parts.features.consumableCapacity || this.#consumed(device, wanted, claim, []) !== undefined
   }

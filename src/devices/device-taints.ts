@@ -16,7 +16,7 @@ export function isSelected({ spec: { deviceSelector: by } }: TaintRule, { driver
 export const isTolerated = (taint: DeviceTaint, tolerations: readonly DeviceToleration[] | undefined): boolean =>
   (tolerations ?? []).some(toleration => tolerates(toleration, taint))
 
-/** Whether a toleration is about a taint. Effects that nobody knows have to be left out before. */
+/** Whether a toleration matches a taint. Unknown effects have to be filtered out before. */
 export function tolerates({ key, operator = 'Equal', value = '', effect }: DeviceToleration, taint: DeviceTaint): boolean {
   if (effect && effect !== taint.effect) return false
   if (key && key !== taint.key) return false

@@ -130,7 +130,7 @@ class ProtobufKind implements StoredKind {
   #decodeAny(stored: Uint8Array): Buffer {
     const { type } = this.#described
     if (!isEnveloped(stored)) {
-      // kube-apiserver can be told to store JSON, and reads it whatever it is told.
+      // kube-apiserver can be configured to store JSON, and always reads it.
       if (stored[0] === OPEN_BRACE) return storedBytes(readJson(stored, this.#described, this.#options), this.#described, this.#options)
       throw new Unreadable(unknownEncoding(stored))
     }

@@ -1,4 +1,4 @@
-/** Waits until an object is as a test wants it. */
+/** Waits until an object meets a condition. */
 import type { Client } from '../client/client.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 

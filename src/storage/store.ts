@@ -2,7 +2,7 @@
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 
 export interface Store {
-  /** Whether other processes write to it as well: a watch may then be behind what clients have been told. */
+  /** Whether other processes write to it as well: a watch may then be behind what was acknowledged to clients. */
   readonly isShared?: boolean
   /** Reads one key, now or at a past revision. */
   get(key: string, at?: Revision): Promise<Read>

@@ -1,4 +1,4 @@
-/** What ValidatingAdmissionPolicy and MutatingAdmissionPolicy can be told: where manifests are. */
+/** The configuration of ValidatingAdmissionPolicy and MutatingAdmissionPolicy: where manifests are. */
 import { message, string } from '../../schema/types.ts'
 import { pluginConfiguration, validateManifestsDir } from '../plugin-configuration.ts'
 

@@ -1,4 +1,4 @@
-/** Mistakes in the types of a policy's expressions, for each kind that the policy is about. They are warnings: policies work all the same. */
+/** Mistakes in the types of a policy's expressions, for each kind that the policy is about. They are warnings: the policies are in force nevertheless. */
 import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import type { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
 import type { ObjectOf } from '../../schema/kind.ts'

@@ -90,7 +90,7 @@ async function validateBy(policies: readonly Candidate<ValidatingPolicy>[], attr
   if (denials.length > 0) throw denied(attributes, denials[0]!)
 }
 
-/** What is told of the evaluation for one parameter to those who asked. */
+/** The evaluation for one parameter, as it is explained on request. */
 function outcomeOf({
   skippedBy,
   decisions,

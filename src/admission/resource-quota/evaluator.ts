@@ -19,7 +19,7 @@ export interface Evaluator {
   limits(name: string): boolean
   /** Whether an object is inside of a scope; no object is, of most kinds. */
   inScope?(requirement: ScopeRequirement, object: AnyObject): boolean
-  /** What an object does not state though a quota on these names wants it stated. */
+  /** What an object must state for a quota on these names, and does not. */
   unstated?(names: readonly string[], object: AnyObject): string | undefined
   /** What an object uses. */
   usage(object: AnyObject): ResourceList

@@ -62,7 +62,7 @@ export const printList = (list: ResourceList): string =>
     .map(name => `${name}=${list.get(name)!.text}`)
     .join(',')
 
-/** A sum is written anew, whatever its parts looked like. */
+/** A sum has its own format, whatever the format of its parts. */
 const sumOf = (a: Quantity, b: Quantity): Quantity => {
   const sum = addQuantity(a, b)
   return sum === a || sum === b ? quantityOf(sum.unscaled, sum.scale, sum.format) : sum

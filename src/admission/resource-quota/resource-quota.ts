@@ -37,7 +37,7 @@ export function resourceQuota(parts: ResourceQuotaParts): Plugin {
 }
 
 const QUOTAS = { group: '', version: 'v1', plural: 'resourcequotas' }
-/** How often quotas are read again after somebody else has changed one. */
+/** How often quotas are read again after a concurrent change. */
 const ATTEMPTS = 10
 /** Servers over one store do not wait for each other. */
 const SHARED_ATTEMPTS = 60
@@ -165,7 +165,7 @@ class QuotaAdmission {
     for (const { waiting } of admitted) waiting.notes.push(done)
   }
 
-  /** The quotas that could not be written, by name: changed by somebody else meanwhile, or for another reason. */
+  /** The quotas that could not be written, by name: because of a concurrent change, or for another reason. */
   async #write(quotas: ReadonlyMap<string, RunningQuota>, admitted: readonly { takes: ReadonlyMap<string, ResourceList> }[]) {
     const unwritten = new Map<string, { readonly isConflict: boolean; readonly error: unknown }>()
     for (const name of new Set(admitted.flatMap(({ takes }) => [...takes.keys()]))) {

@@ -13,7 +13,7 @@ export type CallParts = {
   /** Where a service can be reached; throws an Error for people when it cannot. */
   readonly resolve: (service: NonNullable<ClientConfig['service']>) => { readonly host: string; readonly port: number }
   readonly newUid: () => string
-  /** As whom the webhook at `HOST:PORT` is called; as nobody unless the operator says so. */
+  /** The credentials for the webhook at `HOST:PORT`; none unless configured. */
   readonly credentials?: ((address: string) => Pick<WebhookCall, 'client' | 'headers'>) | undefined
 }
 

@@ -14,7 +14,7 @@ export const CLUSTER_BINDINGS: Readonly<Record<string, readonly SubjectText[]>> 
   'system:kube-dns': ['ServiceAccount kube-system/kube-dns'],
   'system:kube-scheduler': ['User system:kube-scheduler'],
   'system:monitoring': ['Group system:monitoring'],
-  // Nodes are told what they may do one by one; who trusts them with all of it adds them here.
+  // Nodes are authorized individually by the Node authorizer; administrators who grant them the whole role add the group here.
   'system:node': [],
   'system:node-proxier': ['User system:kube-proxy'],
   'system:public-info-viewer': ['Group system:authenticated', 'Group system:unauthenticated'],

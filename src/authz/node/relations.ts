@@ -54,7 +54,7 @@ function podEdges({ metadata, spec, status }: ObjectOf<typeof Pod>): Edge[] {
     for (const { configMap } of volume.projected?.sources ?? []) need('configmaps', configMap?.name)
     need('persistentvolumeclaims', volume.persistentVolumeClaim?.claimName ?? (volume.ephemeral && `${name}-${volume.name}`))
   }
-  // A claim made from a template has a name once it is made, and that is told in the status.
+  // The name of a claim that is created from a template is in the status, once it exists.
   for (const { name: label, resourceClaimName } of spec.resourceClaims ?? []) {
     const made = status.resourceClaimStatuses?.find(each => each.name === label)
     need('resourceclaims', resourceClaimName ?? made?.resourceClaimName)
@@ -70,7 +70,7 @@ function* environmentMaps({ env = [], envFrom = [] }: Container | EphemeralConta
 
 type SecretReference = { readonly name?: string | undefined; readonly namespace?: string | undefined }
 
-/** A bound volume is needed by whoever needs its claim, and with it the secrets that nodes mount it with. */
+/** A node that may read a claim may read its bound volume, and the secrets to mount it. */
 function volumeEdges({ metadata: { name = '' }, spec }: ObjectOf<typeof PersistentVolume>): Edge[] {
   const { claimRef } = spec
   if (!claimRef) return []

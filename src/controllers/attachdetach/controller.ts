@@ -1,4 +1,4 @@
-/** Attaches volumes to the nodes whose pods use them, by asking their drivers, and detaches those that nobody there uses. */
+/** Creates VolumeAttachments for volumes that pods of a node use, and deletes those that are no longer used there. */
 import { type IndexDefinition, NODE_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'
@@ -82,7 +82,7 @@ export const attachDetachController = defineController({
       return [...found.values()]
     }
 
-    /** Those that others have made under other names are left alone. Of a volume that is gone only the form of the name can be told. */
+    /** Attachments with other names belong to others and are ignored. For a deleted volume only the form of the name can be checked. */
     function isMadeHere({ spec, metadata: { name = '' } }: AttachmentObject): boolean {
       const { persistentVolumeName: volume } = spec.source
       if (volume === undefined) return false
@@ -138,7 +138,7 @@ export const attachDetachController = defineController({
       await nodes.patch(metadata, { status: { volumesAttached } }, { subresource: 'status' })
     }
 
-    /** The driver has said whether it has attached a volume: the pods that wait for it are told. */
+    /** The driver has reported whether a volume is attached: waiting pods get an event. */
     function onAttachment({ type, current, previous }: Change<AttachmentObject>): string[] {
       const { spec, status } = current.object ?? {}
       const volume = spec?.source.persistentVolumeName

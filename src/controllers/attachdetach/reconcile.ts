@@ -20,7 +20,7 @@ export type NodePlan<A extends Attachment> = {
   readonly attached: readonly string[]
 }
 
-/** The attachment of a volume to a node, which has the same name whoever makes it. */
+/** The attachment of a volume to a node; its name depends on volume and node alone. */
 export const attachmentName = (handle: string, driver: string, node: string): string =>
   `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`
 

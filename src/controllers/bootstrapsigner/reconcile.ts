@@ -1,4 +1,4 @@
-/** The signatures of what new nodes are told about the cluster: one for each bootstrap token, so that its bearer can tell it is genuine. */
+/** The signatures of the ConfigMap cluster-info, one for each bootstrap token, so that joining nodes can verify it. */
 import { createHmac } from 'node:crypto'
 import type { Secret } from '../../kinds/core/secret.ts'
 import { TOKEN_PREFIX, TOKEN_TYPE, tokenExpiry, tokenValue } from '../../lib/bootstrap-token.ts'

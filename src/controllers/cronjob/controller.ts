@@ -41,7 +41,7 @@ export const cronJobController = defineController({
       recorder.event(cron, 'Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
     }
 
-    /** The job for a time; undefined when somebody else's job has its name. */
+    /** The job for a time; undefined when another job has its name. */
     async function createJob(cron: CronJobObject, at: number): Promise<JobObject | undefined> {
       const draft = jobFor(cron, at)
       try {

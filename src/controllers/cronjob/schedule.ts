@@ -10,7 +10,7 @@ export type CronJobObject = ObjectOf<typeof CronJob>
 
 /** Jobs are looked at a little late: clocks differ. */
 const LATE_MS = 100
-/** From how many missed starts on somebody is told. */
+/** From how many missed starts on there is a warning. */
 const MANY = 100
 
 export type Missed = {

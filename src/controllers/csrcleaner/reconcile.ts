@@ -8,7 +8,7 @@ import type { SigningRequest } from '../csrsigning/signers.ts'
 const HOUR_MS = 3_600_000
 /** After it was approved and issued, denied, or has failed. */
 const DONE_MS = HOUR_MS
-/** After it was created and nobody decided, or was approved and nobody issued. */
+/** After it was created and not decided, or approved and not issued. */
 const PENDING_MS = 24 * HOUR_MS
 
 /** In how many milliseconds a request is deleted; undefined for one that stays. */

@@ -32,7 +32,7 @@ export type PodPlan = {
 
 type Daemons = ReadonlyMap<string, readonly PodObject[]>
 
-/** The pods by the node that they are on or for. Those that have ended and are being deleted are nobody's business any more. */
+/** The pods by the node that they are on or for. Those that have ended and are being deleted are ignored. */
 function daemonsByNode(pods: readonly PodObject[]): Map<string, PodObject[]> {
   const daemons = new Map<string, PodObject[]>()
   for (const pod of pods) {

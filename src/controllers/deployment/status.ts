@@ -95,7 +95,7 @@ function withProgress(deployment: DeploymentObject, { before, status, sets, curr
     return withCondition(status, stated(progressing('True', 'NewReplicaSetAvailable', `${what} has successfully progressed.`), now))
   if (hasProgressed(before, status)) {
     const made = stated(progressing('True', 'ReplicaSetUpdated', `${what} is progressing.`), now)
-    // Each step of progress counts anew, whatever was said before.
+    // Every progress restarts the deadline, whatever the condition said before.
     const since = current?.status === 'True' ? { lastTransitionTime: current.lastTransitionTime } : {}
     return withCondition(withoutCondition(status, 'Progressing'), { ...made, ...since })
   }

@@ -194,7 +194,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
     },
   })
 
-/** The taints in a slice that drive pods away, by device, and the generation they belong to. */
+/** The NoExecute taints in a slice, by device, and the generation they belong to. */
 function taintsIn(slice: SliceObject | undefined): unknown[] {
   return (slice?.spec.devices ?? []).flatMap(({ name, taints }) => {
     const driving = (taints ?? []).filter(({ effect }) => effect === 'NoExecute')

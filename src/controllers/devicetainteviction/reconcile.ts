@@ -1,4 +1,4 @@
-/** When pods have to go because of taints on the devices that they use, and what a rule says about that. */
+/** When pods are evicted because of taints on their devices, and the condition of a DeviceTaintRule. */
 import { type DeviceName, isSelected, type TaintRule, tolerates } from '../../devices/device-taints.ts'
 import { type ClaimObject, claimNameOf, isMadeFor, isReservedFor } from '../../devices/pod-claims.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'

@@ -1,4 +1,4 @@
-/** Keeps the status of PodDisruptionBudgets, and takes back what disruptions announced and nobody carried out. */
+/** Maintains the status of PodDisruptionBudgets, and removes the conditions of disruptions that were not carried out. */
 import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Budget } from '../../kinds/policy/disruption.ts'

@@ -1,4 +1,4 @@
-/** How many pods a PodDisruptionBudget lets go, and which evictions nobody has seen through. */
+/** How many disruptions a PodDisruptionBudget allows, and which evictions were granted and not carried out. */
 import { type Budget, setDisruptionAllowed } from '../../kinds/policy/disruption.ts'
 import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import { scaledAmount } from '../../kinds/shapes/workload.ts'
@@ -21,7 +21,7 @@ export type ScaleOf = (controller: OwnerReference, namespace: string) => Scale |
 export type Expected = {
   readonly expectedPods: number
   readonly desiredHealthy: number
-  /** Pods without a controller: nobody can say how many there should be. */
+  /** Pods without a controller: their expected number is unknown. */
   readonly unmanaged: readonly string[]
 }
 
@@ -57,7 +57,7 @@ function totalScale(pods: readonly PodObject[], scaleOf: ScaleOf) {
 export type BudgetDecision = {
   /** Undefined when it says so already. */
   readonly status: Budget['status'] | undefined
-  /** Pods whose eviction was granted and that nobody deleted. */
+  /** Pods whose eviction was granted and that were not deleted. */
   readonly notDeleted: readonly PodObject[]
   /** When an eviction runs out that is under way. */
   readonly againMs: number | undefined

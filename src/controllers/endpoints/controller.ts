@@ -19,7 +19,7 @@ export const endpointsController = defineController({
   create({ client, recorder, enqueue }) {
     const [services, pods, endpoints] = [client.of(Service), client.of(Pod), client.of(Endpoints)]
     const triggerTimes = new TriggerTimes()
-    // What a Service left behind that was deleted while nobody looked.
+    // Left over from Services that were deleted while the controller did not run.
     for (const { metadata } of endpoints.list()) if (!metadata.annotations?.[LEADER]) enqueue(queueKey(metadata))
     return {
       watches: [

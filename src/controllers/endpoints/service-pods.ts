@@ -17,7 +17,7 @@ type ServicePort = NonNullable<Service['spec']['ports']>[number]
 export const HEADLESS = 'service.kubernetes.io/headless'
 export const TRIGGER_TIME = 'endpoints.kubernetes.io/last-change-trigger-time'
 
-/** Whether endpoints of a Service follow from its selector. Others are made by whoever made the Service. */
+/** Whether endpoints of a Service follow from its selector. Those of others are managed by users. */
 export const selectsPods = ({ spec }: Service): boolean => spec.type !== 'ExternalName' && Object.keys(spec.selector ?? {}).length > 0
 
 export const isHeadless = ({ spec }: Service): boolean => !spec.clusterIP || spec.clusterIP === 'None'

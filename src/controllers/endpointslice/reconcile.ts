@@ -74,7 +74,7 @@ function reconcileType({ service, pods, zoneOf, slices, manager, zoneRatios }: S
   for (const [key, { ports, endpoints }] of wanted)
     fillSlices(plan, byPorts.get(key) ?? [], endpoints, { labels, empty: () => empty(ports) })
   for (const [key, group] of byPorts) if (!wanted.has(key)) plan.remove.push(...group)
-  // There is always a slice, so that clients can tell a Service without endpoints from one that nobody has looked at.
+  // There is always a slice, so that clients can distinguish a Service without endpoints from one that was not processed yet.
   if (existing.length === plan.remove.length && plan.create.length === 0) {
     const placeholder = empty([])
     if (plan.remove.length === 1 && isPlaceholder(plan.remove[0]!, placeholder)) plan.remove.length = 0

@@ -1,4 +1,4 @@
-/** EndpointSlices that say the same as Endpoints which somebody made for a Service without a selector. */
+/** EndpointSlices that mirror the Endpoints of a Service without a selector. */
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { type Endpoints, packSubsets, type Subset } from '../endpoints/reconcile.ts'

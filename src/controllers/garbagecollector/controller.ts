@@ -133,7 +133,7 @@ class Collector {
     for (const owner of this.#graph.remove(key).released) this.#enqueueTerminating(owner)
     this.#graph.lose(uid)
     for (const dependent of this.#graph.dependentsOf(uid)) this.#enqueue(dependent.key)
-    // The record could not be read, so nobody knows which object it was.
+    // The record could not be read, so the object is unknown.
     if (uid === '') this.#enqueueUndecided()
   }
 

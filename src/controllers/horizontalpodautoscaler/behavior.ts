@@ -11,7 +11,7 @@ export type Behavior = { readonly scaleUp?: Rules; readonly scaleDown?: Rules }
 export type Recommendation = { readonly replicas: number; readonly atMs: number }
 export type ScaleEvent = { readonly change: number; readonly atMs: number }
 
-/** What is remembered of an autoscaler. Kubernetes' has it in memory as well: after a restart it begins anew with the current size. */
+/** What is remembered of an autoscaler. Kubernetes keeps it in memory as well: after a restart it starts with the current size. */
 export type Memory = {
   readonly recommendations: readonly Recommendation[]
   readonly ups: readonly ScaleEvent[]

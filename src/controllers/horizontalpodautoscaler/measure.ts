@@ -1,4 +1,4 @@
-/** Reads the metrics of an autoscaler from the APIs that have them, whoever serves those. */
+/** Reads the metrics of an autoscaler from the metrics APIs, on this server or an aggregated one. */
 import type { ApiAccess } from '../../client/api-access.ts'
 import type { Identity } from '../../client/identity.ts'
 import type { MetricSpec } from '../../kinds/autoscaling/metric-shapes.ts'

@@ -48,7 +48,7 @@ const hasOutsideMetric = ({ metrics = [] }: HorizontalPodAutoscalerObject['spec'
 
 export type Selected =
   | { readonly terms: LabelTerms }
-  /** Why pods cannot be told, the condition ScalingActive and the event. */
+  /** Why the pods cannot be determined, the condition ScalingActive and the event. */
   | { readonly error: string; readonly active: Finding; readonly notice: Notice }
 
 /** The pods that a target counts. They may be those of no other autoscaler. */
@@ -93,7 +93,7 @@ export type Question = {
   readonly hpa: HorizontalPodAutoscalerObject
   readonly scale: TargetScale
   readonly memory: Memory
-  /** Where metrics are needed: the pods that are scaled and what each metric says, or why pods cannot be told. */
+  /** Where metrics are needed: the pods that are scaled and the values of each metric, or why the pods cannot be determined. */
   readonly metrics?: { readonly pods: readonly PodObject[]; readonly measured: readonly Measured[] } | Extract<Selected, { error: string }>
 }
 

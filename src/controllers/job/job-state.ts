@@ -12,5 +12,5 @@ export const isFinished = ({ status }: Pick<JobObject, 'status'>): boolean => fi
 export const finishedCondition = (status: JobStatus): JobCondition | undefined =>
   status.conditions?.find(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True')
 
-/** Whether this server looks after a job, and nobody else. */
+/** Whether a job is managed by this controller. */
 export const isManagedHere = ({ managedBy }: JobSpec): boolean => managedBy === undefined || managedBy === 'kubernetes.io/job-controller'

@@ -371,7 +371,7 @@ function settle(assessment: Assessment, { active, isDone }: { active: number; is
   const changed = withCondition(conditions, { ...state.condition, now })
   if (metadata.deletionTimestamp || changed === conditions || (!spec.suspend && !isKnown))
     return { conditions, startTime, ending: undefined, events: [] }
-  // A resumed job begins anew: its deadline is about the time since.
+  // A resumed job starts again: its deadline counts from then.
   return { conditions: changed, startTime: spec.suspend ? undefined : timeText(now), ending: undefined, events: [state.event] }
 }
 

@@ -7,7 +7,7 @@ import { type Findings, finalizersOf, type Remaining, unexpected } from './recon
 
 export type Elsewhere = { readonly api: ApiAccess; readonly identity: Identity; readonly signal: AbortSignal }
 
-/** Deletes what there is, and tells what remains, what failed, and of which group versions nobody knows what is in them. */
+/** Deletes the objects on other servers, and returns what remains, what failed, and which group versions could not be discovered. */
 export async function deleteElsewhere({ api, identity, signal }: Elsewhere, namespace: string): Promise<Findings> {
   const { resources, unknown } = api.elsewhere()
   const remaining: Remaining[] = []

@@ -14,7 +14,7 @@ export type Findings = {
   readonly remaining: readonly Remaining[]
   /** What could not be deleted. */
   readonly failures: readonly string[]
-  /** Group versions of other servers of which nobody knows what is in them, and why. */
+  /** Group versions of other servers that could not be discovered, and why. */
   readonly undiscovered?: readonly string[]
   /** Pods remain, so that other content was not looked at: Kubernetes does not say in the conditions what remains then. */
   readonly isPodsOnly?: true

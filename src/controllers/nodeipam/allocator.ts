@@ -9,7 +9,7 @@ export class NodeBlocks {
   /** What each node has, or is about to have. */
   readonly #held = new Map<string, readonly CIDR[]>()
 
-  /** Addresses of services are nobody's. */
+  /** Addresses of services are not given to nodes. */
   constructor(ranges: readonly NodeRange[], services: readonly CIDR[]) {
     this.#sets = ranges.map(({ range, maskSize }) => new CidrSet(range, maskSize))
     for (const set of this.#sets) for (const range of services) set.occupy(range)

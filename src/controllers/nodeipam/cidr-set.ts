@@ -21,7 +21,7 @@ export class CidrSet {
     this.#size = cidrSize(range) / BigInt(this.#count)
   }
 
-  /** A block that nobody has, which is taken from then on; undefined when there is none. */
+  /** Allocates a free block; undefined when there is none. */
   take(): CIDR | undefined {
     if (this.#holders.size >= this.#count) return undefined
     while (this.#holders.has(this.#next)) this.#next = (this.#next + 1) % this.#count
@@ -31,7 +31,7 @@ export class CidrSet {
     return { network: addressAt(this.#range, BigInt(index) * this.#size)!, prefix: this.#maskSize }
   }
 
-  /** Notes that somebody has all blocks of a range, larger or smaller than one block. False when none of it is in this range. */
+  /** Marks all blocks of a range as taken; it may be larger or smaller than one block. False when none of it is in this range. */
   occupy(range: CIDR): boolean {
     const indices = this.#indicesOf(range)
     for (const index of indices) this.#holders.set(index, (this.#holders.get(index) ?? 0) + 1)

@@ -1,4 +1,4 @@
-/** Watches over nodes: notices silent kubelets, taints nodes by their conditions, and drives pods away from those that are lost. */
+/** Monitors nodes: marks those without heartbeats, taints nodes by their conditions, and evicts pods from unreachable ones. */
 import { NODE_INDEX } from '../../client/informer.ts'
 import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
@@ -27,7 +27,7 @@ const LEASES = 'kube-node-lease'
 /** After how long a zone whose pods are left alone is looked at again. */
 const LOOK_AGAIN_MS = 5000
 
-/** The last that was heard of a kubelet. A restart gives every node its time anew. */
+/** The last heartbeat of a kubelet. After a restart every node gets a full grace period. */
 type Heard = { readonly uid: string; at: number; heartbeat: string | undefined; renewed: string | undefined }
 
 export type NodeLifecycleParts = { readonly grace: Grace }
@@ -57,7 +57,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
               say({ metadata: { name, uid } }, 'RemovingNode', `Node ${name} event: Removing Node ${name} from Controller`)
             }
             const isSame = type === 'updated' && readyOf(current.object)?.status === readyOf(previous?.object)?.status
-            // Whether pods are driven away depends on how the other nodes are.
+            // Whether pods are evicted depends on the state of the other nodes.
             return isSame ? current.name : Array.from(nodes.revisions(), ({ name }) => name)
           }),
           watch(Lease, ({ current: { namespace, name, object } }) => {

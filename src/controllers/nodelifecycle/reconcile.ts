@@ -68,10 +68,10 @@ export function schedulingTaints({ spec, status }: NodeObject, now: string): Tai
   )
 }
 
-/** Which taint drives pods away from a node that is not ready or cannot be reached. */
+/** The NoExecute taint of a node that is not ready or unreachable. */
 export const drivingTaint = (node: NodeObject): string | undefined => TAINT_OF['Ready']![readyOf(node)?.status ?? '']
 
-/** The taints of a node with one of those that drive pods away, or none; undefined when it is so. */
+/** The taints of a node with the given NoExecute taint of these, or none; undefined when nothing changes. */
 export const evictingTaints = ({ spec }: NodeObject, key: string | undefined, now: string): Taint[] | undefined =>
   swapped(
     spec.taints ?? [],
@@ -114,7 +114,7 @@ const SLOWLY_PER_SECOND = 0.01
 const EXCLUDED = 'node.kubernetes.io/exclude-disruption'
 
 /**
- * How many nodes of a zone may be tainted in a second so that their pods are driven away. None where no node at all is ready: then
+ * How many nodes of a zone may be tainted NoExecute in a second. None where no node at all is ready: then
  * it is likely that the network between them and here is broken, and pods are better left alone.
  */
 export function evictionRate(zone: string, nodes: Iterable<NodeObject>): number | 'all down' {

@@ -1,6 +1,6 @@
 /**
- * Binds claims and volumes to each other, asks for volumes that have to be made, and gives up what nobody needs. A binding is four
- * writes, the volume's first, and each is made only of what was read: whoever comes second has to look again.
+ * Binds claims and volumes to each other, requests volumes that have to be provisioned, and reclaims released ones. A binding is four
+ * writes, the volume's first, and each is made only of what was read: after a conflict everything is read again.
  */
 import type { Notice } from '../../client/event-recorder.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
@@ -316,7 +316,7 @@ export const persistentVolumeBinder = defineController({
       },
     }
 
-    /** The claims of a pod that wait for somebody who needs them. */
+    /** The claims of a pod that wait for their first consumer. */
     function usedClaims(pod: ObjectOf<typeof Pod> | undefined): string[] {
       if (!pod) return []
       const keys = claimsOf(pod).map(key => ({ key: `${CLAIM}${key}`, claim: claims.get(namedBy(key)) }))

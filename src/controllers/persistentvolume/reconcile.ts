@@ -166,7 +166,7 @@ export type VolumeStep =
   | { readonly step: 'reclaim' }
   | { readonly step: 'unbind' }
 
-/** What becomes of a volume, given the claim that has the name it speaks of. */
+/** The next step for a volume, given the claim that has the name in its claimRef. */
 export function nextVolumeStep(volume: Volume, named: Claim | undefined): VolumeStep {
   const { claimRef } = volume.spec
   if (!claimRef?.uid) return { step: 'phase', phase: 'Available' }
@@ -189,10 +189,10 @@ export function nextVolumeStep(volume: Volume, named: Claim | undefined): Volume
   }
 }
 
-/** Made for a claim that has another by now, and to be deleted when nobody needs it. */
+/** Provisioned for a claim that is bound to another volume by now, and to be deleted when released. */
 const isMade = (volume: Volume): boolean => hasAnnotation(volume, PROVISIONED_BY) && volume.spec.persistentVolumeReclaimPolicy === 'Delete'
 
-/** The volume when nobody has it any more: free for all, or again reserved for who has the name it was made with. */
+/** The volume after its release: available to all, or again reserved for the claim name it was created with. */
 export function unboundVolume<V extends Volume>(volume: V): V {
   const { claimRef, ...spec } = volume.spec
   if (!hasAnnotation(volume, BOUND_BY_CONTROLLER)) {

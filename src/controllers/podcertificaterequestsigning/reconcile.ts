@@ -71,7 +71,7 @@ export function decidedStatus(request: PodRequest, { authority, pod, account, no
 
 type Denial = { readonly reason: string; readonly message: string }
 
-/** A node vouches for what it asks; what can be checked is checked nevertheless: the certificate will speak for the account. */
+/** The node has checked the request; whatever can be checked here is checked again, since the certificate authenticates as the account. */
 function denialOf({ spec }: PodRequest, { pod, account }: Pick<PodSigningParts, 'pod' | 'account'>): Denial | undefined {
   const annotations = Object.keys(spec.unverifiedUserAnnotations ?? {})
   if (annotations.length > 0)

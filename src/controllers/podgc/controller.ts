@@ -1,4 +1,4 @@
-/** Deletes pods that no node will ever end: those whose deletion nobody carries out, and those whose node is gone. */
+/** Deletes pods that no node will ever end: terminating ones without a node, and those whose node is gone. */
 import { NODE_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'

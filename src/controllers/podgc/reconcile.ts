@@ -12,7 +12,7 @@ export type Verdict =
 export const QUARANTINE_MS = 40_000
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
 
-/** Whether somebody has said of a node that it will not come back. */
+/** Whether a node has the taint out-of-service. */
 export const isOutOfService = (node: AnyObject | undefined): boolean =>
   (node?.['spec']?.taints ?? []).some(({ key }: { key: string }) => key === OUT_OF_SERVICE)
 

@@ -21,7 +21,7 @@ export const podCondition = ({ status }: PodObject, type: string): PodCondition 
 
 export const isReady = (pod: PodObject): boolean => podCondition(pod, 'Ready')?.status === 'True'
 
-/** When it became ready, in milliseconds; undefined when it is not, or nobody knows when. */
+/** When it became ready, in milliseconds; undefined when it is not, or the time is unknown. */
 export function readySince(pod: PodObject): number | undefined {
   const ready = podCondition(pod, 'Ready')
   return ready?.status === 'True' && ready.lastTransitionTime ? millisecondsOf(parseTime(ready.lastTransitionTime)) : undefined

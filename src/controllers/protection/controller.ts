@@ -1,4 +1,4 @@
-/** Keeps objects whose deletion has been asked for until nobody uses them any more, by a finalizer. */
+/** Keeps terminating objects while they are in use, by a finalizer. */
 import type { Client } from '../../client/client.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'

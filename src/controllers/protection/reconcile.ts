@@ -1,4 +1,4 @@
-/** What to do about the finalizer of an object that must stay while somebody uses it. */
+/** What to do about the finalizer of an object that must stay while it is in use. */
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 
 export type Step = 'protect' | 'release' | 'wait'

@@ -67,7 +67,7 @@ export function classesOf({ spec, status }: AnyObject): string[] {
   return names.filter(name => name !== undefined && name !== '') as string[]
 }
 
-/** A class is used by claims that have it, want it or are changing to it, and by volumes that have it. */
+/** A class is in use by claims that have it, request it or are changing to it, and by volumes that have it. */
 export function isClassUsed({ metadata: { name = '' } }: AnyObject, volumes: Iterable<AnyObject>, claims: Iterable<AnyObject>): boolean {
   for (const users of [volumes, claims]) for (const user of users) if (classesOf(user).includes(name)) return true
   return false

@@ -1,4 +1,4 @@
-/** Makes claims for pods from templates, keeps the list of who may use a claim, and gives devices back that nobody uses. */
+/** Creates claims for pods from templates, maintains reservations, and deallocates claims that are no longer used. */
 import { type IndexDefinition, OWNER_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import {
@@ -92,7 +92,7 @@ export const resourceClaimController = defineController({
       }
     }
 
-    /** A pod that was put on its node by somebody who knows nothing of claims gets what is allocated already. */
+    /** A pod that was bound without the scheduler gets reservations of claims that are already allocated. */
     async function reserve(pod: PodObject): Promise<void> {
       for (const entry of pod.spec.resourceClaims ?? []) {
         const named = claimNameOf(pod, entry)

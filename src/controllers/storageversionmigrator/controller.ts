@@ -66,7 +66,7 @@ export const storageVersionMigrator = defineController({
         if (definition) await tell(definition, endOfMigration(definition, hasSucceeded(migration)))
         await say(migration, [finished(migration.metadata.generation)])
       }
-      // A condition that somebody else has set is not set again.
+      // A condition that is already set is not set again.
       if (!start || start.status.conditions?.some(({ type }) => type === 'Running')) return
       const definition = definitionOf(start.spec.resource)
       if (definition) await tell(definition, startOfMigration(start.metadata.name ?? ''))

@@ -16,7 +16,7 @@ export type MigrateParts<O extends Candidate> = {
   readonly outcomeOf: (error: unknown) => Outcome
   readonly limits: Limits
   readonly signal: AbortSignal
-  /** Called after each page but the last. False ends the migration: nobody wants it any more. */
+  /** Called after each page but the last. False ends the migration. */
   readonly report: (progress: Progress) => Promise<boolean>
 }
 

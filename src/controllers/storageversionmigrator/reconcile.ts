@@ -126,7 +126,7 @@ export function withConditions(status: Status, said: readonly Said[], now: Date)
 export type Outcome = 'migrated' | 'again' | 'failed'
 
 /**
- * A conflict means that somebody has written the object meanwhile, and so in the version of today; one that is gone needs nothing.
+ * A conflict means that the object was written meanwhile, and so in the current version; a deleted one needs nothing.
  * What may pass is tried again, anything else ends the migration.
  */
 export function outcomeOf(error: unknown): Outcome {
@@ -136,7 +136,7 @@ export function outcomeOf(error: unknown): Outcome {
 }
 const TRANSIENT: ReadonlySet<string> = new Set(['ServerTimeout', 'Timeout', 'TooManyRequests', 'ServiceUnavailable', 'InternalError'])
 
-/** What a definition is told about a migration of its objects. */
+/** What is written to the status of a definition about a migration of its objects. */
 export type DefinitionStep = {
   readonly condition: { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
   /** The only version that objects are stored in from now on. */

@@ -14,7 +14,7 @@ export const taintEvictionController = defineController({
   workers: 8,
   create({ client, recorder }) {
     const [pods, nodes] = [client.of(Pod), client.of(Node)]
-    /** When the time of a pod is up that does not tolerate its node for ever. A restart begins anew. */
+    /** When a pod is evicted that tolerates its node for a limited time. After a restart the time starts again. */
     const deadlines = new Map<string, number>()
     const say = (key: string, what: string) =>
       recorder.event({ apiVersion: 'v1', kind: 'Pod', metadata: namedBy(key) }, 'Normal', 'TaintManagerEviction', `${what} Pod ${key}`)

@@ -1,10 +1,10 @@
-/** When a pod has to leave its node because of taints that it does not tolerate, or not for ever. */
+/** When a pod is evicted because of taints that it does not tolerate, or only for a limited time. */
 import { isTolerated } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
 import type { Taint } from '../../kinds/shapes/taints.ts'
 import { disruptionPatch } from '../pods/disruption-target.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 
-/** The taints that drive pods away which are there already. */
+/** The taints that evict running pods. */
 export const drivingTaints = (taints: readonly Taint[] | undefined): Taint[] =>
   (taints ?? []).filter(({ effect }) => effect === 'NoExecute')
 

@@ -44,7 +44,7 @@ export function kubeletConnection(target: NodeObject, parts: KubeletParts): Node
 
 /** The names of subresources at a kubelet. */
 const PATHS: Readonly<Record<string, string>> = { log: 'containerLogs', exec: 'exec', attach: 'attach', portforward: 'portForward' }
-/** Pods and services have certificates that nobody vouches for, and are shown none. */
+/** Certificates of pods and services are not verified, and they are sent no client certificate. */
 export const tlsOf = (scheme: string): UpstreamTls | undefined => (scheme === 'https' ? { rejectUnauthorized: false } : undefined)
 
 /** The scheme and port that a name asks for. */

@@ -154,7 +154,7 @@ const contentOf = ({ devices, sharedCounters, partitionTypeAttribute }: Resource
   ...(partitionTypeAttribute !== undefined && { partitionTypeAttribute }),
 })
 
-/** Taints that somebody has put on devices stay. */
+/** Taints that users have put on devices are kept. */
 function withTaints(content: SliceContent, old: ResourceSliceSpec | undefined): SliceContent {
   const tainted = new Map((old?.devices ?? []).flatMap(({ name, taints }) => (taints?.length ? [[name, taints] as const] : [])))
   if (!content.devices || tainted.size === 0) return content

@@ -1,4 +1,4 @@
-/** Which addresses simulated load balancers have. No packet ever reaches them: they are from blocks that nobody routes. */
+/** The addresses of simulated load balancers. They are from documentation blocks, which are never routed. */
 import type { Service } from '../../kinds/core/service/service.ts'
 import type { Ingress } from '../../kinds/networking/ingress.ts'
 import type { IngressClass } from '../../kinds/networking/ingressclass.ts'

@@ -29,7 +29,7 @@ export type SimulatedNodesParts = {
   readonly capacity: Readonly<Record<string, string>>
   readonly kubeletVersion: string
   readonly runtimeVersion: string
-  /** Whether nodes choose their blocks of pod addresses themselves; otherwise they wait for whoever gives them some. */
+  /** Whether nodes choose their blocks of pod addresses themselves; otherwise they wait for the node IPAM controller. */
   readonly givesPodCIDRs: boolean
   /** Families of pod addresses, in the order of those of services. */
   readonly families: readonly (4 | 6)[]

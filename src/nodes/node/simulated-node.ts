@@ -49,7 +49,7 @@ export const labelsOf = (name: string): Record<string, string> => ({
 })
 
 export type NodeParts = {
-  /** Whether somebody created the Node: what they say about its capacity stays. */
+  /** Whether a user created the Node: the capacity that it has is kept. */
   readonly isGiven: boolean
   readonly capacity: Readonly<Record<string, string>>
   /** The version of Kubernetes that it claims to be. */

@@ -20,7 +20,7 @@ import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
-import { rejectionOf, resizeProblem } from './capacity.ts'
+import { rejectionOf, resizeProblem } from './admission.ts'
 import { type ClaimReader, claimProblem } from './claims.ts'
 import { missingForDevices } from './device-claims.ts'
 import { isTerminalPhase } from './phase.ts'
@@ -211,7 +211,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
 
 /** One node, while it works. What it knows comes from stored pods. */
 class Kubelet {
-  /** Of the Node: a new one of the same name begins anew. */
+  /** Of the Node: a new one of the same name starts from the beginning. */
   readonly uid: string
   readonly client: Client
   readonly recorder: EventRecorder

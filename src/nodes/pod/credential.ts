@@ -4,7 +4,7 @@
  *     nothing ─→ requested ─→ issued ─→ requested again ─→ issued …
  *                    └──→ denied, failed ←──┘
  *
- * Keys are in the memory of a kubelet alone, so after a restart everything is requested anew.
+ * Keys are in the memory of a kubelet alone, so after a restart everything is requested again.
  */
 import type { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import { goQuote } from '../../lib/go-text.ts'

@@ -8,7 +8,7 @@ import { type Container, containersOf, isSidecar } from '../../kinds/shapes/pod/
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import type { PodStatus } from '../../kinds/shapes/pod/status/status.ts'
 import { formatDuration } from '../../lib/duration.ts'
-import type { Rejection } from './capacity.ts'
+import type { Rejection } from './admission.ts'
 import { podConditions, type ResizePending } from './conditions.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startedStatus, startOf, textOf, timeOf, waitingStatus } from './container-state.ts'
 import { isTerminalPhase, type Phase, phaseOf } from './phase.ts'
@@ -376,7 +376,7 @@ function restartNow(draft: Draft, container: Container, script: Script): undefin
   return undefined
 }
 
-/** How long a container runs that no script speaks of. */
+/** How long a container without a script runs. */
 function ownRunMs({ pod, world }: Draft, container: Container, { role, script }: { role: Role; script: Script }): number {
   if (script.exitCodes.length > 0 || role === 'init') return 0
   if (role !== 'regular') return Infinity
@@ -408,7 +408,7 @@ function wait(draft: Draft, status: ContainerStatus, reason: string, message: st
 
 const RESTARTING_ALL = 'RestartingAllContainers'
 
-/** Every container is to be started anew, init containers too. */
+/** Every container is restarted, init containers too. */
 function restartAll(draft: Draft): void {
   const message = 'The container is removed because RestartAllContainers in place'
   for (const [name, status] of draft.statuses) {

@@ -31,7 +31,7 @@ function matches(codes: { operator?: string; values?: number[] } | undefined, ex
   return codes !== undefined && (codes.operator === 'NotIn' ? !isListed : isListed)
 }
 
-/** A run of this length is none of a crash loop: the delay begins anew. */
+/** After a run of this length the back-off is reset. */
 const LONG_RUN_MS = 600_000
 
 /**

@@ -87,7 +87,7 @@ function volumeFor({ metadata, spec }: Claim, storageClass: ClassObject) {
 
 /** Whether a volume is one of the driver. */
 export const isOurs = (volume: Volume): boolean => volume.spec.csi?.driver === DRIVER
-/** Whether it was made here, and so goes when nobody needs it. */
+/** Whether this driver provisioned it, so that it is deleted when released. */
 const isMadeHere = (volume: Volume): boolean => isOurs(volume) && annotationOf(volume, PROVISIONED_BY) === DRIVER
 
 export type VolumeStep =

@@ -23,7 +23,7 @@ export interface ClaimWriter {
   bind(claim: ClaimObject, pod: PodObject, allocation: AllocationResult | undefined): Promise<ClaimObject>
   /** Takes a reservation back. */
   unreserve(claim: ClaimObject, pod: PodObject): Promise<void>
-  /** Gives the devices of a claim back that nobody else uses. */
+  /** Deallocates a claim that no other pod uses. */
   deallocate(claim: ClaimObject): Promise<void>
   create(draft: ClaimDraft): Promise<ClaimObject>
   /** Deletes a claim with the devices it has. */

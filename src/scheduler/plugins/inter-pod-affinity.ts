@@ -114,7 +114,7 @@ type Affinities = {
   readonly anti: readonly AffinityTerm[]
   /** The labels of the namespace of the pod. */
   readonly own: Labels
-  /** Where pods are that it must be near to, those it must be away from, and those that want it away. */
+  /** Domains of pods that it has affinity to, anti-affinity to, and that have anti-affinity to it. */
   readonly near: Places
   readonly away: Places
   readonly unwanted: Places
@@ -125,7 +125,7 @@ function filterOver(affinities: Affinities): NodeFilter {
   const isNear = ({ labels }: NodeInfo): boolean => {
     if (!required.every(({ topologyKey }) => Object.hasOwn(labels, topologyKey))) return false
     if (required.every(({ topologyKey }) => near.includes(labels, topologyKey))) return true
-    // The first of pods that want to be near each other has nobody to be near to yet.
+    // The first of several pods with affinity to each other has no other pod to be near.
     return near.isEmpty && matchesAll(required, info)
   }
   return {

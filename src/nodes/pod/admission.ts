@@ -46,7 +46,7 @@ type Shortage = { readonly resource: string; readonly requested: number; readonl
 function* shortages(spec: PodSpec, others: Others, allocatable: Amounts): Iterable<Shortage> {
   let used: ReadonlyMap<string, number>[] | undefined
   for (const [resource, requested] of requestsOf(spec)) {
-    // What a node knows nothing of is not its own to count: devices stand for it, or somebody else sees to it.
+    // Resources that a node does not report are not checked here: devices provide them, or an extender does.
     if (requested === 0 || (isDeviceResource(resource) && !Object.hasOwn(allocatable ?? {}, resource))) continue
     used ??= others().map(other => requestsOf(allocatedSpec(other)))
     const sum = used.reduce((total, each) => total + (each.get(resource) ?? 0), 0)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import { rejectionOf, resizeProblem } from './capacity.ts'
+import { rejectionOf, resizeProblem } from './admission.ts'
 
 const spec = (cpu: string, more: object = {}) =>
   ({ containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more }) as unknown as PodSpec
