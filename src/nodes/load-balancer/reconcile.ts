@@ -1,4 +1,4 @@
-/** The addresses of simulated load balancers. They are from documentation blocks, which are never routed. */
+/** The addresses of simulated load balancers. They are from blocks that are not routed (RFC 2544 for IPv4). */
 import type { Service } from '../../kinds/core/service/service.ts'
 import type { Ingress } from '../../kinds/networking/ingress.ts'
 import type { IngressClass } from '../../kinds/networking/ingressclass.ts'
