@@ -110,21 +110,26 @@ testWith('kubectl', 'keelson kubectl finds the server of a data directory', pati
 })
 
 test('history shows every revision of an object with what changed and who changed it', patient, async t => {
-  const server = await startProcess(t)
+  let server = await startProcess(t)
   const maps = '/api/v1/namespaces/default/configmaps'
+  const asJane = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' }
   await ask(server, maps, { method: 'POST', body: { metadata: { name: 'a' }, data: { mode: 'slow', size: '1' } } })
   const patch = (data: object, manager: string) =>
     ask(server, `${maps}/a?fieldManager=${manager}`, {
       method: 'PATCH',
       body: { data },
-      headers: { 'content-type': 'application/merge-patch+json' },
+      headers: { 'content-type': 'application/merge-patch+json', ...asJane },
     })
   await patch({ mode: 'fast' }, 'jane')
   await patch({ size: '2' }, 'joe')
-  const { code, stdout, stderr } = await keelson('history', 'cm/a', '--data-dir', server.dataDir)
-  assert.deepEqual([code, stderr], [0, ''])
-  const sections = stdout.split('\n\n').map(text => text.trimEnd().split('\n'))
-  assert.match(sections[0]![0]!, /^revision \d+ {2}joe Update {2}\d{4}-/)
+  const sectionsOf = async (note: RegExp) => {
+    const { code, stdout, stderr } = await keelson('history', 'cm/a', '--data-dir', server.dataDir)
+    assert.equal(code, 0)
+    assert.match(stderr, note)
+    return stdout.split('\n\n').map(text => text.trimEnd().split('\n'))
+  }
+  const sections = await sectionsOf(/^$/)
+  assert.match(sections[0]![0]!, /^revision \d+ {2}joe Update {2}by jane {2}\d{4}-[\dT:-]+Z$/)
   assert.deepEqual(
     sections.slice(0, 2).map(([, ...lines]) => lines.filter(line => /^[+-]/.test(line))),
     [
@@ -132,10 +137,22 @@ test('history shows every revision of an object with what changed and who change
       ['-   mode: slow', '+   mode: fast'],
     ],
   )
-  assert.match(sections[2]![0]!, /^revision \d+, created/)
+  assert.match(sections[2]![0]!, /^revision \d+, created {2}.* {2}by kubernetes-admin {2}\d{4}-/)
+  const { revision } = /^revision (?<revision>\d+)/.exec(sections[0]![0]!)!.groups!
+  const writes = (revisions: string | undefined, headers = {}) => ask(server, `/keelson/writes?revisions=${revisions}`, { headers })
+  assert.equal((await writes(revision)).json.writes[revision!].user, 'jane')
+  assert.equal((await writes(revision, { 'impersonate-user': 'jane' })).status, 403)
+  for (const wrong of ['', '0', '1,', 'x', '1'.repeat(20), new Array(1001).fill(1).join()]) assert.equal((await writes(wrong)).status, 400)
+  assert.equal((await ask(server, '/keelson/writes?revisions=1', { method: 'POST', body: {} })).status, 405)
   const none = await keelson('history', 'configmap/none', '--data-dir', server.dataDir)
   assert.deepEqual([none.code, none.stderr], [1, 'keelson: ConfigMap none is not there\n'])
   assert.match((await keelson('history', 'nonsense/a', '--data-dir', server.dataDir)).stderr, /no resource called nonsense/)
+  await server.stop()
+  server = await startProcess(t, { dataDir: server.dataDir })
+  await patch({ size: '3' }, 'joe')
+  const later = await sectionsOf(/^keelson: the users of 3 revisions are not known: a server remembers those of its own last writes/)
+  assert.match(later[0]![0]!, / {2}by jane {2}/)
+  assert.match(later[1]![0]!, /^revision \d+ {2}joe Update {2}user not known {2}\d{4}-/)
   assert.match((await keelson('history')).stderr, /^keelson: which object\? keelson history KIND\/NAME/)
 })
 

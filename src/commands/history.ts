@@ -19,7 +19,13 @@ export const history: Command = async args => {
   const revisions = await revisionsOf(api, resource.path(namespace, name))
   if (revisions.objects.length === 0) throw new ConfigError(`${resource.kind} ${name} is not there`)
   const paint = process.stdout.isTTY && !process.env['NO_COLOR'] ? painted : plain
-  process.stdout.write(`${revisions.objects.map((object, i) => section(object, revisions.objects[i + 1], revisions, paint)).join('\n')}`)
+  const writers = await writersOf(
+    api,
+    revisions.objects.map(({ metadata }) => metadata.resourceVersion),
+  )
+  const sections = revisions.objects.map((object, i) => section({ object, before: revisions.objects[i + 1], revisions, writers, paint }))
+  process.stdout.write(sections.join('\n'))
+  if (writers.note !== '') process.stderr.write(`keelson: ${writers.note}\n`)
   return 0
 }
 
@@ -62,6 +68,31 @@ async function revisionsOf(api: ApiClient, path: string): Promise<Past> {
   }
 }
 
+type Writers = {
+  /** User and time of each revision of which they are known. */
+  readonly known: ReadonlyMap<string, { readonly user: string; readonly time: string }>
+  /** Why some are not. */
+  readonly note: string
+}
+
+const ASKED_AT_ONCE = 500
+
+/** Who made each write. Not everybody may know, and the server remembers it for a while only. */
+async function writersOf(api: ApiClient, revisions: readonly string[]): Promise<Writers> {
+  const known = new Map<string, { user: string; time: string }>()
+  for (let i = 0; i < revisions.length; i += ASKED_AT_ONCE) {
+    const { status, body } = await api.get(`/keelson/writes?revisions=${revisions.slice(i, i + ASKED_AT_ONCE)}`)
+    if (status !== 200) return { known, note: `users are not shown: ${body?.message ?? `the server answered with ${status}`}` }
+    for (const [revision, writer] of Object.entries<any>(body.writes)) known.set(revision, writer)
+  }
+  const missing = revisions.filter(revision => !known.has(revision)).length
+  const several = missing === 1 ? 'the user of one revision is' : `the users of ${missing} revisions are`
+  return {
+    known,
+    note: missing === 0 ? '' : `${several} not known: a server remembers those of its own last writes, until it is restarted`,
+  }
+}
+
 type Paint = (line: DiffLine | { readonly sign: '@'; readonly text: string }) => string
 const plain: Paint = ({ sign, text }) => (sign === '@' ? text : `${sign} ${text}`)
 const COLOURS = { '@': '1;36', '+': '32', '-': '31', ' ': '2' }
@@ -70,18 +101,26 @@ const painted: Paint = line => `\u001b[${COLOURS[line.sign]}m${plain(line)}\u001
 /** How many unchanged lines are shown around a change. */
 const AROUND = 2
 
-function section(object: any, before: any, { isWhole }: Past, paint: Paint): string {
-  const { manager, operation, time, subresource } = writerOf(object, before)
-  const how = before ? '' : isWhole ? ', created' : ', the oldest that is known'
-  const who = manager === undefined ? '' : `  ${manager}${subresource ? ` (${subresource})` : ''} ${operation}  ${time}`
-  const head = paint({ sign: '@', text: `revision ${object.metadata.resourceVersion}${how}${who}` })
+type Section = { object: any; before: any; revisions: Past; writers: Writers; paint: Paint }
+
+function section({ object, before, revisions: { isWhole }, writers, paint }: Section): string {
+  const { resourceVersion } = object.metadata
+  const { manager, operation, time, subresource } = managerOf(object, before)
+  const writer = writers.known.get(resourceVersion)
+  const parts = [
+    `revision ${resourceVersion}${before ? '' : isWhole ? ', created' : ', the oldest that is known'}`,
+    manager === undefined ? '' : `${manager}${subresource ? ` (${subresource})` : ''} ${operation}`,
+    writer ? `by ${writer.user}` : 'user not known',
+    writer?.time.replace(/\.\d+Z$/, 'Z') ?? time ?? '',
+  ]
+  const head = paint({ sign: '@', text: parts.filter(part => part !== '').join('  ') })
   const lines = diffLines(before ? linesOf(before) : [], linesOf(object))
   const isNear = (i: number) => lines.slice(Math.max(0, i - AROUND), i + AROUND + 1).some(({ sign }) => sign !== ' ')
   return [head, ...lines.filter((_, i) => isNear(i)).map(paint), ''].join('\n')
 }
 
 /** Whose entry of managedFields is new, or other than it was. One that only lost fields was written by somebody else. */
-function writerOf(object: any, before: any): any {
+function managerOf(object: any, before: any): any {
   const keyOf = ({ manager, operation, subresource = '' }: any) => `${operation} ${subresource} ${manager}`
   const known = new Map<string, any>((before?.metadata.managedFields ?? []).map((entry: any) => [keyOf(entry), entry]))
   const size = ({ fieldsV1 }: any) => JSON.stringify(fieldsV1 ?? {}).length

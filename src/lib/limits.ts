@@ -28,6 +28,10 @@ export const LIMITS = {
   transcodesPerUser: 16,
   /** Faults that are injected: how many, how long one may delay, and what its texts and lists may hold; bytes of a body that adds some. */
   faults: { rules: 1_000, delayMs: 3600 * SECOND, textLength: 1_000, verbs: 20, bodyBytes: 256 * KIB },
+  /** Writes whose users are remembered, names of users that are kept once, and how many writes one request may ask about. */
+  notedWrites: 256 * KIB,
+  notedUsers: 1_000,
+  writesAskedFor: 1_000,
   /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one turn of the event loop. */
   backgroundWrites: { atOnce: 32, perTurn: 4 },
   /** Objects that a storage migration writes in a row, at once, and per second: clients come first. */

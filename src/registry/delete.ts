@@ -14,7 +14,7 @@ import type { Deps } from './deps.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
 import { next } from './strategy.ts'
 import { servedJson } from './version-conversion.ts'
-import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
+import { type Change, decodeStored, newWrite, noteWriter, type Write, write } from './write.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })
@@ -210,7 +210,9 @@ async function mark(write: Write, marked: AnyObject): Promise<void> {
     return
   }
   const swapped = await deps.caches.write(key, { expect: revision, value }, marked)
-  if (swapped.ok) write.done = { json: withRevision(value, swapped.revision), object: marked }
+  if (!swapped.ok) return
+  noteWriter(write, swapped.revision)
+  write.done = { json: withRevision(value, swapped.revision), object: marked }
 }
 
 /** An object that cannot be read has no finalizers or preconditions to respect: it can only be removed. */
@@ -223,6 +225,7 @@ async function erase(write: Write): Promise<void> {
   }
   const swapped = await deps.caches.write(key, { expect: revision, value: null })
   if (!swapped.ok) return
+  noteWriter(write, swapped.revision)
   if (stored && call.resource.def.claims) await deps.allocations.release(call.resource, stored)
   const isTold = stored && call.resource.def.deletion?.returns === 'object'
   write.done = { json: isTold ? withRevision(encodeStored(stored), swapped.revision) : json, object: undefined }

@@ -10,6 +10,7 @@ import type { Store } from '../storage/store.ts'
 import type { Allocations } from './allocations.ts'
 import type { Connect } from './api.ts'
 import type { Contention } from './contention.ts'
+import type { Writers } from './writers.ts'
 
 export type VirtualSource = (asked: { readonly namespace: string; readonly name: string }) => Promise<Iterable<AnyObject>>
 
@@ -17,6 +18,8 @@ export type Deps = {
   readonly store: Store
   readonly caches: Caches
   readonly contention: Contention
+  /** Is told who made each write. */
+  readonly writers?: Writers | undefined
   /** Without it, every write is admitted. */
   readonly admission?: Admission | undefined
   readonly allocations: Allocations

@@ -27,6 +27,7 @@ import {
   StatusError,
   timedOut,
 } from '../schema/status-error.ts'
+import type { Revision } from '../storage/store.ts'
 import { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -515,8 +516,14 @@ async function insert(request: Write): Promise<void> {
   const { ttlSeconds } = resource.def
   const swapped = await caches.write(key, ttlSeconds === undefined ? { expect: 0, value } : { expect: 0, value, ttlSeconds }, object)
   if (!swapped.ok) return
+  noteWriter(request, swapped.revision)
   const latest = cache.get(key)
   request.done = { json: latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision), object }
+}
+
+/** Remembers who made a write that was stored. */
+export function noteWriter({ deps, ctx }: Write, revision: Revision): void {
+  deps.writers?.note(revision, ctx.user.name, ctx.now)
 }
 
 /** Whether a text is a resourceVersion that an object could have. */
@@ -544,6 +551,7 @@ async function swap(request: Write): Promise<void> {
   const cache = deps.caches.of(resource)
   const swapped = await deps.caches.write(key, change, object)
   if (!swapped.ok) return
+  noteWriter(request, swapped.revision)
   const latest = cache.get(key)
   const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
   request.done = { json, object: isRemoved ? undefined : object }

@@ -13,9 +13,11 @@ import type { Family } from '../http/observability/exposition.ts'
 import { Health, type HealthCheck } from '../http/observability/health.ts'
 import { Metrics, metricsEndpoint } from '../http/observability/metrics.ts'
 import { createServe, type Surroundings } from '../http/serve.ts'
+import { writesEndpoint } from '../http/writes.ts'
 import type { Clock } from '../lib/clock.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { Registry } from '../registry/api.ts'
+import type { Writers } from '../registry/writers.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { VERSION } from '../version.ts'
 import { type Config, ConfigError } from './config.ts'
@@ -32,6 +34,7 @@ export type PortParts = {
   readonly data: Pick<Data, 'observed' | 'problem'>
   readonly hooks: StartHooks
   readonly registry: Registry
+  readonly writers: Writers
   readonly namespace: (name: string) => AnyObject | undefined
   readonly identity: Identity
   readonly authorizer: Authorizer
@@ -70,6 +73,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     metricsEndpoint('/metrics/slis', () => health.families()),
     ...openIdEndpoints({ ...identity, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
+    writesEndpoint(parts.writers),
     ...(injection?.endpoints ?? []),
   ]
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY

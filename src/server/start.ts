@@ -16,6 +16,7 @@ import type { KeyPair } from '../lib/x509/issue.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
+import { Writers } from '../registry/writers.ts'
 import type { Kind } from '../schema/kind.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
@@ -199,9 +200,11 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const admission = await openAdmission(context, { settings, reader, namespace, authorization, quota })
   const transcoder = new WorkerTranscoder()
   onClose(() => transcoder[Symbol.asyncDispose]())
+  const writers = new Writers()
   const registry: Registry = createRegistry({
     store,
     caches,
+    writers,
     allocations: network.allocations,
     admission: admission.chain,
     connect: nodeConnections(client, kubeletParts(config, files, pki), signal),
@@ -236,6 +239,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     data,
     hooks,
     registry,
+    writers,
     namespace,
     identity,
     authorizer,

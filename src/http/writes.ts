@@ -1,0 +1,22 @@
+/**
+ * Who made which writes: `/keelson/writes?revisions=12,15`. It tells of all users, so that it takes a right of its own, to `get` this
+ * nonResourceURL; those to read an object are not enough.
+ */
+import { LIMITS } from '../lib/limits.ts'
+import type { Writers } from '../registry/writers.ts'
+import { badRequest, methodNotAllowed } from '../schema/status-error.ts'
+import type { EndpointRule } from './endpoints.ts'
+import { bytesResponse } from './message.ts'
+
+export const writesEndpoint = (writers: Writers): EndpointRule => ({
+  path: '/keelson/writes',
+  hidden: true,
+  answer({ method }, { query }) {
+    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
+    const revisions = (query.get('revisions') ?? '').split(',')
+    if (revisions.length > LIMITS.writesAskedFor || !revisions.every(text => /^[1-9]\d{0,15}$/.test(text)))
+      throw badRequest(`revisions must be resourceVersions, separated by commas, ${LIMITS.writesAskedFor} at most`)
+    const writes = Object.fromEntries(revisions.flatMap(text => [writers.of(Number(text))].flatMap(w => (w ? [[text, w]] : []))))
+    return bytesResponse(200, 'application/json', Buffer.from(JSON.stringify({ writes })))
+  },
+})
