@@ -1,7 +1,7 @@
 // What users install: the package is packed, installed into an empty folder, and used from there.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, type Scope, startProcess, temporaryDirectory } from './kit.ts'
 import { noteNotRun, programsNamed } from './programs.ts'
@@ -50,6 +50,23 @@ test('the packed package installs into an empty folder and works there', { timeo
     assert.deepEqual(await server.stop(), { code: 0, signal: null })
   })
 
+  await t.test('npx keelson run gives kubectl a server, and npx keelson envtest gives harnesses their programs', async t => {
+    const [kubectl] = programsNamed('kubectl')
+    if (kubectl === undefined) return t.skip(noteNotRun('kubectl', t.name))
+    const env = { ...process.env, PATH: `${dirname(kubectl)}:${process.env['PATH']}`, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache') }
+    writeFileSync(join(folder, 'deployment.yaml'), DEPLOYMENT)
+    const script = 'kubectl apply -f deployment.yaml && kubectl rollout status deployment/web && kubectl get pods -o name | wc -l'
+    const { code, stdout, stderr } = await run('npx', ['--no-install', 'keelson', 'run', '--', 'sh', '-c', script], { cwd: folder, env })
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^deployment\.apps\/web created\n[\s\S]*successfully rolled out\n\s*2\n$/)
+    const assets = await run('npx', ['--no-install', 'keelson', 'envtest'], { cwd: folder, env })
+    assert.deepEqual([assets.code, assets.stderr], [0, ''])
+    for (const program of ['kube-apiserver', 'etcd']) {
+      const { stdout } = await run(join(assets.stdout.trim(), program), ['--version'], { cwd: folder })
+      assert.match(stdout, /^(Kubernetes v1\.37\.|etcd Version: )/)
+    }
+  })
+
   await t.test('it is a library there, by import and by require, also on Node 20.0', async t => {
     const use = `start().then(async server => {
       const answer = await server.fetch('/api/v1/namespaces/default')
@@ -86,6 +103,7 @@ test('the packed package installs into an empty folder and works there', { timeo
       'a.test.mjs': fixtureTest('keelson/node-test', "import { test } from 'node:test'"),
       'jest/fixture.test.js': JEST_FIXTURE,
     }
+    mkdirSync(join(folder, 'jest'), { recursive: true })
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
     await succeed(process.execPath, ['--test', 'a.test.mjs'], folder)
     // Vitest's hooks are those of node:test under other names.
@@ -124,6 +142,18 @@ test('the packed package installs into an empty folder and works there', { timeo
     assert.match(stdout, /'prot' does not exist in type 'StartOptions'/)
   })
 })
+
+const DEPLOYMENT = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: web } }
+  template:
+    metadata: { labels: { app: web } }
+    spec: { containers: [{ name: main, image: example.com/web }] }
+`
 
 /** Two tests that must not see each other's objects. */
 const fixtureTest = (from: string, runner: string, options = '') => `

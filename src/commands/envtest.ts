@@ -1,8 +1,8 @@
 /** `keelson envtest`: a folder with the programs that test harnesses start, for KUBEBUILDER_ASSETS. */
 import { createHash } from 'node:crypto'
-import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { ConfigError } from '../server/config.ts'
 import { VERSION } from '../version.ts'
 import type { Command } from './command.ts'
@@ -10,8 +10,8 @@ import type { Command } from './command.ts'
 export const envtest: Command = async args => {
   const [flag, value] = args
   if (args.length > 0 && !(args.length === 2 && flag === '--dir')) throw new ConfigError('keelson envtest takes --dir DIR and nothing else')
-  // The command is run as `node PACKAGE/bin/keelson.js envtest`.
-  const bin = resolve(process.argv[1] ?? '', '..')
+  // The command is run as `node PACKAGE/bin/keelson.js envtest`, or by the link to it that npm makes.
+  const bin = dirname(realpathSync(process.argv[1] ?? ''))
   const programs = programsOf(process.execPath, bin, kubectlOnPath())
   const folder = value === undefined ? join(cacheFolder(), 'keelson', `envtest-${VERSION}-${digest(programs)}`) : resolve(value)
   mkdirSync(folder, { recursive: true })
