@@ -4,7 +4,7 @@
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
  *   npm run bench -- --quick           short rounds, prints only
  *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
- *                                      start, workloads, admission, devices, etcd, fairness, scale
+ *                                      start, tests, workloads, admission, devices, etcd, fairness, scale
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
@@ -18,6 +18,7 @@ import { type Outcome, requestBytes, run, type Target } from './raw-client.ts'
 import { chart, type Row, rate, table, writeInto } from './report.ts'
 import { scale } from './scale.ts'
 import { bareStore, newFolder, type Running, removeFolders, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
+import { type Took, testLibrary } from './test-library.ts'
 import { workloads } from './workloads.ts'
 
 const args = process.argv.slice(2)
@@ -328,6 +329,31 @@ async function workload(): Promise<string> {
   return ['Workloads, on simulated nodes:', '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
 }
 
+async function tests(): Promise<string> {
+  if (!wants('tests')) return ''
+  const { firstStart, start, close, reset, snapshot, restore, tenReady, tenClosed, mbEach } = await testLibrary(quick)
+  const line = (what: string, took: readonly Took[], target = '') => {
+    const [ms, cpuMs] = [median(took.map(each => each.ms)), median(took.map(each => each.cpuMs))]
+    return `| ${what} | ${ms.toFixed(1)} ms | ${cpuMs.toFixed(1)} ms | ${target} |`
+  }
+  const lines = [
+    line('the first `start` of a process, with the import', firstStart),
+    line('a later `start`, controllers and a node included', start),
+    line('`close`', close),
+    line('`reset` after one config map', reset.little, '< 20 ms'),
+    line('`reset` after a definition, 10 objects of it, 20 config maps, a namespace and a Deployment of 3 pods', reset.typical, '< 20 ms'),
+    line('`reset` after 1,000 config maps', reset.much),
+    line('`snapshot` of that Deployment and the rest', snapshot),
+    line('`restore` after 20 config maps', restore, '< 20 ms'),
+    line('ten servers in one process, all ready', tenReady),
+    line('and all closed', tenClosed),
+    `| memory of each | ${mbEach.toFixed(1)} MB | | |`,
+  ]
+  say(lines.join('\n'))
+  const head = ['| what | time | processor time | target |', '|---|--:|--:|--:|']
+  return ['Servers for tests, in the process of the tests, in memory:', '', ...head, ...lines].join('\n')
+}
+
 function devices(): string {
   if (!wants('devices')) return ''
   const { nodes, devicesPerNode, decisions } = deviceFigures(quick)
@@ -432,6 +458,7 @@ if (ON_ONE_SERVER.some(wants)) {
   await keelson.stop()
 }
 const grown = await growth()
+const tested = await tests()
 const worked = await workload()
 const admitting = await admitted()
 const allocated = devices()
@@ -440,7 +467,7 @@ const shared = await fair()
 const scaled = await scales()
 removeFolders()
 
-const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${worked}\n\n${admitting}\n\n${allocated}\n\n${overEtcd}\n\n${shared}\n\n${scaled}`
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${tested}\n\n${worked}\n\n${admitting}\n\n${allocated}\n\n${overEtcd}\n\n${shared}\n\n${scaled}`
 process.stdout.write(`${text}\n`)
 if (!quick && only === undefined) {
   writeInto('bench/README.md', text)

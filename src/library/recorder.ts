@@ -1,9 +1,11 @@
 /** What clients have asked for, and what has changed: for tests to look at. */
 import type { Client } from '../client/client.ts'
+import type { Change } from '../client/object-revision.ts'
 import type { Exchange, Handler } from '../http/exchange.ts'
 import { header } from '../http/message.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
 import type { RecordedChange, RecordedRequest } from '../public.d.ts'
+import type { Resource } from '../schema/resource.ts'
 
 /** The oldest are forgotten: a server that runs for long must not grow. */
 const MOST = 10_000
@@ -14,6 +16,7 @@ type Draft = { -readonly [K in keyof RecordedRequest]: RecordedRequest[K] }
 export class Recorder {
   #requests: Draft[] = []
   #changes: RecordedChange[] = []
+  #isPaused = false
   readonly #now: () => number
 
   constructor(now: () => number) {
@@ -31,6 +34,16 @@ export class Recorder {
   clear(): void {
     this.#requests = []
     this.#changes = []
+  }
+
+  /** Changes that are made meanwhile are not recorded. */
+  async unrecorded(run: () => Promise<void>): Promise<void> {
+    this.#isPaused = true
+    try {
+      await run()
+    } finally {
+      this.#isPaused = false
+    }
   }
 
   /** Around the handling of every request. */
@@ -77,22 +90,49 @@ export class Recorder {
   follow(client: Client, signal: AbortSignal): void {
     client.watchAll(
       {
-        changed: (resource, { type, current, previous }) => {
-          const at = new Date(this.#now())
-          const { namespace, name, revision } = current
-          const { apiVersion, kind } = resource
-          const seen = { at, type, apiVersion, kind, namespace, name, revision: String(revision) }
-          // Decoded when they are looked at.
-          const objects = {
-            object: { get: () => current.object, enumerable: true },
-            previous: { get: () => previous?.object, enumerable: true },
-          }
-          keep(this.#changes, Object.defineProperties(seen, objects) as unknown as RecordedChange)
+        changed: (resource, change) => {
+          if (!this.#isPaused) keep(this.#changes, new Recorded(resource, change, new Date(this.#now())))
         },
         joined: () => {},
       },
       signal,
     )
+  }
+}
+
+/** A change whose objects are decoded when they are looked at. */
+class Recorded implements RecordedChange {
+  readonly at: Date
+  readonly type: RecordedChange['type']
+  readonly apiVersion: string
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly revision: string
+  readonly #change: Change
+
+  constructor({ apiVersion, kind }: Resource, change: Change, at: Date) {
+    const { namespace, name, revision } = change.current
+    this.at = at
+    this.type = change.type
+    this.apiVersion = apiVersion
+    this.kind = kind
+    this.namespace = namespace
+    this.name = name
+    this.revision = String(revision)
+    this.#change = change
+  }
+
+  get object(): any {
+    return this.#change.current.object
+  }
+
+  get previous(): any {
+    return this.#change.previous?.object
+  }
+
+  toJSON(): object {
+    return { ...this, object: this.object, previous: this.previous }
   }
 }
 

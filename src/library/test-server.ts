@@ -93,7 +93,8 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
     },
     async reset() {
       faults.clear()
-      await restoreSettled(await base, restoring)
+      const before = await base
+      await recorder.unrecorded(() => restoreSettled(before, restoring))
       recorder.clear()
     },
     snapshot: async () => new Kept(await saveState(store)),
