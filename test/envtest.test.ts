@@ -1,122 +1,225 @@
 // What test harnesses of other languages do with the programs of `keelson envtest`, step by step as envtest does it.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
+import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
-import { get as getSecurely, request } from 'node:https'
+import { get as getSecurely } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { issueAuthority, issueClient } from '../src/lib/x509/issue.ts'
-import { eventually, keelson, patient, run, temporaryDirectory } from './kit.ts'
+import { issueAuthority, issueClient, issueServer } from '../src/lib/x509/issue.ts'
+import { ask, eventually, keelson, patient, run, type Scope, temporaryDirectory } from './kit.ts'
+import { programsNamed } from './programs.ts'
 
-const freePort = () =>
-  new Promise<number>(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
+/** A port that nothing uses, below those that systems give out by themselves: nobody gets it until it is bound again. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const server = createServer()
+    const isFree = await new Promise<boolean>(resolve => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
     })
-  })
+    if (isFree) return port
+  }
+}
 
 const isOk = (url: string) =>
   new Promise<true | undefined>(resolve => {
-    const done = ({ statusCode }: IncomingMessage) => resolve(statusCode === 200 || undefined)
+    const done = (answer: IncomingMessage) => {
+      answer.resume()
+      resolve(answer.statusCode === 200 || undefined)
+    }
     const asked = url.startsWith('https') ? getSecurely(url, { rejectUnauthorized: false }, done) : get(url, done)
     asked.on('error', () => resolve(undefined))
   })
 
-const ended = (child: ChildProcess) => new Promise<number | null>(resolve => child.once('exit', resolve))
+/** Whether the help of a program names a flag, as envtest finds out. */
+const hasFlag = async (program: string, flag: string) => {
+  const { code, stdout, stderr } = await run(program, ['--help'])
+  assert.equal(code, 0)
+  return new RegExp(`^\\s*--${flag}\\b`, 'm').test(stdout + stderr)
+}
 
-test('a harness can start etcd and kube-apiserver, restart them, and stop them', patient, async t => {
-  const cache = temporaryDirectory(t)
-  const assets = join(cache, 'assets')
+/** Certificates as envtest makes them: ECDSA keys in PKCS #8, and one authority each for the server, for clients and for accounts. */
+const VALIDITY = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 168 * 3_600_000) }
+const newAuthority = () => issueAuthority('envtest-environment', VALIDITY)
+
+type Plane = {
+  readonly url: string
+  /** Provisions a user, as `AddUser` does; resolves with what requests of theirs are answered. */
+  readonly user: (name: string, groups: string[]) => (path: string, method?: string, body?: object) => Promise<{ code: number; body: any }>
+  /** Writes a kubeconfig for a user. */
+  readonly kubeconfig: (name: string, groups: string[]) => string
+  readonly stop: () => Promise<void>
+}
+type Folders = { readonly data: string; readonly certs: string; readonly clients: ReturnType<typeof newAuthority> }
+
+/** Starts a control plane as envtest's `ControlPlane.Start` does: the same files, flags, order and health checks. */
+async function startPlane(t: Scope, assets: string, { data, certs, clients }: Folders): Promise<Plane> {
+  const start = async (name: string, flags: Record<string, string>, health: string) => {
+    const args = Object.keys(flags)
+      .sort()
+      .map(flag => `--${flag}=${flags[flag]}`)
+    // In a process group of its own, as Setpgid has it.
+    const child = spawn(join(assets, name), args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+    t.after(() => child.kill('SIGKILL'))
+    let errors = ''
+    child.stderr!.setEncoding('utf8').on('data', text => (errors += text))
+    const exited = new Promise<number | null>(resolve => child.once('exit', resolve))
+    await eventually(`the health of ${name}`, async () => {
+      if (child.exitCode !== null) throw new Error(`${name} ended before it was ready: ${errors}`)
+      return isOk(health)
+    })
+    return { child, exited, errors: () => errors }
+  }
+  const etcdUrl = `http://127.0.0.1:${await freePort()}`
+  const etcdFlags = {
+    'listen-peer-urls': `http://127.0.0.1:${await freePort()}`,
+    'data-dir': data,
+    'advertise-client-urls': etcdUrl,
+    'listen-client-urls': etcdUrl,
+    ...((await hasFlag(join(assets, 'etcd'), 'unsafe-no-fsync')) && { 'unsafe-no-fsync': 'true' }),
+  }
+  const etcd = await start('etcd', etcdFlags, `${etcdUrl}/health`)
+  const port = String(await freePort())
+  const url = `https://127.0.0.1:${port}`
+  const file = (name: string) => join(certs, name)
+  if (!existsSync(file('apiserver.crt'))) {
+    const serving = newAuthority()
+    const { cert, key } = issueServer(serving, 'localhost', { names: ['localhost', '127.0.0.1'], ...VALIDITY })
+    const accounts = newAuthority()
+    const files = { 'apiserver.crt': cert, 'apiserver.key': key, 'sa-signer.crt': accounts.cert, 'sa-signer.key': accounts.key }
+    for (const [name, text] of Object.entries(files)) writeFileSync(file(name), text, { mode: 0o640 })
+    writeFileSync(file('serving-ca.crt'), serving.cert)
+  }
+  assert.equal(await hasFlag(join(assets, 'kube-apiserver'), 'insecure-port'), false)
+  writeFileSync(file('client-cert-auth-ca.crt'), clients.cert, { mode: 0o640 })
+  const serverFlags = {
+    'service-cluster-ip-range': '10.0.0.0/24',
+    'allow-privileged': 'true',
+    'disable-admission-plugins': 'ServiceAccount',
+    'cert-dir': certs,
+    'authorization-mode': 'RBAC',
+    'secure-port': port,
+    'bind-address': '127.0.0.1',
+    'service-account-issuer': `${url}/`,
+    'service-account-key-file': file('sa-signer.crt'),
+    'service-account-signing-key-file': file('sa-signer.key'),
+    'client-ca-file': file('client-cert-auth-ca.crt'),
+    'etcd-servers': etcdUrl,
+  }
+  const server = await start('kube-apiserver', serverFlags, `${url}/healthz`)
+  const ca = readFileSync(file('serving-ca.crt'), 'utf8')
+  const credentialsOf = (commonName: string, organizations: string[]) => issueClient(clients, { commonName, organizations }, VALIDITY)
+  return {
+    url,
+    user(name, groups) {
+      const credentials = { ca, ...credentialsOf(name, groups) }
+      return async (path, method = 'GET', body) => {
+        const { status, json } = await ask({ url, credentials }, path, { method, ...(body && { body }) })
+        return { code: status, body: json }
+      }
+    },
+    kubeconfig(name, groups) {
+      const { cert, key } = credentialsOf(name, groups)
+      const encoded = (text: string) => Buffer.from(text).toString('base64')
+      const config = {
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [{ name: 'envtest', cluster: { server: url, 'certificate-authority-data': encoded(ca) } }],
+        users: [{ name: 'envtest', user: { 'client-certificate-data': encoded(cert), 'client-key-data': encoded(key) } }],
+        contexts: [{ name: 'envtest', context: { cluster: 'envtest', user: 'envtest' } }],
+        'current-context': 'envtest',
+      }
+      const written = file(`${name}.kubecfg`)
+      writeFileSync(written, JSON.stringify(config))
+      return written
+    },
+    async stop() {
+      for (const { child, exited, errors } of [server, etcd]) {
+        child.kill('SIGTERM')
+        assert.equal(await exited, 0)
+        // Whoever asks for its health while it starts is told that it is not finished.
+        assert.doesNotMatch(errors(), /^(?!.*health check failed).+/m)
+      }
+    },
+  }
+}
+
+const foldersFor = (t: Scope): Folders => ({ data: temporaryDirectory(t), certs: temporaryDirectory(t), clients: newAuthority() })
+
+const MAPS = '/api/v1/namespaces/default/configmaps'
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const widgets = {
+  metadata: { name: 'widgets.example.com' },
+  spec: {
+    group: 'example.com',
+    names: { plural: 'widgets', kind: 'Widget' },
+    scope: 'Namespaced',
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+}
+const pod = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'd' }] } }
+
+test('control planes are started as envtest starts them, side by side, stopped, and started again on their data', patient, async t => {
+  const assets = join(temporaryDirectory(t), 'assets')
   const printed = await keelson('envtest', '--dir', assets)
   assert.deepEqual([printed.code, printed.stdout, printed.stderr], [0, `${assets}\n`, ''])
   assert.deepEqual(readdirSync(assets).sort(), ['etcd', 'kube-apiserver', 'kubectl'])
-
-  const help = await run(join(assets, 'kube-apiserver'), ['--help'])
-  assert.equal(help.code, 0)
-  assert.match(help.stdout, /^\s*--etcd-servers\b/m)
-  assert.doesNotMatch(help.stdout, /^\s*--insecure-port\b/m)
   assert.match((await run(join(assets, 'kube-apiserver'), ['--version'])).stdout, /^Kubernetes v1\.37\./)
+  assert.ok(await hasFlag(join(assets, 'kube-apiserver'), 'etcd-servers'))
 
-  const [dataDir, certDir] = [temporaryDirectory(t), temporaryDirectory(t)]
-  const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) }
-  const clients = issueAuthority('clients', validity)
-  const admin = issueClient(clients, { commonName: 'admin', organizations: ['system:masters'] }, validity)
-  const signer = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  writeFileSync(join(certDir, 'client-ca.crt'), clients.cert)
-  writeFileSync(join(certDir, 'sa.key'), signer.privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  writeFileSync(join(certDir, 'sa.pub'), signer.publicKey.export({ type: 'spki', format: 'pem' }))
-  const [etcdPort, port] = [await freePort(), await freePort()]
-  const etcdUrl = `http://127.0.0.1:${etcdPort}`
+  const folders = [foldersFor(t), foldersFor(t)] as const
+  const [plane, other] = await Promise.all(folders.map(each => startPlane(t, assets, each)))
+  const admin = plane!.user('default', ['system:masters'])
+  assert.equal((await admin(MAPS, 'POST', { metadata: { name: 'kept' } })).code, 201)
+  assert.equal((await other!.user('default', ['system:masters'])(`${MAPS}/kept`)).code, 404)
+  assert.equal((await plane!.user('nobody', [])(MAPS)).code, 403)
+  // Users of one are nobody's in the other.
+  const strange = issueClient(folders[1].clients, { commonName: 'default', organizations: ['system:masters'] }, VALIDITY)
+  const ca = readFileSync(join(folders[0].certs, 'serving-ca.crt'), 'utf8')
+  assert.equal((await ask({ url: plane!.url, credentials: { ca, ...strange } }, MAPS)).status, 401)
 
-  async function startBoth() {
-    const etcd = spawn(join(assets, 'etcd'), [
-      `--listen-client-urls=${etcdUrl}`,
-      `--advertise-client-urls=${etcdUrl}`,
-      '--listen-peer-urls=http://127.0.0.1:0',
-      `--data-dir=${dataDir}`,
-    ])
-    t.after(() => etcd.kill('SIGKILL'))
-    await eventually('the health of etcd', () => isOk(`${etcdUrl}/health`))
-    const server = spawn(
-      join(assets, 'kube-apiserver'),
-      [
-        '--allow-privileged=true',
-        '--authorization-mode=RBAC',
-        '--bind-address=127.0.0.1',
-        `--cert-dir=${certDir}`,
-        `--client-ca-file=${join(certDir, 'client-ca.crt')}`,
-        '--disable-admission-plugins=ServiceAccount',
-        `--etcd-servers=${etcdUrl}`,
-        `--secure-port=${port}`,
-        `--service-account-issuer=https://127.0.0.1:${port}/`,
-        `--service-account-key-file=${join(certDir, 'sa.pub')}`,
-        `--service-account-signing-key-file=${join(certDir, 'sa.key')}`,
-        '--service-cluster-ip-range=10.0.0.0/24',
-      ],
-      { stdio: ['ignore', 'ignore', 'inherit'] },
-    )
-    t.after(() => server.kill('SIGKILL'))
-    await eventually('the health of kube-apiserver', () => isOk(`https://127.0.0.1:${port}/healthz`))
-    return { etcd, server }
-  }
-
-  const ask = (path: string, method = 'GET', body?: object) =>
-    new Promise<number>((resolve, reject) => {
-      const ca = readFileSync(join(certDir, 'apiserver.crt'))
-      const options = { method, ca, ...admin, headers: { 'content-type': 'application/json' }, agent: false }
-      const sent = request(`https://127.0.0.1:${port}${path}`, options, answer => {
-        answer.resume()
-        resolve(answer.statusCode!)
+  // InstallCRDs: create them, then look at discovery until they are there.
+  assert.equal((await admin(DEFINITIONS, 'POST', widgets)).code, 201)
+  await eventually('the kind', async () =>
+    (await admin('/apis/example.com/v1')).body?.resources?.some(({ name }: any) => name === 'widgets') ? true : undefined,
+  )
+  assert.equal(
+    (
+      await admin('/apis/example.com/v1/namespaces/default/widgets', 'POST', {
+        apiVersion: 'example.com/v1',
+        kind: 'Widget',
+        metadata: { name: 'a' },
       })
-      sent.on('error', reject)
-      sent.end(body && JSON.stringify(body))
-    })
-
-  const first = await startBoth()
-  const maps = '/api/v1/namespaces/default/configmaps'
-  assert.equal(await ask(maps, 'POST', { metadata: { name: 'kept' } }), 201)
+    ).code,
+    201,
+  )
+  // No controllers, as with kube-apiserver alone; no service account is looked for, as its plugin is off.
   const deployment = { metadata: { name: 'alone' }, spec: { selector: { matchLabels: { a: 'b' } }, template: pod } }
-  assert.equal(await ask('/apis/apps/v1/namespaces/default/deployments', 'POST', deployment), 201)
-  first.server.kill('SIGTERM')
-  assert.equal(await ended(first.server), 0)
-  first.etcd.kill('SIGTERM')
-  assert.equal(await ended(first.etcd), 0)
+  assert.equal((await admin('/apis/apps/v1/namespaces/default/deployments', 'POST', deployment)).code, 201)
+  assert.equal((await admin('/api/v1/namespaces/default/pods', 'POST', { metadata: { name: 'lonely' }, spec: pod.spec })).code, 201)
+  assert.deepEqual((await admin('/apis/apps/v1/namespaces/default/replicasets')).body.items, [])
+  const [kubectl] = programsNamed('kubectl')
+  if (kubectl !== undefined) {
+    const { stdout } = await run(join(assets, 'kubectl'), [
+      `--kubeconfig=${plane!.kubeconfig('default', ['system:masters'])}`,
+      'get',
+      'widgets',
+      '-o',
+      'name',
+    ])
+    assert.equal(stdout, 'widget.example.com/a\n')
+  }
+  await Promise.all([plane!.stop(), other!.stop()])
 
-  const second = await startBoth()
-  assert.equal(await ask(`${maps}/kept`), 200)
-  assert.equal(await ask('/apis/apps/v1/namespaces/default/replicasets'), 200)
-  second.server.kill('SIGTERM')
-  await ended(second.server)
-  second.etcd.kill('SIGTERM')
-  await ended(second.etcd)
-  assert.ok(existsSync(join(dataDir, 'keelson')))
+  const again = await startPlane(t, assets, folders[0])
+  const same = again.user('default', ['system:masters'])
+  assert.equal((await same(`${MAPS}/kept`)).code, 200)
+  assert.equal((await same('/apis/example.com/v1/namespaces/default/widgets/a')).code, 200)
+  await again.stop()
 })
-
-const pod = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'd' }] } }
 
 test('unknown flags and a missing --etcd-servers are rejected in one line', patient, async () => {
   const unknown = await keelson('kube-apiserver', '--insecure-port=0')
